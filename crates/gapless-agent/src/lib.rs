@@ -1,0 +1,1 @@
+//! Agents, thread plans, idle strategies, affinity, clocks and counters

@@ -1,0 +1,1 @@
+//! Load generators, floors, benchmarks and reports

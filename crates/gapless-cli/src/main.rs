@@ -1,0 +1,2 @@
+//! The `gapless` program.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Services on a stream: dispatch, replies, timers, snapshots

@@ -1,0 +1,1 @@
+//! Durable segments of frames: index, recovery, retention

@@ -1,0 +1,1 @@
+//! Windows: rings of frames in memory, one writer and many cursors

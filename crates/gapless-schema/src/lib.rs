@@ -1,0 +1,1 @@
+//! SBE message schemas to Rust: direct flyweights and indirect objects

@@ -1,0 +1,1 @@
+//! The sequencer: one total order from many publishers

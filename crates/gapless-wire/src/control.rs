@@ -1,0 +1,186 @@
+//! Payloads of the frames that the engine itself understands: opening a session, refusing a command,
+//! a timer. Little-endian, fixed layouts, checked lengths.
+
+/// Payload of a [`crate::Kind::SessionOpen`] frame.
+///
+/// ```text
+///  0  u128 token           the same token again gets the same session
+/// 16  u32  window_messages commands that may be in flight, 1..=64
+/// 20  u32  reserved, 0
+/// 24  u64  notices_seen    the last notice that the publisher has received
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionOpen {
+    /// Random; names the session before it has an identifier.
+    pub token: u128,
+    /// How many commands the publisher may have in flight.
+    pub window_messages: u32,
+    /// The last notice that the publisher has received, 0 for none.
+    pub notices_seen: u64,
+}
+
+/// The largest window of commands in flight that a session may declare.
+pub const WINDOW_MESSAGES_MAX: u32 = 64;
+
+impl SessionOpen {
+    /// Length of the payload in bytes.
+    pub const LENGTH: usize = 32;
+
+    /// The payload.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; Self::LENGTH] {
+        let mut bytes = [0; Self::LENGTH];
+        bytes[..16].copy_from_slice(&self.token.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.window_messages.to_le_bytes());
+        bytes[24..32].copy_from_slice(&self.notices_seen.to_le_bytes());
+        bytes
+    }
+
+    /// Reads a payload; `None` unless it has exactly this form and a window of 1..=64.
+    #[must_use]
+    pub fn from_bytes(payload: &[u8]) -> Option<Self> {
+        let bytes: &[u8; Self::LENGTH] = payload.try_into().ok()?;
+        let token = u128::from_le_bytes(*bytes.first_chunk()?);
+        let window_messages = u32::from_le_bytes(*bytes[16..].first_chunk()?);
+        let reserved = u32::from_le_bytes(*bytes[20..].first_chunk()?);
+        let notices_seen = u64::from_le_bytes(*bytes[24..].first_chunk()?);
+        ((1..=WINDOW_MESSAGES_MAX).contains(&window_messages) && reserved == 0 && token != 0).then_some(Self {
+            token,
+            window_messages,
+            notices_seen,
+        })
+    }
+}
+
+/// Why a command got no reply of the service. The discriminant is the wire value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum RefusalCode {
+    /// The stream has no such session (another incarnation, or it has expired).
+    SessionUnknown = 1,
+    /// The command is a repeat whose reply is no longer kept.
+    ReplyExpired = 2,
+    /// Earlier commands of the session are missing; the detail names the next expected number.
+    Gap = 3,
+    /// The frame or its message is malformed or too long.
+    Malformed = 4,
+    /// No handler takes this message.
+    Unhandled = 5,
+    /// The handler panicked; its outputs were discarded.
+    HandlerPanicked = 6,
+    /// The handler refused the command; the text is the handler's.
+    Rejected = 7,
+    /// The service has stopped taking input; the text says why.
+    Stopped = 8,
+    /// More commands in flight than the session's window.
+    WindowExceeded = 9,
+}
+
+impl RefusalCode {
+    /// The code with this wire value.
+    #[must_use]
+    pub const fn from_value(value: u32) -> Option<Self> {
+        Some(match value {
+            1 => Self::SessionUnknown,
+            2 => Self::ReplyExpired,
+            3 => Self::Gap,
+            4 => Self::Malformed,
+            5 => Self::Unhandled,
+            6 => Self::HandlerPanicked,
+            7 => Self::Rejected,
+            8 => Self::Stopped,
+            9 => Self::WindowExceeded,
+            _ => return None,
+        })
+    }
+}
+
+/// Payload of a reply with [`crate::descriptor::REFUSED_FLAG`].
+///
+/// ```text
+///  0  u32  code
+///  4  u32  reserved, 0
+///  8  u64  detail           for a gap: the next expected session_seq; else 0
+/// 16  …    text, UTF-8
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal<'a> {
+    /// What was wrong.
+    pub code: RefusalCode,
+    /// For a gap the next expected session_seq, else 0.
+    pub detail: u64,
+    /// For a person.
+    pub text: &'a str,
+}
+
+impl<'a> Refusal<'a> {
+    /// Bytes before the text.
+    pub const FIXED_LENGTH: usize = 16;
+
+    /// Writes the payload into `buffer`, cutting the text at a character boundary where it does not
+    /// fit, and returns the length in bytes.
+    ///
+    /// # Panics
+    /// If `buffer` is shorter than [`Refusal::FIXED_LENGTH`].
+    pub fn write_to(&self, buffer: &mut [u8]) -> usize {
+        let room = buffer.len() - Self::FIXED_LENGTH;
+        let mut text_length = self.text.len().min(room);
+        while !self.text.is_char_boundary(text_length) {
+            text_length -= 1;
+        }
+        buffer[..4].copy_from_slice(&(self.code as u32).to_le_bytes());
+        buffer[4..8].fill(0);
+        buffer[8..16].copy_from_slice(&self.detail.to_le_bytes());
+        buffer[16..16 + text_length].copy_from_slice(&self.text.as_bytes()[..text_length]);
+        16 + text_length
+    }
+
+    /// Reads a payload; `None` unless it has this form.
+    #[must_use]
+    pub fn from_bytes(payload: &'a [u8]) -> Option<Self> {
+        let (fixed, text) = payload.split_first_chunk::<{ Refusal::FIXED_LENGTH }>()?;
+        Some(Self {
+            code: RefusalCode::from_value(u32::from_le_bytes(*fixed.first_chunk()?))?,
+            detail: u64::from_le_bytes(*fixed[8..].first_chunk()?),
+            text: std::str::from_utf8(text).ok()?,
+        })
+    }
+}
+
+/// Payload of a [`crate::Kind::Timer`] frame: the timer that has come due.
+///
+/// ```text
+///  0  u64  timer            the identifier that the service gave it
+///  8  u64  deadline_ns      when it was to fire, sequenced time
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimerFired {
+    /// The identifier that the service gave it.
+    pub timer: u64,
+    /// When it was to fire, ns since the epoch.
+    pub deadline_ns: u64,
+}
+
+impl TimerFired {
+    /// Length of the payload in bytes.
+    pub const LENGTH: usize = 16;
+
+    /// The payload.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; Self::LENGTH] {
+        let mut bytes = [0; Self::LENGTH];
+        bytes[..8].copy_from_slice(&self.timer.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.deadline_ns.to_le_bytes());
+        bytes
+    }
+
+    /// Reads a payload; `None` unless it has exactly this length.
+    #[must_use]
+    pub fn from_bytes(payload: &[u8]) -> Option<Self> {
+        let bytes: &[u8; Self::LENGTH] = payload.try_into().ok()?;
+        Some(Self {
+            timer: u64::from_le_bytes(*bytes.first_chunk()?),
+            deadline_ns: u64::from_le_bytes(*bytes[8..].first_chunk()?),
+        })
+    }
+}

@@ -1,0 +1,201 @@
+//! The layout of a frame: every offset, limit, kind and flag, in one place.
+//!
+//! All fields are little-endian; a frame begins at a multiple of 8 bytes and occupies
+//! [`aligned_length`] of its `length`; the bytes between are zero and belong to no checksum.
+//!
+//! ```text
+//!   0                   1                   2                   3
+//!   0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//!  +-------------------------------+-------------------------------+
+//!  |                            length                             |   0  header + payload, bytes
+//!  +---------------+---------------+-------------------------------+
+//!  |    version    |     kind      |             flags             |   4
+//!  +---------------+---------------+-------------------------------+
+//!  |                           sequence                            |   8  gapless from 1; 0 unsequenced
+//!  |                                                               |
+//!  +---------------------------------------------------------------+
+//!  |                          timestamp                            |  16  ns since the epoch
+//!  |                                                               |
+//!  +---------------------------------------------------------------+
+//!  |                           session                             |  24  who published it
+//!  |                                                               |
+//!  +---------------------------------------------------------------+
+//!  |                         session_seq                           |  32  the publisher's own gapless number
+//!  |                                                               |
+//!  +---------------------------------------------------------------+
+//!  |                             term                              |  40  leader's term, 0 without a cluster
+//!  |                                                               |
+//!  +-------------------------------+-------------------------------+
+//!  |          template id          |           schema id           |  48  u32: schema id << 16 | template id
+//!  +-------------------------------+-------------------------------+
+//!  |        fragment count         |        fragment index         |  52  u32: index << 16 | count
+//!  +-------------------------------+-------------------------------+
+//!  |                          payload_crc                          |  56  CRC-32C, by the publisher
+//!  +---------------------------------------------------------------+
+//!  |                          header_crc                           |  60  CRC-32C of bytes 0–59
+//!  +---------------------------------------------------------------+
+//!  |                          payload …                            |  64
+//! ```
+
+/// Length of the header in bytes.
+pub const HEADER_LENGTH: usize = 64;
+/// Frames begin at multiples of this many bytes.
+pub const MESSAGE_ALIGNMENT: usize = 8;
+/// The version of this layout.
+pub const VERSION: u8 = 1;
+/// The longest frame that any stream may be configured for, in bytes.
+pub const FRAME_LENGTH_MAX: usize = 1 << 20;
+/// The longest frame of a stream that may cross UDP at an MTU of 1500, in bytes.
+pub const FRAME_LENGTH_UDP: usize = 1_376;
+
+/// Offset of `length`, u32.
+pub const LENGTH_OFFSET: usize = 0;
+/// Offset of `version`, u8.
+pub const VERSION_OFFSET: usize = 4;
+/// Offset of `kind`, u8.
+pub const KIND_OFFSET: usize = 5;
+/// Offset of `flags`, u16.
+pub const FLAGS_OFFSET: usize = 6;
+/// Offset of `sequence`, u64.
+pub const SEQUENCE_OFFSET: usize = 8;
+/// Offset of `timestamp`, u64.
+pub const TIMESTAMP_OFFSET: usize = 16;
+/// Offset of `session`, u64.
+pub const SESSION_OFFSET: usize = 24;
+/// Offset of `session_seq`, u64.
+pub const SESSION_SEQ_OFFSET: usize = 32;
+/// Offset of `term`, u64.
+pub const TERM_OFFSET: usize = 40;
+/// Offset of `schema`, u32.
+pub const SCHEMA_OFFSET: usize = 48;
+/// Offset of `fragment`, u32.
+pub const FRAGMENT_OFFSET: usize = 52;
+/// Offset of `payload_crc`, u32.
+pub const PAYLOAD_CRC_OFFSET: usize = 56;
+/// Offset of `header_crc`, u32.
+pub const HEADER_CRC_OFFSET: usize = 60;
+
+/// The space a frame of `length` bytes occupies: rounded up to [`MESSAGE_ALIGNMENT`].
+#[inline]
+#[must_use]
+pub const fn aligned_length(length: usize) -> usize {
+    (length + MESSAGE_ALIGNMENT - 1) & !(MESSAGE_ALIGNMENT - 1)
+}
+
+/// What a frame is. The discriminant is the byte in the header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    /// A publisher's message that expects exactly one reply.
+    Command = 1,
+    /// A publisher's message to every reader of the stream; it has no reply.
+    Event = 2,
+    /// A timer that has come due; appended by the sequencer only.
+    Timer = 3,
+    /// The sequencer's own note in the stream (an incarnation begins).
+    Mark = 4,
+    /// The one reply to a command; never part of a stream.
+    Reply = 5,
+    /// Opens a session; its sequence becomes the session's identifier.
+    SessionOpen = 6,
+    /// Ends a session: by its publisher, or by the sequencer when it has expired.
+    SessionClose = 7,
+    /// A message from a service to a session that did not ask for it; never part of a stream.
+    Notice = 8,
+    /// A publisher's word that it has received notices up to a number.
+    Acknowledge = 9,
+}
+
+impl Kind {
+    /// The kind that `byte` names.
+    #[inline]
+    #[must_use]
+    pub const fn from_byte(byte: u8) -> Option<Self> {
+        Some(match byte {
+            1 => Self::Command,
+            2 => Self::Event,
+            3 => Self::Timer,
+            4 => Self::Mark,
+            5 => Self::Reply,
+            6 => Self::SessionOpen,
+            7 => Self::SessionClose,
+            8 => Self::Notice,
+            9 => Self::Acknowledge,
+            _ => return None,
+        })
+    }
+}
+
+/// How a payload is encoded: the two lowest bits of `flags`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Encoding {
+    /// Bytes that only the application understands.
+    Opaque = 0,
+    /// Simple Binary Encoding, beginning with the SBE message header.
+    Sbe = 1,
+    /// Protocol buffers; field numbers are the SBE field ids.
+    Protobuf = 2,
+}
+
+/// The bits of `flags` that name the [`Encoding`].
+pub const ENCODING_FLAGS: u16 = 0b11;
+/// Set on a [`Kind::Reply`] whose payload is a [`crate::control::Refusal`] instead of the service's reply.
+pub const REFUSED_FLAG: u16 = 1 << 2;
+
+impl Encoding {
+    /// The encoding that the two lowest bits of `flags` name; `None` for the reserved value 3.
+    #[inline]
+    #[must_use]
+    pub const fn from_flags(flags: u16) -> Option<Self> {
+        match flags & ENCODING_FLAGS {
+            0 => Some(Self::Opaque),
+            1 => Some(Self::Sbe),
+            2 => Some(Self::Protobuf),
+            _ => None,
+        }
+    }
+
+    /// The `flags` bits of this encoding.
+    #[inline]
+    #[must_use]
+    pub const fn flags(self) -> u16 {
+        self as u16
+    }
+}
+
+/// Which part of a message a frame carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fragment {
+    /// 0 for the first part.
+    pub index: u16,
+    /// How many parts there are, at least 1.
+    pub count: u16,
+}
+
+impl Fragment {
+    /// A message that fits one frame.
+    pub const WHOLE: Self = Self { index: 0, count: 1 };
+
+    /// Splits the header field; `None` unless index < count.
+    #[inline]
+    #[must_use]
+    pub const fn from_bits(bits: u32) -> Option<Self> {
+        let fragment = Self { index: (bits >> 16) as u16, count: bits as u16 };
+        if fragment.index < fragment.count { Some(fragment) } else { None }
+    }
+
+    /// The header field.
+    #[inline]
+    #[must_use]
+    pub const fn bits(self) -> u32 {
+        (self.index as u32) << 16 | self.count as u32
+    }
+
+    /// Whether this is the frame that completes its message.
+    #[inline]
+    #[must_use]
+    pub const fn is_last(self) -> bool {
+        self.index + 1 == self.count
+    }
+}

@@ -1,0 +1,345 @@
+//! Reading: [`Frame`], a checked view of bytes, and [`FrameHeader`], its fields as values.
+
+use crate::checksum::crc32c;
+use crate::descriptor::{self as d, Encoding, Fragment, HEADER_LENGTH, Kind, MESSAGE_ALIGNMENT};
+
+/// Why some bytes are not a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FrameError {
+    /// Fewer bytes than a header, or than the header's length says.
+    #[error("frame is cut short: {needed_bytes} bytes expected, {found_bytes} found")]
+    Truncated {
+        /// Bytes that the frame needs.
+        needed_bytes: usize,
+        /// Bytes that there are.
+        found_bytes: usize,
+    },
+    /// The length field is smaller than a header or greater than the limit.
+    #[error("frame length {length_bytes} is outside of {HEADER_LENGTH}..={limit_bytes} bytes")]
+    Length {
+        /// The length field.
+        length_bytes: u32,
+        /// The longest frame allowed here.
+        limit_bytes: usize,
+    },
+    /// A layout this program does not know.
+    #[error("frame version {found} is not {}", d::VERSION)]
+    Version {
+        /// The version byte.
+        found: u8,
+    },
+    /// No kind has this number.
+    #[error("frame kind {found} is unknown")]
+    Kind {
+        /// The kind byte.
+        found: u8,
+    },
+    /// The reserved encoding, or a flag that has no meaning.
+    #[error("frame flags {found:#06x} have no meaning")]
+    Flags {
+        /// The flags field.
+        found: u16,
+    },
+    /// Fragment index not below its count.
+    #[error("fragment field {found:#010x}: the index must be below the count")]
+    Fragment {
+        /// The fragment field.
+        found: u32,
+    },
+    /// The header's checksum is not that of its bytes.
+    #[error("header checksum is {found:#010x}, the bytes give {computed:#010x}")]
+    HeaderChecksum {
+        /// The checksum field.
+        found: u32,
+        /// What bytes 0–59 sum to.
+        computed: u32,
+    },
+    /// The payload's checksum is not that of its bytes.
+    #[error("payload checksum is {found:#010x}, the bytes give {computed:#010x}")]
+    PayloadChecksum {
+        /// The checksum field.
+        found: u32,
+        /// What the payload sums to.
+        computed: u32,
+    },
+}
+
+/// The fields of a header as values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameHeader {
+    /// What the frame is.
+    pub kind: Kind,
+    /// Encoding and marks; see [`crate::descriptor`].
+    pub flags: u16,
+    /// Gapless from 1; 0 while unsequenced.
+    pub sequence: u64,
+    /// Nanoseconds since the epoch; 0 while unsequenced.
+    pub timestamp_ns: u64,
+    /// Who published it.
+    pub session: u64,
+    /// The publisher's own gapless number.
+    pub session_seq: u64,
+    /// The leader's term; 0 without a cluster.
+    pub term: u64,
+    /// Schema id << 16 | template id.
+    pub schema: u32,
+    /// Which part of its message this is.
+    pub fragment: Fragment,
+}
+
+impl Default for FrameHeader {
+    /// A whole, unsequenced command with opaque payload.
+    fn default() -> Self {
+        Self {
+            kind: Kind::Command,
+            flags: 0,
+            sequence: 0,
+            timestamp_ns: 0,
+            session: 0,
+            session_seq: 0,
+            term: 0,
+            schema: 0,
+            fragment: Fragment::WHOLE,
+        }
+    }
+}
+
+/// A view of one frame whose length, version, kind, flags and fragment are valid.
+///
+/// The checksums are checked by [`Frame::verify`], because readers inside the machine need not.
+///
+/// ```
+/// use gapless_wire::{Frame, FrameHeader, FrameWriter};
+/// let mut buffer = [0u8; 128];
+/// let mut writer = FrameWriter::new(&mut buffer);
+/// writer.payload_mut()[..5].copy_from_slice(b"hello");
+/// let length = writer.finish(&FrameHeader { session: 7, ..FrameHeader::default() }, 5);
+/// let frame = Frame::parse(&buffer[..length])?;
+/// frame.verify()?;
+/// assert_eq!((frame.session(), frame.payload()), (7, &b"hello"[..]));
+/// # Ok::<(), gapless_wire::FrameError>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct Frame<'a> {
+    /// Exactly the frame: header and payload, without the padding behind it.
+    bytes: &'a [u8],
+    header: &'a [u8; HEADER_LENGTH],
+}
+
+/// Reads the length field at the start of `bytes` and checks it against `limit_bytes`, so that a
+/// reader knows how much to copy before it looks at anything else.
+///
+/// # Errors
+/// [`FrameError::Truncated`] for fewer than 4 bytes, [`FrameError::Length`] outside the limits.
+#[inline]
+pub fn peek_length(bytes: &[u8], limit_bytes: usize) -> Result<usize, FrameError> {
+    let Some(field) = bytes.first_chunk::<4>() else {
+        return Err(FrameError::Truncated { needed_bytes: HEADER_LENGTH, found_bytes: bytes.len() });
+    };
+    check_length(u32::from_le_bytes(*field), limit_bytes)
+}
+
+/// Checks a length field against the header and `limit_bytes`.
+///
+/// # Errors
+/// [`FrameError::Length`] outside the limits.
+#[inline]
+pub const fn check_length(length_bytes: u32, limit_bytes: usize) -> Result<usize, FrameError> {
+    let length = length_bytes as usize;
+    if length < HEADER_LENGTH || length > limit_bytes {
+        return Err(FrameError::Length { length_bytes, limit_bytes });
+    }
+    Ok(length)
+}
+
+impl<'a> Frame<'a> {
+    /// Views the frame at the start of `bytes`; what follows it is left alone.
+    ///
+    /// # Errors
+    /// What is wrong with the header; never reads past `bytes`.
+    #[inline]
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, FrameError> {
+        let length = peek_length(bytes, d::FRAME_LENGTH_MAX)?;
+        let (Some(bytes), Some(header)) = (bytes.get(..length), bytes.first_chunk()) else {
+            return Err(FrameError::Truncated { needed_bytes: length, found_bytes: bytes.len() });
+        };
+        let frame = Self { bytes, header };
+        if header[d::VERSION_OFFSET] != d::VERSION {
+            return Err(FrameError::Version { found: header[d::VERSION_OFFSET] });
+        }
+        if Kind::from_byte(header[d::KIND_OFFSET]).is_none() {
+            return Err(FrameError::Kind { found: header[d::KIND_OFFSET] });
+        }
+        let flags = frame.flags();
+        if flags & !(d::ENCODING_FLAGS | d::REFUSED_FLAG) != 0 || Encoding::from_flags(flags).is_none() {
+            return Err(FrameError::Flags { found: flags });
+        }
+        let fragment = frame.u32_at(d::FRAGMENT_OFFSET);
+        if Fragment::from_bits(fragment).is_none() {
+            return Err(FrameError::Fragment { found: fragment });
+        }
+        Ok(frame)
+    }
+
+    /// Checks both checksums.
+    ///
+    /// # Errors
+    /// [`FrameError::HeaderChecksum`] or [`FrameError::PayloadChecksum`].
+    #[inline]
+    pub fn verify(&self) -> Result<(), FrameError> {
+        let computed = header_checksum(self.header);
+        if computed != self.header_crc() {
+            return Err(FrameError::HeaderChecksum { found: self.header_crc(), computed });
+        }
+        let computed = crc32c(self.payload());
+        if computed != self.payload_crc() {
+            return Err(FrameError::PayloadChecksum { found: self.payload_crc(), computed });
+        }
+        Ok(())
+    }
+
+    /// Header and payload, without the padding behind them.
+    #[inline]
+    #[must_use]
+    pub const fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The payload.
+    #[inline]
+    #[must_use]
+    pub fn payload(&self) -> &'a [u8] {
+        &self.bytes[HEADER_LENGTH..]
+    }
+
+    /// Header and payload length in bytes.
+    #[inline]
+    #[must_use]
+    pub const fn length(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// What the frame is.
+    #[inline]
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        Kind::from_byte(self.header[d::KIND_OFFSET]).expect("the kind is checked by parse")
+    }
+
+    /// Encoding and marks.
+    #[inline]
+    #[must_use]
+    pub fn flags(&self) -> u16 {
+        u16::from_le_bytes([self.header[d::FLAGS_OFFSET], self.header[d::FLAGS_OFFSET + 1]])
+    }
+
+    /// How the payload is encoded.
+    #[inline]
+    #[must_use]
+    pub fn encoding(&self) -> Encoding {
+        Encoding::from_flags(self.flags()).expect("the encoding is checked by parse")
+    }
+
+    /// Position in the total order; 0 while unsequenced.
+    #[inline]
+    #[must_use]
+    pub fn sequence(&self) -> u64 {
+        self.u64_at(d::SEQUENCE_OFFSET)
+    }
+
+    /// Sequenced time in nanoseconds since the epoch.
+    #[inline]
+    #[must_use]
+    pub fn timestamp_ns(&self) -> u64 {
+        self.u64_at(d::TIMESTAMP_OFFSET)
+    }
+
+    /// Who published it.
+    #[inline]
+    #[must_use]
+    pub fn session(&self) -> u64 {
+        self.u64_at(d::SESSION_OFFSET)
+    }
+
+    /// The publisher's own gapless number.
+    #[inline]
+    #[must_use]
+    pub fn session_seq(&self) -> u64 {
+        self.u64_at(d::SESSION_SEQ_OFFSET)
+    }
+
+    /// The leader's term.
+    #[inline]
+    #[must_use]
+    pub fn term(&self) -> u64 {
+        self.u64_at(d::TERM_OFFSET)
+    }
+
+    /// Schema id << 16 | template id.
+    #[inline]
+    #[must_use]
+    pub fn schema(&self) -> u32 {
+        self.u32_at(d::SCHEMA_OFFSET)
+    }
+
+    /// Which part of its message this is.
+    #[inline]
+    #[must_use]
+    pub fn fragment(&self) -> Fragment {
+        Fragment::from_bits(self.u32_at(d::FRAGMENT_OFFSET)).expect("the fragment is checked by parse")
+    }
+
+    /// The publisher's checksum of the payload.
+    #[inline]
+    #[must_use]
+    pub fn payload_crc(&self) -> u32 {
+        self.u32_at(d::PAYLOAD_CRC_OFFSET)
+    }
+
+    /// The checksum of bytes 0–59.
+    #[inline]
+    #[must_use]
+    pub fn header_crc(&self) -> u32 {
+        self.u32_at(d::HEADER_CRC_OFFSET)
+    }
+
+    /// All fields as values.
+    #[must_use]
+    pub fn header(&self) -> FrameHeader {
+        FrameHeader {
+            kind: self.kind(),
+            flags: self.flags(),
+            sequence: self.sequence(),
+            timestamp_ns: self.timestamp_ns(),
+            session: self.session(),
+            session_seq: self.session_seq(),
+            term: self.term(),
+            schema: self.schema(),
+            fragment: self.fragment(),
+        }
+    }
+
+    #[inline]
+    fn u32_at(&self, offset: usize) -> u32 {
+        u32::from_le_bytes(*self.header[offset..].first_chunk().expect("offsets are inside the header"))
+    }
+
+    #[inline]
+    fn u64_at(&self, offset: usize) -> u64 {
+        u64::from_le_bytes(*self.header[offset..].first_chunk().expect("offsets are inside the header"))
+    }
+}
+
+impl std::fmt::Debug for Frame<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Frame").field("header", &self.header()).field("length", &self.length()).finish()
+    }
+}
+
+/// CRC-32C of bytes 0–59 of a header.
+#[inline]
+pub(crate) fn header_checksum(header: &[u8; HEADER_LENGTH]) -> u32 {
+    crc32c(&header[..d::HEADER_CRC_OFFSET])
+}
+
+const _: () = assert!(HEADER_LENGTH.is_multiple_of(MESSAGE_ALIGNMENT));

@@ -1,0 +1,24 @@
+//! The frame: the one form in which a message exists in memory, on disk and on the wire.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`descriptor`] | the layout: offsets, limits, kinds and flags |
+//! | [`frame`] | [`Frame`], a checked view of received bytes; [`FrameHeader`], the fields as values |
+//! | [`writer`] | [`FrameWriter`], which builds a frame in place |
+//! | [`control`] | payloads of the frames that the engine itself understands |
+//! | [`checksum`] | CRC-32C |
+//!
+//! No I/O, no allocation. Everything here is safe on any bytes: what is not a frame is a
+//! [`FrameError`] that says what was expected, what was found and where.
+
+#![deny(unsafe_code)]
+
+pub mod checksum;
+pub mod control;
+pub mod descriptor;
+pub mod frame;
+pub mod writer;
+
+pub use descriptor::{Encoding, Fragment, HEADER_LENGTH, Kind, MESSAGE_ALIGNMENT, aligned_length};
+pub use frame::{Frame, FrameError, FrameHeader};
+pub use writer::{FrameWriter, stamp};

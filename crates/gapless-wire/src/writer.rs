@@ -1,0 +1,97 @@
+//! Writing: [`FrameWriter`] builds a frame in place, [`stamp`] makes a published frame a sequenced one.
+
+use crate::checksum::crc32c;
+use crate::descriptor::{self as d, HEADER_LENGTH, aligned_length};
+use crate::frame::{FrameHeader, header_checksum};
+
+/// Builds one frame in a buffer that its user claimed: first the payload, then [`FrameWriter::finish`].
+pub struct FrameWriter<'a> {
+    buffer: &'a mut [u8],
+}
+
+impl<'a> FrameWriter<'a> {
+    /// Starts a frame at the start of `buffer`.
+    ///
+    /// # Panics
+    /// If `buffer` does not hold a header.
+    #[inline]
+    pub fn new(buffer: &'a mut [u8]) -> Self {
+        assert!(buffer.len() >= HEADER_LENGTH, "a frame needs {HEADER_LENGTH} bytes, the buffer has {}", buffer.len());
+        Self { buffer }
+    }
+
+    /// The space for the payload.
+    #[inline]
+    pub fn payload_mut(&mut self) -> &mut [u8] {
+        &mut self.buffer[HEADER_LENGTH..]
+    }
+
+    /// Writes the header and both checksums, zeroes the padding, and returns the frame's length in
+    /// bytes (without padding).
+    ///
+    /// # Panics
+    /// If the frame, with its padding, does not fit the buffer, or is longer than the layout allows.
+    #[inline]
+    pub fn finish(self, header: &FrameHeader, payload_length: usize) -> usize {
+        let payload_crc = crc32c(&self.buffer[HEADER_LENGTH..HEADER_LENGTH + payload_length]);
+        self.finish_with_checksum(header, payload_length, payload_crc)
+    }
+
+    /// As [`FrameWriter::finish`], for a payload whose checksum is known already.
+    ///
+    /// # Panics
+    /// As [`FrameWriter::finish`].
+    #[inline]
+    pub fn finish_with_checksum(self, header: &FrameHeader, payload_length: usize, payload_crc: u32) -> usize {
+        let length = HEADER_LENGTH + payload_length;
+        assert!(length <= d::FRAME_LENGTH_MAX, "a frame of {length} bytes is longer than {}", d::FRAME_LENGTH_MAX);
+        self.buffer[length..aligned_length(length)].fill(0);
+        let bytes = self.buffer.first_chunk_mut::<HEADER_LENGTH>().expect("new checks the length");
+        put(bytes, d::LENGTH_OFFSET, (length as u32).to_le_bytes());
+        bytes[d::VERSION_OFFSET] = d::VERSION;
+        bytes[d::KIND_OFFSET] = header.kind as u8;
+        put(bytes, d::FLAGS_OFFSET, header.flags.to_le_bytes());
+        put(bytes, d::SEQUENCE_OFFSET, header.sequence.to_le_bytes());
+        put(bytes, d::TIMESTAMP_OFFSET, header.timestamp_ns.to_le_bytes());
+        put(bytes, d::SESSION_OFFSET, header.session.to_le_bytes());
+        put(bytes, d::SESSION_SEQ_OFFSET, header.session_seq.to_le_bytes());
+        put(bytes, d::TERM_OFFSET, header.term.to_le_bytes());
+        put(bytes, d::SCHEMA_OFFSET, header.schema.to_le_bytes());
+        put(bytes, d::FRAGMENT_OFFSET, header.fragment.bits().to_le_bytes());
+        put(bytes, d::PAYLOAD_CRC_OFFSET, payload_crc.to_le_bytes());
+        let header_crc = header_checksum(bytes);
+        put(bytes, d::HEADER_CRC_OFFSET, header_crc.to_le_bytes());
+        length
+    }
+}
+
+/// Gives the frame at the start of `bytes` its place in the order and its time, and rewrites the
+/// header's checksum. The payload's checksum stays the publisher's.
+///
+/// # Panics
+/// If `bytes` does not hold a header.
+#[inline]
+pub fn stamp(bytes: &mut [u8], sequence: u64, timestamp_ns: u64, term: u64) {
+    let header = bytes.first_chunk_mut::<HEADER_LENGTH>().expect("a frame holds a header");
+    put(header, d::SEQUENCE_OFFSET, sequence.to_le_bytes());
+    put(header, d::TIMESTAMP_OFFSET, timestamp_ns.to_le_bytes());
+    put(header, d::TERM_OFFSET, term.to_le_bytes());
+    let header_crc = header_checksum(header);
+    put(header, d::HEADER_CRC_OFFSET, header_crc.to_le_bytes());
+}
+
+/// Makes the frame at the start of `bytes` carry `session`: what a sequencer does to the frame that
+/// opens one. To be followed by [`stamp`], which rewrites the checksum.
+///
+/// # Panics
+/// If `bytes` does not hold a header.
+#[inline]
+pub fn set_session(bytes: &mut [u8], session: u64) {
+    let header = bytes.first_chunk_mut::<HEADER_LENGTH>().expect("a frame holds a header");
+    put(header, d::SESSION_OFFSET, session.to_le_bytes());
+}
+
+#[inline]
+fn put<const N: usize>(header: &mut [u8; HEADER_LENGTH], offset: usize, value: [u8; N]) {
+    header[offset..offset + N].copy_from_slice(&value);
+}

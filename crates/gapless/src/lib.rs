@@ -1,0 +1,1 @@
+//! The face of Gapless: what an application imports
