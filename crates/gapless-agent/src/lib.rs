@@ -1,1 +1,3 @@
-//! Agents, thread plans, idle strategies, affinity, clocks and counters
+//! Agents, thread plans, idle strategies, affinity, clocks and counters.
+
+pub mod fault;

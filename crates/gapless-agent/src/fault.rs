@@ -1,0 +1,86 @@
+//! Named crash points and mutants: how tests attack the shipped code.
+//!
+//! Without the feature `fault-injection` (the default) both calls are empty and cost nothing. With
+//! it, the environment variable `GAPLESS_CRASH_POINT=name:n` makes the process kill itself with
+//! SIGKILL at the n-th pass (from 1) of that point, and `GAPLESS_MUTANT=name` plants a known defect
+//! that the tests must catch.
+
+/// Every crash point there is; a test kills the process at each.
+pub const CRASH_POINTS: [&str; 10] = [
+    "between_claim_and_commit",
+    "before_journal_copy",
+    "after_journal_copy",
+    "before_sync",
+    "after_sync",
+    "before_reply",
+    "in_snapshot_write",
+    "before_snapshot_rename",
+    "before_segment_roll",
+    "after_segment_roll",
+];
+
+/// Every mutant there is; a test must catch each.
+pub const MUTANTS: [&str; 3] = ["acknowledge_before_journal", "skip_truncation", "drop_session_table"];
+
+/// Dies here if the environment asks for it.
+#[cfg(not(feature = "fault-injection"))]
+#[inline(always)]
+pub const fn crash_point(_name: &'static str) {}
+
+/// Whether the environment plants the mutant `name`.
+#[cfg(not(feature = "fault-injection"))]
+#[inline(always)]
+#[must_use]
+pub const fn mutant(_name: &'static str) -> bool {
+    false
+}
+
+#[cfg(feature = "fault-injection")]
+pub use armed::{crash_point, mutant};
+
+#[cfg(feature = "fault-injection")]
+mod armed {
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    struct Armed {
+        point: String,
+        passes_left: AtomicU64,
+    }
+
+    static ARMED: OnceLock<Option<Armed>> = OnceLock::new();
+    static MUTANT: OnceLock<Option<String>> = OnceLock::new();
+
+    fn armed() -> Option<&'static Armed> {
+        ARMED
+            .get_or_init(|| {
+                let value = std::env::var("GAPLESS_CRASH_POINT").ok()?;
+                let (point, pass) = value.split_once(':').expect("GAPLESS_CRASH_POINT is name:n");
+                assert!(super::CRASH_POINTS.contains(&point), "GAPLESS_CRASH_POINT names no crash point: {point}");
+                let pass: u64 = pass.parse().expect("GAPLESS_CRASH_POINT is name:n with a number n from 1");
+                Some(Armed { point: point.to_owned(), passes_left: AtomicU64::new(pass) })
+            })
+            .as_ref()
+    }
+
+    /// Dies here if the environment asks for it.
+    pub fn crash_point(name: &'static str) {
+        debug_assert!(super::CRASH_POINTS.contains(&name), "unknown crash point {name}");
+        let Some(armed) = armed() else { return };
+        if armed.point == name && armed.passes_left.fetch_sub(1, Ordering::SeqCst) == 1 {
+            let myself = rustix::process::getpid();
+            rustix::process::kill_process(myself, rustix::process::Signal::KILL).expect("a process may kill itself");
+            // The signal is on its way; nothing after this point may run.
+            loop {
+                std::thread::park();
+            }
+        }
+    }
+
+    /// Whether the environment plants the mutant `name`.
+    #[must_use]
+    pub fn mutant(name: &'static str) -> bool {
+        debug_assert!(super::MUTANTS.contains(&name), "unknown mutant {name}");
+        MUTANT.get_or_init(|| std::env::var("GAPLESS_MUTANT").ok()).as_deref() == Some(name)
+    }
+}
