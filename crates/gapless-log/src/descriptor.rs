@@ -1,0 +1,75 @@
+//! The layout of a mapping: a header page, an index of sequences, and the data, which is mapped twice
+//! in a row so that a frame never wraps.
+//!
+//! ```text
+//!  file:     | header 4096 | index: slots × u64 | data: capacity |
+//!  mapping:  | header      | index              | data           | data again |
+//!
+//!  header (bytes; each of the words from 128 on has a cache line pair of its own)
+//!     0  u64  magic "GAPLESS\1"
+//!     8  u64  kind: 1 window, 2 ring
+//!    16  u64  capacity, bytes
+//!    24  u64  index slots
+//!    32  u128 stream id
+//!    48  u64  incarnation
+//!    56  u64  longest frame, bytes
+//!   128  u64  appended (window) or tail (ring): position behind the last published frame
+//!   136  u64  sequence of the last published frame (window)
+//!   256  u64  released (window): position behind the last frame whose tier is reached
+//!   264  u64  sequence of the last released frame
+//!   384  u64  claimed (window): position up to which the writer may be writing
+//!   512  u64  head (ring): position behind the last frame the reader has done with
+//!   640  u64  reader parked: 1 while the reader of a ring sleeps
+//!   768  u64  closed: 1 when the writer will write no more, 2 when the reader will read no more
+//! ```
+//! Positions are bytes since the start, never wrap, and map to `position % capacity`. Index slot
+//! `sequence % slots` holds the position of that sequence's frame.
+
+/// Length of the header page.
+pub const HEADER_LENGTH: usize = 4096;
+/// `GAPLESS` and the version of this layout.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"GAPLESS\x01");
+/// Value of the kind word of a window.
+pub const KIND_WINDOW: u64 = 1;
+/// Value of the kind word of a ring.
+pub const KIND_RING: u64 = 2;
+
+/// Word numbers (byte offset / 8) in the header.
+pub const MAGIC_WORD: usize = 0;
+/// Kind of mapping.
+pub const KIND_WORD: usize = 1;
+/// Data capacity in bytes.
+pub const CAPACITY_WORD: usize = 2;
+/// Number of index slots.
+pub const INDEX_SLOTS_WORD: usize = 3;
+/// Stream id, low half.
+pub const STREAM_LOW_WORD: usize = 4;
+/// Stream id, high half.
+pub const STREAM_HIGH_WORD: usize = 5;
+/// Incarnation of the stream.
+pub const INCARNATION_WORD: usize = 6;
+/// Longest frame in bytes.
+pub const FRAME_LENGTH_MAX_WORD: usize = 7;
+/// Appended (window) or tail (ring).
+pub const TAIL_WORD: usize = 128 / 8;
+/// Sequence that belongs to [`TAIL_WORD`].
+pub const TAIL_SEQUENCE_WORD: usize = 136 / 8;
+/// Released position.
+pub const RELEASED_WORD: usize = 256 / 8;
+/// Sequence that belongs to [`RELEASED_WORD`].
+pub const RELEASED_SEQUENCE_WORD: usize = 264 / 8;
+/// Position up to which the writer may be writing.
+pub const CLAIMED_WORD: usize = 384 / 8;
+/// The ring reader's position.
+pub const HEAD_WORD: usize = 512 / 8;
+/// 1 while the ring's reader sleeps.
+pub const READER_PARKED_WORD: usize = 640 / 8;
+/// Bit 0: the writer is done; bit 1: the reader is done.
+pub const CLOSED_WORD: usize = 768 / 8;
+/// Words of the header that are in use.
+pub const HEADER_WORDS: usize = CLOSED_WORD + 1;
+
+/// Least capacity of a mapping, bytes: one page.
+pub const CAPACITY_MIN: usize = 4096;
+/// Greatest capacity of a mapping, bytes.
+pub const CAPACITY_MAX: usize = 1 << 36;

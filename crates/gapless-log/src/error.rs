@@ -1,0 +1,88 @@
+//! What can go wrong with a window or a ring.
+
+use gapless_wire::FrameError;
+
+/// What can go wrong with a window or a ring.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// A size that no mapping can have.
+    #[error("{what} is {found}; it must be a power of two from {min} to {max} bytes")]
+    Capacity {
+        /// Which size.
+        what: &'static str,
+        /// What was asked for.
+        found: usize,
+        /// The least allowed.
+        min: usize,
+        /// The greatest allowed.
+        max: usize,
+    },
+    /// The operating system refused.
+    #[error("{action}: {source}")]
+    System {
+        /// What was being done, with the path where there is one.
+        action: String,
+        /// The operating system's answer.
+        source: std::io::Error,
+    },
+    /// The file or descriptor is not a mapping of ours, or not of this kind or stream.
+    #[error("not a usable mapping: {field} is {found}, expected {expected}")]
+    Foreign {
+        /// The header field.
+        field: &'static str,
+        /// What it holds.
+        found: String,
+        /// What it should hold.
+        expected: String,
+    },
+    /// There is no room until a reader moves on: back-pressure, not a fault.
+    #[error("no room for {needed_bytes} bytes: a reader is {lag_bytes} bytes behind in {capacity_bytes}")]
+    Full {
+        /// Bytes asked for.
+        needed_bytes: usize,
+        /// How far the slowest reader is behind.
+        lag_bytes: u64,
+        /// The capacity.
+        capacity_bytes: usize,
+    },
+    /// The frame is longer than this window or ring takes.
+    #[error("a frame of {length_bytes} bytes is longer than the limit of {limit_bytes}")]
+    TooLong {
+        /// What was asked for.
+        length_bytes: usize,
+        /// The limit.
+        limit_bytes: usize,
+    },
+    /// The writing process broke the protocol.
+    #[error("the ring is corrupt at position {position}: {reason}")]
+    Corrupt {
+        /// Byte position in the ring.
+        position: u64,
+        /// What was found there.
+        reason: String,
+    },
+    /// The frame at this position is not one.
+    #[error("bad frame at position {position}: {source}")]
+    Frame {
+        /// Byte position.
+        position: u64,
+        /// What is wrong with it.
+        source: FrameError,
+    },
+    /// The frames behind this position were cut off while the cursor stood beyond them.
+    #[error("the window was truncated to position {position}; the cursor stood at {cursor_position}")]
+    Truncated {
+        /// Where the window ends now.
+        position: u64,
+        /// Where the cursor stood.
+        cursor_position: u64,
+    },
+    /// A truncation would cut what was promised.
+    #[error("cannot truncate after sequence {sequence}: {released_sequence} is released already")]
+    TruncatesReleased {
+        /// The asked sequence.
+        sequence: u64,
+        /// The last released one.
+        released_sequence: u64,
+    },
+}

@@ -1,0 +1,324 @@
+//! The ring: frames from one publisher to one consumer, each in a process of its own.
+//!
+//! The consumer trusts nothing that the publisher wrote: it checks positions and lengths, copies, and
+//! looks only at its copy. A publisher that dies or goes mad spoils only its own ring.
+
+use crate::LogError;
+use crate::descriptor as d;
+use crate::memory::{Memory, MemoryKind, Shape};
+use crate::sync::{Arc, Ordering, fence};
+use crate::window::StreamIdentity;
+use gapless_wire::{HEADER_LENGTH, aligned_length};
+
+const WRITER_CLOSED: u64 = 1;
+const READER_CLOSED: u64 = 2;
+
+/// Makes a ring in this process; one end usually goes to another by [`RingWriter::open`] or
+/// [`RingReader::open`] with the mapping's descriptor.
+///
+/// # Errors
+/// Sizes out of range, or the operating system's refusal.
+pub fn create(
+    kind: &MemoryKind,
+    capacity_bytes: usize,
+    identity: StreamIdentity,
+) -> Result<(RingWriter, RingReader), LogError> {
+    let memory = Memory::create(kind, Shape { kind: d::KIND_RING, capacity: capacity_bytes, index_slots: 0 })?;
+    let put = |word, value| memory.header_word(word).store(value, Ordering::Relaxed);
+    put(d::STREAM_LOW_WORD, identity.stream_id as u64);
+    put(d::STREAM_HIGH_WORD, (identity.stream_id >> 64) as u64);
+    put(d::INCARNATION_WORD, identity.incarnation);
+    let memory = Arc::new(memory);
+    Ok((RingWriter::over(Arc::clone(&memory)), RingReader::over(memory)))
+}
+
+/// The publisher's end.
+pub struct RingWriter {
+    memory: Arc<Memory>,
+    tail: u64,
+    published: u64,
+    /// The reader's position at the last look.
+    head: u64,
+}
+
+impl RingWriter {
+    fn over(memory: Arc<Memory>) -> Self {
+        let tail = memory.header_word(d::TAIL_WORD).load(Ordering::Acquire);
+        let head = memory.header_word(d::HEAD_WORD).load(Ordering::Acquire);
+        Self { memory, tail, published: tail, head }
+    }
+
+    /// Opens the publisher's end of a ring that another process made.
+    ///
+    /// # Errors
+    /// [`LogError::Foreign`] unless it is a ring.
+    #[cfg(not(loom))]
+    pub fn open(fd: rustix::fd::OwnedFd) -> Result<Self, LogError> {
+        Ok(Self::over(Arc::new(Memory::open(fd, d::KIND_RING, true)?)))
+    }
+
+    /// The descriptor, to be passed to another process.
+    #[cfg(not(loom))]
+    #[must_use]
+    pub fn fd(&self) -> rustix::fd::BorrowedFd<'_> {
+        self.memory.fd()
+    }
+
+    /// The longest frame the ring takes, bytes: half of its capacity.
+    #[must_use]
+    pub fn frame_length_max(&self) -> usize {
+        self.memory.capacity() / 2
+    }
+
+    /// Makes room for `length` bytes; nothing is announced, because the reader never reads beyond the tail.
+    #[inline]
+    fn reserve(&mut self, length: usize) -> Result<u64, LogError> {
+        let capacity = self.memory.capacity();
+        if length > capacity / 2 {
+            return Err(LogError::TooLong { length_bytes: length, limit_bytes: capacity / 2 });
+        }
+        let end = self.tail + aligned_length(length) as u64;
+        if end > self.head + capacity as u64 {
+            // Acquire: the reader's last look comes before our next write (pairs with RingReader::release).
+            let head = self.memory.header_word(d::HEAD_WORD).load(Ordering::Acquire);
+            // A reader that went mad must not make us overwrite what it has not read, nor panic.
+            if head < self.head || head > self.published {
+                return Err(LogError::Corrupt {
+                    position: head,
+                    reason: format!("the reader's position must lie between {} and {}", self.head, self.published),
+                });
+            }
+            self.head = head;
+            if end > head + capacity as u64 {
+                return Err(LogError::Full {
+                    needed_bytes: aligned_length(length),
+                    lag_bytes: self.tail - head,
+                    capacity_bytes: capacity,
+                });
+            }
+        }
+        Ok(self.tail)
+    }
+
+    /// Space for a frame of at most `length` bytes, to be written in place.
+    ///
+    /// # Errors
+    /// [`LogError::Full`] until the reader moves on; [`LogError::TooLong`]; [`LogError::Corrupt`] if
+    /// the reader's position is impossible.
+    #[cfg(not(loom))]
+    #[inline]
+    pub fn claim(&mut self, length: usize) -> Result<&mut [u8], LogError> {
+        let position = self.reserve(length)?;
+        // SAFETY: the range lies behind the published tail and not beyond the reader's position plus
+        // the capacity; the reader reads up to the tail only, and this value is the only writer.
+        Ok(unsafe { self.memory.bytes_mut(position, aligned_length(length)) })
+    }
+
+    /// Commits a frame of `length` bytes that was written into the last claim. The reader sees it
+    /// after [`RingWriter::publish`]; the fragments of one message are published together.
+    ///
+    /// # Panics
+    /// If it was not claimed.
+    #[inline]
+    pub fn commit(&mut self, length: usize) {
+        self.tail += aligned_length(length) as u64;
+        assert!(self.tail <= self.head + self.memory.capacity() as u64, "only what was claimed can be committed");
+    }
+
+    /// Copies a whole frame, padded to 8 bytes, in and commits it.
+    ///
+    /// # Errors
+    /// As for `claim`.
+    ///
+    /// # Panics
+    /// If the length of `frame` is not a multiple of 8.
+    #[inline]
+    pub fn append(&mut self, frame: &[u8]) -> Result<(), LogError> {
+        assert!(frame.len().is_multiple_of(8), "frames are padded to 8 bytes");
+        let position = self.reserve(frame.len())?;
+        self.memory.store(position, frame);
+        self.commit(frame.len());
+        Ok(())
+    }
+
+    /// Lets the reader see everything committed. Returns whether the reader sleeps and must be woken.
+    #[inline]
+    #[must_use = "a reader that sleeps must be woken"]
+    pub fn publish(&mut self) -> bool {
+        if self.published == self.tail {
+            return false;
+        }
+        self.published = self.tail;
+        // Release: pairs with the Acquire in RingReader.
+        self.memory.header_word(d::TAIL_WORD).store(self.tail, Ordering::Release);
+        // The tail is stored before the flag is read (pairs with the fence in RingReader::arm).
+        fence(Ordering::SeqCst);
+        self.memory.header_word(d::READER_PARKED_WORD).load(Ordering::Relaxed) != 0
+    }
+
+    /// Drops what was committed and not yet published.
+    pub fn discard_unpublished(&mut self) {
+        self.tail = self.published;
+    }
+
+    /// Bytes between the writer and the reader's last known position.
+    #[must_use]
+    pub fn backlog_bytes(&self) -> u64 {
+        self.tail.saturating_sub(self.memory.header_word(d::HEAD_WORD).load(Ordering::Acquire))
+    }
+
+    /// Whether the reader has said that it will read no more.
+    #[must_use]
+    pub fn is_reader_closed(&self) -> bool {
+        self.memory.header_word(d::CLOSED_WORD).load(Ordering::Acquire) & READER_CLOSED != 0
+    }
+}
+
+impl Drop for RingWriter {
+    fn drop(&mut self) {
+        self.memory.header_word(d::CLOSED_WORD).fetch_or(WRITER_CLOSED, Ordering::AcqRel);
+    }
+}
+
+/// The consumer's end.
+pub struct RingReader {
+    memory: Arc<Memory>,
+    head: u64,
+    released: u64,
+    /// The writer's position at the last look.
+    tail: u64,
+}
+
+impl RingReader {
+    fn over(memory: Arc<Memory>) -> Self {
+        let head = memory.header_word(d::HEAD_WORD).load(Ordering::Acquire);
+        Self { memory, head, released: head, tail: head }
+    }
+
+    /// Opens the consumer's end of a ring that another process made.
+    ///
+    /// # Errors
+    /// [`LogError::Foreign`] unless it is a ring.
+    #[cfg(not(loom))]
+    pub fn open(fd: rustix::fd::OwnedFd) -> Result<Self, LogError> {
+        Ok(Self::over(Arc::new(Memory::open(fd, d::KIND_RING, true)?)))
+    }
+
+    /// The descriptor, to be passed to another process.
+    #[cfg(not(loom))]
+    #[must_use]
+    pub fn fd(&self) -> rustix::fd::BorrowedFd<'_> {
+        self.memory.fd()
+    }
+
+    /// The length in bytes, without padding, of the next frame, `None` if there is none.
+    ///
+    /// # Errors
+    /// [`LogError::Corrupt`] if the writer's position or the length is impossible. The ring is then
+    /// of no more use.
+    #[inline]
+    pub fn next_length(&mut self) -> Result<Option<usize>, LogError> {
+        if self.head == self.tail && !self.look()? {
+            return Ok(None);
+        }
+        let available = self.tail - self.head;
+        let length = self.memory.load_word(self.head) as u32 as usize;
+        if length < HEADER_LENGTH || aligned_length(length) as u64 > available {
+            return Err(LogError::Corrupt {
+                position: self.head,
+                reason: format!("a frame of {length} bytes where {available} are published"),
+            });
+        }
+        Ok(Some(length))
+    }
+
+    /// Looks at the writer's position; whether there is something to read.
+    #[inline]
+    fn look(&mut self) -> Result<bool, LogError> {
+        // Acquire: pairs with the Release in RingWriter::publish.
+        let tail = self.memory.header_word(d::TAIL_WORD).load(Ordering::Acquire);
+        if tail < self.tail || tail - self.released > self.memory.capacity() as u64 || !tail.is_multiple_of(8) {
+            return Err(LogError::Corrupt {
+                position: self.head,
+                reason: format!("the writer's position {tail} is impossible; it was {}", self.tail),
+            });
+        }
+        self.tail = tail;
+        Ok(self.head != tail)
+    }
+
+    /// Copies the next frame, of the length that [`RingReader::next_length`] gave, into `buffer`, whose
+    /// length is the padded one. What arrives may differ from what was looked at: the copy decides.
+    #[inline]
+    pub fn copy(&self, buffer: &mut [u8]) {
+        self.memory.load(self.head, buffer);
+    }
+
+    /// As [`RingReader::copy`], for a frame `offset_bytes` behind the next one.
+    #[inline]
+    pub fn copy_at(&self, offset_bytes: usize, buffer: &mut [u8]) {
+        self.memory.load(self.head + offset_bytes as u64, buffer);
+    }
+
+    /// Bytes published and not read, as of the last look.
+    #[inline]
+    #[must_use]
+    pub const fn known_bytes(&self) -> u64 {
+        self.tail - self.head
+    }
+
+    /// Moves past a frame of `length` bytes. The writer gets the room at the next [`RingReader::release`].
+    ///
+    /// # Panics
+    /// If it would pass the writer.
+    #[inline]
+    pub fn advance(&mut self, length: usize) {
+        self.head += aligned_length(length) as u64;
+        assert!(self.head <= self.tail, "a reader cannot pass the writer");
+    }
+
+    /// Gives the room of everything passed back to the writer.
+    #[inline]
+    pub fn release(&mut self) {
+        if self.released != self.head {
+            self.released = self.head;
+            // Release: our last look comes before the writer's next write (pairs with RingWriter::reserve).
+            self.memory.header_word(d::HEAD_WORD).store(self.head, Ordering::Release);
+        }
+    }
+
+    /// Says that the reader is about to sleep; it must look once more ([`RingReader::next_length`])
+    /// before it does.
+    pub fn arm(&self) {
+        self.memory.header_word(d::READER_PARKED_WORD).store(1, Ordering::Relaxed);
+        // The flag is stored before the tail is read (pairs with the fence in RingWriter::publish).
+        fence(Ordering::SeqCst);
+    }
+
+    /// Says that the reader is awake.
+    pub fn disarm(&self) {
+        self.memory.header_word(d::READER_PARKED_WORD).store(0, Ordering::Relaxed);
+    }
+
+    /// Whether the writer has said that it will write no more. What is published can still be read.
+    #[must_use]
+    pub fn is_writer_closed(&self) -> bool {
+        self.memory.header_word(d::CLOSED_WORD).load(Ordering::Acquire) & WRITER_CLOSED != 0
+    }
+
+    /// Whose ring it is.
+    #[must_use]
+    pub fn identity(&self) -> StreamIdentity {
+        let word = |number| self.memory.header_word(number).load(Ordering::Relaxed);
+        StreamIdentity {
+            stream_id: u128::from(word(d::STREAM_HIGH_WORD)) << 64 | u128::from(word(d::STREAM_LOW_WORD)),
+            incarnation: word(d::INCARNATION_WORD),
+        }
+    }
+}
+
+impl Drop for RingReader {
+    fn drop(&mut self) {
+        self.memory.header_word(d::CLOSED_WORD).fetch_or(READER_CLOSED, Ordering::AcqRel);
+    }
+}

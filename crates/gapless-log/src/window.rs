@@ -1,0 +1,371 @@
+//! The window: the last frames of a stream in memory, with one writer.
+//!
+//! [`WindowWriter`] belongs to the sequencer, [`Releaser`] to whoever reaches the promised tier,
+//! [`Window`] to everybody who wants a cursor. Nobody here knows what a frame means beyond its length
+//! and sequence.
+
+use crate::LogError;
+use crate::cursor::{FreeCursor, GatingCursor, GatingPosition, Scope};
+use crate::descriptor as d;
+use crate::memory::{Memory, MemoryKind, Shape};
+use crate::sync::{Arc, Ordering, fence};
+use gapless_wire::aligned_length;
+
+/// Which stream a mapping belongs to, and which life of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct StreamIdentity {
+    /// Chosen when the stream is made; never changes.
+    pub stream_id: u128,
+    /// Changes whenever sequences of an earlier life are no longer those of this one.
+    pub incarnation: u64,
+}
+
+/// How a window is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WindowOptions {
+    /// Where its memory lives.
+    pub memory: MemoryKind,
+    /// Bytes of frames it holds; a power of two.
+    pub capacity_bytes: usize,
+    /// Frames whose position it can look up by sequence; a power of two.
+    pub index_slots: usize,
+    /// The longest frame it takes, bytes; at most half of the capacity.
+    pub frame_length_max: usize,
+    /// Whose window it is.
+    pub identity: StreamIdentity,
+}
+
+impl Default for WindowOptions {
+    fn default() -> Self {
+        Self {
+            memory: MemoryKind::Anonymous,
+            capacity_bytes: 8 << 20,
+            index_slots: 1 << 16,
+            frame_length_max: 1 << 20,
+            identity: StreamIdentity::default(),
+        }
+    }
+}
+
+/// A reader's handle: makes free cursors, tells how far the window is.
+#[derive(Clone)]
+pub struct Window {
+    memory: Arc<Memory>,
+}
+
+/// Writes frames; one per window.
+pub struct WindowWriter {
+    memory: Arc<Memory>,
+    /// Position behind the last committed frame; published up to `published`.
+    tail: u64,
+    tail_sequence: u64,
+    published: u64,
+    /// The tail may go this far before the gating cursors have to be asked again.
+    limit: u64,
+    gating: Vec<Arc<GatingPosition>>,
+    frame_length_max: usize,
+}
+
+/// Moves `released`; one per window.
+pub struct Releaser {
+    memory: Arc<Memory>,
+}
+
+impl WindowOptions {
+    /// Makes an empty window, whose first frame will be `first_sequence`.
+    ///
+    /// # Errors
+    /// Sizes out of range, or the operating system's refusal.
+    pub fn create(&self, first_sequence: u64) -> Result<(WindowWriter, Releaser), LogError> {
+        if self.frame_length_max > self.capacity_bytes / 2 || self.frame_length_max < gapless_wire::HEADER_LENGTH {
+            return Err(LogError::Capacity {
+                what: "the longest frame",
+                found: self.frame_length_max,
+                min: gapless_wire::HEADER_LENGTH,
+                max: self.capacity_bytes / 2,
+            });
+        }
+        if self.index_slots == 0 {
+            return Err(LogError::Capacity {
+                what: "the number of index slots",
+                found: 0,
+                min: 1,
+                max: self.capacity_bytes,
+            });
+        }
+        let shape = Shape { kind: d::KIND_WINDOW, capacity: self.capacity_bytes, index_slots: self.index_slots };
+        let memory = Memory::create(&self.memory, shape)?;
+        let put = |word, value| memory.header_word(word).store(value, Ordering::Relaxed);
+        put(d::STREAM_LOW_WORD, self.identity.stream_id as u64);
+        put(d::STREAM_HIGH_WORD, (self.identity.stream_id >> 64) as u64);
+        put(d::INCARNATION_WORD, self.identity.incarnation);
+        put(d::FRAME_LENGTH_MAX_WORD, self.frame_length_max as u64);
+        put(d::TAIL_SEQUENCE_WORD, first_sequence - 1);
+        put(d::RELEASED_SEQUENCE_WORD, first_sequence - 1);
+        let memory = Arc::new(memory);
+        let writer = WindowWriter {
+            memory: Arc::clone(&memory),
+            tail: 0,
+            tail_sequence: first_sequence - 1,
+            published: 0,
+            limit: self.capacity_bytes as u64,
+            gating: Vec::new(),
+            frame_length_max: self.frame_length_max,
+        };
+        Ok((writer, Releaser { memory }))
+    }
+}
+
+impl WindowWriter {
+    /// A reader's handle.
+    #[must_use]
+    pub fn window(&self) -> Window {
+        Window { memory: Arc::clone(&self.memory) }
+    }
+
+    /// A cursor that starts at the next frame, and for which this writer waits.
+    #[must_use]
+    pub fn gating_cursor(&mut self, scope: Scope) -> GatingCursor {
+        let position = Arc::new(GatingPosition::new(self.tail));
+        self.gating.push(Arc::clone(&position));
+        GatingCursor::new(Arc::clone(&self.memory), position, self.tail, scope)
+    }
+
+    /// The sequence of the last committed frame, 0 before the first.
+    #[inline]
+    #[must_use]
+    pub const fn last_sequence(&self) -> u64 {
+        self.tail_sequence
+    }
+
+    /// Position behind the last committed frame, bytes.
+    #[inline]
+    #[must_use]
+    pub const fn tail(&self) -> u64 {
+        self.tail
+    }
+
+    /// The longest frame this window takes, bytes.
+    #[must_use]
+    pub const fn frame_length_max(&self) -> usize {
+        self.frame_length_max
+    }
+
+    /// Makes room for a frame of `length` bytes behind the last committed one.
+    ///
+    /// # Errors
+    /// [`LogError::TooLong`]; [`LogError::Full`] while a gating cursor is too far behind.
+    #[inline]
+    fn reserve(&mut self, length: usize) -> Result<u64, LogError> {
+        if length > self.frame_length_max {
+            return Err(LogError::TooLong { length_bytes: length, limit_bytes: self.frame_length_max });
+        }
+        let end = self.tail + aligned_length(length) as u64;
+        if end > self.limit {
+            self.refresh_limit(end)?;
+        }
+        // Relaxed, then a Release fence: the announcement comes before every word written under it
+        // (pairs with the Acquire fence in FreeCursor::read).
+        self.memory.header_word(d::CLAIMED_WORD).store(end, Ordering::Relaxed);
+        fence(Ordering::Release);
+        Ok(self.tail)
+    }
+
+    #[cold]
+    fn refresh_limit(&mut self, end: u64) -> Result<(), LogError> {
+        self.gating.retain(|position| !position.is_abandoned());
+        // What is not published yet cannot have been read by a cursor, nor by one that does not gate.
+        let slowest = self.gating.iter().map(|position| position.load()).min().unwrap_or(self.published);
+        let slowest = slowest.min(self.published);
+        self.limit = slowest + self.memory.capacity() as u64;
+        if end > self.limit {
+            return Err(LogError::Full {
+                needed_bytes: (end - self.tail) as usize,
+                lag_bytes: self.tail - slowest,
+                capacity_bytes: self.memory.capacity(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Space for a frame of at most `length` bytes, to be written in place.
+    ///
+    /// Dropping the slice without [`WindowWriter::commit`] abandons the claim.
+    ///
+    /// # Errors
+    /// As for [`WindowWriter::append`].
+    #[cfg(not(loom))]
+    #[inline]
+    pub fn claim(&mut self, length: usize) -> Result<&mut [u8], LogError> {
+        let position = self.reserve(length)?;
+        // SAFETY: the range lies behind the published tail and before every gating cursor plus the
+        // capacity (reserve), so no other reference to it exists; free cursors copy and validate.
+        Ok(unsafe { self.memory.bytes_mut(position, aligned_length(length)) })
+    }
+
+    /// Commits a frame of `length` bytes that was written into the last claim as `sequence`. Nobody
+    /// sees it before [`WindowWriter::publish`].
+    ///
+    /// # Panics
+    /// If `sequence` is not the next one.
+    #[inline]
+    pub fn commit(&mut self, length: usize, sequence: u64) {
+        assert_eq!(sequence, self.tail_sequence + 1, "sequences have no gaps");
+        // Relaxed: published by the Release store of the tail.
+        self.memory.index_word(sequence).store(self.tail, Ordering::Relaxed);
+        self.tail += aligned_length(length) as u64;
+        self.tail_sequence = sequence;
+    }
+
+    /// Copies a whole frame in and commits it as `sequence`.
+    ///
+    /// # Errors
+    /// [`LogError::TooLong`]; [`LogError::Full`] while a gating cursor is too far behind.
+    ///
+    /// # Panics
+    /// If the length of `frame` is not a multiple of 8, or `sequence` is not the next one.
+    #[inline]
+    pub fn append(&mut self, frame: &[u8], sequence: u64) -> Result<(), LogError> {
+        assert!(frame.len().is_multiple_of(8), "frames are padded to 8 bytes");
+        let position = self.reserve(frame.len())?;
+        self.memory.store(position, frame);
+        self.commit(frame.len(), sequence);
+        Ok(())
+    }
+
+    /// Lets readers of scope [`Scope::Appended`] see everything committed.
+    #[inline]
+    pub fn publish(&mut self) {
+        if self.published != self.tail {
+            self.published = self.tail;
+            // Relaxed: an upper bound for those who read it after the tail.
+            self.memory.header_word(d::TAIL_SEQUENCE_WORD).store(self.tail_sequence, Ordering::Relaxed);
+            // Release: pairs with the Acquire load in the cursors.
+            self.memory.header_word(d::TAIL_WORD).store(self.tail, Ordering::Release);
+        }
+    }
+
+    /// Cuts everything behind `sequence`; the next frame will be `sequence + 1`. Cursors of scope
+    /// [`Scope::Appended`] that stand beyond it are told at their next poll.
+    ///
+    /// The caller makes sure that nobody borrows a frame behind `sequence` meanwhile.
+    ///
+    /// # Errors
+    /// [`LogError::TruncatesReleased`] if `sequence` is below what is released, or no longer in the window.
+    pub fn truncate_after(&mut self, sequence: u64) -> Result<(), LogError> {
+        // Acquire: pairs with the Release in Releaser::release.
+        let released = self.memory.header_word(d::RELEASED_WORD).load(Ordering::Acquire);
+        let released_sequence = self.memory.header_word(d::RELEASED_SEQUENCE_WORD).load(Ordering::Relaxed);
+        let refused = Err(LogError::TruncatesReleased { sequence, released_sequence });
+        if sequence >= self.tail_sequence {
+            return Ok(());
+        }
+        if sequence < released_sequence {
+            return refused;
+        }
+        // Frames behind `released` are never overwritten (journaler and replicator gate on them), so
+        // the index still knows the first cut frame.
+        let position = self.memory.index_word(sequence + 1).load(Ordering::Relaxed);
+        if position < released {
+            return refused;
+        }
+        self.tail = position;
+        self.tail_sequence = sequence;
+        self.published = position;
+        self.memory.header_word(d::TAIL_SEQUENCE_WORD).store(sequence, Ordering::Relaxed);
+        // Release: pairs with the Acquire load in the cursors.
+        self.memory.header_word(d::TAIL_WORD).store(position, Ordering::Release);
+        Ok(())
+    }
+}
+
+impl Releaser {
+    /// Says that every frame before `position`, the last of them `sequence`, has reached the stream's tier.
+    ///
+    /// # Panics
+    /// If `position` goes back or lies beyond what was appended: a promise can be neither withdrawn
+    /// nor made for a frame that does not exist.
+    #[inline]
+    pub fn release(&mut self, position: u64, sequence: u64) {
+        // Relaxed: only this value stores the word.
+        let before = self.memory.header_word(d::RELEASED_WORD).load(Ordering::Relaxed);
+        // Acquire: pairs with the Release in publish.
+        let appended = self.memory.header_word(d::TAIL_WORD).load(Ordering::Acquire);
+        assert!(
+            (before..=appended).contains(&position),
+            "released position {position} must lie between {before} and appended {appended}"
+        );
+        self.memory.header_word(d::RELEASED_SEQUENCE_WORD).store(sequence, Ordering::Relaxed);
+        // Release: pairs with the Acquire load in the cursors.
+        self.memory.header_word(d::RELEASED_WORD).store(position, Ordering::Release);
+    }
+}
+
+impl Window {
+    /// Opens the window that another process made, read-only, from a descriptor that it passed.
+    ///
+    /// # Errors
+    /// [`LogError::Foreign`] unless it is a window.
+    #[cfg(not(loom))]
+    pub fn open(fd: rustix::fd::OwnedFd) -> Result<Self, LogError> {
+        Ok(Self { memory: Arc::new(Memory::open(fd, d::KIND_WINDOW, false)?) })
+    }
+
+    /// Opens the window that another process made, read-only, by its path.
+    ///
+    /// # Errors
+    /// [`LogError::Foreign`] unless it is a window.
+    #[cfg(not(loom))]
+    pub fn open_file(path: &std::path::Path) -> Result<Self, LogError> {
+        Ok(Self { memory: Arc::new(Memory::open_file(path, d::KIND_WINDOW, false)?) })
+    }
+
+    /// The descriptor, to be passed to another process.
+    #[cfg(not(loom))]
+    #[must_use]
+    pub fn fd(&self) -> rustix::fd::BorrowedFd<'_> {
+        self.memory.fd()
+    }
+
+    /// Whose window it is.
+    #[must_use]
+    pub fn identity(&self) -> StreamIdentity {
+        let word = |number| self.memory.header_word(number).load(Ordering::Relaxed);
+        StreamIdentity {
+            stream_id: u128::from(word(d::STREAM_HIGH_WORD)) << 64 | u128::from(word(d::STREAM_LOW_WORD)),
+            incarnation: word(d::INCARNATION_WORD),
+        }
+    }
+
+    /// A cursor that starts at `sequence` and that nobody waits for.
+    #[must_use]
+    pub fn free_cursor(&self, sequence: u64) -> FreeCursor {
+        FreeCursor::new(Arc::clone(&self.memory), sequence)
+    }
+
+    /// Position behind the last appended frame, bytes.
+    #[inline]
+    #[must_use]
+    pub fn appended(&self) -> u64 {
+        self.memory.header_word(d::TAIL_WORD).load(Ordering::Acquire)
+    }
+
+    /// Position behind the last released frame, bytes.
+    #[inline]
+    #[must_use]
+    pub fn released(&self) -> u64 {
+        self.memory.header_word(d::RELEASED_WORD).load(Ordering::Acquire)
+    }
+
+    /// The sequence of the last appended frame.
+    #[must_use]
+    pub fn appended_sequence(&self) -> u64 {
+        self.memory.header_word(d::TAIL_SEQUENCE_WORD).load(Ordering::Acquire)
+    }
+
+    /// The sequence of the last released frame.
+    #[must_use]
+    pub fn released_sequence(&self) -> u64 {
+        self.memory.header_word(d::RELEASED_SEQUENCE_WORD).load(Ordering::Acquire)
+    }
+}
