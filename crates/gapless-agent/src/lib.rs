@@ -1,3 +1,54 @@
 //! Agents, thread plans, idle strategies, affinity, clocks and counters.
+//!
+//! An [`Agent`] is one stage with one non-blocking `poll`. A thread runs a group of agents in a
+//! duty cycle: read the [`Clock`] once, poll each agent, and if nobody had work, idle by the
+//! thread's [`IdleStrategy`]. Which agents share a thread is a [`ThreadPlan`], not the agents'
+//! business; the simulator polls the same agents through [`AgentGroup`] under a [`VirtualTime`].
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`agent`] | [`Agent`], [`Now`] |
+//! | [`group`] | [`AgentGroup`]: agents polled in order, with or without a thread |
+//! | [`thread`] | [`AgentThread`]: the duty cycle on a thread of its own |
+//! | [`thread_group`] | [`ThreadGroup`]: the threads of a whole plan |
+//! | [`failure`] | [`AgentFailure`], and the [`FailureSlot`] that threads share |
+//! | [`idle`] | [`IdleStrategy`]: what a thread does when there is nothing to do |
+//! | [`wake`] | [`Waker`]: an eventfd and a parked flag |
+//! | [`cpu_mask`] | [`CpuMask`]: parsing, checking, pinning |
+//! | [`plan`] | [`plan()`](plan::plan): agents to threads, threads to cores |
+//! | [`clock`] | [`Clock`]: system, time stamp counter or virtual; the wall clock is slewed |
+//! | [`counters`] | [`Counters`] in a mapped file, [`CountersReader`] for another process |
+//! | [`park_flag`], [`latch`], [`atomic_word`] | the two ordering arguments, generic over their atomics |
+//! | [`fault`] | crash points and mutants, for tests |
 
+#![deny(unsafe_op_in_unsafe_fn)]
+
+pub mod agent;
+pub mod atomic_word;
+pub mod clock;
+pub mod counters;
+pub mod cpu_mask;
+pub mod error;
+pub mod failure;
 pub mod fault;
+pub mod group;
+pub mod idle;
+pub mod latch;
+pub mod park_flag;
+pub mod plan;
+pub mod thread;
+pub mod thread_group;
+pub mod wake;
+
+pub use agent::{Agent, AgentError, Now};
+pub use clock::{Clock, ClockKind, VirtualTime};
+pub use counters::{Counter, Counters, CountersReader};
+pub use cpu_mask::{CpuMask, PinWarning};
+pub use error::Error;
+pub use failure::{AgentFailure, FailureSlot};
+pub use group::AgentGroup;
+pub use idle::{Idle, IdleAction, IdleStrategy};
+pub use plan::{AgentSpec, OptimizeFor, PlanKind, PlannedThread, ThreadPlan, plan};
+pub use thread::{AgentThread, ThreadSpec};
+pub use thread_group::ThreadGroup;
+pub use wake::{WakeFd, Waker};

@@ -1,1 +1,34 @@
-//! Load generators, floors, benchmarks and reports
+//! Load generators, floors, benchmarks and reports.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`options`] | every option of `gapless bench canonical`, parsed and validated |
+//! | [`pacing`] | when a message is due (open loop), the warm-up, whether the asked rate was reached |
+//! | [`histogram`] | latencies: recording, percentiles, intervals, `.hlog` files |
+//! | [`floor`] | what the machine itself can do, measured in the same run |
+//! | [`time_sources`] | `gapless bench time`: what it costs to read a clock |
+//! | [`environment`] | the machine, the kernel and the commit that a figure belongs to |
+//! | [`resources`] | CPU time and memory of a process |
+//! | [`affinity`] | which CPUs there are, and pinning the calling thread |
+//! | [`report`] | the JSON object and the tables |
+//! | [`workbook`] | Excel output |
+//! | [`progress`] | progress bar and interval lines on stderr |
+//!
+//! `unsafe` lives in [`floor`] alone, in the module that maps memory.
+
+#![deny(unsafe_code)]
+
+pub mod affinity;
+pub mod environment;
+mod error;
+pub mod floor;
+pub mod histogram;
+pub mod options;
+pub mod pacing;
+pub mod progress;
+pub mod report;
+pub mod resources;
+pub mod time_sources;
+pub mod workbook;
+
+pub use error::{BenchError, Result};

@@ -1,1 +1,43 @@
-//! Services on a stream: dispatch, replies, timers, snapshots
+//! Services on a stream: dispatch, exactly-once replies, timers, snapshots, recovery.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`service`] | [`Service`] and [`Handlers`]: what an application writes |
+//! | [`context`] | [`Context`]: what a handler may do |
+//! | [`outputs`] | a handler's outputs while it runs; they leave together or not at all |
+//! | [`fold`] | [`Fold`]: state, sessions and timers as a fold of the stream; no I/O |
+//! | [`sessions`] | the session table: each session's last replies and its notices |
+//! | [`timers`] | the timer table |
+//! | [`executor`] | [`executor::Executor`]: the agent that applies released frames and answers |
+//! | [`delivery`] | replies on their way into the publishers' rings |
+//! | [`sender`] | the agent that delivers on a thread of its own, where one is asked for |
+//! | [`dead_letters`] | the record of commands that no handler took |
+//! | [`snapshot`] | the file that a snapshot is |
+//! | [`node`] | [`Node`] and [`NodeOptions`]: everything put together and run |
+//! | [`recovery`] | how a node finds its state again, and a journal replayed for debugging |
+//!
+//! A command's walk: sequencer → window → journaler → released → [`executor`] → [`fold`] → handler →
+//! [`outputs`] → [`sessions`] → [`delivery`] → the publisher's ring.
+
+#![forbid(unsafe_code)]
+
+pub mod context;
+pub mod dead_letters;
+pub mod delivery;
+pub mod error;
+pub mod executor;
+pub mod fold;
+pub mod node;
+pub mod outputs;
+pub mod recovery;
+pub mod sender;
+pub mod service;
+pub mod sessions;
+pub mod snapshot;
+pub mod timers;
+
+pub use context::Context;
+pub use error::EngineError;
+pub use fold::{Fold, OnPanic, OnUnhandled, Policy};
+pub use node::{Node, NodeOptions};
+pub use service::{Handlers, Reject, Service};

@@ -1,1 +1,53 @@
-//! Durable segments of frames: index, recovery, retention
+//! Durable segments of frames: writing, recovery, replay, retention.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`descriptor`] | the layout of a segment |
+//! | [`options`] | [`JournalOptions`] and its defaults |
+//! | [`journal`] | [`Journal`], the one writer of a directory |
+//! | [`syncer`], [`preparer`] | [`Syncer`] and [`Preparer`], for helper threads |
+//! | [`recovery`] | [`RecoveryReport`]: what opening found and cut (decision D7) |
+//! | [`reader`], [`replay`] | [`JournalReader`] and [`Replay`], without the lock |
+//! | [`error`] | [`JournalError`] |
+//!
+//! A journal keeps the frames of one stream, byte for byte as they stand in the window, in
+//! preallocated segments. Two marks in each segment's header say how far frames are in the operating
+//! system's hands (`journaled`) and on the device (`synced`); opening trusts the one that is good on
+//! this boot of the machine and never shortens what it vouches for.
+
+#![deny(unsafe_code)]
+
+mod boot;
+pub mod descriptor;
+mod directory;
+pub mod error;
+mod evaluation;
+#[cfg(test)]
+mod fixture;
+mod index;
+pub mod journal;
+mod mapping;
+mod mark;
+pub mod options;
+pub mod preparer;
+pub mod reader;
+pub mod recovery;
+pub mod replay;
+mod retention;
+mod scan;
+mod segment;
+mod shared;
+pub mod syncer;
+mod truncation;
+mod works;
+mod write_buffer;
+
+pub use boot::BootId;
+pub use error::{FrameFault, JournalError, MarkName};
+pub use journal::Journal;
+pub use options::{Environment, Flush, JournalOptions, RecoveryCheck, Retention};
+pub use preparer::Preparer;
+pub use reader::JournalReader;
+pub use recovery::{Cut, RecoveryReport};
+pub use replay::{FrameBatch, Replay, ReplayStop};
+pub use syncer::Syncer;

@@ -5,6 +5,7 @@ use crate::LogError;
 use crate::descriptor as d;
 use crate::memory::Memory;
 use crate::sync::{Arc, AtomicU64, Ordering, fence};
+use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 use gapless_wire::{HEADER_LENGTH, aligned_length};
 
 /// How far a cursor may read.
@@ -16,50 +17,75 @@ pub enum Scope {
     Released,
 }
 
-/// A gating cursor's position, on a cache line of its own.
+/// What a gating cursor and its writer tell each other, on a cache line of its own.
 #[repr(align(128))]
-pub(crate) struct GatingPosition(AtomicU64);
+pub(crate) struct Gate {
+    /// Stored by the cursor: it looks at nothing before this position any more.
+    position: AtomicU64,
+    /// Stored by the cursor: the truncations it has taken note of.
+    noted: AtomicU64,
+    /// Stored by the writer: the truncations there were.
+    truncations: AtomicU64,
+}
 
 /// The position of a cursor that no longer exists; it gates nothing.
 const ABANDONED: u64 = u64::MAX;
 
-impl GatingPosition {
-    pub(crate) fn new(position: u64) -> Self {
-        Self(AtomicU64::new(position))
+/// What a cursor of scope [`Scope::Released`] has noted: it sees nothing that can be cut off.
+const UNCONCERNED: u64 = u64::MAX;
+
+impl Gate {
+    pub(crate) fn new(position: u64, scope: Scope, truncations: u64) -> Self {
+        let noted = match scope {
+            Scope::Appended => truncations,
+            Scope::Released => UNCONCERNED,
+        };
+        Self {
+            position: AtomicU64::new(position),
+            noted: AtomicU64::new(noted),
+            truncations: AtomicU64::new(truncations),
+        }
     }
 
+    /// Writer: where the cursor stands.
     pub(crate) fn load(&self) -> u64 {
-        // Acquire: the reader's last look comes before our next write (pairs with store below).
-        self.0.load(Ordering::Acquire)
+        // Acquire: the cursor's last look comes before our next write (pairs with GatingCursor::advance).
+        self.position.load(Ordering::Acquire)
     }
 
+    /// Writer: whether the cursor was dropped.
     pub(crate) fn is_abandoned(&self) -> bool {
         self.load() == ABANDONED
     }
 
-    fn store(&self, position: u64) {
-        // Release: pairs with load above.
-        self.0.store(position, Ordering::Release);
+    /// Writer: the end of the window went back, for the `truncations`-th time.
+    pub(crate) fn announce_truncation(&self, truncations: u64) {
+        // Release: who sees the count sees the new tail (pairs with GatingCursor::available_bytes).
+        self.truncations.store(truncations, Ordering::Release);
+    }
+
+    /// Writer: whether the cursor looks at nothing any more that the first `truncations` cut off.
+    pub(crate) fn has_noted(&self, truncations: u64) -> bool {
+        // Acquire: its last look comes before our next write (pairs with GatingCursor::note).
+        self.noted.load(Ordering::Acquire) >= truncations
     }
 }
 
 /// Reads frames in place, in the process of the writer, which waits for it.
 pub struct GatingCursor {
     memory: Arc<Memory>,
-    gate: Arc<GatingPosition>,
+    gate: Arc<Gate>,
     position: u64,
     /// What was available at the last look, so that the writer's cache line is asked for once a batch.
     limit: u64,
-    limit_word: usize,
+    /// The truncations it has taken note of.
+    truncations: u64,
+    scope: Scope,
 }
 
 impl GatingCursor {
-    pub(crate) fn new(memory: Arc<Memory>, gate: Arc<GatingPosition>, position: u64, scope: Scope) -> Self {
-        let limit_word = match scope {
-            Scope::Appended => d::TAIL_WORD,
-            Scope::Released => d::RELEASED_WORD,
-        };
-        Self { memory, gate, position, limit: position, limit_word }
+    pub(crate) fn new(memory: Arc<Memory>, gate: Arc<Gate>, position: u64, scope: Scope, truncations: u64) -> Self {
+        Self { memory, gate, position, limit: position, truncations, scope }
     }
 
     /// Position of the next frame, bytes.
@@ -69,20 +95,54 @@ impl GatingCursor {
         self.position
     }
 
+    /// Whether everything that may be read now has been.
+    #[must_use]
+    pub fn is_at_limit(&self) -> bool {
+        self.position == self.load_limit()
+    }
+
     /// How many bytes can be read, asking the writer again only when all that was known is consumed.
-    ///
-    /// # Errors
-    /// [`LogError::Truncated`] if the window now ends before this cursor: [`GatingCursor::rewind`].
     #[inline]
     fn available_bytes(&mut self) -> Result<usize, LogError> {
-        if self.position >= self.limit || self.limit_word == d::TAIL_WORD {
-            // Acquire: pairs with the Release in publish and release.
-            self.limit = self.memory.header_word(self.limit_word).load(Ordering::Acquire);
-            if self.limit < self.position {
-                return Err(LogError::Truncated { position: self.limit, cursor_position: self.position });
+        if self.scope == Scope::Appended {
+            // Acquire: the tail that was cut is seen below (pairs with Gate::announce_truncation).
+            let truncations = self.gate.truncations.load(Ordering::Acquire);
+            if truncations != self.truncations {
+                self.limit = self.load_limit();
+                self.check_limit()?;
+                self.note(truncations);
             }
         }
+        if self.position == self.limit {
+            self.limit = self.load_limit();
+            self.check_limit()?;
+        }
         Ok((self.limit - self.position) as usize)
+    }
+
+    fn load_limit(&self) -> u64 {
+        let word = match self.scope {
+            Scope::Appended => d::TAIL_WORD,
+            Scope::Released => d::RELEASED_WORD,
+        };
+        // Acquire: pairs with the Release in publish, truncate_after and release.
+        self.memory.header_word(word).load(Ordering::Acquire)
+    }
+
+    /// The window may have been cut before this cursor.
+    fn check_limit(&mut self) -> Result<(), LogError> {
+        if self.limit < self.position {
+            let position = std::mem::replace(&mut self.limit, self.position);
+            return Err(LogError::Truncated { position, cursor_position: self.position });
+        }
+        Ok(())
+    }
+
+    /// Lets the writer go on after a truncation: nothing that it cut is looked at any more.
+    fn note(&mut self, truncations: u64) {
+        self.truncations = truncations;
+        // Release: pairs with Gate::has_noted.
+        self.gate.noted.store(truncations, Ordering::Release);
     }
 
     /// All whole frames that can be read now, in place, back to back, each padded to 8 bytes; empty if
@@ -94,8 +154,8 @@ impl GatingCursor {
     #[inline]
     pub fn available(&mut self) -> Result<&[u8], LogError> {
         let length = self.available_bytes()?;
-        // SAFETY: these frames are published and this cursor's gate keeps the writer from them until
-        // `advance`, which needs the borrow to have ended.
+        // SAFETY: these frames are published, and the writer keeps from them until `advance`, or after
+        // a truncation until `note`; both need this borrow to have ended.
         Ok(unsafe { self.memory.bytes(self.position, length) })
     }
 
@@ -118,7 +178,8 @@ impl GatingCursor {
     #[inline]
     pub fn advance(&mut self, length_bytes: usize) {
         self.advance_quietly(length_bytes);
-        self.gate.store(self.position);
+        // Release: pairs with Gate::load.
+        self.gate.position.store(self.position, Ordering::Release);
     }
 
     /// Moves past `length_bytes` without letting the writer have them yet; the next
@@ -128,21 +189,28 @@ impl GatingCursor {
     /// If it would go beyond what was available.
     #[inline]
     pub fn advance_quietly(&mut self, length_bytes: usize) {
-        assert!(self.position + length_bytes as u64 <= self.limit, "a cursor cannot pass what it may read");
+        assert!(length_bytes as u64 <= self.limit - self.position, "a cursor cannot pass what it may read");
         self.position += length_bytes as u64;
     }
 
     /// Goes back to the end of the window after it was truncated.
     pub fn rewind(&mut self) {
-        self.limit = self.memory.header_word(self.limit_word).load(Ordering::Acquire);
-        self.position = self.position.min(self.limit);
-        self.gate.store(self.position);
+        // Acquire, before the tail: the tail is at least as new (pairs with Gate::announce_truncation).
+        let truncations = self.gate.truncations.load(Ordering::Acquire);
+        self.position = self.position.min(self.load_limit());
+        self.limit = self.position;
+        // Release: pairs with Gate::load.
+        self.gate.position.store(self.position, Ordering::Release);
+        if self.scope == Scope::Appended {
+            self.note(truncations);
+        }
     }
 }
 
 impl Drop for GatingCursor {
     fn drop(&mut self) {
-        self.gate.store(ABANDONED);
+        // Release: our last look comes before the writer's next write (pairs with Gate::load).
+        self.gate.position.store(ABANDONED, Ordering::Release);
     }
 }
 
@@ -151,7 +219,7 @@ impl Drop for GatingCursor {
 pub enum FreeRead {
     /// The next frame was copied: this many bytes, without padding.
     Frame(usize),
-    /// Nothing is released beyond this cursor.
+    /// The next frame is not released yet.
     Empty,
     /// The frame is no longer in the window: replay from this sequence from the journal, then
     /// [`FreeCursor::seek`].
@@ -191,54 +259,51 @@ impl FreeCursor {
     /// # Errors
     /// [`LogError::Corrupt`] if the writer broke the protocol.
     pub fn read(&mut self, buffer: &mut Vec<u8>) -> Result<FreeRead, LogError> {
-        let lapped = FreeRead::Lapped { from_sequence: self.sequence };
         let word = |number| self.memory.header_word(number);
-        // Acquire: pairs with the Release in Releaser::release.
-        let released = word(d::RELEASED_WORD).load(Ordering::Acquire);
-        let position = match self.position {
-            Some(position) => position,
-            None => {
-                if self.sequence > word(d::RELEASED_SEQUENCE_WORD).load(Ordering::Acquire) {
-                    return Ok(FreeRead::Empty);
-                }
-                // Relaxed: ordered by the tail, and believed only after the frame's own sequence agrees.
-                self.memory.index_word(self.sequence).load(Ordering::Relaxed)
-            }
-        };
-        if self.position.is_some() && position >= released {
+        // Acquire: the frame, its place in the index and the position behind it are seen (pairs with
+        // the Release stores in Releaser::release).
+        if self.sequence > word(d::RELEASED_SEQUENCE_WORD).load(Ordering::Acquire) {
             return Ok(FreeRead::Empty);
         }
-        let capacity = self.memory.capacity() as u64;
-        let is_lapped = || {
-            // Acquire fence after the copy: if any copied word was written under a later announcement,
-            // that announcement is seen here (pairs with the Release fence in WindowWriter::reserve).
-            fence(Ordering::Acquire);
-            word(d::CLAIMED_WORD).load(Ordering::Relaxed) > position + capacity
+        // Acquire: whatever frame lies before it is seen whole (pairs as above).
+        let released = word(d::RELEASED_WORD).load(Ordering::Acquire);
+        let lapped = Ok(FreeRead::Lapped { from_sequence: self.sequence });
+        let position = match self.position {
+            Some(position) => position,
+            // Relaxed: ordered by the released sequence; the slot may belong to a later frame by now.
+            None => match self.memory.index_word(self.sequence).load(Ordering::Relaxed) {
+                position if position >= released => return lapped,
+                position => position,
+            },
         };
         let corrupt = |reason: String| Err(LogError::Corrupt { position, reason });
-        if !position.is_multiple_of(8) {
-            return corrupt("the position is not a multiple of 8".to_owned());
+        if !position.is_multiple_of(8) || position >= released {
+            return corrupt(format!("frame {} cannot be there: {released} bytes are released", self.sequence));
         }
-        let length = self.memory.load_word(position) as u32 as usize;
-        let sequence = self.memory.load_word(position + 8);
-        if is_lapped() || sequence > self.sequence {
-            return Ok(lapped);
+        let capacity = self.memory.capacity() as u64;
+        let room = (released - position).min(capacity / 2).min(FRAME_LENGTH_MAX as u64) as usize;
+        let length = self.memory.load_word_racing(position) as u32 as usize;
+        let sequence = self.memory.load_word_racing(position + 8);
+        let is_due = sequence == self.sequence && length >= HEADER_LENGTH && aligned_length(length) <= room;
+        if is_due {
+            buffer.resize(aligned_length(length), 0);
+            self.memory.load_racing(position, buffer);
         }
-        if self.position.is_none() && (sequence < self.sequence || position >= released) {
-            // The index slot or its frame belongs to another sequence: overwritten, or not yet visible.
-            return Ok(if position >= released { FreeRead::Empty } else { lapped });
+        // Acquire fence after the copy: if any copied word was written under a later announcement, that
+        // announcement is seen here (pairs with the Release fence in WindowWriter::reserve).
+        fence(Ordering::Acquire);
+        if word(d::CLAIMED_WORD).load(Ordering::Relaxed).saturating_sub(capacity) > position {
+            return lapped;
         }
-        let limit = word(d::FRAME_LENGTH_MAX_WORD).load(Ordering::Relaxed).min(capacity);
-        if length < HEADER_LENGTH || length as u64 > limit || sequence != self.sequence {
+        if !is_due {
+            if self.position.is_none() && sequence != self.sequence {
+                // The slot belongs to another frame: there are more frames than slots.
+                return lapped;
+            }
             return corrupt(format!("length {length}, sequence {sequence} where {} was due", self.sequence));
         }
-        buffer.resize(aligned_length(length), 0);
-        self.memory.load(position, buffer);
-        if is_lapped() {
-            return Ok(lapped);
-        }
         buffer.truncate(length);
-        self.sequence += 1;
+        self.sequence = self.sequence.saturating_add(1);
         self.position = Some(position + aligned_length(length) as u64);
         Ok(FreeRead::Frame(length))
     }

@@ -73,3 +73,6 @@ pub const HEADER_WORDS: usize = CLOSED_WORD + 1;
 pub const CAPACITY_MIN: usize = 4096;
 /// Greatest capacity of a mapping, bytes.
 pub const CAPACITY_MAX: usize = 1 << 36;
+/// Greatest position that a mapping may hold when it is opened, so that sums of positions never
+/// overflow: 4 EiB.
+pub const POSITION_MAX: u64 = 1 << 62;

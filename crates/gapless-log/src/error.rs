@@ -17,6 +17,16 @@ pub enum LogError {
         /// The greatest allowed.
         max: usize,
     },
+    /// A longest frame that no window can have.
+    #[error("the longest frame is {found} bytes; it must be from {min} to {max} in a window of this capacity")]
+    FrameLengthMax {
+        /// What was asked for.
+        found: usize,
+        /// The least allowed: a header.
+        min: usize,
+        /// The greatest allowed: half of the capacity, and no more than the frame layout's limit.
+        max: usize,
+    },
     /// The operating system refused.
     #[error("{action}: {source}")]
     System {
@@ -53,8 +63,8 @@ pub enum LogError {
         /// The limit.
         limit_bytes: usize,
     },
-    /// The writing process broke the protocol.
-    #[error("the ring is corrupt at position {position}: {reason}")]
+    /// The process at the other end broke the protocol.
+    #[error("the mapping is corrupt at position {position}: {reason}; it is of no more use")]
     Corrupt {
         /// Byte position in the ring.
         position: u64,

@@ -23,13 +23,14 @@ pub fn create(
     capacity_bytes: usize,
     identity: StreamIdentity,
 ) -> Result<(RingWriter, RingReader), LogError> {
-    let memory = Memory::create(kind, Shape { kind: d::KIND_RING, capacity: capacity_bytes, index_slots: 0 })?;
-    let put = |word, value| memory.header_word(word).store(value, Ordering::Relaxed);
-    put(d::STREAM_LOW_WORD, identity.stream_id as u64);
-    put(d::STREAM_HIGH_WORD, (identity.stream_id >> 64) as u64);
-    put(d::INCARNATION_WORD, identity.incarnation);
-    let memory = Arc::new(memory);
-    Ok((RingWriter::over(Arc::clone(&memory)), RingReader::over(memory)))
+    let shape = Shape { kind: d::KIND_RING, capacity: capacity_bytes, index_slots: 0 };
+    let words = [
+        (d::STREAM_LOW_WORD, identity.stream_id as u64),
+        (d::STREAM_HIGH_WORD, (identity.stream_id >> 64) as u64),
+        (d::INCARNATION_WORD, identity.incarnation),
+    ];
+    let memory = Arc::new(Memory::create(kind, shape, &words)?);
+    Ok((RingWriter::over(Arc::clone(&memory))?, RingReader::over(memory)?))
 }
 
 /// The publisher's end.
@@ -39,22 +40,33 @@ pub struct RingWriter {
     published: u64,
     /// The reader's position at the last look.
     head: u64,
+    /// Set when dropping this value does not mean that the writer is done.
+    leaving: bool,
 }
 
 impl RingWriter {
-    fn over(memory: Arc<Memory>) -> Self {
-        let tail = memory.header_word(d::TAIL_WORD).load(Ordering::Acquire);
+    fn over(memory: Arc<Memory>) -> Result<Self, LogError> {
+        // Acquire: as in `reserve`.
         let head = memory.header_word(d::HEAD_WORD).load(Ordering::Acquire);
-        Self { memory, tail, published: tail, head }
+        // Acquire: an earlier publisher's frames come before ours (pairs with RingWriter::publish).
+        let tail = memory.header_word(d::TAIL_WORD).load(Ordering::Acquire);
+        let is_sound = tail <= d::POSITION_MAX && tail.is_multiple_of(8) && head <= tail;
+        if !is_sound || tail - head > memory.capacity() as u64 {
+            return Err(LogError::Corrupt {
+                position: tail,
+                reason: format!("the writer cannot be there while the reader is at {head}"),
+            });
+        }
+        Ok(Self { memory, tail, published: tail, head, leaving: false })
     }
 
     /// Opens the publisher's end of a ring that another process made.
     ///
     /// # Errors
-    /// [`LogError::Foreign`] unless it is a ring.
+    /// [`LogError::Foreign`] unless it is a ring; [`LogError::Corrupt`] if its positions are impossible.
     #[cfg(not(loom))]
     pub fn open(fd: rustix::fd::OwnedFd) -> Result<Self, LogError> {
-        Ok(Self::over(Arc::new(Memory::open(fd, d::KIND_RING, true)?)))
+        Self::over(Arc::new(Memory::open(fd, d::KIND_RING, true)?))
     }
 
     /// The descriptor, to be passed to another process.
@@ -118,11 +130,12 @@ impl RingWriter {
     /// after [`RingWriter::publish`]; the fragments of one message are published together.
     ///
     /// # Panics
-    /// If it was not claimed.
+    /// If there is no room for it, so that it cannot have been claimed, or it is less than a header.
     #[inline]
     pub fn commit(&mut self, length: usize) {
+        let room = (self.head + self.memory.capacity() as u64 - self.tail) as usize;
+        assert!((HEADER_LENGTH..=room).contains(&length), "a frame of {length} bytes was not claimed");
         self.tail += aligned_length(length) as u64;
-        assert!(self.tail <= self.head + self.memory.capacity() as u64, "only what was claimed can be committed");
     }
 
     /// Copies a whole frame, padded to 8 bytes, in and commits it.
@@ -156,6 +169,12 @@ impl RingWriter {
         self.memory.header_word(d::READER_PARKED_WORD).load(Ordering::Relaxed) != 0
     }
 
+    /// Drops this end without a word, because the other process works with an end of its own.
+    #[cfg(not(loom))]
+    pub fn leave_to_peer(mut self) {
+        self.leaving = true;
+    }
+
     /// Drops what was committed and not yet published.
     pub fn discard_unpublished(&mut self) {
         self.tail = self.published;
@@ -176,7 +195,9 @@ impl RingWriter {
 
 impl Drop for RingWriter {
     fn drop(&mut self) {
-        self.memory.header_word(d::CLOSED_WORD).fetch_or(WRITER_CLOSED, Ordering::AcqRel);
+        if !self.leaving {
+            self.memory.header_word(d::CLOSED_WORD).fetch_or(WRITER_CLOSED, Ordering::AcqRel);
+        }
     }
 }
 
@@ -187,21 +208,27 @@ pub struct RingReader {
     released: u64,
     /// The writer's position at the last look.
     tail: u64,
+    /// Set when dropping this value does not mean that the reader is done.
+    leaving: bool,
 }
 
 impl RingReader {
-    fn over(memory: Arc<Memory>) -> Self {
+    fn over(memory: Arc<Memory>) -> Result<Self, LogError> {
+        // Acquire: pairs with RingReader::release of an earlier consumer.
         let head = memory.header_word(d::HEAD_WORD).load(Ordering::Acquire);
-        Self { memory, head, released: head, tail: head }
+        if head > d::POSITION_MAX || !head.is_multiple_of(8) {
+            return Err(LogError::Corrupt { position: head, reason: "the reader cannot be there".to_owned() });
+        }
+        Ok(Self { memory, head, released: head, tail: head, leaving: false })
     }
 
     /// Opens the consumer's end of a ring that another process made.
     ///
     /// # Errors
-    /// [`LogError::Foreign`] unless it is a ring.
+    /// [`LogError::Foreign`] unless it is a ring; [`LogError::Corrupt`] if its positions are impossible.
     #[cfg(not(loom))]
     pub fn open(fd: rustix::fd::OwnedFd) -> Result<Self, LogError> {
-        Ok(Self::over(Arc::new(Memory::open(fd, d::KIND_RING, true)?)))
+        Self::over(Arc::new(Memory::open(fd, d::KIND_RING, true)?))
     }
 
     /// The descriptor, to be passed to another process.
@@ -249,12 +276,18 @@ impl RingReader {
 
     /// Copies the next frame, of the length that [`RingReader::next_length`] gave, into `buffer`, whose
     /// length is the padded one. What arrives may differ from what was looked at: the copy decides.
+    ///
+    /// # Panics
+    /// If the length of `buffer` is not a multiple of 8, or greater than the capacity.
     #[inline]
     pub fn copy(&self, buffer: &mut [u8]) {
         self.memory.load(self.head, buffer);
     }
 
     /// As [`RingReader::copy`], for a frame `offset_bytes` behind the next one.
+    ///
+    /// # Panics
+    /// As [`RingReader::copy`], and if `offset_bytes` is not a multiple of 8.
     #[inline]
     pub fn copy_at(&self, offset_bytes: usize, buffer: &mut [u8]) {
         self.memory.load(self.head + offset_bytes as u64, buffer);
@@ -273,8 +306,8 @@ impl RingReader {
     /// If it would pass the writer.
     #[inline]
     pub fn advance(&mut self, length: usize) {
+        assert!(length as u64 <= self.tail - self.head, "a reader cannot pass the writer");
         self.head += aligned_length(length) as u64;
-        assert!(self.head <= self.tail, "a reader cannot pass the writer");
     }
 
     /// Gives the room of everything passed back to the writer.
@@ -300,6 +333,12 @@ impl RingReader {
         self.memory.header_word(d::READER_PARKED_WORD).store(0, Ordering::Relaxed);
     }
 
+    /// Drops this end without a word, because the other process works with an end of its own.
+    #[cfg(not(loom))]
+    pub fn leave_to_peer(mut self) {
+        self.leaving = true;
+    }
+
     /// Whether the writer has said that it will write no more. What is published can still be read.
     #[must_use]
     pub fn is_writer_closed(&self) -> bool {
@@ -319,6 +358,8 @@ impl RingReader {
 
 impl Drop for RingReader {
     fn drop(&mut self) {
-        self.memory.header_word(d::CLOSED_WORD).fetch_or(READER_CLOSED, Ordering::AcqRel);
+        if !self.leaving {
+            self.memory.header_word(d::CLOSED_WORD).fetch_or(READER_CLOSED, Ordering::AcqRel);
+        }
     }
 }

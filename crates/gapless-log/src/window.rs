@@ -5,11 +5,12 @@
 //! and sequence.
 
 use crate::LogError;
-use crate::cursor::{FreeCursor, GatingCursor, GatingPosition, Scope};
+use crate::cursor::{FreeCursor, Gate, GatingCursor, Scope};
 use crate::descriptor as d;
 use crate::memory::{Memory, MemoryKind, Shape};
 use crate::sync::{Arc, Ordering, fence};
-use gapless_wire::aligned_length;
+use gapless_wire::descriptor::FRAME_LENGTH_MAX;
+use gapless_wire::{HEADER_LENGTH, aligned_length};
 
 /// Which stream a mapping belongs to, and which life of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -29,7 +30,7 @@ pub struct WindowOptions {
     pub capacity_bytes: usize,
     /// Frames whose position it can look up by sequence; a power of two.
     pub index_slots: usize,
-    /// The longest frame it takes, bytes; at most half of the capacity.
+    /// The longest frame it takes, bytes; at most half of the capacity, and 1 MiB.
     pub frame_length_max: usize,
     /// Whose window it is.
     pub identity: StreamIdentity,
@@ -62,7 +63,12 @@ pub struct WindowWriter {
     published: u64,
     /// The tail may go this far before the gating cursors have to be asked again.
     limit: u64,
-    gating: Vec<Arc<GatingPosition>>,
+    /// How far it has announced that it may write; never goes back, because what an abandoned claim
+    /// wrote is lost.
+    claimed: u64,
+    /// How often what cursors may have seen was cut off.
+    truncations: u64,
+    gating: Vec<Arc<Gate>>,
     frame_length_max: usize,
 }
 
@@ -72,36 +78,33 @@ pub struct Releaser {
 }
 
 impl WindowOptions {
-    /// Makes an empty window, whose first frame will be `first_sequence`.
+    /// Makes an empty window, whose first frame will be `first_sequence`, from 1 on.
     ///
     /// # Errors
     /// Sizes out of range, or the operating system's refusal.
+    ///
+    /// # Panics
+    /// If `first_sequence` is 0.
     pub fn create(&self, first_sequence: u64) -> Result<(WindowWriter, Releaser), LogError> {
-        if self.frame_length_max > self.capacity_bytes / 2 || self.frame_length_max < gapless_wire::HEADER_LENGTH {
-            return Err(LogError::Capacity {
-                what: "the longest frame",
+        assert!(first_sequence > 0, "sequences start at 1");
+        let frame_length_limit = (self.capacity_bytes / 2).min(FRAME_LENGTH_MAX);
+        if !(HEADER_LENGTH..=frame_length_limit).contains(&self.frame_length_max) {
+            return Err(LogError::FrameLengthMax {
                 found: self.frame_length_max,
-                min: gapless_wire::HEADER_LENGTH,
-                max: self.capacity_bytes / 2,
-            });
-        }
-        if self.index_slots == 0 {
-            return Err(LogError::Capacity {
-                what: "the number of index slots",
-                found: 0,
-                min: 1,
-                max: self.capacity_bytes,
+                min: HEADER_LENGTH,
+                max: frame_length_limit,
             });
         }
         let shape = Shape { kind: d::KIND_WINDOW, capacity: self.capacity_bytes, index_slots: self.index_slots };
-        let memory = Memory::create(&self.memory, shape)?;
-        let put = |word, value| memory.header_word(word).store(value, Ordering::Relaxed);
-        put(d::STREAM_LOW_WORD, self.identity.stream_id as u64);
-        put(d::STREAM_HIGH_WORD, (self.identity.stream_id >> 64) as u64);
-        put(d::INCARNATION_WORD, self.identity.incarnation);
-        put(d::FRAME_LENGTH_MAX_WORD, self.frame_length_max as u64);
-        put(d::TAIL_SEQUENCE_WORD, first_sequence - 1);
-        put(d::RELEASED_SEQUENCE_WORD, first_sequence - 1);
+        let words = [
+            (d::STREAM_LOW_WORD, self.identity.stream_id as u64),
+            (d::STREAM_HIGH_WORD, (self.identity.stream_id >> 64) as u64),
+            (d::INCARNATION_WORD, self.identity.incarnation),
+            (d::FRAME_LENGTH_MAX_WORD, self.frame_length_max as u64),
+            (d::TAIL_SEQUENCE_WORD, first_sequence - 1),
+            (d::RELEASED_SEQUENCE_WORD, first_sequence - 1),
+        ];
+        let memory = Memory::create(&self.memory, shape, &words)?;
         let memory = Arc::new(memory);
         let writer = WindowWriter {
             memory: Arc::clone(&memory),
@@ -109,6 +112,8 @@ impl WindowOptions {
             tail_sequence: first_sequence - 1,
             published: 0,
             limit: self.capacity_bytes as u64,
+            claimed: 0,
+            truncations: 0,
             gating: Vec::new(),
             frame_length_max: self.frame_length_max,
         };
@@ -123,12 +128,19 @@ impl WindowWriter {
         Window { memory: Arc::clone(&self.memory) }
     }
 
-    /// A cursor that starts at the next frame, and for which this writer waits.
+    /// A cursor for which this writer waits. It starts where what its scope may read ends now: behind
+    /// the last published frame, or behind the last released one.
     #[must_use]
     pub fn gating_cursor(&mut self, scope: Scope) -> GatingCursor {
-        let position = Arc::new(GatingPosition::new(self.tail));
-        self.gating.push(Arc::clone(&position));
-        GatingCursor::new(Arc::clone(&self.memory), position, self.tail, scope)
+        let start = match scope {
+            Scope::Appended => self.published,
+            // Acquire: pairs with the Release in Releaser::release. What is not released is never
+            // overwritten (refresh_limit), so this position stays good.
+            Scope::Released => self.memory.header_word(d::RELEASED_WORD).load(Ordering::Acquire),
+        };
+        let gate = Arc::new(Gate::new(start, scope, self.truncations));
+        self.gating.push(Arc::clone(&gate));
+        GatingCursor::new(Arc::clone(&self.memory), gate, start, scope, self.truncations)
     }
 
     /// The sequence of the last committed frame, 0 before the first.
@@ -164,25 +176,45 @@ impl WindowWriter {
         if end > self.limit {
             self.refresh_limit(end)?;
         }
-        // Relaxed, then a Release fence: the announcement comes before every word written under it
-        // (pairs with the Acquire fence in FreeCursor::read).
-        self.memory.header_word(d::CLAIMED_WORD).store(end, Ordering::Relaxed);
-        fence(Ordering::Release);
+        if end > self.claimed {
+            self.claimed = end;
+            // Relaxed, then a Release fence: the announcement comes before every word written under it
+            // (pairs with the Acquire fence in FreeCursor::read).
+            self.memory.header_word(d::CLAIMED_WORD).store(end, Ordering::Relaxed);
+            fence(Ordering::Release);
+        }
         Ok(self.tail)
+    }
+
+    /// Whether frames of `padded_bytes` in all can be claimed one after the other now.
+    ///
+    /// # Errors
+    /// [`LogError::TooLong`] if they never can, because they need more than half of the capacity.
+    pub fn has_room(&mut self, padded_bytes: usize) -> Result<bool, LogError> {
+        let limit_bytes = self.memory.capacity() / 2;
+        if padded_bytes > limit_bytes {
+            return Err(LogError::TooLong { length_bytes: padded_bytes, limit_bytes });
+        }
+        let end = self.tail + padded_bytes as u64;
+        Ok(end <= self.limit || self.refresh_limit(end).is_ok())
     }
 
     #[cold]
     fn refresh_limit(&mut self, end: u64) -> Result<(), LogError> {
-        self.gating.retain(|position| !position.is_abandoned());
-        // What is not published yet cannot have been read by a cursor, nor by one that does not gate.
-        let slowest = self.gating.iter().map(|position| position.load()).min().unwrap_or(self.published);
-        let slowest = slowest.min(self.published);
-        self.limit = slowest + self.memory.capacity() as u64;
+        self.gating.retain(|gate| !gate.is_abandoned());
+        let capacity = self.memory.capacity() as u64;
+        // Nobody has read what is not published yet, and what is not released may still be cut off, so
+        // that it must stay where truncate_after finds it. Relaxed: nothing is read on its account.
+        let released = self.memory.header_word(d::RELEASED_WORD).load(Ordering::Relaxed);
+        let slowest = self.gating.iter().map(|gate| gate.load()).fold(released.min(self.published), u64::min);
+        // A cursor that has not taken note of a truncation may be looking at what was cut off.
+        let is_settled = self.gating.iter().all(|gate| gate.has_noted(self.truncations));
+        self.limit = if is_settled { slowest + capacity } else { self.tail };
         if end > self.limit {
             return Err(LogError::Full {
                 needed_bytes: (end - self.tail) as usize,
-                lag_bytes: self.tail - slowest,
-                capacity_bytes: self.memory.capacity(),
+                lag_bytes: if is_settled { self.tail - slowest } else { capacity },
+                capacity_bytes: capacity as usize,
             });
         }
         Ok(())
@@ -190,7 +222,8 @@ impl WindowWriter {
 
     /// Space for a frame of at most `length` bytes, to be written in place.
     ///
-    /// Dropping the slice without [`WindowWriter::commit`] abandons the claim.
+    /// Dropping the slice without [`WindowWriter::commit`] abandons the claim. The frame's own length
+    /// and sequence must be those that are committed: free cursors go by them.
     ///
     /// # Errors
     /// As for [`WindowWriter::append`].
@@ -199,7 +232,9 @@ impl WindowWriter {
     pub fn claim(&mut self, length: usize) -> Result<&mut [u8], LogError> {
         let position = self.reserve(length)?;
         // SAFETY: the range lies behind the published tail and before every gating cursor plus the
-        // capacity (reserve), so no other reference to it exists; free cursors copy and validate.
+        // capacity (reserve), and no cursor still looks at what a truncation cut off (refresh_limit), so
+        // no other reference to it exists; free cursors copy words and throw away what they copied
+        // while this range was announced.
         Ok(unsafe { self.memory.bytes_mut(position, aligned_length(length)) })
     }
 
@@ -207,10 +242,12 @@ impl WindowWriter {
     /// sees it before [`WindowWriter::publish`].
     ///
     /// # Panics
-    /// If `sequence` is not the next one.
+    /// If `sequence` is not the next one, if so much was not claimed, or if it is less than a header.
     #[inline]
     pub fn commit(&mut self, length: usize, sequence: u64) {
         assert_eq!(sequence, self.tail_sequence + 1, "sequences have no gaps");
+        let claimed = (self.claimed - self.tail) as usize;
+        assert!((HEADER_LENGTH..=claimed).contains(&length), "a frame of {length} bytes was not claimed");
         // Relaxed: published by the Release store of the tail.
         self.memory.index_word(sequence).store(self.tail, Ordering::Relaxed);
         self.tail += aligned_length(length) as u64;
@@ -248,34 +285,62 @@ impl WindowWriter {
     /// Cuts everything behind `sequence`; the next frame will be `sequence + 1`. Cursors of scope
     /// [`Scope::Appended`] that stand beyond it are told at their next poll.
     ///
-    /// The caller makes sure that nobody borrows a frame behind `sequence` meanwhile.
+    /// If what is cut was published, there is no room ([`LogError::Full`]) until each cursor of that
+    /// scope has polled, and rewound if it was told to: until then it may look at frames that were cut.
+    /// The caller makes sure that nothing is released meanwhile.
     ///
     /// # Errors
-    /// [`LogError::TruncatesReleased`] if `sequence` is below what is released, or no longer in the window.
+    /// [`LogError::TruncatesReleased`] if `sequence` is below what is released.
     pub fn truncate_after(&mut self, sequence: u64) -> Result<(), LogError> {
-        // Acquire: pairs with the Release in Releaser::release.
-        let released = self.memory.header_word(d::RELEASED_WORD).load(Ordering::Acquire);
-        let released_sequence = self.memory.header_word(d::RELEASED_SEQUENCE_WORD).load(Ordering::Relaxed);
-        let refused = Err(LogError::TruncatesReleased { sequence, released_sequence });
         if sequence >= self.tail_sequence {
             return Ok(());
         }
+        // Acquire: pairs with the Release in Releaser::release.
+        let released_sequence = self.memory.header_word(d::RELEASED_SEQUENCE_WORD).load(Ordering::Acquire);
         if sequence < released_sequence {
-            return refused;
+            return Err(LogError::TruncatesReleased { sequence, released_sequence });
         }
-        // Frames behind `released` are never overwritten (journaler and replicator gate on them), so
-        // the index still knows the first cut frame.
-        let position = self.memory.index_word(sequence + 1).load(Ordering::Relaxed);
-        if position < released {
-            return refused;
-        }
+        let position = self.position_of_unreleased(sequence + 1)?;
         self.tail = position;
         self.tail_sequence = sequence;
+        if position >= self.published {
+            return Ok(());
+        }
         self.published = position;
         self.memory.header_word(d::TAIL_SEQUENCE_WORD).store(sequence, Ordering::Relaxed);
         // Release: pairs with the Acquire load in the cursors.
         self.memory.header_word(d::TAIL_WORD).store(position, Ordering::Release);
+        self.truncations += 1;
+        for gate in &self.gating {
+            gate.announce_truncation(self.truncations);
+        }
+        // The next claim asks the cursors.
+        self.limit = position;
         Ok(())
+    }
+
+    /// Position of the frame `sequence`, which is committed and not released.
+    fn position_of_unreleased(&self, sequence: u64) -> Result<u64, LogError> {
+        // The index knows the last frames, as many as it has slots.
+        if self.tail_sequence - sequence < self.memory.shape().index_slots as u64 {
+            return Ok(self.memory.index_word(sequence).load(Ordering::Relaxed));
+        }
+        // Before that, the frames themselves know: what is not released is never overwritten.
+        // They may have been written through the other mapping of the data; the fence keeps the
+        // compiler from reading them before that.
+        fence(Ordering::SeqCst);
+        let mut position = self.memory.header_word(d::RELEASED_WORD).load(Ordering::Acquire);
+        while position < self.tail {
+            let length = self.memory.load_word(position) as u32 as usize;
+            if self.memory.load_word(position + 8) == sequence {
+                return Ok(position);
+            }
+            if length < HEADER_LENGTH {
+                break;
+            }
+            position += aligned_length(length) as u64;
+        }
+        Err(LogError::Corrupt { position, reason: format!("there is no frame with sequence {sequence}") })
     }
 }
 
@@ -289,15 +354,16 @@ impl Releaser {
     pub fn release(&mut self, position: u64, sequence: u64) {
         // Relaxed: only this value stores the word.
         let before = self.memory.header_word(d::RELEASED_WORD).load(Ordering::Relaxed);
-        // Acquire: pairs with the Release in publish.
+        // Acquire: pairs with the Release in publish, and passes it on.
         let appended = self.memory.header_word(d::TAIL_WORD).load(Ordering::Acquire);
         assert!(
             (before..=appended).contains(&position),
             "released position {position} must lie between {before} and appended {appended}"
         );
-        self.memory.header_word(d::RELEASED_SEQUENCE_WORD).store(sequence, Ordering::Relaxed);
-        // Release: pairs with the Acquire load in the cursors.
+        // Release, the position first: who sees the sequence sees the position, the frame and its place
+        // in the index (pairs with the Acquire loads in the cursors).
         self.memory.header_word(d::RELEASED_WORD).store(position, Ordering::Release);
+        self.memory.header_word(d::RELEASED_SEQUENCE_WORD).store(sequence, Ordering::Release);
     }
 }
 

@@ -52,6 +52,44 @@ impl SessionOpen {
     }
 }
 
+/// Payload of the reply to a [`crate::Kind::SessionOpen`], whose header carries the session.
+///
+/// ```text
+///  0  u128 token            of the open
+/// 16  u64  next_session_seq the next number that the session accepts
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionOpened {
+    /// Of the open.
+    pub token: u128,
+    /// The next number that the session accepts.
+    pub next_session_seq: u64,
+}
+
+impl SessionOpened {
+    /// Length of the payload in bytes.
+    pub const LENGTH: usize = 24;
+
+    /// The payload.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; Self::LENGTH] {
+        let mut bytes = [0; Self::LENGTH];
+        bytes[..16].copy_from_slice(&self.token.to_le_bytes());
+        bytes[16..].copy_from_slice(&self.next_session_seq.to_le_bytes());
+        bytes
+    }
+
+    /// Reads a payload; `None` unless it has exactly this length.
+    #[must_use]
+    pub fn from_bytes(payload: &[u8]) -> Option<Self> {
+        let bytes: &[u8; Self::LENGTH] = payload.try_into().ok()?;
+        Some(Self {
+            token: u128::from_le_bytes(*bytes.first_chunk()?),
+            next_session_seq: u64::from_le_bytes(*bytes[16..].first_chunk()?),
+        })
+    }
+}
+
 /// Why a command got no reply of the service. The discriminant is the wire value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
@@ -72,8 +110,6 @@ pub enum RefusalCode {
     Rejected = 7,
     /// The service has stopped taking input; the text says why.
     Stopped = 8,
-    /// More commands in flight than the session's window.
-    WindowExceeded = 9,
 }
 
 impl RefusalCode {
@@ -89,7 +125,6 @@ impl RefusalCode {
             6 => Self::HandlerPanicked,
             7 => Self::Rejected,
             8 => Self::Stopped,
-            9 => Self::WindowExceeded,
             _ => return None,
         })
     }

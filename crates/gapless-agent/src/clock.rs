@@ -1,0 +1,213 @@
+//! `Clock`: monotonic time for time-outs, and by D8 epoch time that no jump of the wall clock disturbs.
+//!
+//! Read once per duty cycle; also by drivers that measure latency. The time line is a chain of
+//! straight pieces ([`timeline::Piece`]), renewed every half second by whichever reader finds the piece
+//! expired: each begins where the last one ended, and leans towards the wall clock by at most
+//! [`SLEW_PPM_MAX`]. Clones share the pieces; what is above must never read the system's clocks itself.
+
+pub mod source;
+pub mod timeline;
+pub mod tsc;
+pub mod virtual_time;
+
+use std::cell::Cell;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+
+use crate::agent::Now;
+use crate::error::Error;
+use crate::latch::Latch;
+use source::Source;
+use timeline::{PIECE_WORDS, Piece, Renewal};
+
+pub use timeline::SLEW_PPM_MAX;
+pub use virtual_time::VirtualTime;
+
+/// Which counter a clock reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ClockKind {
+    /// The system's monotonic clock.
+    #[default]
+    System,
+    /// The processor's time stamp counter, kept in step with the system's monotonic clock.
+    Tsc,
+    /// Set by hand.
+    Virtual,
+}
+
+/// A clock. Clones are cheap and agree on the time; each is for one thread (`Send`, not `Sync`)
+/// and never goes back.
+///
+/// ```
+/// use gapless_agent::{Clock, VirtualTime};
+/// let time = VirtualTime::new(1_000, 1_700_000_000_000_000_000);
+/// let clock = Clock::virtual_time(&time);
+/// time.advance(500);
+/// assert_eq!(clock.now().monotonic_ns, 1_500);
+/// assert_eq!(clock.now().epoch_ns, 1_700_000_000_000_000_500);
+/// ```
+#[derive(Debug)]
+pub struct Clock {
+    shared: Arc<Shared>,
+    /// The greatest readings given: a clone that has just seen a piece expire may be told of one
+    /// that began a moment earlier and runs slower.
+    last: Cell<Now>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    source: Source,
+    piece: Latch<PIECE_WORDS>,
+    renewal: Mutex<Renewal>,
+}
+
+impl Clock {
+    /// The system's monotonic clock, anchored to the wall clock now.
+    #[must_use]
+    pub fn system() -> Self {
+        Self::over(Source::System)
+    }
+
+    /// The time stamp counter. Measures its rate for 10 ms.
+    ///
+    /// # Errors
+    /// [`Error::TscUnusable`] with the reason if it cannot serve as a clock here.
+    pub fn tsc() -> Result<Self, Error> {
+        tsc::check().map_err(Error::TscUnusable)?;
+        Ok(Self::over(Source::Tsc))
+    }
+
+    /// Time set by hand through `time`.
+    #[must_use]
+    pub fn virtual_time(time: &VirtualTime) -> Self {
+        Self::over(Source::Virtual(time.clone()))
+    }
+
+    /// The time stamp counter where it can serve, else the system clock and a note that says why.
+    #[must_use]
+    pub fn fastest() -> (Self, Option<String>) {
+        match Self::tsc() {
+            Ok(clock) => (clock, None),
+            Err(error) => (Self::system(), Some(error.to_string())),
+        }
+    }
+
+    fn over(source: Source) -> Self {
+        let (piece, renewal) = timeline::begin(&source);
+        let shared = Shared { source, piece: Latch::new(piece.to_words()), renewal: Mutex::new(renewal) };
+        Self { shared: Arc::new(shared), last: Cell::new(Now::default()) }
+    }
+
+    /// The time. Never less than this clone gave before.
+    #[inline]
+    #[must_use]
+    pub fn now(&self) -> Now {
+        let raw = self.shared.source.raw();
+        let mut piece = Piece::from_words(self.shared.piece.read());
+        let mut now = piece.at(raw);
+        if now.monotonic_ns >= piece.renew_at_ns {
+            piece = self.renew(&piece, now.monotonic_ns);
+            now = piece.at(raw);
+        }
+        let last = self.last.get();
+        let now =
+            Now { monotonic_ns: now.monotonic_ns.max(last.monotonic_ns), epoch_ns: now.epoch_ns.max(last.epoch_ns) };
+        self.last.set(now);
+        now
+    }
+
+    /// Nanoseconds of monotonic time, as in [`Now::monotonic_ns`].
+    #[inline]
+    #[must_use]
+    pub fn monotonic_ns(&self) -> u64 {
+        self.now().monotonic_ns
+    }
+
+    /// The bare counter, for a short distance measured twice: the cheapest reading there is.
+    /// [`Clock::ticks_to_ns`] turns a difference into nanoseconds. The processor may take the time
+    /// stamp counter some nanoseconds early, while instructions before it are under way.
+    #[inline]
+    #[must_use]
+    pub fn ticks(&self) -> u64 {
+        self.shared.source.raw()
+    }
+
+    /// Nanoseconds in a difference of [`Clock::ticks`], by the present rate.
+    #[inline]
+    #[must_use]
+    pub fn ticks_to_ns(&self, ticks: u64) -> u64 {
+        Piece::from_words(self.shared.piece.read()).ticks_to_ns(ticks)
+    }
+
+    /// Which counter it reads.
+    #[must_use]
+    pub fn kind(&self) -> ClockKind {
+        match self.shared.source {
+            Source::System => ClockKind::System,
+            Source::Tsc => ClockKind::Tsc,
+            Source::Virtual(_) => ClockKind::Virtual,
+        }
+    }
+
+    /// How far the wall clock is ahead of `epoch_ns`, in nanoseconds: what is still to be slewed.
+    #[must_use]
+    pub fn wall_clock_offset_ns(&self) -> i64 {
+        let wall_ns = self.shared.source.sample().wall_ns;
+        timeline::difference_ns(wall_ns, self.now().epoch_ns)
+    }
+
+    /// The piece that follows `expired`, made by this reader or by another.
+    #[cold]
+    fn renew(&self, expired: &Piece, monotonic_ns: u64) -> Piece {
+        let shared = &*self.shared;
+        let renewal = if expired.is_long_over(monotonic_ns) {
+            // The process was stopped or the machine slept: the old piece is no longer worth reading.
+            shared.renewal.lock().unwrap_or_else(PoisonError::into_inner)
+        } else {
+            match shared.renewal.try_lock() {
+                Ok(renewal) => renewal,
+                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+                // Another reader is at it. The old piece is good for a while.
+                Err(TryLockError::WouldBlock) => return Piece::from_words(shared.piece.read()),
+            }
+        };
+        let mut renewal = renewal;
+        let current = Piece::from_words(shared.piece.read());
+        if current != *expired {
+            return current;
+        }
+        let next = renewal.next(&current, &shared.source.sample());
+        shared.piece.write(next.to_words());
+        next
+    }
+}
+
+impl Clone for Clock {
+    fn clone(&self) -> Self {
+        Self { shared: self.shared.clone(), last: self.last.clone() }
+    }
+}
+
+impl fmt::Display for ClockKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::System => "system",
+            Self::Tsc => "tsc",
+            Self::Virtual => "virtual",
+        })
+    }
+}
+
+impl FromStr for ClockKind {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        match text {
+            "system" => Ok(Self::System),
+            "tsc" => Ok(Self::Tsc),
+            "virtual" => Ok(Self::Virtual),
+            _ => Err(Error::Parse { what: "clock", expected: "system, tsc or virtual", found: text.to_owned() }),
+        }
+    }
+}

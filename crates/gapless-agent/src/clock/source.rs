@@ -1,0 +1,79 @@
+//! Where raw time comes from: the one place that reads the system's clocks.
+//!
+//! Only [`super`] calls it.
+
+use rustix::time::{ClockId, clock_gettime};
+
+use super::tsc;
+use super::virtual_time::VirtualTime;
+
+/// A counter, the monotonic clock and the wall clock.
+#[derive(Debug)]
+pub(crate) enum Source {
+    System,
+    Tsc,
+    Virtual(VirtualTime),
+}
+
+/// The three read as good as at once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sample {
+    pub raw: u64,
+    pub monotonic_ns: u64,
+    pub wall_ns: u64,
+}
+
+/// How often a sample is taken; the one with the shortest span between its readings is kept.
+const SAMPLE_TRIES: usize = 4;
+
+impl Source {
+    /// The counter: nanoseconds, except for the time stamp counter.
+    #[inline]
+    pub(crate) fn raw(&self) -> u64 {
+        match self {
+            Self::System => monotonic_ns(),
+            Self::Tsc => tsc::read(),
+            Self::Virtual(time) => time.monotonic_ns(),
+        }
+    }
+
+    /// Whether the counter is monotonic time itself.
+    pub(crate) fn counts_nanoseconds(&self) -> bool {
+        !matches!(self, Self::Tsc)
+    }
+
+    pub(crate) fn sample(&self) -> Sample {
+        if let Self::Virtual(time) = self {
+            let monotonic_ns = time.monotonic_ns();
+            return Sample { raw: monotonic_ns, monotonic_ns, wall_ns: time.wall_ns() };
+        }
+        let mut best: Option<(u64, Sample)> = None;
+        for _ in 0..SAMPLE_TRIES {
+            let before = self.raw();
+            let (monotonic_ns, wall_ns) = (monotonic_ns(), wall_ns());
+            let after = self.raw();
+            let span = after.saturating_sub(before);
+            // Of the counter the system reads its own in the middle of the first half.
+            let raw = if self.counts_nanoseconds() { monotonic_ns } else { before + span / 4 };
+            if best.as_ref().is_none_or(|(shortest, _)| span < *shortest) {
+                best = Some((span, Sample { raw, monotonic_ns, wall_ns }));
+            }
+        }
+        best.expect("there is at least one try").1
+    }
+}
+
+fn monotonic_ns() -> u64 {
+    nanoseconds(ClockId::Monotonic)
+}
+
+fn wall_ns() -> u64 {
+    nanoseconds(ClockId::Realtime)
+}
+
+#[inline]
+fn nanoseconds(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
+    // Neither clock is before its zero: the kernel refuses to set a wall clock before 1970.
+    (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64)
+}

@@ -1,0 +1,198 @@
+//! The time line: straight pieces from a counter to monotonic and epoch time, and how each follows
+//! from the last.
+//!
+//! Pure: [`Renewal::next`] takes the current piece and a [`Sample`] and gives the next piece.
+//!
+//! Two corrections, both at most [`SLEW_PPM_MAX`] (0.5 ms a second):
+//! - epoch time leans towards the wall clock so that a tenth of the distance goes in a second; a
+//!   wall clock that jumped by an hour is followed at 0.5 ms a second and nothing expires by it.
+//! - monotonic time from the time stamp counter is led back to the system's within a piece. Its
+//!   rate is measured anew over each piece.
+
+use super::source::{Sample, Source};
+use crate::agent::Now;
+
+/// The greatest slew, in millionths.
+pub const SLEW_PPM_MAX: i64 = 500;
+
+/// The first piece is short, because the counter's rate is known badly; each lasts twice as long
+/// as the last, up to the maximum.
+const FIRST_PIECE_NS: u64 = 10_000_000;
+const PIECE_NS_MAX: u64 = 500_000_000;
+/// The distance to the wall clock is divided by this to get the slew.
+const SLEW_TIME_NS: i64 = 10_000_000_000;
+/// A counter that is so far off was moved (a migrated or restored machine): start anew from the system's clock.
+const MONOTONIC_ERROR_NS_MAX: u64 = 1_000_000;
+/// How long the counter's rate is measured before there is a piece to measure it over.
+const CALIBRATION_NS: u64 = 10_000_000;
+
+const Q32: i64 = 1 << 32;
+/// [`SLEW_PPM_MAX`] as a fraction of 2³².
+const SLEW_Q32_MAX: i64 = SLEW_PPM_MAX * Q32 / 1_000_000;
+
+/// How many words a [`Piece`] has.
+pub(crate) const PIECE_WORDS: usize = 7;
+
+/// A straight piece of the time line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    /// Where it begins: counter, monotonic time, epoch time.
+    raw: u64,
+    monotonic_ns: u64,
+    epoch_ns: u64,
+    /// Nanoseconds per tick × 2³².
+    rate_q32: u64,
+    /// How much faster epoch time runs than monotonic time, × 2³².
+    slew_q32: i64,
+    /// The slew lasts so long. A piece that nobody renews (the process was stopped) must not run
+    /// past the wall clock.
+    slew_span_ns: u64,
+    /// Monotonic time at which the next piece is due.
+    pub renew_at_ns: u64,
+}
+
+impl Piece {
+    pub(crate) fn to_words(self) -> [u64; PIECE_WORDS] {
+        [
+            self.raw,
+            self.monotonic_ns,
+            self.epoch_ns,
+            self.rate_q32,
+            self.slew_q32 as u64,
+            self.slew_span_ns,
+            self.renew_at_ns,
+        ]
+    }
+
+    #[inline]
+    pub(crate) fn from_words(words: [u64; PIECE_WORDS]) -> Self {
+        let [raw, monotonic_ns, epoch_ns, rate_q32, slew_q32, slew_span_ns, renew_at_ns] = words;
+        Self { raw, monotonic_ns, epoch_ns, rate_q32, slew_q32: slew_q32 as i64, slew_span_ns, renew_at_ns }
+    }
+
+    /// The time at a reading of the counter. Readings from shortly before the piece are fine.
+    #[inline]
+    pub(crate) fn at(&self, raw: u64) -> Now {
+        let ticks = raw.wrapping_sub(self.raw) as i64;
+        let passed_ns = ((i128::from(ticks) * i128::from(self.rate_q32)) >> 32) as i64;
+        Now { monotonic_ns: self.monotonic_ns.wrapping_add_signed(passed_ns), epoch_ns: self.epoch_after(passed_ns) }
+    }
+
+    #[inline]
+    fn epoch_after(&self, passed_ns: i64) -> u64 {
+        let slewed_ns = passed_ns.min(self.slew_span_ns as i64);
+        // At most 2³² nanoseconds × 2²², or a reading from shortly before the piece: no overflow.
+        self.epoch_ns.wrapping_add_signed(passed_ns.wrapping_add(slewed_ns.wrapping_mul(self.slew_q32) >> 32))
+    }
+
+    #[inline]
+    pub(crate) fn ticks_to_ns(&self, ticks: u64) -> u64 {
+        ((u128::from(ticks) * u128::from(self.rate_q32)) >> 32) as u64
+    }
+
+    /// Whether it was due for so long that it is better to wait for the next piece than to read this one.
+    pub(crate) fn is_long_over(&self, monotonic_ns: u64) -> bool {
+        monotonic_ns.saturating_sub(self.renew_at_ns) > 2 * PIECE_NS_MAX
+    }
+}
+
+/// What a renewal has to remember.
+#[derive(Debug)]
+pub(crate) struct Renewal {
+    counts_nanoseconds: bool,
+    piece_ns: u64,
+    /// The counter's measured rate, and where the measurement goes on from.
+    rate_q32: u64,
+    measured_from: Sample,
+    /// The last renewal found the counter moved.
+    out_of_step: bool,
+}
+
+/// The first piece, anchored to the wall clock.
+pub(crate) fn begin(source: &Source) -> (Piece, Renewal) {
+    let counts_nanoseconds = source.counts_nanoseconds();
+    let (first, rate_q32) = if counts_nanoseconds { (source.sample(), Q32 as u64) } else { calibrate(source) };
+    let piece = Piece {
+        raw: first.raw,
+        monotonic_ns: first.monotonic_ns,
+        epoch_ns: first.wall_ns,
+        rate_q32,
+        slew_q32: 0,
+        slew_span_ns: 0,
+        renew_at_ns: first.monotonic_ns.saturating_add(FIRST_PIECE_NS),
+    };
+    (
+        piece,
+        Renewal { counts_nanoseconds, piece_ns: FIRST_PIECE_NS, rate_q32, measured_from: first, out_of_step: false },
+    )
+}
+
+fn calibrate(source: &Source) -> (Sample, u64) {
+    let begun = source.sample();
+    loop {
+        std::thread::sleep(std::time::Duration::from_nanos(CALIBRATION_NS));
+        let now = source.sample();
+        if let Some(rate_q32) = measured_rate_q32(&begun, &now) {
+            return (now, rate_q32);
+        }
+    }
+}
+
+/// `None` over a distance too short, or if the counter went back.
+fn measured_rate_q32(from: &Sample, to: &Sample) -> Option<u64> {
+    let passed_ns = to.monotonic_ns.checked_sub(from.monotonic_ns)?;
+    let ticks = to.raw.checked_sub(from.raw).filter(|&ticks| ticks > 0)?;
+    if passed_ns < FIRST_PIECE_NS / 2 {
+        return None;
+    }
+    u64::try_from((u128::from(passed_ns) << 32) / u128::from(ticks)).ok().filter(|&rate| rate > 0)
+}
+
+impl Renewal {
+    /// The piece that follows `current` at `sample`.
+    pub(crate) fn next(&mut self, current: &Piece, sample: &Sample) -> Piece {
+        self.piece_ns = (self.piece_ns * 2).min(PIECE_NS_MAX);
+        // Where the current piece ends: the next one begins there, so neither time jumps.
+        let mut end = current.at(sample.raw);
+        let mut rate_q32 = Q32 as u64;
+        if !self.counts_nanoseconds {
+            let error_ns = difference_ns(sample.monotonic_ns, end.monotonic_ns);
+            let measured = measured_rate_q32(&self.measured_from, sample);
+            self.measured_from = *sample;
+            let in_step = error_ns.unsigned_abs() <= MONOTONIC_ERROR_NS_MAX;
+            // A measurement across a jump says nothing. One that follows a jump is good, whatever it says.
+            if let Some(measured) = measured.filter(|_| in_step || self.out_of_step) {
+                self.rate_q32 = measured;
+            }
+            self.out_of_step = !in_step;
+            if in_step {
+                let lead_q32 = (error_ns * Q32 / self.piece_ns as i64).clamp(-SLEW_Q32_MAX, SLEW_Q32_MAX);
+                let change = (i128::from(self.rate_q32) * i128::from(lead_q32)) >> 32;
+                rate_q32 = self.rate_q32.wrapping_add_signed(change as i64);
+            } else {
+                // Each clone sees to it that its readings do not go back by this.
+                let passed_ns = difference_ns(sample.monotonic_ns, current.monotonic_ns);
+                end = Now { monotonic_ns: sample.monotonic_ns, epoch_ns: current.epoch_after(passed_ns) };
+                rate_q32 = self.rate_q32;
+                self.piece_ns = FIRST_PIECE_NS;
+            }
+        }
+        let ahead_ns = difference_ns(sample.wall_ns, end.epoch_ns);
+        let slew_q32 = (i128::from(ahead_ns) * i128::from(Q32) / i128::from(SLEW_TIME_NS))
+            .clamp(i128::from(-SLEW_Q32_MAX), i128::from(SLEW_Q32_MAX)) as i64;
+        Piece {
+            raw: sample.raw,
+            monotonic_ns: end.monotonic_ns,
+            epoch_ns: end.epoch_ns,
+            rate_q32,
+            slew_q32,
+            slew_span_ns: 2 * PIECE_NS_MAX,
+            renew_at_ns: end.monotonic_ns.saturating_add(self.piece_ns),
+        }
+    }
+}
+
+/// `later − earlier`, in nanoseconds.
+pub(crate) fn difference_ns(later: u64, earlier: u64) -> i64 {
+    later.wrapping_sub(earlier) as i64
+}

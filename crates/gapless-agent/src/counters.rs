@@ -1,0 +1,212 @@
+//! Counters that cost nothing to update and that another process can read.
+//!
+//! Agents own [`Counter`]s and store to them while messages flow: one relaxed store to a cache line
+//! of its own, no lock, no system call. [`CountersReader`], in any process, copies the file. The
+//! layout is in [`descriptor`]. The writer is the only one that maps the file.
+
+pub mod descriptor;
+mod file;
+pub mod reader;
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use memmap2::{MmapMut, MmapRaw};
+
+use crate::error::Error;
+use file::OwnedFile;
+
+pub use reader::CountersReader;
+
+/// A set of counters, in a file or in memory. Dropping it removes the file; counters that are
+/// still in use stay valid and are no longer seen by anybody.
+///
+/// ```
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let path = directory.path().join("counters");
+/// use gapless_agent::{Counters, CountersReader};
+/// let counters = Counters::create(&path, 64)?;
+/// let frames = counters.add("journaler.frames")?;
+/// frames.add(3);
+/// let seen = CountersReader::open(&path)?.read()?;
+/// assert_eq!(seen, [("journaler.frames".to_owned(), 3)]);
+/// # Ok::<(), gapless_agent::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Counters {
+    region: Arc<Region>,
+    labels: Mutex<Vec<String>>,
+    capacity: usize,
+    /// Holds the lock while this process lives. `None` in memory.
+    file: Option<OwnedFile>,
+}
+
+impl Counters {
+    /// Creates the file for up to `capacity` (1 to 65,536) counters; it takes 256 bytes for each,
+    /// all allocated here. A file left by a process that has died is replaced.
+    ///
+    /// # Errors
+    /// [`Error::CountersFull`] for a capacity out of range; [`Error::CountersInUse`] if its owner
+    /// lives; [`Error::CountersIo`].
+    pub fn create(path: impl AsRef<Path>, capacity: usize) -> Result<Self, Error> {
+        check_capacity(capacity)?;
+        let file = OwnedFile::create(path.as_ref(), &descriptor::blank(capacity))?;
+        let mapping = memmap2::MmapOptions::new()
+            .len(descriptor::file_length(capacity))
+            .map_raw(file.file())
+            .map_err(|source| file.error("map it", source))?;
+        Ok(Self::over(mapping, capacity, Some(file)))
+    }
+
+    /// Counters that no other process sees: for the simulator and for tests.
+    ///
+    /// # Errors
+    /// [`Error::CountersFull`] for a capacity out of range; [`Error::CountersIo`] without memory.
+    pub fn in_memory(capacity: usize) -> Result<Self, Error> {
+        check_capacity(capacity)?;
+        let mut mapping = MmapMut::map_anon(descriptor::file_length(capacity)).map_err(|source| Error::CountersIo {
+            path: "(memory)".into(),
+            action: "allocate",
+            source,
+        })?;
+        let blank = descriptor::blank(capacity);
+        mapping[..blank.len()].copy_from_slice(&blank);
+        Ok(Self::over(MmapRaw::from(mapping), capacity, None))
+    }
+
+    fn over(mapping: MmapRaw, capacity: usize, file: Option<OwnedFile>) -> Self {
+        Self { region: Arc::new(Region { mapping }), labels: Mutex::new(Vec::new()), capacity, file }
+    }
+
+    /// Adds a counter that stands at 0.
+    ///
+    /// # Errors
+    /// [`Error::CounterLabel`] if the label is empty, over 124 bytes, has control characters or
+    /// is taken; [`Error::CountersFull`].
+    pub fn add(&self, label: &str) -> Result<Counter, Error> {
+        let mut labels = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
+        let refused = |reason| Err(Error::CounterLabel { label: label.to_owned(), reason });
+        if let Err(reason) = descriptor::check_label(label.as_bytes()) {
+            return refused(reason);
+        }
+        if labels.iter().any(|taken| taken == label) {
+            return refused("is taken by another counter");
+        }
+        let index = labels.len();
+        if index == self.capacity {
+            return Err(Error::CountersFull { asked: index + 1, limit: self.capacity });
+        }
+        let record = descriptor::label_record(label);
+        for (word, bytes) in record.chunks_exact(4).enumerate() {
+            let bytes: [u8; 4] = bytes.try_into().expect("chunks of four");
+            // Relaxed: published by the store of the count below.
+            let place = self.region.u32_at(descriptor::label_offset(index) + 4 * word);
+            place.store(u32::from_ne_bytes(bytes), Ordering::Relaxed);
+        }
+        // Release: a reader reads the count first, by a system call, and only then the labels.
+        self.region.u32_at(descriptor::USED_OFFSET).store((index as u32 + 1).to_le(), Ordering::Release);
+        labels.push(label.to_owned());
+        let value = self.region.u64_at(descriptor::value_offset(self.capacity, index));
+        Ok(Counter { value, _region: self.region.clone(), _one_writer: PhantomData })
+    }
+
+    /// Labels and values, in the order of their adding.
+    #[must_use]
+    pub fn values(&self) -> Vec<(String, u64)> {
+        let labels = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
+        let value = |index| {
+            let place = self.region.u64_at(descriptor::value_offset(self.capacity, index));
+            // Relaxed: each value stands for itself; pairs with nothing.
+            u64::from_le(place.load(Ordering::Relaxed))
+        };
+        labels.iter().enumerate().map(|(index, label)| (label.clone(), value(index))).collect()
+    }
+
+    /// The file, unless in memory.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.file.as_ref().map(OwnedFile::path)
+    }
+}
+
+fn check_capacity(capacity: usize) -> Result<(), Error> {
+    if (1..=descriptor::CAPACITY_MAX).contains(&capacity) {
+        Ok(())
+    } else {
+        Err(Error::CountersFull { asked: capacity, limit: descriptor::CAPACITY_MAX })
+    }
+}
+
+/// One counter. It has one writer: whoever holds it. It can be handed to another thread and not
+/// be shared by two.
+pub struct Counter {
+    value: *const AtomicU64,
+    _region: Arc<Region>,
+    /// Two writers would lose updates: `add` is a load and a store.
+    _one_writer: PhantomData<std::cell::Cell<u64>>,
+}
+
+// SAFETY: the pointer is to an atomic in the region that `_region` keeps mapped; nothing about it
+// belongs to a thread.
+unsafe impl Send for Counter {}
+
+impl Counter {
+    /// Sets the value: one relaxed store.
+    #[inline]
+    pub fn set(&self, value: u64) {
+        // Relaxed: each value stands for itself; pairs with nothing.
+        self.place().store(value.to_le(), Ordering::Relaxed);
+    }
+
+    /// Adds to the value, wrapping around: a load and a store of the own cache line, no locked instruction.
+    #[inline]
+    pub fn add(&self, value: u64) {
+        self.set(self.get().wrapping_add(value));
+    }
+
+    /// The value.
+    #[inline]
+    #[must_use]
+    pub fn get(&self) -> u64 {
+        // Relaxed: this is the only writer.
+        u64::from_le(self.place().load(Ordering::Relaxed))
+    }
+
+    #[inline]
+    fn place(&self) -> &AtomicU64 {
+        // SAFETY: made by `Region::u64_at`, so aligned and inside the region, which `_region` keeps
+        // mapped; only accessed as an atomic.
+        unsafe { &*self.value }
+    }
+}
+
+impl fmt::Debug for Counter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Counter").field(&self.get()).finish()
+    }
+}
+
+/// The mapped memory. All access is atomic, since other processes may look.
+#[derive(Debug)]
+struct Region {
+    mapping: MmapRaw,
+}
+
+impl Region {
+    fn u32_at(&self, offset: usize) -> &AtomicU32 {
+        assert!(offset.is_multiple_of(4) && offset + 4 <= self.mapping.len(), "offset {offset} is not in the region");
+        // SAFETY: inside the mapping and aligned (a mapping begins on a page), as just checked; the
+        // mapping lives as long as `self`, and nobody makes a plain reference into it. The file
+        // cannot shrink under it: its mode is 0600 and its owner, who holds the lock, never truncates it.
+        unsafe { &*self.mapping.as_ptr().add(offset).cast::<AtomicU32>() }
+    }
+
+    fn u64_at(&self, offset: usize) -> &AtomicU64 {
+        assert!(offset.is_multiple_of(8) && offset + 8 <= self.mapping.len(), "offset {offset} is not in the region");
+        // SAFETY: as in `u32_at`.
+        unsafe { &*self.mapping.as_ptr().add(offset).cast::<AtomicU64>() }
+    }
+}

@@ -1,0 +1,92 @@
+//! The layout of a counters file, little-endian. No I/O.
+//!
+//! ```text
+//!  0                   8         12         16       20        24                      128
+//! +-------------------+---------+----------+--------+---------+------------------------+
+//! | magic "GPLSCNTR"  | version | capacity | used   | pid     | zero                   |  header
+//! +-------------------+---------+----------+--------+---------+------------------------+
+//!  0        4                                                                          128
+//! +--------+---------------------------------------------------------------------------+
+//! | length | label, UTF-8, then zero                                                   |  × capacity
+//! +--------+---------------------------------------------------------------------------+
+//!  0                   8                                                               128
+//! +-------------------+----------------------------------------------------------------+
+//! | value             | zero: no other value on this pair of cache lines               |  × capacity
+//! +-------------------+----------------------------------------------------------------+
+//! ```
+//!
+//! `used` counts the labels that are complete; it only grows. Counter *i* has the *i*-th label and
+//! the *i*-th value. Two cache lines for each value, because processors fetch them in pairs.
+
+/// First bytes of the file.
+pub const MAGIC: [u8; 8] = *b"GPLSCNTR";
+/// The layout described here.
+pub const VERSION: u32 = 1;
+/// Most counters a file can hold.
+pub const CAPACITY_MAX: usize = 65_536;
+/// Longest label, in bytes.
+pub const LABEL_LENGTH_MAX: usize = RECORD_LENGTH - 4;
+
+/// Where the version is, in bytes from the beginning of the file.
+pub const VERSION_OFFSET: usize = 8;
+/// Where the capacity is.
+pub const CAPACITY_OFFSET: usize = 12;
+/// Where the number of complete labels is.
+pub const USED_OFFSET: usize = 16;
+/// Where the owner's process identifier is.
+pub const PID_OFFSET: usize = 20;
+/// Length of the header.
+pub const HEADER_LENGTH: usize = RECORD_LENGTH;
+/// Length of a label's and of a value's record.
+pub const RECORD_LENGTH: usize = 128;
+
+/// Where a label's record is.
+#[must_use]
+pub const fn label_offset(index: usize) -> usize {
+    HEADER_LENGTH + index * RECORD_LENGTH
+}
+
+/// Where a value is.
+#[must_use]
+pub const fn value_offset(capacity: usize, index: usize) -> usize {
+    label_offset(capacity) + index * RECORD_LENGTH
+}
+
+/// Length of the file.
+#[must_use]
+pub const fn file_length(capacity: usize) -> usize {
+    value_offset(capacity, capacity)
+}
+
+/// A file without counters. `capacity` is at most [`CAPACITY_MAX`].
+#[must_use]
+pub(crate) fn blank(capacity: usize) -> Vec<u8> {
+    let mut bytes = vec![0; file_length(capacity)];
+    let pid = rustix::process::getpid().as_raw_nonzero().get() as u32;
+    bytes[..VERSION_OFFSET].copy_from_slice(&MAGIC);
+    bytes[VERSION_OFFSET..CAPACITY_OFFSET].copy_from_slice(&VERSION.to_le_bytes());
+    bytes[CAPACITY_OFFSET..USED_OFFSET].copy_from_slice(&(capacity as u32).to_le_bytes());
+    bytes[PID_OFFSET..PID_OFFSET + 4].copy_from_slice(&pid.to_le_bytes());
+    bytes
+}
+
+/// A label's record. The label has been checked.
+#[must_use]
+pub(crate) fn label_record(label: &str) -> [u8; RECORD_LENGTH] {
+    let mut record = [0; RECORD_LENGTH];
+    record[..4].copy_from_slice(&(label.len() as u32).to_le_bytes());
+    record[4..4 + label.len()].copy_from_slice(label.as_bytes());
+    record
+}
+
+/// Whether these bytes can be a label; if not, why.
+pub(crate) fn check_label(bytes: &[u8]) -> Result<&str, &'static str> {
+    if bytes.is_empty() || bytes.len() > LABEL_LENGTH_MAX {
+        return Err("must have 1 to 124 bytes");
+    }
+    let text = std::str::from_utf8(bytes).map_err(|_| "must be UTF-8")?;
+    if text.chars().any(char::is_control) {
+        return Err("must not contain control characters");
+    }
+    Ok(text)
+}

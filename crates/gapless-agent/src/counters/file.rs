@@ -1,0 +1,183 @@
+//! `OwnedFile`: the counters file as its owner holds it, from creation to removal.
+//!
+//! Only [`super::Counters`] uses it. Ownership is an advisory lock on the open file, which the
+//! kernel drops when the process dies, however it dies; so a file without a lock is stale. A new
+//! file is made complete under another name and then put in place, so no reader sees half of one.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{AtFlags, CWD, FlockOperation, RenameFlags, flock, linkat, renameat_with, unlinkat};
+use rustix::io::Errno;
+
+use super::descriptor;
+use crate::error::Error;
+
+/// Others who create and remove the same file at the same time can make us try again so often.
+const TRIES_MAX: usize = 64;
+
+#[derive(Debug)]
+pub(crate) struct OwnedFile {
+    path: PathBuf,
+    file: File,
+}
+
+impl OwnedFile {
+    /// Puts a file with these contents at `path`.
+    pub(crate) fn create(path: &Path, contents: &[u8]) -> Result<Self, Error> {
+        let draft = Draft::write(path, contents)?;
+        for _ in 0..TRIES_MAX {
+            match place_if_free(&draft.path, path) {
+                Ok(()) => return Ok(draft.placed(path)),
+                Err(Errno::EXIST) => {}
+                Err(errno) => return Err(io_error(path, "put it in place", errno.into())),
+            }
+            let Some(stale) = lock_stale(path)? else { continue };
+            // We hold the lock of the stale file, so nobody else is replacing it.
+            std::fs::rename(&draft.path, path).map_err(|source| io_error(path, "replace it", source))?;
+            drop(stale);
+            return Ok(draft.placed(path));
+        }
+        let source = io::Error::other("other processes keep creating and removing it");
+        Err(io_error(path, "put it in place", source))
+    }
+
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn error(&self, action: &'static str, source: io::Error) -> Error {
+        io_error(&self.path, action, source)
+    }
+}
+
+impl Drop for OwnedFile {
+    fn drop(&mut self) {
+        // Only our own: somebody may have removed it and put another there.
+        if is_at(&self.file, &self.path).unwrap_or(false) {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// The complete file under its temporary name, locked; removed if it is not put in place.
+struct Draft {
+    path: PathBuf,
+    file: Option<File>,
+}
+
+impl Draft {
+    fn write(target: &Path, contents: &[u8]) -> Result<Self, Error> {
+        static DRAFTS: AtomicU64 = AtomicU64::new(0);
+        let mut name = target.file_name().unwrap_or_default().to_owned();
+        let number = DRAFTS.fetch_add(1, Ordering::SeqCst);
+        name.push(format!(".{}.{number}.new", std::process::id()));
+        let path = target.with_file_name(name);
+        // A process with our identifier may have died here.
+        let _ = std::fs::remove_file(&path);
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(|source| io_error(target, "create it", source))?;
+        let mut draft = Self { path, file: None };
+        // Written, not left as a hole: a full disk is an error here and never a signal later.
+        file.write_all(contents).map_err(|source| io_error(target, "write it", source))?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive)
+            .map_err(|errno| io_error(target, "lock it", errno.into()))?;
+        draft.file = Some(file);
+        Ok(draft)
+    }
+
+    fn placed(mut self, path: &Path) -> OwnedFile {
+        let file = self.file.take().expect("a draft holds its file until it is placed");
+        self.path = PathBuf::new();
+        OwnedFile { path: path.to_owned(), file }
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if !self.path.as_os_str().is_empty() {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// The file at `path`, locked, if its owner is dead; `None` if it is gone meanwhile.
+fn lock_stale(path: &Path) -> Result<Option<File>, Error> {
+    let file = match OpenOptions::new().read(true).custom_flags(open_flags()).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(io_error(path, "open the file that is there", source)),
+    };
+    let metadata = file.metadata().map_err(|source| io_error(path, "look at the file that is there", source))?;
+    if !metadata.is_file() {
+        return Err(io_error(path, "replace what is there", io::Error::other("it is not a file")));
+    }
+    let mut header = [0; descriptor::HEADER_LENGTH];
+    let length = rustix::io::pread(&file, &mut header, 0)
+        .map_err(|errno| io_error(path, "read the file that is there", errno.into()))?;
+    if length < header.len() || header[..descriptor::MAGIC.len()] != descriptor::MAGIC {
+        return Err(Error::CountersDamaged {
+            path: path.to_owned(),
+            position: 0,
+            expected: "a counters file, which may be replaced".to_owned(),
+            found: "another file, which is left alone".to_owned(),
+        });
+    }
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(Errno::WOULDBLOCK) => {
+            let at = descriptor::PID_OFFSET;
+            let pid = u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+            return Err(Error::CountersInUse { path: path.to_owned(), pid });
+        }
+        Err(errno) => return Err(io_error(path, "lock the file that is there", errno.into())),
+    }
+    // Locked, but is it still the one at this path, or was it replaced before we had the lock?
+    match is_at(&file, path) {
+        Ok(true) => Ok(Some(file)),
+        Ok(false) => Ok(None),
+        Err(source) => Err(io_error(path, "look at the file that is there", source)),
+    }
+}
+
+/// Moves the file to `path` unless something is there.
+fn place_if_free(draft: &Path, path: &Path) -> Result<(), Errno> {
+    match renameat_with(CWD, draft, CWD, path, RenameFlags::NOREPLACE) {
+        // A file system without this kind of renaming has links.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+            linkat(CWD, draft, CWD, path, AtFlags::empty())?;
+            unlinkat(CWD, draft, AtFlags::empty())
+        }
+        result => result,
+    }
+}
+
+/// So that a pipe at the path does not block the opening.
+fn open_flags() -> i32 {
+    rustix::fs::OFlags::NONBLOCK.bits() as i32
+}
+
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    let ours = file.metadata()?;
+    match std::fs::symlink_metadata(path) {
+        Ok(there) => Ok((there.dev(), there.ino()) == (ours.dev(), ours.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn io_error(path: &Path, action: &'static str, source: io::Error) -> Error {
+    Error::CountersIo { path: path.to_owned(), action, source }
+}

@@ -1,0 +1,120 @@
+//! `AgentFailure`, which names the agent that failed, and the slot in which threads share it.
+//!
+//! A failure is reported once, by the thread in which it happened; everybody else only looks.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::agent::AgentError;
+use crate::wake::Waker;
+
+/// An agent failed and took its thread with it.
+#[derive(Clone, Debug)]
+pub struct AgentFailure {
+    /// The thread; empty for a group without one.
+    pub thread: String,
+    /// The agent.
+    pub agent: String,
+    /// What happened; [`crate::Error::AgentPanicked`] for a panic.
+    pub error: Arc<dyn StdError + Send + Sync>,
+    /// What else went wrong while the thread's agents were closed.
+    pub while_closing: Vec<String>,
+}
+
+impl AgentFailure {
+    /// `agent` failed with `error`.
+    #[must_use]
+    pub fn new(agent: &str, error: AgentError) -> Self {
+        Self { thread: String::new(), agent: agent.to_owned(), error: Arc::from(error), while_closing: Vec::new() }
+    }
+}
+
+impl fmt::Display for AgentFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "agent {}", self.agent)?;
+        if !self.thread.is_empty() && self.thread != self.agent {
+            write!(f, " on thread {}", self.thread)?;
+        }
+        write!(f, ": {}", self.error)?;
+        for other in &self.while_closing {
+            write!(f, "; then, while closing: {other}")?;
+        }
+        Ok(())
+    }
+}
+
+impl StdError for AgentFailure {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        Some(&*self.error)
+    }
+}
+
+/// The first failure among threads that belong together. Clones share it. When one is reported,
+/// all threads that watch the slot are woken and stop.
+#[derive(Clone, Debug, Default)]
+pub struct FailureSlot {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    failed: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    first: Option<AgentFailure>,
+    watchers: Vec<Waker>,
+}
+
+impl FailureSlot {
+    /// A slot without a failure.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Reports a failure and wakes the watchers. Only the first is kept.
+    pub fn report(&self, failure: AgentFailure) {
+        let watchers = {
+            let mut state = self.state();
+            state.first.get_or_insert(failure);
+            // Release pairs with the load in `has_failed`.
+            self.inner.failed.store(true, Ordering::Release);
+            state.watchers.clone()
+        };
+        for watcher in watchers {
+            watcher.interrupt();
+        }
+    }
+
+    /// Whether something failed: one load, for a duty cycle.
+    #[inline]
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        // Acquire pairs with the store in `report`.
+        self.inner.failed.load(Ordering::Acquire)
+    }
+
+    /// The first failure.
+    #[must_use]
+    pub fn failure(&self) -> Option<AgentFailure> {
+        if self.has_failed() { self.state().first.clone() } else { None }
+    }
+
+    /// `waker` is interrupted when a failure is reported, at once if there is one already.
+    pub fn watch(&self, waker: &Waker) {
+        self.state().watchers.push(waker.clone());
+        if self.has_failed() {
+            waker.interrupt();
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing under this lock can panic half-way, so a poisoned state is a good one.
+        self.inner.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

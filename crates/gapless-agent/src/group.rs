@@ -1,0 +1,186 @@
+//! `AgentGroup`: agents that are polled in order by one caller, on a thread or in the simulator.
+//!
+//! The only place that calls agents. It never waits and reads no clock.
+
+use std::any::Any;
+use std::fmt;
+
+use crate::agent::{Agent, Now};
+use crate::error::Error;
+use crate::failure::AgentFailure;
+
+/// Agents in the order of the path of a message.
+pub struct AgentGroup {
+    agents: Vec<Box<dyn Agent>>,
+    /// Kept apart, so that naming a failed agent runs none of its code.
+    names: Vec<String>,
+    /// Whose code runs now or ran last: a panic is laid at its door.
+    current: usize,
+    /// How many have been started, and so must be closed.
+    started: usize,
+    /// The next to be closed and, of it, whether it has been told.
+    closing: usize,
+    told_to_close: bool,
+    /// One that panicked: its state may be broken, so it is not called again.
+    broken: Option<usize>,
+}
+
+impl AgentGroup {
+    /// A group of these agents.
+    #[must_use]
+    pub fn new(agents: Vec<Box<dyn Agent>>) -> Self {
+        let names = agents.iter().map(|agent| agent.name().to_owned()).collect();
+        Self { agents, names, current: 0, started: 0, closing: 0, told_to_close: false, broken: None }
+    }
+
+    /// Starts each agent, in order.
+    ///
+    /// # Errors
+    /// The first agent's that does not start; close the group then.
+    pub fn start(&mut self, now: Now) -> Result<(), AgentFailure> {
+        for index in self.started..self.agents.len() {
+            self.current = index;
+            let agent = &mut self.agents[index];
+            // Counted before the call: what a failed start has opened wants closing too.
+            self.started = index + 1;
+            agent.on_start(now).map_err(|error| AgentFailure::new(&self.names[index], error))?;
+        }
+        Ok(())
+    }
+
+    /// One duty cycle: polls each agent once, in order. Gives the work done.
+    ///
+    /// # Errors
+    /// The first agent's that fails. The group is not to be polled again, only closed.
+    #[inline]
+    pub fn poll_once(&mut self, now: Now) -> Result<usize, AgentFailure> {
+        let mut work = 0_usize;
+        for (index, agent) in self.agents.iter_mut().enumerate() {
+            self.current = index;
+            match agent.poll(now) {
+                Ok(done) => work = work.saturating_add(done),
+                Err(error) => return Err(AgentFailure::new(&self.names[index], error)),
+            }
+        }
+        Ok(work)
+    }
+
+    /// Tells each agent that the thread is about to park.
+    pub fn arm(&mut self) {
+        self.for_each(|agent| agent.arm());
+    }
+
+    /// Tells each agent that the thread is awake.
+    pub fn disarm(&mut self) {
+        self.for_each(|agent| agent.disarm());
+    }
+
+    /// The earliest deadline of all agents, in nanoseconds of monotonic time.
+    #[must_use]
+    pub fn next_deadline_ns(&mut self) -> Option<u64> {
+        let mut earliest: Option<u64> = None;
+        self.for_each(|agent| {
+            earliest = match (earliest, agent.next_deadline_ns()) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            }
+        });
+        earliest
+    }
+
+    /// One step of an orderly stop: closes the agents in order, and polls the whole group until
+    /// the one that was closed last has drained. True when all are closed and drained; false when
+    /// it has to be called again.
+    ///
+    /// # Errors
+    /// The first agent's that fails. Go on with [`AgentGroup::abandon`].
+    pub fn close_step(&mut self, now: Now) -> Result<bool, AgentFailure> {
+        while self.closing < self.started {
+            self.current = self.closing;
+            let agent = &mut self.agents[self.closing];
+            if !self.told_to_close {
+                self.told_to_close = true;
+                agent.on_close(now).map_err(|error| AgentFailure::new(&self.names[self.closing], error))?;
+            }
+            if !agent.is_drained() {
+                self.poll_once(now)?;
+                self.current = self.closing;
+                if !self.agents[self.closing].is_drained() {
+                    return Ok(false);
+                }
+            }
+            self.closing += 1;
+            self.told_to_close = false;
+        }
+        Ok(true)
+    }
+
+    /// Closes what is not closed yet, in order, without draining: after a failure. Adds what went
+    /// wrong meanwhile to `problems`. An agent that panicked is not called. After a panic out of
+    /// this it may be called again and goes on with the next agent.
+    pub fn abandon(&mut self, now: Now, problems: &mut Vec<String>) {
+        while self.closing < self.started {
+            let index = self.closing;
+            let told = std::mem::replace(&mut self.told_to_close, false);
+            self.closing += 1;
+            self.current = index;
+            if told || self.broken == Some(index) {
+                continue;
+            }
+            if let Err(error) = self.agents[index].on_close(now) {
+                problems.push(format!("agent {}: {error}", self.names[index]));
+            }
+        }
+    }
+
+    /// Drops the agents, in order. After a panic out of this it may be called again and goes on
+    /// with the next agent.
+    pub fn release(&mut self) {
+        self.started = 0;
+        self.current = self.names.len() - self.agents.len();
+        while !self.agents.is_empty() {
+            let agent = self.agents.remove(0);
+            self.current = self.names.len() - self.agents.len() - 1;
+            drop(agent);
+        }
+    }
+
+    /// The agent that [`AgentGroup::close_step`] waits for.
+    #[must_use]
+    pub fn draining(&self) -> Option<&str> {
+        if self.closing < self.started { self.names.get(self.closing).map(String::as_str) } else { None }
+    }
+
+    /// The agents' names, in order.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// After a panic came out of this group: lays it at the door of the agent that ran, which is
+    /// not called again.
+    #[must_use]
+    pub fn blame_panic(&mut self, payload: &(dyn Any + Send)) -> AgentFailure {
+        self.broken = Some(self.current);
+        let message = payload
+            .downcast_ref::<&str>()
+            .map(|text| (*text).to_owned())
+            .or_else(|| payload.downcast_ref::<String>().cloned())
+            .unwrap_or_else(|| "a value that is not text".to_owned());
+        let agent = self.names.get(self.current).map_or("none", String::as_str);
+        AgentFailure::new(agent, Box::new(Error::AgentPanicked { message }))
+    }
+
+    fn for_each(&mut self, mut action: impl FnMut(&mut dyn Agent)) {
+        for (index, agent) in self.agents.iter_mut().enumerate() {
+            self.current = index;
+            action(agent.as_mut());
+        }
+    }
+}
+
+impl fmt::Debug for AgentGroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AgentGroup").field("agents", &self.names()).finish_non_exhaustive()
+    }
+}

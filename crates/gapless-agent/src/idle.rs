@@ -1,0 +1,328 @@
+//! `IdleStrategy`: what a thread does while there is nothing to do. Spin, then yield, then park.
+//!
+//! Pure: [`Idle`] is told the time and the work done and answers with an [`IdleAction`]; the
+//! thread runner, or a client that waits for a reply, carries it out. By time rather than by
+//! turns, because a turn of a thread with five agents is not one of a thread with one.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::Error;
+
+/// What a thread does while there is nothing to do. All times are nanoseconds since it last had work.
+///
+/// As text: `spin`, `spin-yield:10us`, `spin-yield-park:500us,100us,100ms`,
+/// `back-off:10us,100us,10us,1ms`; the numbers may be left away for the defaults.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdleStrategy {
+    /// Spins for ever: the least latency, one core at 100 %.
+    Spin,
+    /// Spins, then gives the core away between polls to whoever wants it. Still 100 % if nobody does.
+    SpinYield {
+        /// How long to spin.
+        spin_ns: u64,
+    },
+    /// Spins, then yields, then parks until it is woken.
+    SpinYieldPark {
+        /// How long to spin: longer than the usual gap between two messages, so that only real
+        /// idleness costs a wake-up.
+        spin_ns: u64,
+        /// How long to yield after that.
+        yield_ns: u64,
+        /// The longest park. Not an interval at which anything is noticed, a wake-up does that:
+        /// the bound on what a peer can cause that dies without waking us.
+        park_ns_max: u64,
+    },
+    /// Spins, then yields, then sleeps for doubling times. Nobody has to wake it, so senders never
+    /// make a system call; the price is up to `sleep_ns_max` of latency.
+    BackOff {
+        /// How long to spin.
+        spin_ns: u64,
+        /// How long to yield after that.
+        yield_ns: u64,
+        /// The first sleep.
+        sleep_ns_min: u64,
+        /// The longest sleep.
+        sleep_ns_max: u64,
+    },
+}
+
+impl IdleStrategy {
+    /// [`IdleStrategy::SpinYield`] with its default.
+    pub const SPIN_YIELD: Self = Self::SpinYield { spin_ns: 10_000 };
+    /// [`IdleStrategy::SpinYieldPark`] with its defaults: at 2,000 messages a second and more the
+    /// thread never parks, and 10 polls a second is all that an idle one costs.
+    pub const SPIN_YIELD_PARK: Self =
+        Self::SpinYieldPark { spin_ns: 500_000, yield_ns: 100_000, park_ns_max: 100_000_000 };
+    /// For a thread that shares its core: hardly spins, since that would steal from the one it waits for.
+    pub const SHARED_CORE: Self = Self::SpinYieldPark { spin_ns: 5_000, yield_ns: 50_000, park_ns_max: 100_000_000 };
+    /// [`IdleStrategy::BackOff`] with its defaults.
+    pub const BACK_OFF: Self =
+        Self::BackOff { spin_ns: 10_000, yield_ns: 100_000, sleep_ns_min: 10_000, sleep_ns_max: 1_000_000 };
+
+    /// Whether a thread that idles so has to be woken by those who bring work.
+    #[must_use]
+    pub const fn parks(&self) -> bool {
+        matches!(self, Self::SpinYieldPark { .. })
+    }
+}
+
+impl Default for IdleStrategy {
+    fn default() -> Self {
+        Self::SPIN_YIELD_PARK
+    }
+}
+
+/// What to do before the next poll.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdleAction {
+    /// There was work: poll again at once.
+    Poll,
+    /// A spin-loop hint.
+    Spin,
+    /// Give the core away.
+    Yield,
+    /// Announce, poll once more, then wait for a wake-up at most so long.
+    Park {
+        /// In nanoseconds.
+        ns_max: u64,
+    },
+    /// Wait so long without having announced anything.
+    Sleep {
+        /// In nanoseconds.
+        ns: u64,
+    },
+}
+
+/// The state of one idling thread.
+///
+/// ```
+/// use gapless_agent::{Idle, IdleAction, IdleStrategy};
+/// let mut idle = Idle::new(IdleStrategy::SpinYieldPark { spin_ns: 100, yield_ns: 50, park_ns_max: 1_000 });
+/// assert_eq!(idle.step(0, 1), IdleAction::Poll);
+/// assert_eq!(idle.step(10, 0), IdleAction::Spin);
+/// assert_eq!(idle.step(120, 0), IdleAction::Yield);
+/// assert_eq!(idle.step(170, 0), IdleAction::Park { ns_max: 1_000 });
+/// assert_eq!(idle.step(200, 1), IdleAction::Poll);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Idle {
+    strategy: IdleStrategy,
+    /// Since when there is no work; `None` while there is.
+    since_ns: Option<u64>,
+    sleep_ns: u64,
+}
+
+impl Idle {
+    /// A thread that has just had work.
+    #[must_use]
+    pub const fn new(strategy: IdleStrategy) -> Self {
+        Self { strategy, since_ns: None, sleep_ns: 0 }
+    }
+
+    /// What to do after a poll at `monotonic_ns` that did `work`.
+    ///
+    /// A park that ends without work is followed by the next park, not by another spin: an idle
+    /// thread stays cheap however often it is woken for nothing.
+    #[inline]
+    pub fn step(&mut self, monotonic_ns: u64, work: usize) -> IdleAction {
+        if work > 0 {
+            self.reset();
+            return IdleAction::Poll;
+        }
+        if matches!(self.strategy, IdleStrategy::Spin) {
+            return IdleAction::Spin;
+        }
+        self.step_without_work(monotonic_ns)
+    }
+
+    /// There was work.
+    #[inline]
+    pub fn reset(&mut self) {
+        self.since_ns = None;
+        self.sleep_ns = 0;
+    }
+
+    fn step_without_work(&mut self, monotonic_ns: u64) -> IdleAction {
+        let idle_ns = monotonic_ns.saturating_sub(*self.since_ns.get_or_insert(monotonic_ns));
+        let (spin_ns, yield_ns) = match self.strategy {
+            IdleStrategy::Spin => (u64::MAX, 0),
+            IdleStrategy::SpinYield { spin_ns } => (spin_ns, u64::MAX),
+            IdleStrategy::SpinYieldPark { spin_ns, yield_ns, .. } | IdleStrategy::BackOff { spin_ns, yield_ns, .. } => {
+                (spin_ns, yield_ns)
+            }
+        };
+        if idle_ns < spin_ns {
+            return IdleAction::Spin;
+        }
+        if idle_ns - spin_ns < yield_ns {
+            return IdleAction::Yield;
+        }
+        match self.strategy {
+            // Their last phase has no end.
+            IdleStrategy::Spin | IdleStrategy::SpinYield { .. } => IdleAction::Yield,
+            IdleStrategy::SpinYieldPark { park_ns_max, .. } => IdleAction::Park { ns_max: park_ns_max },
+            IdleStrategy::BackOff { sleep_ns_min, sleep_ns_max, .. } => {
+                self.sleep_ns = self.sleep_ns.saturating_mul(2).clamp(sleep_ns_min, sleep_ns_max.max(sleep_ns_min));
+                IdleAction::Sleep { ns: self.sleep_ns }
+            }
+        }
+    }
+}
+
+impl fmt::Display for IdleStrategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Spin => f.write_str("spin"),
+            Self::SpinYield { spin_ns } => write!(f, "spin-yield:{}", Duration(spin_ns)),
+            Self::SpinYieldPark { spin_ns, yield_ns, park_ns_max } => {
+                write!(f, "spin-yield-park:{},{},{}", Duration(spin_ns), Duration(yield_ns), Duration(park_ns_max))
+            }
+            Self::BackOff { spin_ns, yield_ns, sleep_ns_min, sleep_ns_max } => write!(
+                f,
+                "back-off:{},{},{},{}",
+                Duration(spin_ns),
+                Duration(yield_ns),
+                Duration(sleep_ns_min),
+                Duration(sleep_ns_max)
+            ),
+        }
+    }
+}
+
+impl FromStr for IdleStrategy {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        parse(text).ok_or_else(|| Error::Parse {
+            what: "idle strategy",
+            expected: "spin | spin-yield[:SPIN] | spin-yield-park[:SPIN,YIELD,PARK_MAX] | \
+                       back-off[:SPIN,YIELD,SLEEP_MIN,SLEEP_MAX], times like 500us, PARK_MAX and SLEEP_MIN above 0, \
+                       SLEEP_MIN not above SLEEP_MAX",
+            found: text.to_owned(),
+        })
+    }
+}
+
+fn parse(text: &str) -> Option<IdleStrategy> {
+    let (name, times) = match text.trim().split_once(':') {
+        Some((name, times)) => (name, times.split(',').map(parse_duration).collect::<Option<Vec<u64>>>()?),
+        None => (text.trim(), Vec::new()),
+    };
+    let strategy = match (name, times.as_slice()) {
+        ("spin", []) => IdleStrategy::Spin,
+        ("spin-yield", []) => IdleStrategy::SPIN_YIELD,
+        ("spin-yield", &[spin_ns]) => IdleStrategy::SpinYield { spin_ns },
+        ("spin-yield-park", []) => IdleStrategy::SPIN_YIELD_PARK,
+        ("spin-yield-park", &[spin_ns, yield_ns, park_ns_max]) if park_ns_max > 0 => {
+            IdleStrategy::SpinYieldPark { spin_ns, yield_ns, park_ns_max }
+        }
+        ("back-off", []) => IdleStrategy::BACK_OFF,
+        ("back-off", &[spin_ns, yield_ns, sleep_ns_min, sleep_ns_max])
+            if sleep_ns_min > 0 && sleep_ns_min <= sleep_ns_max =>
+        {
+            IdleStrategy::BackOff { spin_ns, yield_ns, sleep_ns_min, sleep_ns_max }
+        }
+        _ => return None,
+    };
+    Some(strategy)
+}
+
+const UNITS: [(&str, u64); 4] = [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
+
+fn parse_duration(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (number, unit) = text.split_at(digits);
+    let (_, factor) = UNITS.iter().find(|(name, _)| *name == unit)?;
+    number.parse::<u64>().ok()?.checked_mul(*factor)
+}
+
+struct Duration(u64);
+
+impl fmt::Display for Duration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (unit, factor) = UNITS.iter().rev().find(|(_, factor)| self.0.is_multiple_of(*factor)).unwrap_or(&UNITS[0]);
+        write!(f, "{}{unit}", self.0 / factor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn any_strategy() -> impl Strategy<Value = IdleStrategy> {
+        prop_oneof![
+            Just(IdleStrategy::Spin),
+            any::<u64>().prop_map(|spin_ns| IdleStrategy::SpinYield { spin_ns }),
+            (any::<u64>(), any::<u64>(), 1..=u64::MAX).prop_map(|(spin_ns, yield_ns, park_ns_max)| {
+                IdleStrategy::SpinYieldPark { spin_ns, yield_ns, park_ns_max }
+            }),
+            (any::<u64>(), any::<u64>(), 1..=u64::MAX, any::<u64>()).prop_map(
+                |(spin_ns, yield_ns, sleep_ns_min, more)| IdleStrategy::BackOff {
+                    spin_ns,
+                    yield_ns,
+                    sleep_ns_min,
+                    sleep_ns_max: sleep_ns_min.saturating_add(more),
+                }
+            ),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn a_strategy_reads_back_what_it_prints(strategy in any_strategy()) {
+            prop_assert_eq!(strategy.to_string().parse::<IdleStrategy>().unwrap(), strategy);
+        }
+
+        #[test]
+        fn no_text_and_no_time_makes_it_panic(text in ".{0,40}", strategy in any_strategy(), times in proptest::collection::vec(any::<u64>(), 0..20)) {
+            let _ = text.parse::<IdleStrategy>();
+            let mut idle = Idle::new(strategy);
+            for time in times {
+                prop_assert_ne!(idle.step(time, 0), IdleAction::Poll);
+            }
+            prop_assert_eq!(idle.step(0, 1), IdleAction::Poll);
+        }
+    }
+
+    #[test]
+    fn texts_that_are_no_strategy_are_refused_with_the_accepted_forms() {
+        for text in [
+            "",
+            "spin:1us",
+            "park",
+            "spin-yield-park:1us",
+            "spin-yield-park:1us,1us,0ns",
+            "back-off:1us,1us,2us,1us",
+            "spin-yield:5",
+            "spin-yield:99999999999999999999s",
+            "spin-yield:-1us",
+        ] {
+            let error = text.parse::<IdleStrategy>().unwrap_err().to_string();
+            assert!(error.contains("spin-yield-park[") && error.contains(&format!("{text:?}")), "{text}: {error}");
+        }
+        assert_eq!("spin-yield:2s".parse::<IdleStrategy>().unwrap().to_string(), "spin-yield:2s");
+        assert_eq!(IdleStrategy::default().to_string(), "spin-yield-park:500us,100us,100ms");
+    }
+
+    #[test]
+    fn back_off_doubles_up_to_its_limit_and_starts_anew_after_work() {
+        let strategy = IdleStrategy::BackOff { spin_ns: 0, yield_ns: 0, sleep_ns_min: 10, sleep_ns_max: 35 };
+        let mut idle = Idle::new(strategy);
+        let sleeps: Vec<_> = (0..4).map(|time| idle.step(time, 0)).collect();
+        assert_eq!(sleeps, [10, 20, 35, 35].map(|ns| IdleAction::Sleep { ns }));
+        idle.step(5, 1);
+        assert_eq!(idle.step(6, 0), IdleAction::Sleep { ns: 10 });
+    }
+
+    #[test]
+    fn a_wake_up_for_nothing_is_followed_by_a_park_and_not_by_a_spin() {
+        let mut idle = Idle::new(IdleStrategy::default());
+        assert_eq!(idle.step(0, 0), IdleAction::Spin);
+        for time in [600_000, 600_001, 100_600_000] {
+            assert_eq!(idle.step(time, 0), IdleAction::Park { ns_max: 100_000_000 });
+        }
+    }
+}

@@ -1,0 +1,407 @@
+//! The thread plan: which agents share a thread, and which threads get a core.
+//!
+//! Pure: [`plan`] is a function of what there is to run and how many cores there are. Whoever
+//! builds a node calls it, prints its notes, and starts the threads ([`crate::ThreadGroup`]).
+//!
+//! What is known about the costs, and decides:
+//! - A hand-over between two cores costs a transfer of the cache line, 0.1–0.3 µs; so for latency
+//!   the chain of a message stays on one thread, also where cores are free.
+//! - For throughput the stages run side by side, the heaviest first, as far as cores are free.
+//! - A thread that spins without a core of its own steals from the one it waits for: it is
+//!   downgraded to [`IdleStrategy::SHARED_CORE`], and the plan says so.
+//! - Spinning for ever is for those who ask: `min`, `max`, or `default` for latency with a CPU mask
+//!   on a hot agent. Otherwise threads spin as long as messages come and park when none do
+//!   ([`IdleStrategy::SPIN_YIELD_PARK`]), so an idle node costs nothing.
+
+use std::cmp::Reverse;
+use std::fmt;
+use std::str::FromStr;
+
+use crate::cpu_mask::CpuMask;
+use crate::error::Error;
+use crate::idle::IdleStrategy;
+use crate::thread::ThreadSpec;
+
+/// What the node is tuned for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum OptimizeFor {
+    /// No delay for the sake of batches, no hand-overs that can be avoided.
+    #[default]
+    Latency,
+    /// Larger batches, stages side by side.
+    Throughput,
+}
+
+/// How many threads the node may have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum PlanKind {
+    /// One hot thread for the business logic and everything on the path of a message; what is
+    /// neither runs beside it on a thread that is not hot.
+    Min,
+    /// Decided from the cores there are and what is optimised for.
+    #[default]
+    Default,
+    /// Each detachable agent on a thread of its own.
+    Max,
+}
+
+/// From how many cores on the default plan spreads agents over threads. It then leaves one core
+/// for the helper threads that block and for the system.
+pub const SPREADING_CORES_MIN: usize = 4;
+
+/// What a plan has to know about an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentSpec {
+    /// The agent's name, unique in the plan.
+    pub name: String,
+    /// Whether it may run on another thread than the business logic.
+    pub detachable: bool,
+    /// Whether it is on the path of a message, so that its waiting is somebody's latency.
+    pub hot: bool,
+    /// Its work per message relative to the others: the heaviest gets a thread of its own first.
+    pub weight: u32,
+    /// Where the user wants it.
+    pub cpus: Option<CpuMask>,
+}
+
+impl AgentSpec {
+    /// An agent that runs with the business logic, is not hot, has weight 1 and no mask.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), detachable: false, hot: false, weight: 1, cpus: None }
+    }
+
+    /// May run on another thread.
+    #[must_use]
+    pub fn detachable(mut self) -> Self {
+        self.detachable = true;
+        self
+    }
+
+    /// Is on the path of a message.
+    #[must_use]
+    pub fn hot(mut self) -> Self {
+        self.hot = true;
+        self
+    }
+
+    /// Its relative work per message.
+    #[must_use]
+    pub fn weight(mut self, weight: u32) -> Self {
+        self.weight = weight;
+        self
+    }
+
+    /// Where the user wants it.
+    #[must_use]
+    pub fn cpus(mut self, cpus: Option<CpuMask>) -> Self {
+        self.cpus = cpus;
+        self
+    }
+}
+
+/// A thread and the agents it runs, in order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlannedThread {
+    /// How it runs. Named after its heaviest agent that is not detachable, else its first.
+    pub spec: ThreadSpec,
+    /// Its agents' names, in the order of the path of a message.
+    pub agents: Vec<String>,
+}
+
+/// Agents to threads, threads to cores. Printed, it is one line for each thread and each note.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ThreadPlan {
+    /// In the order of the path of a message: stop them in this order.
+    pub threads: Vec<PlannedThread>,
+    /// What was decided against what was asked for. Print it.
+    pub notes: Vec<String>,
+}
+
+impl ThreadPlan {
+    /// The index of the thread that runs `agent`.
+    #[must_use]
+    pub fn thread_of(&self, agent: &str) -> Option<usize> {
+        self.threads.iter().position(|thread| thread.agents.iter().any(|name| name == agent))
+    }
+}
+
+/// How many cores this process may use, by its affinity and its container's quota.
+#[must_use]
+pub fn cores_available() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Maps `agents`, given in the order of the path of a message, to threads. `callers_hot_threads`
+/// counts the threads that spin beside the node: a driver, clients on the same machine.
+///
+/// ```
+/// use gapless_agent::{AgentSpec, OptimizeFor, PlanKind, plan};
+/// let agents = [
+///     AgentSpec::new("sequencer").hot(),
+///     AgentSpec::new("journaler").detachable().hot().weight(4),
+///     AgentSpec::new("service").hot().weight(2),
+///     AgentSpec::new("sender").detachable().hot(),
+/// ];
+/// let on_a_laptop = plan(PlanKind::Default, OptimizeFor::Throughput, &agents, 2, 1);
+/// assert_eq!(on_a_laptop.threads.len(), 1);
+/// let on_a_server = plan(PlanKind::Default, OptimizeFor::Throughput, &agents, 16, 1);
+/// assert_eq!(on_a_server.threads.len(), 3);
+/// ```
+#[must_use]
+pub fn plan(
+    kind: PlanKind,
+    optimize_for: OptimizeFor,
+    agents: &[AgentSpec],
+    cores_available: usize,
+    callers_hot_threads: usize,
+) -> ThreadPlan {
+    let mut notes = Vec::new();
+    let mut threads = share_out(kind, optimize_for, agents, cores_available, callers_hot_threads);
+    for thread in &mut threads {
+        thread.cpus = choose_mask(thread, &mut notes);
+    }
+    let has_core = assign_cores(&threads, cores_available, callers_hot_threads, &mut notes);
+    let threads = threads
+        .iter()
+        .zip(has_core)
+        .map(|(thread, has_core)| {
+            let asked_to_spin = match kind {
+                PlanKind::Min | PlanKind::Max => true,
+                PlanKind::Default => {
+                    optimize_for == OptimizeFor::Latency
+                        && thread.agents.iter().any(|agent| agent.hot && agent.cpus.is_some())
+                }
+            };
+            let mut spec = ThreadSpec::new(thread.name());
+            spec.cpus = thread.cpus;
+            spec.hot = has_core && asked_to_spin;
+            spec.idle = match (has_core, spec.hot) {
+                (true, true) => IdleStrategy::Spin,
+                (true, false) => IdleStrategy::SPIN_YIELD_PARK,
+                (false, _) => IdleStrategy::SHARED_CORE,
+            };
+            PlannedThread { spec, agents: thread.agents.iter().map(|agent| agent.name.clone()).collect() }
+        })
+        .collect();
+    ThreadPlan { threads, notes }
+}
+
+/// A thread in the making. Never without an agent.
+struct Draft<'a> {
+    agents: Vec<&'a AgentSpec>,
+    is_main: bool,
+    cpus: Option<CpuMask>,
+}
+
+impl<'a> Draft<'a> {
+    fn lead(&self) -> &'a AgentSpec {
+        let fixed = self.agents.iter().filter(|agent| !agent.detachable);
+        fixed.max_by_key(|agent| agent.weight).or(self.agents.first()).expect("a thread has an agent")
+    }
+
+    fn name(&self) -> &'a str {
+        &self.lead().name
+    }
+
+    /// Whether it takes a core while messages flow.
+    fn is_busy(&self) -> bool {
+        self.is_main || self.agents.iter().any(|agent| agent.hot)
+    }
+
+    fn weight(&self) -> u64 {
+        self.agents.iter().map(|agent| u64::from(agent.weight)).sum()
+    }
+}
+
+/// Which agents share a thread.
+fn share_out<'a>(
+    kind: PlanKind,
+    optimize_for: OptimizeFor,
+    agents: &'a [AgentSpec],
+    cores_available: usize,
+    callers_hot_threads: usize,
+) -> Vec<Draft<'a>> {
+    // The business logic's thread is where the agents are that cannot leave it.
+    let main_index = agents
+        .iter()
+        .position(|agent| !agent.detachable)
+        .or_else(|| agents.iter().position(|agent| agent.hot))
+        .unwrap_or(0);
+    let main_masks: Vec<CpuMask> = agents
+        .iter()
+        .enumerate()
+        .filter(|&(index, agent)| index == main_index || !agent.detachable)
+        .filter_map(|(_, agent)| agent.cpus)
+        .collect();
+    let can_leave = |index: usize| index != main_index && agents[index].detachable;
+    let own_thread: Vec<bool> = match (kind, optimize_for) {
+        (PlanKind::Min, _) => vec![false; agents.len()],
+        (PlanKind::Max, _) => (0..agents.len()).map(can_leave).collect(),
+        // A mask of its own is a wish for a thread of its own.
+        (PlanKind::Default, OptimizeFor::Latency) => (0..agents.len())
+            .map(|index| can_leave(index) && agents[index].cpus.is_some_and(|mask| !main_masks.contains(&mask)))
+            .collect(),
+        (PlanKind::Default, OptimizeFor::Throughput) => {
+            let spare = usize::from(cores_available >= SPREADING_CORES_MIN);
+            let beside_main = if cores_available < SPREADING_CORES_MIN {
+                0
+            } else {
+                cores_available.saturating_sub(callers_hot_threads + spare + 1)
+            };
+            let mut by_weight: Vec<usize> =
+                (0..agents.len()).filter(|&index| can_leave(index) && agents[index].hot).collect();
+            by_weight.sort_by_key(|&index| (agents[index].cpus.is_none(), Reverse(agents[index].weight)));
+            by_weight.truncate(beside_main);
+            (0..agents.len()).map(|index| by_weight.contains(&index)).collect()
+        }
+    };
+    let mut threads: Vec<Draft<'a>> = Vec::new();
+    let (mut main, mut beside) = (None, None);
+    for (index, agent) in agents.iter().enumerate() {
+        let slot = if own_thread[index] {
+            &mut None
+        } else if can_leave(index) && !agent.hot {
+            // Off the path of a message: together on one thread that is not hot.
+            &mut beside
+        } else {
+            &mut main
+        };
+        let is_main = !own_thread[index] && !(can_leave(index) && !agent.hot);
+        let thread = *slot.get_or_insert_with(|| {
+            threads.push(Draft { agents: Vec::new(), is_main, cpus: None });
+            threads.len() - 1
+        });
+        threads[thread].agents.push(agent);
+    }
+    threads
+}
+
+/// One mask for a thread: its lead's, else that of an agent which cannot leave it, else the first there is.
+fn choose_mask(thread: &Draft<'_>, notes: &mut Vec<String>) -> Option<CpuMask> {
+    let lead = thread.lead();
+    let mut masked: Vec<&AgentSpec> = thread.agents.iter().copied().filter(|agent| agent.cpus.is_some()).collect();
+    masked.sort_by_key(|agent| (agent.name != lead.name, agent.detachable));
+    let chosen = masked.first()?;
+    for agent in &thread.agents {
+        if let Some(mask) = agent.cpus.filter(|_| agent.cpus != chosen.cpus) {
+            notes.push(format!(
+                "CPU mask {mask} of {} is not used: it shares the thread of {}, which is pinned to {}",
+                agent.name, chosen.name, chosen.cpus?
+            ));
+        }
+    }
+    chosen.cpus
+}
+
+/// Which threads have a core for themselves: the business logic first, then those with a mask,
+/// then the heaviest.
+fn assign_cores(
+    threads: &[Draft<'_>],
+    cores_available: usize,
+    callers_hot_threads: usize,
+    notes: &mut Vec<String>,
+) -> Vec<bool> {
+    let mut order: Vec<usize> = (0..threads.len()).filter(|&index| threads[index].is_busy()).collect();
+    order.sort_by_key(|&index| {
+        let thread = &threads[index];
+        (!thread.is_main, thread.cpus.is_none(), Reverse(thread.weight()))
+    });
+    let mut has_core = vec![false; threads.len()];
+    let free = cores_available.saturating_sub(callers_hot_threads);
+    let mut taken = 0;
+    for index in order {
+        let thread = &threads[index];
+        let rival = thread.cpus.and_then(|mask| rival(threads, &has_core, &mask));
+        let reason = if taken == free {
+            format!(
+                "{cores_available} cores, {callers_hot_threads} taken by callers that spin, {taken} by other threads"
+            )
+        } else if let Some(rival) = rival {
+            format!("its CPUs are taken by thread {rival}")
+        } else {
+            has_core[index] = true;
+            taken += 1;
+            continue;
+        };
+        notes.push(format!(
+            "thread {} has no core for itself ({reason}): it hardly spins and parks early",
+            thread.name()
+        ));
+    }
+    has_core
+}
+
+/// The last of the threads that take all CPUs of `mask`, if they do.
+fn rival<'a>(threads: &[Draft<'a>], has_core: &[bool], mask: &CpuMask) -> Option<&'a str> {
+    let within = threads.iter().zip(has_core).filter(|(thread, has_core)| {
+        **has_core && thread.cpus.is_some_and(|other| other.iter().all(|cpu| mask.contains(cpu)))
+    });
+    let rivals: Vec<&str> = within.map(|(thread, _)| thread.name()).collect();
+    (rivals.len() >= mask.count()).then(|| rivals.last().copied()).flatten()
+}
+
+impl fmt::Display for ThreadPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for thread in &self.threads {
+            write!(f, "thread {}: {}; ", thread.spec.name, thread.agents.join(", "))?;
+            if thread.spec.hot {
+                f.write_str("hot")?;
+            } else {
+                write!(f, "{}", thread.spec.idle)?;
+            }
+            match thread.spec.cpus {
+                Some(cpus) => writeln!(f, "; CPUs {cpus}")?,
+                None => writeln!(f, "; not pinned")?,
+            }
+        }
+        for note in &self.notes {
+            writeln!(f, "note: {note}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for OptimizeFor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Latency => "latency",
+            Self::Throughput => "throughput",
+        })
+    }
+}
+
+impl FromStr for OptimizeFor {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        match text {
+            "latency" => Ok(Self::Latency),
+            "throughput" => Ok(Self::Throughput),
+            _ => Err(Error::Parse { what: "optimize for", expected: "latency or throughput", found: text.to_owned() }),
+        }
+    }
+}
+
+impl fmt::Display for PlanKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Min => "min",
+            Self::Default => "default",
+            Self::Max => "max",
+        })
+    }
+}
+
+impl FromStr for PlanKind {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        match text {
+            "min" => Ok(Self::Min),
+            "default" => Ok(Self::Default),
+            "max" => Ok(Self::Max),
+            _ => Err(Error::Parse { what: "thread plan", expected: "min, default or max", found: text.to_owned() }),
+        }
+    }
+}

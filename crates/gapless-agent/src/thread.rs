@@ -1,0 +1,374 @@
+//! `AgentThread`: a thread that runs a group of agents until it is stopped or one of them fails.
+//!
+//! One duty cycle: read the clock once, poll each agent, sum the work; idle when it is 0. An
+//! agent's error or panic ends the thread, closes its agents, and is seen by the owner (at `join`)
+//! and by all threads that share the failure slot. Nothing ends silently.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+
+use rustix::thread::gettid;
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::agent::Agent;
+use crate::clock::Clock;
+use crate::cpu_mask::{CpuMask, PinWarning};
+use crate::error::Error;
+use crate::failure::{AgentFailure, FailureSlot};
+use crate::group::AgentGroup;
+use crate::idle::{Idle, IdleAction, IdleStrategy};
+use crate::wake::Waker;
+
+/// How one thread runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ThreadSpec {
+    /// Its name in figures and failures; the system shows the first 15 bytes.
+    pub name: String,
+    /// Spins for ever, whatever `idle` says: a core of its own at 100 %.
+    pub hot: bool,
+    /// What it does without work, unless it is hot.
+    pub idle: IdleStrategy,
+    /// Where it is pinned, if anywhere.
+    pub cpus: Option<CpuMask>,
+    /// How long an orderly stop waits for the agents to finish what they have taken, in nanoseconds.
+    pub drain_ns_max: u64,
+}
+
+impl ThreadSpec {
+    /// Not hot, not pinned, default idle strategy, 10 s to drain.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            hot: false,
+            idle: IdleStrategy::default(),
+            cpus: None,
+            drain_ns_max: 10_000_000_000,
+        }
+    }
+
+    /// The strategy that counts: [`IdleStrategy::Spin`] for a hot thread.
+    #[must_use]
+    pub fn effective_idle(&self) -> IdleStrategy {
+        if self.hot { IdleStrategy::Spin } else { self.idle }
+    }
+}
+
+/// A thread that runs agents. Dropping it stops and joins it.
+#[derive(Debug)]
+pub struct AgentThread {
+    spec: ThreadSpec,
+    control: Arc<Control>,
+    waker: Waker,
+    failures: FailureSlot,
+    thread_id: i32,
+    pin_warning: Option<PinWarning>,
+    handle: Option<JoinHandle<Option<AgentFailure>>>,
+}
+
+#[derive(Debug, Default)]
+struct Control {
+    stop: AtomicBool,
+    /// CPU time of the whole thread, set when it ends; 0 before.
+    final_cpu_ns: AtomicU64,
+}
+
+impl AgentThread {
+    /// Starts a thread with a failure slot of its own. See [`AgentThread::spawn_sharing`].
+    ///
+    /// # Errors
+    /// [`Error::ThreadStart`].
+    pub fn spawn(
+        spec: ThreadSpec,
+        agents: Vec<Box<dyn Agent>>,
+        clock: Clock,
+        waker: Waker,
+    ) -> Result<AgentThread, Error> {
+        Self::spawn_sharing(spec, agents, clock, waker, &FailureSlot::new())
+    }
+
+    /// Starts a thread that polls `agents` in order, and stops when any thread sharing `failures`
+    /// fails. Returns when the thread is pinned or has a [`PinWarning`]; the agents start after that,
+    /// on their thread. `waker` must be this thread's alone; give clones to those who bring it work.
+    ///
+    /// # Errors
+    /// [`Error::ThreadStart`] if the system starts no more threads.
+    pub fn spawn_sharing(
+        spec: ThreadSpec,
+        agents: Vec<Box<dyn Agent>>,
+        clock: Clock,
+        waker: Waker,
+        failures: &FailureSlot,
+    ) -> Result<AgentThread, Error> {
+        let control = Arc::new(Control::default());
+        let idle = spec.effective_idle();
+        if !idle.parks() {
+            waker.set_never_parks();
+        }
+        failures.watch(&waker);
+        let mut runner = Runner {
+            group: AgentGroup::new(agents),
+            idle: Idle::new(idle),
+            clock,
+            waker: waker.clone(),
+            failures: failures.clone(),
+            control: control.clone(),
+            name: spec.name.clone(),
+            drain_ns_max: spec.drain_ns_max,
+        };
+        let cpus = spec.cpus;
+        let (ready, started) = mpsc::sync_channel(1);
+        let handle = std::thread::Builder::new()
+            .name(spec.name.replace('\0', "?"))
+            .spawn(move || {
+                let pinned = cpus.map_or(Ok(()), |cpus| cpus.pin_current_thread());
+                // The owner waits for it, so it is there to receive.
+                let _ = ready.send((gettid().as_raw_nonzero().get(), pinned.err()));
+                runner.run()
+            })
+            .map_err(|source| Error::ThreadStart { thread: spec.name.clone(), source })?;
+        let (thread_id, pin_warning) = started.recv().map_err(|_| Error::ThreadStart {
+            thread: spec.name.clone(),
+            source: io::Error::other("it ended before it reported"),
+        })?;
+        let failures = failures.clone();
+        Ok(AgentThread { spec, control, waker, failures, thread_id, pin_warning, handle: Some(handle) })
+    }
+
+    /// Asks for an orderly stop: agents are closed and drained in order. Does not wait.
+    pub fn stop(&self) {
+        // Release pairs with the load in the duty cycle.
+        self.control.stop.store(true, Ordering::Release);
+        self.waker.interrupt();
+    }
+
+    /// Waits until the thread has ended; it ends after [`AgentThread::stop`] or by a failure.
+    ///
+    /// # Errors
+    /// The failure that ended this thread. A failure on another thread is that thread's to report.
+    pub fn join(mut self) -> Result<(), AgentFailure> {
+        self.join_in_place()
+    }
+
+    /// Whether the thread has ended, for whatever reason.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.handle.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// The first failure among the threads that share this thread's slot.
+    #[must_use]
+    pub fn failure(&self) -> Option<AgentFailure> {
+        self.failures.failure()
+    }
+
+    /// How the thread was asked to run.
+    #[must_use]
+    pub fn spec(&self) -> &ThreadSpec {
+        &self.spec
+    }
+
+    /// Why the thread is not pinned although a mask was given, if so.
+    #[must_use]
+    pub fn pin_warning(&self) -> Option<&PinWarning> {
+        self.pin_warning.as_ref()
+    }
+
+    /// The thread's waker.
+    #[must_use]
+    pub fn waker(&self) -> &Waker {
+        &self.waker
+    }
+
+    /// CPU time that the thread has used so far, in nanoseconds: exact once it has ended, behind
+    /// by up to a tick of the scheduler (4 ms) while it spins. `None` if the system does not tell.
+    /// Costs the thread itself nothing.
+    #[must_use]
+    pub fn cpu_time_ns(&self) -> Option<u64> {
+        // Acquire pairs with the store at the thread's end.
+        match self.control.final_cpu_ns.load(Ordering::Acquire) {
+            0 => thread_cpu_time_ns(self.thread_id).or_else(|| {
+                // It may have ended between the two looks.
+                Some(self.control.final_cpu_ns.load(Ordering::Acquire)).filter(|&ns| ns > 0)
+            }),
+            ns => Some(ns),
+        }
+    }
+
+    fn join_in_place(&mut self) -> Result<(), AgentFailure> {
+        let Some(handle) = self.handle.take() else { return Ok(()) };
+        match handle.join() {
+            Ok(None) => Ok(()),
+            Ok(Some(failure)) => Err(failure),
+            // The runner catches the agents' panics; this one is its own.
+            Err(payload) => {
+                let mut failure = AgentGroup::new(Vec::new()).blame_panic(&*payload);
+                failure.thread.clone_from(&self.spec.name);
+                self.failures.report(failure.clone());
+                Err(failure)
+            }
+        }
+    }
+}
+
+impl Drop for AgentThread {
+    fn drop(&mut self) {
+        self.stop();
+        // The failure, if any, is in the slot.
+        let _ = self.join_in_place();
+    }
+}
+
+/// CPU time of the calling thread, in nanoseconds.
+#[must_use]
+pub fn current_thread_cpu_time_ns() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    u64::try_from(time.tv_sec * 1_000_000_000 + time.tv_nsec).unwrap_or(0)
+}
+
+/// First field of schedstat: nanoseconds on a CPU.
+fn thread_cpu_time_ns(thread_id: i32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/self/task/{thread_id}/schedstat")).ok()?;
+    text.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// What lives on the thread itself.
+struct Runner {
+    group: AgentGroup,
+    idle: Idle,
+    clock: Clock,
+    waker: Waker,
+    failures: FailureSlot,
+    control: Arc<Control>,
+    name: String,
+    drain_ns_max: u64,
+}
+
+impl Runner {
+    fn run(&mut self) -> Option<AgentFailure> {
+        let mut failure = self.guarded(Self::start_and_cycle);
+        if failure.is_none() && !self.failures.has_failed() {
+            failure = self.guarded(Self::close_orderly);
+        }
+        self.waker.withdraw();
+        if let Some(failure) = &failure {
+            // At once: the others must not wait for agents that take long to close.
+            self.failures.report(failure.clone());
+        }
+        let problems = self.abandon();
+        if let Some(failure) = &mut failure {
+            failure.while_closing = problems;
+        } else if !problems.is_empty() {
+            // Closed because another thread failed, or dropped after an orderly stop, and that went wrong.
+            let error = problems.join("; ").into();
+            let late = AgentFailure { thread: self.name.clone(), ..AgentFailure::new(&self.name, error) };
+            self.failures.report(late.clone());
+            failure = Some(late);
+        }
+        // Release pairs with the load in `cpu_time_ns`.
+        self.control.final_cpu_ns.store(current_thread_cpu_time_ns().max(1), Ordering::Release);
+        failure
+    }
+
+    /// Runs one phase; a panic in it is its agent's failure.
+    fn guarded(&mut self, phase: fn(&mut Self) -> Result<(), AgentFailure>) -> Option<AgentFailure> {
+        let failure = match catch_unwind(AssertUnwindSafe(|| phase(self))) {
+            Ok(Ok(())) => return None,
+            Ok(Err(failure)) => failure,
+            Err(payload) => self.group.blame_panic(&*payload),
+        };
+        Some(AgentFailure { thread: self.name.clone(), ..failure })
+    }
+
+    fn start_and_cycle(&mut self) -> Result<(), AgentFailure> {
+        self.group.start(self.clock.now())?;
+        while !self.must_end() {
+            let now = self.clock.now();
+            let work = self.group.poll_once(now)?;
+            match self.idle.step(now.monotonic_ns, work) {
+                IdleAction::Poll => {}
+                IdleAction::Spin => std::hint::spin_loop(),
+                IdleAction::Yield => std::thread::yield_now(),
+                IdleAction::Park { ns_max } => self.park(ns_max)?,
+                IdleAction::Sleep { ns } => {
+                    let ns = self.until_deadline_ns(ns);
+                    self.waker.wait(ns);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Announce, poll once more, and only then wait: see [`crate::park_flag`].
+    fn park(&mut self, ns_max: u64) -> Result<(), AgentFailure> {
+        self.waker.announce();
+        self.group.arm();
+        // What the agents announced comes before the poll; pairs with the fence of whoever reads it
+        // in shared memory after publishing.
+        fence(Ordering::SeqCst);
+        let work = self.group.poll_once(self.clock.now())?;
+        if work > 0 {
+            self.idle.reset();
+        } else if !self.must_end() {
+            let ns = self.until_deadline_ns(ns_max);
+            if ns > 0 {
+                self.waker.wait(ns);
+            }
+        }
+        self.waker.withdraw();
+        self.group.disarm();
+        Ok(())
+    }
+
+    fn until_deadline_ns(&mut self, ns_max: u64) -> u64 {
+        match self.group.next_deadline_ns() {
+            None => ns_max,
+            Some(deadline_ns) => deadline_ns.saturating_sub(self.clock.now().monotonic_ns).min(ns_max),
+        }
+    }
+
+    fn close_orderly(&mut self) -> Result<(), AgentFailure> {
+        let begun_ns = self.clock.now().monotonic_ns;
+        loop {
+            let now = self.clock.now();
+            if self.group.close_step(now)? {
+                return Ok(());
+            }
+            if self.failures.has_failed() {
+                // What this thread waits for may never come.
+                return Ok(());
+            }
+            if now.monotonic_ns.saturating_sub(begun_ns) >= self.drain_ns_max {
+                let agent = self.group.draining().unwrap_or_default().to_owned();
+                return Err(AgentFailure::new(&agent, Box::new(Error::NotDrained { limit_ns: self.drain_ns_max })));
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// Closes what is still open and drops the agents, past panics.
+    fn abandon(&mut self) -> Vec<String> {
+        let now = self.clock.now();
+        let mut problems = Vec::new();
+        loop {
+            let phase = AssertUnwindSafe(|| {
+                self.group.abandon(now, &mut problems);
+                self.group.release();
+            });
+            match catch_unwind(phase) {
+                Ok(()) => return problems,
+                // Each agent is passed at most once, so this ends.
+                Err(payload) => problems.push(self.group.blame_panic(&*payload).to_string()),
+            }
+        }
+    }
+
+    #[inline]
+    fn must_end(&self) -> bool {
+        // Acquire pairs with the store in `stop`.
+        self.control.stop.load(Ordering::Acquire) || self.failures.has_failed()
+    }
+}

@@ -1,0 +1,111 @@
+//! `ThreadGroup`: the threads of a whole plan, started, watched and stopped together.
+//!
+//! Whoever builds a node uses it. When one thread fails, all of them close.
+
+use crate::agent::Agent;
+use crate::clock::Clock;
+use crate::error::Error;
+use crate::failure::{AgentFailure, FailureSlot};
+use crate::plan::ThreadPlan;
+use crate::thread::AgentThread;
+use crate::wake::Waker;
+
+/// The running threads of a [`ThreadPlan`]. Dropping it stops and joins them in order.
+#[derive(Debug)]
+pub struct ThreadGroup {
+    threads: Vec<AgentThread>,
+    failures: FailureSlot,
+}
+
+impl ThreadGroup {
+    /// Starts the plan's threads. `agents` are found by their names, in any order; `wakers` holds
+    /// one for each planned thread, in the plan's order.
+    ///
+    /// # Errors
+    /// [`Error::PlanMismatch`] if an agent of the plan is missing, is given twice or is not in the
+    /// plan, or if the wakers are not as many as the threads; [`Error::ThreadStart`]. Threads
+    /// that have been started are stopped again.
+    pub fn launch(
+        plan: &ThreadPlan,
+        agents: Vec<Box<dyn Agent>>,
+        clock: &Clock,
+        wakers: Vec<Waker>,
+    ) -> Result<Self, Error> {
+        if wakers.len() != plan.threads.len() {
+            let found = format!("{} wakers given for {} threads", wakers.len(), plan.threads.len());
+            return Err(Error::PlanMismatch(found));
+        }
+        let mut agents = agents;
+        let mut crews: Vec<Vec<Box<dyn Agent>>> = Vec::with_capacity(plan.threads.len());
+        for thread in &plan.threads {
+            let mut crew = Vec::with_capacity(thread.agents.len());
+            for name in &thread.agents {
+                let found = agents.iter().position(|agent| agent.name() == name);
+                let index =
+                    found.ok_or_else(|| Error::PlanMismatch(format!("agent {name} is planned and was not given")))?;
+                crew.push(agents.remove(index));
+            }
+            crews.push(crew);
+        }
+        if let Some(agent) = agents.first() {
+            return Err(Error::PlanMismatch(format!("agent {} was given and is not planned", agent.name())));
+        }
+        let mut group = Self { threads: Vec::with_capacity(crews.len()), failures: FailureSlot::new() };
+        for ((thread, crew), waker) in plan.threads.iter().zip(crews).zip(wakers) {
+            let spec = thread.spec.clone();
+            group.threads.push(AgentThread::spawn_sharing(spec, crew, clock.clone(), waker, &group.failures)?);
+        }
+        Ok(group)
+    }
+
+    /// Stops the threads one after the other, in the plan's order, so that each still takes what
+    /// the one before it hands over.
+    ///
+    /// # Errors
+    /// The first failure of any thread, now or before.
+    pub fn stop_and_join(mut self) -> Result<(), AgentFailure> {
+        let mut first = Ok(());
+        for thread in self.threads.drain(..) {
+            thread.stop();
+            first = first.and(thread.join());
+        }
+        // The slot knows the cause, a thread perhaps only what followed from it.
+        match self.failures.failure() {
+            Some(cause) => Err(cause),
+            None => first,
+        }
+    }
+
+    /// The threads, in the plan's order.
+    #[must_use]
+    pub fn threads(&self) -> &[AgentThread] {
+        &self.threads
+    }
+
+    /// Where a failure shows at once.
+    #[must_use]
+    pub fn failures(&self) -> &FailureSlot {
+        &self.failures
+    }
+
+    /// The masks that were not honoured, as text to print and to record.
+    #[must_use]
+    pub fn pin_warnings(&self) -> Vec<String> {
+        let warning = |thread: &AgentThread| Some(format!("thread {}: {}", thread.spec().name, thread.pin_warning()?));
+        self.threads.iter().filter_map(warning).collect()
+    }
+
+    /// CPU time of all threads so far, in nanoseconds, as far as the system tells.
+    #[must_use]
+    pub fn cpu_time_ns(&self) -> u64 {
+        self.threads.iter().filter_map(AgentThread::cpu_time_ns).sum()
+    }
+}
+
+impl Drop for ThreadGroup {
+    fn drop(&mut self) {
+        for thread in self.threads.drain(..) {
+            drop(thread);
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! Errors and panics of agents: the thread ends, its agents are closed, the owner and the other
+//! threads learn of it, and the agent is named. And the orderly stop: closed and drained in order.
+
+use std::sync::{Arc, Mutex};
+
+use gapless_agent::{
+    Agent, AgentError, AgentFailure, AgentGroup, AgentSpec, AgentThread, Clock, Error, FailureSlot, IdleStrategy, Now,
+    OptimizeFor, PlanKind, ThreadGroup, ThreadSpec, VirtualTime, Waker, plan,
+};
+
+type Log = Arc<Mutex<Vec<String>>>;
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum When {
+    Start,
+    Poll,
+    Arm,
+    Deadline,
+    Close,
+    Drop,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum How {
+    Error,
+    Panic,
+}
+
+/// Fails as it is told, writes down what is done to it, and needs `polls_to_drain` polls after closing.
+struct Probe {
+    name: String,
+    fails: Option<(When, How)>,
+    log: Log,
+    closed: bool,
+    polls_to_drain: u32,
+}
+
+impl Probe {
+    fn boxed(name: &str, fails: Option<(When, How)>, log: &Log) -> Box<dyn Agent> {
+        Self::draining(name, fails, log, 0)
+    }
+
+    fn draining(name: &str, fails: Option<(When, How)>, log: &Log, polls_to_drain: u32) -> Box<dyn Agent> {
+        Box::new(Self { name: name.to_owned(), fails, log: log.clone(), closed: false, polls_to_drain })
+    }
+
+    fn fail(&self, when: When) -> Result<(), AgentError> {
+        match self.fails {
+            Some((at, How::Error)) if at == when => Err(format!("broke in {when:?}").into()),
+            Some((at, How::Panic)) if at == when => panic!("broke in {when:?}"),
+            _ => Ok(()),
+        }
+    }
+
+    fn note(&self, what: &str) {
+        self.log.lock().unwrap().push(format!("{} {what}", self.name));
+    }
+}
+
+impl Agent for Probe {
+    fn name(&self) -> &str {
+        &self.name
+    }
+    fn on_start(&mut self, _now: Now) -> Result<(), AgentError> {
+        self.note("starts");
+        self.fail(When::Start)
+    }
+    fn poll(&mut self, _now: Now) -> Result<usize, AgentError> {
+        if self.closed && self.polls_to_drain > 0 {
+            self.polls_to_drain -= 1;
+            self.note("drains");
+        }
+        self.fail(When::Poll)?;
+        Ok(0)
+    }
+    fn arm(&mut self) {
+        let _ = self.fail(When::Arm);
+    }
+    fn next_deadline_ns(&self) -> Option<u64> {
+        let _ = self.fail(When::Deadline);
+        None
+    }
+    fn on_close(&mut self, _now: Now) -> Result<(), AgentError> {
+        self.note("closes");
+        self.closed = true;
+        self.fail(When::Close)
+    }
+    fn is_drained(&self) -> bool {
+        self.polls_to_drain == 0
+    }
+}
+
+impl Drop for Probe {
+    fn drop(&mut self) {
+        self.note("ends");
+        let _ = self.fail(When::Drop);
+    }
+}
+
+fn spec() -> ThreadSpec {
+    let idle = IdleStrategy::SpinYieldPark { spin_ns: 0, yield_ns: 0, park_ns_max: 3_600_000_000_000 };
+    ThreadSpec { idle, ..ThreadSpec::new("probes") }
+}
+
+fn spawn(agents: Vec<Box<dyn Agent>>, failures: &FailureSlot) -> AgentThread {
+    AgentThread::spawn_sharing(spec(), agents, Clock::system(), Waker::new().unwrap(), failures).unwrap()
+}
+
+fn taken(log: &Log) -> Vec<String> {
+    std::mem::take(&mut *log.lock().unwrap())
+}
+
+#[test]
+fn wherever_an_agent_fails_it_is_named_and_the_others_are_closed() {
+    for (when, how) in [
+        (When::Start, How::Error),
+        (When::Start, How::Panic),
+        (When::Poll, How::Error),
+        (When::Poll, How::Panic),
+        (When::Arm, How::Panic),
+        (When::Deadline, How::Panic),
+    ] {
+        let log = Log::default();
+        let failures = FailureSlot::new();
+        let agents = vec![
+            Probe::boxed("first", None, &log),
+            Probe::boxed("second", Some((when, how)), &log),
+            Probe::boxed("third", None, &log),
+        ];
+        let failure = spawn(agents, &failures).join().unwrap_err();
+        assert_eq!((failure.agent.as_str(), failure.thread.as_str()), ("second", "probes"), "{when:?} {how:?}");
+        assert!(failure.to_string().contains(&format!("broke in {when:?}")), "{failure}");
+        let panicked = failure.error.downcast_ref::<Error>().is_some_and(|e| matches!(e, Error::AgentPanicked { .. }));
+        assert_eq!(panicked, how == How::Panic, "{failure}");
+        assert_eq!(failures.failure().unwrap().agent, "second");
+        let log = taken(&log);
+        let closed: Vec<&str> = log.iter().filter_map(|line| line.strip_suffix(" closes")).collect();
+        let mut expected = vec!["first"];
+        if how == How::Error {
+            // It is closed too; one that panicked is not touched again.
+            expected.push("second");
+        }
+        if when != When::Start {
+            expected.push("third");
+        }
+        assert_eq!(closed, expected, "{when:?} {how:?}");
+        assert_eq!(log.iter().filter(|line| line.ends_with(" ends")).count(), 3, "{log:?}");
+    }
+}
+
+#[test]
+fn a_failure_while_closing_or_ending_is_not_silent() {
+    for (when, how) in [(When::Close, How::Error), (When::Close, How::Panic), (When::Drop, How::Panic)] {
+        let log = Log::default();
+        let agents = vec![Probe::boxed("first", Some((when, how)), &log), Probe::boxed("second", None, &log)];
+        let failures = FailureSlot::new();
+        let thread = spawn(agents, &failures);
+        thread.stop();
+        let failure = thread.join().unwrap_err();
+        assert!(failure.to_string().contains(&format!("broke in {when:?}")), "{failure}");
+        assert!(failure.to_string().contains("first"), "{failure}");
+        assert!(failures.has_failed());
+        let log = taken(&log);
+        for line in ["second closes", "second ends", "first ends"] {
+            assert!(log.iter().any(|entry| entry == line), "{when:?} {how:?}: {line} is missing in {log:?}");
+        }
+    }
+}
+
+#[test]
+fn what_goes_wrong_after_the_failure_is_told_with_it() {
+    let log = Log::default();
+    let agents = vec![
+        Probe::boxed("first", Some((When::Close, How::Error)), &log),
+        Probe::boxed("second", Some((When::Poll, How::Error)), &log),
+        Probe::boxed("third", Some((When::Close, How::Panic)), &log),
+        Probe::boxed("fourth", Some((When::Close, How::Error)), &log),
+    ];
+    let failure = spawn(agents, &FailureSlot::new()).join().unwrap_err();
+    assert_eq!(failure.agent, "second");
+    let closing = failure.while_closing.join("\n");
+    assert!(["first", "third", "fourth"].iter().all(|name| closing.contains(name)), "{closing}");
+}
+
+#[test]
+fn threads_that_share_the_slot_stop_even_if_they_are_parked() {
+    let log = Log::default();
+    let failures = FailureSlot::new();
+    let bystander = spawn(vec![Probe::draining("bystander", None, &log, u32::MAX)], &failures);
+    while !bystander.waker().is_parked() {
+        std::thread::yield_now();
+    }
+    let culprit = spawn(vec![Probe::boxed("culprit", Some((When::Poll, How::Panic)), &log)], &failures);
+    assert_eq!(culprit.join().unwrap_err().agent, "culprit");
+    assert_eq!(bystander.failure().unwrap().agent, "culprit");
+    // It is closed without draining: what it waits for may never come.
+    bystander.join().unwrap();
+    assert!(taken(&log).contains(&"bystander closes".to_owned()));
+}
+
+#[test]
+fn a_stop_closes_in_order_and_drains_each_before_the_next() {
+    let log = Log::default();
+    let agents = vec![
+        Probe::draining("first", None, &log, 2),
+        Probe::draining("second", None, &log, 0),
+        Probe::draining("third", None, &log, 1),
+    ];
+    let thread = spawn(agents, &FailureSlot::new());
+    while !thread.waker().is_parked() {
+        std::thread::yield_now();
+    }
+    taken(&log);
+    thread.stop();
+    thread.join().unwrap();
+    assert_eq!(
+        taken(&log),
+        [
+            "first closes",
+            "first drains",
+            "first drains",
+            "second closes",
+            "third closes",
+            "third drains",
+            "first ends",
+            "second ends",
+            "third ends"
+        ]
+    );
+}
+
+#[test]
+fn an_agent_that_never_drains_is_named() {
+    let log = Log::default();
+    let spec = ThreadSpec { drain_ns_max: 1_000_000, ..spec() };
+    let agents = vec![Probe::boxed("first", None, &log), Probe::draining("stuck", None, &log, u32::MAX)];
+    let thread = AgentThread::spawn(spec, agents, Clock::system(), Waker::new().unwrap()).unwrap();
+    thread.stop();
+    let failure = thread.join().unwrap_err();
+    assert_eq!(failure.agent, "stuck");
+    assert!(failure.to_string().contains("not drained 1000000 ns"), "{failure}");
+}
+
+#[test]
+fn dropping_a_thread_stops_it() {
+    let log = Log::default();
+    drop(spawn(vec![Probe::boxed("only", None, &log)], &FailureSlot::new()));
+    assert_eq!(taken(&log), ["only starts", "only closes", "only ends"]);
+}
+
+#[test]
+fn the_simulator_polls_the_same_agents_without_a_thread() {
+    let log = Log::default();
+    let time = VirtualTime::new(0, 0);
+    let clock = Clock::virtual_time(&time);
+    let agents = vec![Probe::draining("first", None, &log, 3), Probe::boxed("second", None, &log)];
+    let mut group = AgentGroup::new(agents);
+    group.start(clock.now()).unwrap();
+    for _ in 0..10 {
+        time.advance(1_000);
+        assert_eq!(group.poll_once(clock.now()).unwrap(), 0);
+    }
+    let mut steps = 1;
+    while !group.close_step(clock.now()).unwrap() {
+        assert_eq!(group.draining(), Some("first"));
+        steps += 1;
+    }
+    assert_eq!(steps, 3);
+    let mut broken = AgentGroup::new(vec![Probe::boxed("bad", Some((When::Poll, How::Error)), &log)]);
+    broken.start(clock.now()).unwrap();
+    let failure: AgentFailure = broken.poll_once(clock.now()).unwrap_err();
+    assert_eq!(failure.to_string(), "agent bad: broke in Poll");
+}
+
+#[test]
+fn a_plan_is_launched_stopped_and_its_failure_found() {
+    let log = Log::default();
+    let specs = [AgentSpec::new("service").hot(), AgentSpec::new("journaler").detachable().hot()];
+    let mut plan = plan(PlanKind::Max, OptimizeFor::Latency, &specs, 8, 0);
+    for thread in &mut plan.threads {
+        // Tests share the machine: nobody spins for ever, and no CPU has this number.
+        thread.spec.hot = false;
+        thread.spec.cpus = "[1023]".parse().ok();
+    }
+    let wakers = || (0..2).map(|_| Waker::new().unwrap()).collect::<Vec<_>>();
+    let clock = Clock::system();
+    let agents = |fails| vec![Probe::boxed("journaler", fails, &log), Probe::boxed("service", None, &log)];
+    let group = ThreadGroup::launch(&plan, agents(None), &clock, wakers()).unwrap();
+    assert_eq!(group.pin_warnings().len(), 2, "each thread warns that it is not pinned");
+    assert!(group.pin_warnings()[0].contains("[1023]"), "{:?}", group.pin_warnings());
+    assert!(group.threads().iter().all(|thread| thread.cpu_time_ns().is_some()));
+    group.stop_and_join().unwrap();
+
+    let group = ThreadGroup::launch(&plan, agents(Some((When::Poll, How::Panic))), &clock, wakers()).unwrap();
+    while !group.failures().has_failed() {
+        std::thread::yield_now();
+    }
+    assert_eq!(group.stop_and_join().unwrap_err().agent, "journaler");
+
+    let mismatch = |agents, wakers| ThreadGroup::launch(&plan, agents, &clock, wakers).unwrap_err().to_string();
+    assert!(mismatch(agents(None), Vec::new()).contains("0 wakers given for 2 threads"));
+    assert!(mismatch(Vec::new(), wakers()).contains("service is planned and was not given"));
+    let mut twice = agents(None);
+    twice.push(Probe::boxed("service", None, &log));
+    assert!(mismatch(twice, wakers()).contains("service was given and is not planned"));
+}
+
+#[test]
+fn cpu_time_is_told_while_the_thread_runs_and_after_it_has_ended() {
+    let log = Log::default();
+    let thread = spawn(vec![Probe::boxed("only", None, &log)], &FailureSlot::new());
+    while !thread.waker().is_parked() {
+        std::thread::yield_now();
+    }
+    assert!(thread.cpu_time_ns().is_some());
+    thread.stop();
+    while !thread.has_ended() {
+        std::thread::yield_now();
+    }
+    let after = thread.cpu_time_ns().unwrap();
+    assert!(after > 0);
+    assert_eq!(thread.cpu_time_ns(), Some(after), "it no longer grows");
+}

@@ -1,0 +1,226 @@
+//! The thread plan, case by case: who shares a thread, who spins, who is downgraded and told so.
+
+use gapless_agent::{AgentSpec, CpuMask, IdleStrategy, OptimizeFor, PlanKind, ThreadPlan, plan};
+use proptest::prelude::*;
+
+fn mask(text: &str) -> Option<CpuMask> {
+    Some(text.parse().unwrap())
+}
+
+/// A durable node: the chain of a message, and an agent that only looks on.
+fn node() -> Vec<AgentSpec> {
+    vec![
+        AgentSpec::new("sequencer").hot(),
+        AgentSpec::new("journaler").detachable().hot().weight(4),
+        AgentSpec::new("service").hot().weight(2),
+        AgentSpec::new("sender").detachable().hot(),
+        AgentSpec::new("watcher").detachable(),
+    ]
+}
+
+/// One line for each thread: agents, how it waits, mask. `hot`, `warm` and `shared`.
+fn picture(plan: &ThreadPlan) -> Vec<String> {
+    let picture = |thread: &gapless_agent::PlannedThread| {
+        let waiting = match (thread.spec.hot, thread.spec.effective_idle()) {
+            (true, IdleStrategy::Spin) => "hot",
+            (false, IdleStrategy::SPIN_YIELD_PARK) => "warm",
+            (false, IdleStrategy::SHARED_CORE) => "shared",
+            other => panic!("no plan makes {other:?}"),
+        };
+        let cpus = thread.spec.cpus.map_or(String::new(), |cpus| format!(" {cpus}"));
+        format!("{} {waiting}{cpus}", thread.agents.join("+"))
+    };
+    plan.threads.iter().map(picture).collect()
+}
+
+#[test]
+fn each_kind_on_each_machine() {
+    use OptimizeFor::{Latency, Throughput};
+    use PlanKind::{Default, Max, Min};
+    let chain = "sequencer+journaler+service+sender";
+    // (kind, optimised for, cores, spinning callers, threads, notes)
+    let cases: Vec<(PlanKind, OptimizeFor, usize, usize, Vec<String>, usize)> = vec![
+        (Min, Latency, 2, 1, vec![format!("{chain} hot"), "watcher shared".into()], 0),
+        (Min, Throughput, 16, 1, vec![format!("{chain} hot"), "watcher shared".into()], 0),
+        // A caller spins on the only core: whoever spins beside it steals from it.
+        (Min, Latency, 1, 1, vec![format!("{chain} shared"), "watcher shared".into()], 1),
+        (Min, Latency, 1, 0, vec![format!("{chain} hot"), "watcher shared".into()], 0),
+        // The default never spins for ever, and for latency never splits the chain.
+        (Default, Latency, 2, 1, vec![format!("{chain} warm"), "watcher shared".into()], 0),
+        (Default, Latency, 16, 1, vec![format!("{chain} warm"), "watcher shared".into()], 0),
+        (Default, Latency, 1, 1, vec![format!("{chain} shared"), "watcher shared".into()], 1),
+        (Default, Throughput, 2, 1, vec![format!("{chain} warm"), "watcher shared".into()], 0),
+        (Default, Throughput, 3, 0, vec![format!("{chain} warm"), "watcher shared".into()], 0),
+        // From four cores on the heaviest stage gets its own, and one core stays free.
+        (
+            Default,
+            Throughput,
+            4,
+            1,
+            vec!["sequencer+service+sender warm".into(), "journaler warm".into(), "watcher shared".into()],
+            0,
+        ),
+        (Default, Throughput, 4, 2, vec![format!("{chain} warm"), "watcher shared".into()], 0),
+        (Default, Throughput, 4, 9, vec![format!("{chain} shared"), "watcher shared".into()], 1),
+        (
+            Default,
+            Throughput,
+            8,
+            1,
+            vec![
+                "sequencer+service warm".into(),
+                "journaler warm".into(),
+                "sender warm".into(),
+                "watcher shared".into(),
+            ],
+            0,
+        ),
+        (
+            Max,
+            Latency,
+            8,
+            1,
+            vec!["sequencer+service hot".into(), "journaler hot".into(), "sender hot".into(), "watcher shared".into()],
+            0,
+        ),
+        // Fewer cores than it wants: the business logic first, then the heaviest.
+        (
+            Max,
+            Throughput,
+            3,
+            1,
+            vec![
+                "sequencer+service hot".into(),
+                "journaler hot".into(),
+                "sender shared".into(),
+                "watcher shared".into(),
+            ],
+            1,
+        ),
+        (
+            Max,
+            Latency,
+            2,
+            1,
+            vec![
+                "sequencer+service hot".into(),
+                "journaler shared".into(),
+                "sender shared".into(),
+                "watcher shared".into(),
+            ],
+            2,
+        ),
+    ];
+    for (kind, optimize_for, cores, callers, threads, notes) in cases {
+        let plan = plan(kind, optimize_for, &node(), cores, callers);
+        let case = format!("{kind} {optimize_for} {cores} cores {callers} callers\n{plan}");
+        assert_eq!(picture(&plan), threads, "{case}");
+        assert_eq!(plan.notes.len(), notes, "{case}");
+    }
+}
+
+#[test]
+fn a_downgrade_says_which_thread_and_why() {
+    let plan = plan(PlanKind::Max, OptimizeFor::Latency, &node(), 2, 1);
+    let printed = plan.to_string();
+    assert!(
+        printed.contains("note: thread journaler has no core for itself (2 cores, 1 taken by callers"),
+        "{printed}"
+    );
+    assert!(printed.contains("thread service: sequencer, service; hot; not pinned"), "{printed}");
+}
+
+#[test]
+fn a_mask_on_a_hot_agent_makes_the_default_plan_spin_for_latency_only() {
+    let mut agents = node();
+    agents[2].cpus = mask("[1]");
+    let latency = plan(PlanKind::Default, OptimizeFor::Latency, &agents, 4, 1);
+    assert_eq!(picture(&latency)[0], "sequencer+journaler+service+sender hot [1]");
+    let throughput = plan(PlanKind::Default, OptimizeFor::Throughput, &agents, 2, 1);
+    assert_eq!(picture(&throughput)[0], "sequencer+journaler+service+sender warm [1]");
+}
+
+#[test]
+fn a_mask_of_its_own_is_a_wish_for_a_thread_of_its_own() {
+    let mut agents = node();
+    agents[2].cpus = mask("[1]");
+    agents[1].cpus = mask("[2]");
+    agents[3].cpus = mask("[1]");
+    let plan = plan(PlanKind::Default, OptimizeFor::Latency, &agents, 4, 1);
+    assert_eq!(picture(&plan), ["sequencer+service+sender hot [1]", "journaler hot [2]", "watcher shared"]);
+    assert!(plan.notes.is_empty(), "{plan}");
+}
+
+#[test]
+fn a_mask_that_sharing_a_thread_makes_useless_is_noted() {
+    let mut agents = node();
+    agents[2].cpus = mask("[1]");
+    agents[1].cpus = mask("[2]");
+    let plan = plan(PlanKind::Min, OptimizeFor::Latency, &agents, 4, 1);
+    assert_eq!(picture(&plan)[0], "sequencer+journaler+service+sender hot [1]");
+    assert_eq!(
+        plan.notes,
+        ["CPU mask [2] of journaler is not used: it shares the thread of service, which is pinned to [1]"]
+    );
+}
+
+#[test]
+fn two_threads_pinned_to_one_cpu_do_not_both_spin() {
+    let mut agents = node();
+    agents[2].cpus = mask("[1]");
+    agents[1].cpus = mask("[1]");
+    agents[3].cpus = mask("[1,2]");
+    let plan = plan(PlanKind::Max, OptimizeFor::Latency, &agents, 8, 1);
+    assert_eq!(
+        picture(&plan),
+        ["sequencer+service hot [1]", "journaler shared [1]", "sender hot [1,2]", "watcher shared"]
+    );
+    assert!(plan.notes[0].contains("its CPUs are taken by thread service"), "{plan}");
+}
+
+#[test]
+fn agents_that_can_all_leave_still_have_a_main_thread() {
+    let agents = [AgentSpec::new("a").detachable(), AgentSpec::new("b").detachable().hot()];
+    assert_eq!(picture(&plan(PlanKind::Min, OptimizeFor::Latency, &agents, 2, 0)), ["a shared", "b hot"]);
+    assert_eq!(picture(&plan(PlanKind::Max, OptimizeFor::Latency, &agents[..1], 2, 0)), ["a hot"]);
+    assert!(plan(PlanKind::Max, OptimizeFor::Latency, &[], 2, 0).threads.is_empty());
+}
+
+#[test]
+fn kinds_read_back_what_they_print() {
+    for kind in [PlanKind::Min, PlanKind::Default, PlanKind::Max] {
+        assert_eq!(kind.to_string().parse::<PlanKind>().unwrap(), kind);
+    }
+    for optimize_for in [OptimizeFor::Latency, OptimizeFor::Throughput] {
+        assert_eq!(optimize_for.to_string().parse::<OptimizeFor>().unwrap(), optimize_for);
+    }
+    assert!("maximum".parse::<PlanKind>().unwrap_err().to_string().contains("min, default or max"));
+    assert!("speed".parse::<OptimizeFor>().unwrap_err().to_string().contains("latency or throughput"));
+}
+
+proptest! {
+    #[test]
+    fn every_agent_runs_once_in_order_and_no_more_threads_spin_than_there_are_cores(
+        kind in prop_oneof![Just(PlanKind::Min), Just(PlanKind::Default), Just(PlanKind::Max)],
+        optimize_for in prop_oneof![Just(OptimizeFor::Latency), Just(OptimizeFor::Throughput)],
+        traits in proptest::collection::vec((any::<bool>(), any::<bool>(), any::<u32>(), proptest::option::of(0_usize..6)), 0..9),
+        cores in 0_usize..20,
+        callers in 0_usize..20,
+    ) {
+        let agents: Vec<AgentSpec> = traits.iter().enumerate().map(|(index, &(detachable, hot, weight, cpu))| AgentSpec {
+            name: format!("agent {index}"), detachable, hot, weight, cpus: cpu.and_then(|cpu| CpuMask::of(&[cpu])),
+        }).collect();
+        let plan = plan(kind, optimize_for, &agents, cores, callers);
+        let mut seen: Vec<&String> = plan.threads.iter().flat_map(|thread| &thread.agents).collect();
+        for thread in &plan.threads {
+            prop_assert!(thread.agents.is_sorted());
+            prop_assert!(!thread.agents.is_empty());
+        }
+        seen.sort();
+        prop_assert_eq!(seen, agents.iter().map(|agent| &agent.name).collect::<Vec<_>>());
+        let spinning = plan.threads.iter().filter(|thread| thread.spec.idle != IdleStrategy::SHARED_CORE).count();
+        prop_assert!(spinning <= cores.saturating_sub(callers), "{}", plan);
+        let together = agents.iter().filter(|agent| !agent.detachable).map(|agent| plan.thread_of(&agent.name)).collect::<std::collections::HashSet<_>>();
+        prop_assert!(together.len() <= 1, "agents that are not detachable share a thread: {}", plan);
+    }
+}

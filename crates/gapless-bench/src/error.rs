@@ -1,0 +1,67 @@
+//! What can go wrong in a benchmark, each with the place and what to do about it.
+
+use std::path::{Path, PathBuf};
+
+/// The result of anything here that can fail.
+pub type Result<T> = std::result::Result<T, BenchError>;
+
+/// An error of this crate; its message is one line.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+    /// An option, or a combination of options, that makes no sense.
+    #[error("{0}")]
+    Option(String),
+    /// A file or directory could not be used.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was attempted, as a verb: "write", "open".
+        action: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// What the system answered.
+        source: std::io::Error,
+    },
+    /// The system refused something that has no path.
+    #[error("cannot {action}: {source}")]
+    System {
+        /// What was attempted.
+        action: &'static str,
+        /// What the system answered.
+        source: std::io::Error,
+    },
+    /// An Excel workbook could not be read or written.
+    #[error("workbook {}: {reason}", path.display())]
+    Workbook {
+        /// The workbook.
+        path: PathBuf,
+        /// What was expected and found, and what to do.
+        reason: String,
+    },
+    /// A report could not be turned into JSON.
+    #[error("cannot write the report as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// A measurement did not finish.
+    #[error("{name} could not be measured: {reason}")]
+    Measurement {
+        /// The floor or benchmark.
+        name: &'static str,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl BenchError {
+    /// An input/output error with its place.
+    pub fn io(action: &'static str, path: &Path, source: impl Into<std::io::Error>) -> Self {
+        Self::Io { action, path: path.to_owned(), source: source.into() }
+    }
+
+    /// An error of the system that has no path.
+    pub fn system(action: &'static str, source: impl Into<std::io::Error>) -> Self {
+        Self::System { action, source: source.into() }
+    }
+
+    pub(crate) fn workbook(path: &Path, reason: impl Into<String>) -> Self {
+        Self::Workbook { path: path.to_owned(), reason: reason.into() }
+    }
+}

@@ -1,0 +1,141 @@
+//! What memory costs: ping-pong and stream between two cores, copying, reading the clock.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use super::sampling::{Effort, Spin, Stop};
+use super::shared;
+use crate::Result;
+use crate::report::FloorRow;
+
+pub(super) fn ping_pong(effort: &Effort, payload: usize) -> Result<FloorRow> {
+    let (mut first, mut second) = shared::ping_pong(payload)?;
+    let partner = |stop: &Stop| {
+        let mut bytes = vec![0; payload];
+        loop {
+            let mut spin = Spin::default();
+            while !second.try_receive(&mut bytes) {
+                if !spin.turn(stop) {
+                    return Ok(());
+                }
+            }
+            second.send(&bytes);
+        }
+    };
+    let histogram = effort.on_two_threads(partner, |stop| {
+        let mut bytes = vec![1; payload];
+        effort.sample(|| {
+            first.send(&bytes);
+            let mut spin = Spin::default();
+            while !first.try_receive(&mut bytes) {
+                if !spin.turn(stop) {
+                    return Err(effort.abandoned());
+                }
+            }
+            Ok(())
+        })
+    })?;
+    effort.latency_row(payload, &histogram)
+}
+
+/// The run is split into this many parts; the first warms up, the rate is the median of the others.
+const PARTS: u64 = 6;
+
+pub(super) fn stream(effort: &Effort, payload: usize) -> Result<FloorRow> {
+    let (mut producer, mut consumer) = shared::ring(payload)?;
+    let part = (effort.samples / PARTS).max(1);
+    let partner = |stop: &Stop| {
+        let bytes = vec![1; payload];
+        for _ in 0..part * PARTS {
+            let mut spin = Spin::default();
+            while !producer.try_push(&bytes) {
+                if !spin.turn(stop) {
+                    return Ok(());
+                }
+            }
+        }
+        producer.publish();
+        Ok(())
+    };
+    let (rate, samples) = effort.on_two_threads(partner, |stop| {
+        let mut bytes = vec![0; payload];
+        let begin = Instant::now();
+        let mut rates = Vec::new();
+        for index in 0..PARTS {
+            let part_begin = Instant::now();
+            for _ in 0..part {
+                let mut spin = Spin::default();
+                let popped = loop {
+                    if consumer.try_pop(&mut bytes) {
+                        break true;
+                    }
+                    if !spin.turn(stop) {
+                        // The producer may have ended well and left its last messages in the ring.
+                        break consumer.try_pop(&mut bytes);
+                    }
+                };
+                if !popped {
+                    return Err(effort.abandoned());
+                }
+                black_box(&bytes);
+            }
+            if index > 0 {
+                rates.push(part as f64 / part_begin.elapsed().as_secs_f64());
+            }
+            if !rates.is_empty() && begin.elapsed() > effort.time_limit {
+                break;
+            }
+        }
+        Ok((median(&mut rates), part * rates.len() as u64))
+    })?;
+    Ok(FloorRow { rate_per_s: Some(rate.round()), samples: Some(samples), ..effort.row(payload) })
+}
+
+pub(super) fn memcpy(effort: &Effort) -> Result<FloorRow> {
+    /// Well beyond the caches.
+    const BYTES: usize = 32 << 20;
+    let (rate, samples) = effort.on_one_thread(|| {
+        let begin = Instant::now();
+        let (from, mut to) = (vec![1_u8; BYTES], vec![2_u8; BYTES]);
+        let mut rates = Vec::new();
+        for _ in 0..effort.samples {
+            let pass = Instant::now();
+            to.copy_from_slice(black_box(&from));
+            black_box(&to);
+            rates.push(BYTES as f64 / pass.elapsed().as_secs_f64());
+            if begin.elapsed() > effort.time_limit {
+                break;
+            }
+        }
+        Ok((median(&mut rates), rates.len() as u64))
+    })?;
+    let mut row = effort.row(BYTES);
+    row.cpus.iter_mut().for_each(|cpus| cpus.truncate(1));
+    Ok(FloorRow { bytes_per_s: Some(rate.round()), samples: Some(samples), ..row })
+}
+
+pub(super) fn clock_read(effort: &Effort) -> Result<FloorRow> {
+    /// One reading is too short to be timed by the same clock.
+    const READS: u64 = 100;
+    let histogram = effort.on_one_thread(|| {
+        let mut histogram = crate::histogram::LatencyHistogram::new();
+        for _ in 0..effort.samples {
+            let begin = Instant::now();
+            for _ in 1..READS {
+                black_box(Instant::now());
+            }
+            let elapsed = begin.elapsed();
+            histogram.record(u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX) / READS);
+        }
+        Ok(histogram)
+    })?;
+    let mut row = effort.latency_row(0, &histogram)?;
+    row.cpus.iter_mut().for_each(|cpus| cpus.truncate(1));
+    Ok(row)
+}
+
+/// The median; 0 of nothing.
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}

@@ -1,0 +1,288 @@
+//! The machine's own floor: what shared memory, disk, sockets and wake-ups cost here and now, without any of our code.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | `shared` | raw shared memory: a ping-pong and a ring; the only `unsafe` of this crate |
+//! | `memory` | ping-pong, one-way stream, memcpy, reading the clock |
+//! | `disk` | page cache, device, sequential writing |
+//! | `socket` | UDP, TCP and Unix round trips |
+//! | `wake` | waking a blocked thread |
+//! | `sampling` | the loop around one sample, the two pinned threads |
+//!
+//! Measured in the same run, on the same cores and with the same payload as the figure that stands
+//! beside it. Every floor runs on threads of its own, so the caller's affinity is never changed.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::Result;
+use crate::affinity::pair_of_cores;
+use crate::report::FloorRow;
+
+mod disk;
+mod memory;
+mod sampling;
+mod shared;
+mod socket;
+mod wake;
+
+/// Bytes of the frame header: beside a benchmark of N payload bytes stands the floor of N + 64.
+pub const HEADER_BYTES: u64 = gapless_wire::HEADER_LENGTH as u64;
+
+/// What can be measured. The names in the JSON are those of [`FloorKind::name`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FloorKind {
+    /// Round trip between two spinning threads, the payload copied in and out on both sides.
+    ShmPingPong,
+    /// One way through a ring in shared memory, the payload copied in and out; messages per second.
+    ShmStream,
+    /// One `pwrite` into the page cache.
+    Pwrite,
+    /// One `pwrite` and one `fdatasync` in a preallocated, zeroed file.
+    PwriteFdatasync,
+    /// Sequential writing of a new file into the page cache; bytes per second.
+    SequentialWrite,
+    /// The same with an `fdatasync` at its end.
+    SequentialWriteSync,
+    /// Copying memory; bytes per second.
+    Memcpy,
+    /// Reading the monotonic clock once.
+    ClockRead,
+    /// Loopback round trip over UDP, spinning.
+    UdpRoundTrip,
+    /// Loopback round trip over TCP without delay, spinning.
+    TcpRoundTrip,
+    /// Round trip over a Unix socket, spinning.
+    UnixRoundTrip,
+    /// Round trip over a Unix socket, blocking.
+    UnixRoundTripBlocking,
+    /// Round trip of two threads that block on a futex.
+    FutexRoundTrip,
+}
+
+impl FloorKind {
+    /// Every kind.
+    pub const ALL: [Self; 13] = [
+        Self::ShmPingPong,
+        Self::ShmStream,
+        Self::Pwrite,
+        Self::PwriteFdatasync,
+        Self::SequentialWrite,
+        Self::SequentialWriteSync,
+        Self::Memcpy,
+        Self::ClockRead,
+        Self::UdpRoundTrip,
+        Self::TcpRoundTrip,
+        Self::UnixRoundTrip,
+        Self::UnixRoundTripBlocking,
+        Self::FutexRoundTrip,
+    ];
+
+    /// The name in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ShmPingPong => "shm_ping_pong",
+            Self::ShmStream => "shm_stream",
+            Self::Pwrite => "pwrite",
+            Self::PwriteFdatasync => "pwrite_fdatasync",
+            Self::SequentialWrite => "sequential_write",
+            Self::SequentialWriteSync => "sequential_write_sync",
+            Self::Memcpy => "memcpy",
+            Self::ClockRead => "clock_read",
+            Self::UdpRoundTrip => "udp_round_trip",
+            Self::TcpRoundTrip => "tcp_round_trip",
+            Self::UnixRoundTrip => "unix_round_trip",
+            Self::UnixRoundTripBlocking => "unix_round_trip_blocking",
+            Self::FutexRoundTrip => "futex_round_trip",
+        }
+    }
+
+    /// Samples at full effort, the same for every payload. For rates, the messages; for bandwidths, the passes.
+    const fn samples(self) -> u64 {
+        match self {
+            Self::ShmPingPong => 200_000,
+            Self::ShmStream => 2_500_000,
+            Self::Pwrite => 30_000,
+            Self::PwriteFdatasync => 1_000,
+            Self::SequentialWrite | Self::SequentialWriteSync => 1,
+            Self::Memcpy => 16,
+            Self::ClockRead => 2_000,
+            Self::UdpRoundTrip | Self::TcpRoundTrip | Self::UnixRoundTrip => 30_000,
+            Self::UnixRoundTripBlocking | Self::FutexRoundTrip => 2_000,
+        }
+    }
+}
+
+/// Which floors to measure, and how.
+#[derive(Debug, Clone)]
+pub struct FloorPlan {
+    /// Kinds and their payloads in bytes, in the order of the report. The payload of the kinds without one is ignored.
+    pub items: Vec<(FloorKind, u64)>,
+    /// Where the files are written: on the device that the benchmark's journal is on.
+    pub directory: PathBuf,
+    /// The two CPUs to pin to; `None` leaves the threads to the scheduler.
+    pub cpus: Option<(usize, usize)>,
+    /// Ends a measurement that takes longer, with the samples that it has.
+    pub time_limit: Duration,
+    /// Part of the usual number of samples, percent; 100 by default.
+    pub effort_percent: u32,
+}
+
+/// What was measured, and what could not be.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FloorReport {
+    /// The floors.
+    pub rows: Vec<FloorRow>,
+    /// One line for each floor that could not be measured, with the reason; for the notes of a report.
+    pub skipped: Vec<String>,
+}
+
+impl FloorPlan {
+    /// A plan with these floors, its files in `directory`, pinned to two cores where there are two.
+    #[must_use]
+    pub fn new(directory: &Path, items: Vec<(FloorKind, u64)>) -> Self {
+        Self {
+            items,
+            directory: directory.to_owned(),
+            cpus: pair_of_cores(),
+            time_limit: Duration::from_millis(450),
+            effort_percent: 100,
+        }
+    }
+
+    /// The floors beside the canonical benchmark with messages of `payload_bytes`: each with the frame's header on top.
+    #[must_use]
+    pub fn canonical(directory: &Path, payload_bytes: u64) -> Self {
+        let frame = payload_bytes + HEADER_BYTES;
+        let framed = [FloorKind::ShmPingPong, FloorKind::ShmStream, FloorKind::Pwrite, FloorKind::PwriteFdatasync];
+        let mut items: Vec<_> = framed.into_iter().map(|kind| (kind, frame)).collect();
+        items.extend([(FloorKind::SequentialWrite, 0), (FloorKind::ClockRead, 0)]);
+        Self::new(directory, items)
+    }
+
+    /// Every floor, with the payloads that are usually stated.
+    #[must_use]
+    pub fn complete(directory: &Path) -> Self {
+        let mut items = Vec::new();
+        for kind in FloorKind::ALL {
+            let payloads: &[u64] = match kind {
+                FloorKind::ShmPingPong => &[0, 64, 256, 1024],
+                FloorKind::ShmStream => &[32, 64, 256, 1400],
+                FloorKind::Pwrite | FloorKind::PwriteFdatasync => &[256, 4096],
+                FloorKind::UdpRoundTrip => &[64, 1024],
+                FloorKind::TcpRoundTrip => &[256, 1024],
+                FloorKind::UnixRoundTrip | FloorKind::UnixRoundTripBlocking => &[64],
+                _ => &[0],
+            };
+            items.extend(payloads.iter().map(|&payload| (kind, payload)));
+        }
+        Self::new(directory, items)
+    }
+
+    /// Measures, one floor after the other. What fails is skipped and said.
+    #[must_use]
+    pub fn measure(&self) -> FloorReport {
+        self.measure_with(|_, _| ())
+    }
+
+    /// As [`FloorPlan::measure`]; calls `begin(index, kind)` before each floor, for a progress bar.
+    #[must_use]
+    pub fn measure_with(&self, mut begin: impl FnMut(usize, FloorKind)) -> FloorReport {
+        let mut report = FloorReport::default();
+        for (index, &(kind, payload_bytes)) in self.items.iter().enumerate() {
+            begin(index, kind);
+            match self.measure_one(kind, payload_bytes) {
+                Ok(row) => report.rows.push(row),
+                Err(error) => report.skipped.push(format!("floor {} was skipped: {error}", kind.name())),
+            }
+        }
+        report
+    }
+
+    fn measure_one(&self, kind: FloorKind, payload_bytes: u64) -> Result<FloorRow> {
+        let effort = sampling::Effort {
+            kind,
+            samples: (kind.samples() * u64::from(self.effort_percent) / 100).max(1),
+            time_limit: self.time_limit,
+            cpus: self.cpus,
+        };
+        let payload = usize::try_from(payload_bytes).unwrap_or(usize::MAX).min(sampling::PAYLOAD_MAX);
+        match kind {
+            FloorKind::ShmPingPong => memory::ping_pong(&effort, payload),
+            FloorKind::ShmStream => memory::stream(&effort, payload),
+            FloorKind::Memcpy => memory::memcpy(&effort),
+            FloorKind::ClockRead => memory::clock_read(&effort),
+            FloorKind::Pwrite => disk::write_one(&effort, &self.directory, payload, false),
+            FloorKind::PwriteFdatasync => disk::write_one(&effort, &self.directory, payload, true),
+            FloorKind::SequentialWrite => disk::sequential(&effort, &self.directory, false),
+            FloorKind::SequentialWriteSync => disk::sequential(&effort, &self.directory, true),
+            FloorKind::UdpRoundTrip => socket::udp(&effort, payload),
+            FloorKind::TcpRoundTrip => socket::tcp(&effort, payload),
+            FloorKind::UnixRoundTrip => socket::unix(&effort, payload, false),
+            FloorKind::UnixRoundTripBlocking => socket::unix(&effort, payload, true),
+            FloorKind::FutexRoundTrip => wake::futex(&effort),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_floor_gives_a_figure_and_leaves_no_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let plan = FloorPlan { effort_percent: 1, ..FloorPlan::complete(directory.path()) };
+        let mut begun = Vec::new();
+        let report = plan.measure_with(|index, kind| begun.push((index, kind)));
+        assert_eq!(report.skipped, Vec::<String>::new());
+        assert_eq!(report.rows.len(), plan.items.len());
+        assert_eq!(begun.len(), plan.items.len());
+        for row in &report.rows {
+            let has_latency = row.p50_ns.is_some_and(|p50| p50 > 0) && row.p99_9_ns >= row.p50_ns;
+            let has_rate = row.rate_per_s.or(row.bytes_per_s).is_some_and(|rate| rate.is_finite() && rate > 0.0);
+            assert!(has_latency != has_rate, "one kind of figure, not both or none: {row:?}");
+            assert!(row.samples.is_some_and(|samples| samples > 0), "{row:?}");
+        }
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn names_are_distinct() {
+        let names: std::collections::HashSet<_> = FloorKind::ALL.iter().map(|kind| kind.name()).collect();
+        assert_eq!(names.len(), FloorKind::ALL.len());
+    }
+
+    #[test]
+    fn a_directory_that_is_not_there_skips_the_disk_and_says_so() {
+        let directory = tempfile::tempdir().unwrap();
+        let missing = directory.path().join("no");
+        let plan = FloorPlan {
+            effort_percent: 1,
+            ..FloorPlan::new(&missing, vec![(FloorKind::PwriteFdatasync, 256), (FloorKind::ClockRead, 0)])
+        };
+        let report = plan.measure();
+        assert_eq!(report.rows.len(), 1);
+        assert!(report.skipped[0].contains("pwrite_fdatasync") && report.skipped[0].contains("no"));
+    }
+
+    #[test]
+    fn the_canonical_floor_carries_the_header() {
+        let plan = FloorPlan::canonical(Path::new("."), 180);
+        assert!(plan.items.contains(&(FloorKind::ShmPingPong, 244)));
+    }
+
+    #[test]
+    fn one_cpu_is_enough() {
+        let cpu = *crate::affinity::available_cpus().first().unwrap();
+        let plan = FloorPlan {
+            effort_percent: 1,
+            cpus: Some((cpu, cpu)),
+            time_limit: Duration::from_millis(100),
+            ..FloorPlan::new(Path::new("."), vec![(FloorKind::ShmPingPong, 64), (FloorKind::ShmStream, 64)])
+        };
+        let report = plan.measure();
+        assert_eq!(report.rows.len(), 2, "{:?}", report.skipped);
+    }
+}

@@ -1,0 +1,171 @@
+//! The loop around one sample, and the two threads that most floors need.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::FloorKind;
+use crate::affinity::pin_current_thread;
+use crate::histogram::LatencyHistogram;
+use crate::report::FloorRow;
+use crate::{BenchError, Result};
+
+/// The greatest payload that a floor is measured with, bytes.
+pub(super) const PAYLOAD_MAX: usize = 1 << 20;
+
+/// How much to measure.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Effort {
+    pub(super) kind: FloorKind,
+    pub(super) samples: u64,
+    pub(super) time_limit: Duration,
+    pub(super) cpus: Option<(usize, usize)>,
+}
+
+impl Effort {
+    /// A row of this kind without figures.
+    pub(super) fn row(&self, payload: usize) -> FloorRow {
+        FloorRow {
+            name: self.kind.name().to_owned(),
+            payload_bytes: payload as u64,
+            cpus: self.cpus.map(|(first, second)| vec![first, second]),
+            ..FloorRow::default()
+        }
+    }
+
+    /// A row with the percentiles of `histogram`.
+    pub(super) fn latency_row(&self, payload: usize, histogram: &LatencyHistogram) -> Result<FloorRow> {
+        let latency = histogram.latency_ns().ok_or_else(|| self.failed("no sample was taken"))?;
+        Ok(FloorRow {
+            p50_ns: Some(latency.p50),
+            p99_ns: Some(latency.p99),
+            p99_9_ns: Some(latency.p99_9),
+            samples: Some(latency.count),
+            ..self.row(payload)
+        })
+    }
+
+    pub(super) fn failed(&self, reason: impl ToString) -> BenchError {
+        BenchError::Measurement { name: self.kind.name(), reason: reason.to_string() }
+    }
+
+    /// Takes the samples: a tenth as many first for warming up. A sample includes one reading of the clock.
+    pub(super) fn sample(&self, mut once: impl FnMut() -> Result<()>) -> Result<LatencyHistogram> {
+        let begin = Instant::now();
+        for _ in 0..self.samples / 10 {
+            once()?;
+            if begin.elapsed() > self.time_limit / 5 {
+                break;
+            }
+        }
+        let mut histogram = LatencyHistogram::new();
+        let mut last = Instant::now();
+        for _ in 0..self.samples {
+            once()?;
+            let now = Instant::now();
+            let elapsed = now - last;
+            histogram.record(u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX));
+            last = now;
+            if now - begin > self.time_limit {
+                break;
+            }
+        }
+        Ok(histogram)
+    }
+
+    /// Runs `partner` and `measurer` on a thread each, pinned to the two CPUs if they are named. `partner`
+    /// gets a flag that says when the measurer has ended, well or not.
+    pub(super) fn on_two_threads<T: Send>(
+        &self,
+        partner: impl FnOnce(&Stop) -> Result<()> + Send,
+        measurer: impl FnOnce(&Stop) -> Result<T> + Send,
+    ) -> Result<T> {
+        let stop = Stop(AtomicBool::new(false));
+        let cpus = self.cpus;
+        thread::scope(|scope| {
+            let stop = &stop;
+            let partner = scope.spawn(move || {
+                // Also a partner that fails must end the measurer's waiting, or it would spin for ever.
+                let _stop_at_end = stop.when_dropped();
+                pin(cpus.map(|(_, second)| second))?;
+                partner(stop)
+            });
+            let measurer = scope.spawn(move || {
+                let _stop_at_end = stop.when_dropped();
+                pin(cpus.map(|(first, _)| first))?;
+                measurer(stop)
+            });
+            let measured = measurer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let partnered = partner.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            // The partner's error is the cause if both failed.
+            partnered.and(measured)
+        })
+    }
+
+    /// Runs `measurer` on a thread of its own on the first CPU.
+    pub(super) fn on_one_thread<T: Send>(&self, measurer: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+        let cpus = self.cpus;
+        thread::scope(|scope| {
+            let measurer = scope.spawn(move || {
+                pin(cpus.map(|(first, _)| first))?;
+                measurer()
+            });
+            measurer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    /// An error for a wait that the other side will never end.
+    pub(super) fn abandoned(&self) -> BenchError {
+        self.failed("the other side stopped")
+    }
+}
+
+fn pin(cpu: Option<usize>) -> Result<()> {
+    cpu.map_or(Ok(()), |cpu| pin_current_thread(&[cpu]))
+}
+
+/// Set when one of the two threads has ended.
+#[derive(Debug)]
+pub(super) struct Stop(AtomicBool);
+
+impl Stop {
+    pub(super) fn is_set(&self) -> bool {
+        // Relaxed: the flag guards no data; whoever sees it late spins a little longer.
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn when_dropped(&self) -> impl Drop {
+        struct SetAtEnd<'a>(&'a Stop);
+        impl Drop for SetAtEnd<'_> {
+            fn drop(&mut self) {
+                // Relaxed: pairs with the load in `is_set`, which needs no more than to see it some time.
+                self.0.0.store(true, Ordering::Relaxed);
+            }
+        }
+        SetAtEnd(self)
+    }
+}
+
+/// Spins, and gives the CPU away when it has spun for long: two sides may share one CPU.
+#[derive(Debug, Default)]
+pub(super) struct Spin {
+    turns: u32,
+}
+
+impl Spin {
+    /// One turn of waiting; false when the wait is in vain because the other side has stopped.
+    #[inline]
+    pub(super) fn turn(&mut self, stop: &Stop) -> bool {
+        const TURNS_BEFORE_YIELD: u32 = 10_000;
+        if self.turns < TURNS_BEFORE_YIELD {
+            self.turns += 1;
+            std::hint::spin_loop();
+            return true;
+        }
+        if stop.is_set() {
+            return false;
+        }
+        thread::yield_now();
+        true
+    }
+}

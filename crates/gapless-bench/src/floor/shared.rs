@@ -1,0 +1,331 @@
+//! Raw shared memory between two threads or processes: a ping-pong and a ring, as small as they can be.
+//!
+//! The only `unsafe` of this crate. Both types keep the protocol that makes the plain copies sound
+//! themselves: a ping-pong by turns, the ring by its two positions.
+//!
+//! ```text
+//! ping-pong  0 word: messages from A   128 word: messages from B   256 payload from A   256 + P payload from B
+//! ring       0 word: tail              128 word: head              256 slots
+//! ```
+#![allow(unsafe_code)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use memmap2::{MmapOptions, MmapRaw};
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+
+use crate::{BenchError, Result};
+
+/// Two cache lines apart: the hardware fetches lines in pairs.
+const SECOND_WORD: usize = 128;
+const DATA: usize = 256;
+
+/// Memory that is mapped shared, as it would be between two processes.
+#[derive(Debug)]
+struct Mapping(MmapRaw);
+
+impl Mapping {
+    fn new(data_length: usize) -> Result<Self> {
+        let length = (DATA + data_length).next_multiple_of(4096);
+        let file = memfd_create("gapless-floor", MemfdFlags::CLOEXEC)
+            .map_err(|source| BenchError::system("create shared memory", source))?;
+        ftruncate(&file, length as u64).map_err(|source| BenchError::system("size shared memory", source))?;
+        let map = MmapOptions::new().len(length).populate().map_raw(&file);
+        map.map(Self).map_err(|source| BenchError::system("map shared memory", source))
+    }
+
+    /// The word at a fixed place: 0 or [`SECOND_WORD`].
+    fn word(&self, offset: usize) -> &AtomicU64 {
+        assert!(offset == 0 || offset == SECOND_WORD);
+        // SAFETY: both offsets are inside the mapping, which is at least one page, and aligned to 8;
+        // the words are only ever accessed as atomics; the mapping lives as long as the reference.
+        unsafe { AtomicU64::from_ptr(self.0.as_mut_ptr().add(offset).cast()) }
+    }
+
+    /// Copies `bytes` to the data area at `offset`.
+    ///
+    /// # Safety
+    /// Nobody else reads or writes these bytes at the same time.
+    #[inline]
+    unsafe fn copy_in(&self, offset: usize, bytes: &[u8]) {
+        debug_assert!(DATA + offset + bytes.len() <= self.0.len());
+        // SAFETY: in bounds by the constructors of the two users below; `bytes` is ordinary memory and
+        // so does not overlap the mapping; exclusive by the caller's promise.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.0.as_mut_ptr().add(DATA + offset), bytes.len()) }
+    }
+
+    /// Copies from the data area at `offset`.
+    ///
+    /// # Safety
+    /// Nobody writes these bytes at the same time.
+    #[inline]
+    unsafe fn copy_out(&self, offset: usize, bytes: &mut [u8]) {
+        debug_assert!(DATA + offset + bytes.len() <= self.0.len());
+        // SAFETY: as in `copy_in`.
+        unsafe { std::ptr::copy_nonoverlapping(self.0.as_ptr().add(DATA + offset), bytes.as_mut_ptr(), bytes.len()) }
+    }
+}
+
+/// One side of a ping-pong. The sides take turns: a side sends only when it has received the answer.
+#[derive(Debug)]
+pub(super) struct Endpoint {
+    mapping: Arc<Mapping>,
+    own_word: usize,
+    other_word: usize,
+    own_data: usize,
+    other_data: usize,
+    payload: usize,
+    sent: u64,
+    received: u64,
+    my_turn: bool,
+}
+
+/// The two sides of a ping-pong with a payload of fixed size; the first one begins.
+pub(super) fn ping_pong(payload: usize) -> Result<(Endpoint, Endpoint)> {
+    let area = payload.next_multiple_of(128);
+    let mapping = Arc::new(Mapping::new(2 * area)?);
+    let second = Endpoint {
+        mapping: Arc::clone(&mapping),
+        own_word: SECOND_WORD,
+        other_word: 0,
+        own_data: area,
+        other_data: 0,
+        payload,
+        sent: 0,
+        received: 0,
+        my_turn: false,
+    };
+    let first = Endpoint {
+        mapping,
+        own_word: 0,
+        other_word: SECOND_WORD,
+        own_data: 0,
+        other_data: area,
+        my_turn: true,
+        ..second
+    };
+    Ok((first, second))
+}
+
+impl Endpoint {
+    /// Copies the payload in and tells the other side.
+    ///
+    /// # Panics
+    /// When it is the other side's turn, or the payload has another size.
+    #[inline]
+    pub(super) fn send(&mut self, bytes: &[u8]) {
+        assert!(self.my_turn && bytes.len() == self.payload);
+        // SAFETY: it is our turn, so the other side has finished reading our last payload (it sent
+        // after reading) and reads the next one only after the store below.
+        unsafe { self.mapping.copy_in(self.own_data, bytes) };
+        self.my_turn = false;
+        self.sent += 1;
+        // Release: pairs with the Acquire in `try_receive` of the other side; the payload is visible before the word.
+        self.mapping.word(self.own_word).store(self.sent, Ordering::Release);
+    }
+
+    /// Copies the payload out if the other side has sent.
+    #[inline]
+    pub(super) fn try_receive(&mut self, bytes: &mut [u8]) -> bool {
+        // Acquire: pairs with the Release in `send` of the other side.
+        if self.my_turn || self.mapping.word(self.other_word).load(Ordering::Acquire) == self.received {
+            return false;
+        }
+        assert!(bytes.len() == self.payload);
+        // SAFETY: the other side has sent and writes again only after our next `send`.
+        unsafe { self.mapping.copy_out(self.other_data, bytes) };
+        self.received += 1;
+        self.my_turn = true;
+        true
+    }
+}
+
+/// The writing side of a ring of slots of one size.
+#[derive(Debug)]
+pub(super) struct Producer {
+    mapping: Arc<Mapping>,
+    slots: Slots,
+    tail: u64,
+    published: u64,
+    known_head: u64,
+}
+
+/// The reading side.
+#[derive(Debug)]
+pub(super) struct Consumer {
+    mapping: Arc<Mapping>,
+    slots: Slots,
+    head: u64,
+    known_tail: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Slots {
+    payload: usize,
+    size: usize,
+    mask: u64,
+}
+
+impl Slots {
+    #[inline]
+    fn offset(self, position: u64) -> usize {
+        (position & self.mask) as usize * self.size
+    }
+
+    fn count(self) -> u64 {
+        self.mask + 1
+    }
+}
+
+/// Messages are made visible in batches of this many; a raw ring does no better with larger ones.
+const BATCH: u64 = 32;
+
+/// The most memory that a ring takes, unless it needs more for two batches: it is to stay in the second-level cache.
+const RING_BYTES: usize = 1 << 18;
+
+/// A ring for messages of `payload` bytes.
+pub(super) fn ring(payload: usize) -> Result<(Producer, Consumer)> {
+    let size = payload.next_multiple_of(8).max(8);
+    let count = (RING_BYTES / size).max(2 * BATCH as usize).next_power_of_two();
+    let mapping = Arc::new(Mapping::new(size * count)?);
+    let slots = Slots { payload, size, mask: count as u64 - 1 };
+    let consumer = Consumer { mapping: Arc::clone(&mapping), slots, head: 0, known_tail: 0 };
+    Ok((Producer { mapping, slots, tail: 0, published: 0, known_head: 0 }, consumer))
+}
+
+impl Producer {
+    /// Copies a message in; false when the ring is full.
+    ///
+    /// # Panics
+    /// When the payload has another size.
+    #[inline]
+    pub(super) fn try_push(&mut self, bytes: &[u8]) -> bool {
+        assert!(bytes.len() == self.slots.payload);
+        if self.tail - self.known_head == self.slots.count() {
+            self.publish();
+            // Acquire: pairs with the Release in `Consumer::release`; the slots behind the head have been read.
+            self.known_head = self.mapping.word(SECOND_WORD).load(Ordering::Acquire);
+            if self.tail - self.known_head == self.slots.count() {
+                return false;
+            }
+        }
+        // SAFETY: the slot is free: the consumer has released it and looks at it again only after `publish`.
+        unsafe { self.mapping.copy_in(self.slots.offset(self.tail), bytes) };
+        self.tail += 1;
+        if self.tail - self.published == BATCH {
+            self.publish();
+        }
+        true
+    }
+
+    /// Makes everything visible that was pushed.
+    #[inline]
+    pub(super) fn publish(&mut self) {
+        self.published = self.tail;
+        // Release: pairs with the Acquire in `Consumer::try_pop`; the messages are visible before the tail.
+        self.mapping.word(0).store(self.tail, Ordering::Release);
+    }
+}
+
+impl Consumer {
+    /// Copies the next message out; false when there is none.
+    ///
+    /// # Panics
+    /// When the payload has another size.
+    #[inline]
+    pub(super) fn try_pop(&mut self, bytes: &mut [u8]) -> bool {
+        assert!(bytes.len() == self.slots.payload);
+        if self.head == self.known_tail {
+            self.release();
+            // Acquire: pairs with the Release in `Producer::publish`.
+            self.known_tail = self.mapping.word(0).load(Ordering::Acquire);
+            if self.head == self.known_tail {
+                return false;
+            }
+        }
+        // SAFETY: the message was published and its slot is not written before we release it.
+        unsafe { self.mapping.copy_out(self.slots.offset(self.head), bytes) };
+        self.head += 1;
+        if self.head.is_multiple_of(BATCH) {
+            self.release();
+        }
+        true
+    }
+
+    #[inline]
+    fn release(&self) {
+        // Release: pairs with the Acquire in `Producer::try_push`; our reads are done before the slots are free.
+        self.mapping.word(SECOND_WORD).store(self.head, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ping_pong_carries_the_payload_both_ways_in_turns() {
+        let (mut first, mut second) = ping_pong(5).unwrap();
+        let mut bytes = [0; 5];
+        for _ in 0..3 {
+            assert!(!second.try_receive(&mut bytes));
+            first.send(b"there");
+            assert!(!first.try_receive(&mut bytes));
+            assert!(second.try_receive(&mut bytes));
+            assert_eq!(&bytes, b"there");
+            second.send(b"back!");
+            assert!(first.try_receive(&mut bytes));
+            assert_eq!(&bytes, b"back!");
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "my_turn")]
+    fn sending_out_of_turn_is_a_programming_error() {
+        ping_pong(0).unwrap().1.send(&[]);
+    }
+
+    #[test]
+    fn a_ring_keeps_order_and_content_across_its_end() {
+        let (mut producer, mut consumer) = ring(12).unwrap();
+        let count = producer.slots.count() * 3 + 7;
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for number in 0..count {
+                    let mut bytes = [0; 12];
+                    bytes[4..].copy_from_slice(&number.to_le_bytes());
+                    while !producer.try_push(&bytes) {
+                        std::thread::yield_now();
+                    }
+                }
+                producer.publish();
+            });
+            let mut bytes = [0; 12];
+            for number in 0..count {
+                while !consumer.try_pop(&mut bytes) {
+                    std::thread::yield_now();
+                }
+                assert_eq!(bytes[4..], number.to_le_bytes());
+            }
+        });
+    }
+
+    #[test]
+    fn a_full_ring_takes_no_more_until_something_is_read() {
+        let (mut producer, mut consumer) = ring(8).unwrap();
+        let count = producer.slots.count();
+        assert!((0..count).all(|_| producer.try_push(&[1; 8])));
+        assert!(!producer.try_push(&[1; 8]));
+        let mut bytes = [0; 8];
+        assert!((0..count).all(|_| consumer.try_pop(&mut bytes)));
+        assert!(!consumer.try_pop(&mut bytes));
+        assert!(producer.try_push(&[1; 8]));
+    }
+
+    #[test]
+    fn a_ring_of_large_messages_holds_two_batches() {
+        let (producer, _) = ring(1 << 20).unwrap();
+        assert_eq!(producer.slots.count(), 2 * BATCH);
+    }
+}

@@ -1,0 +1,163 @@
+//! What a round trip through the kernel's sockets costs inside one machine.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream, UdpSocket};
+use std::os::unix::net::UnixStream;
+
+use super::sampling::{Effort, Spin, Stop};
+use crate::report::FloorRow;
+use crate::{BenchError, Result};
+
+/// UDP over IPv4 carries no more in one packet, bytes.
+const UDP_PAYLOAD_MAX: usize = 65_507;
+
+pub(super) fn udp(effort: &Effort, payload: usize) -> Result<FloorRow> {
+    let open = || -> io::Result<_> {
+        let first = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let second = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+        first.connect(second.local_addr()?)?;
+        second.connect(first.local_addr()?)?;
+        first.set_nonblocking(true)?;
+        second.set_nonblocking(true)?;
+        Ok((Datagrams(first), Datagrams(second)))
+    };
+    let (first, second) = open().map_err(|source| BenchError::system("open UDP sockets on loopback", source))?;
+    round_trip(effort, payload.min(UDP_PAYLOAD_MAX), first, second)
+}
+
+pub(super) fn tcp(effort: &Effort, payload: usize) -> Result<FloorRow> {
+    let open = || -> io::Result<_> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let first = TcpStream::connect(listener.local_addr()?)?;
+        let (second, _) = listener.accept()?;
+        for stream in [&first, &second] {
+            stream.set_nodelay(true)?;
+            stream.set_nonblocking(true)?;
+        }
+        Ok((first, second))
+    };
+    let (first, second) = open().map_err(|source| BenchError::system("open TCP sockets on loopback", source))?;
+    round_trip(effort, payload, first, second)
+}
+
+pub(super) fn unix(effort: &Effort, payload: usize, blocking: bool) -> Result<FloorRow> {
+    let open = || -> io::Result<_> {
+        let (first, second) = UnixStream::pair()?;
+        first.set_nonblocking(!blocking)?;
+        second.set_nonblocking(!blocking)?;
+        Ok((first, second))
+    };
+    let (first, second) = open().map_err(|source| BenchError::system("open Unix sockets", source))?;
+    round_trip(effort, payload, first, second)
+}
+
+/// A connected socket, blocking or not.
+trait Link: Send {
+    fn send(&mut self, bytes: &[u8]) -> io::Result<usize>;
+    fn receive(&mut self, bytes: &mut [u8]) -> io::Result<usize>;
+    /// Wakes a partner that blocks in `receive`.
+    fn close(&mut self);
+}
+
+struct Datagrams(UdpSocket);
+
+impl Link for Datagrams {
+    fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.send(bytes)
+    }
+
+    fn receive(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.0.recv(bytes)
+    }
+
+    fn close(&mut self) {}
+}
+
+macro_rules! stream_link {
+    ($stream:ty) => {
+        impl Link for $stream {
+            fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                self.write(bytes)
+            }
+
+            fn receive(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+                self.read(bytes)
+            }
+
+            fn close(&mut self) {
+                // The partner may have closed it already.
+                let _ = self.shutdown(Shutdown::Both);
+            }
+        }
+    };
+}
+
+stream_link!(TcpStream);
+stream_link!(UnixStream);
+
+/// Whether a transfer came to its end.
+#[derive(PartialEq)]
+enum Transfer {
+    Done,
+    Stopped,
+}
+
+fn round_trip(effort: &Effort, payload: usize, mut first: impl Link, mut second: impl Link) -> Result<FloorRow> {
+    let payload = payload.max(1);
+    let partner = |stop: &Stop| {
+        let mut bytes = vec![0; payload];
+        loop {
+            let received = transfer(payload, stop, |done| second.receive(&mut bytes[done..]));
+            let sent = match received {
+                Ok(Transfer::Done) => transfer(payload, stop, |done| second.send(&bytes[done..])),
+                other => other,
+            };
+            match sent {
+                Ok(Transfer::Done) => (),
+                // The measurer has ended: it closed the socket or set the flag.
+                Ok(Transfer::Stopped) => break,
+                Err(error) => {
+                    second.close();
+                    return Err(effort.failed(error));
+                }
+            }
+        }
+        second.close();
+        Ok(())
+    };
+    let histogram = effort.on_two_threads(partner, |stop| {
+        let mut bytes = vec![1; payload];
+        let histogram = effort.sample(|| {
+            let sent = transfer(payload, stop, |done| first.send(&bytes[done..])).map_err(|e| effort.failed(e))?;
+            let received =
+                transfer(payload, stop, |done| first.receive(&mut bytes[done..])).map_err(|e| effort.failed(e))?;
+            if sent == Transfer::Done && received == Transfer::Done { Ok(()) } else { Err(effort.abandoned()) }
+        });
+        first.close();
+        histogram
+    })?;
+    effort.latency_row(payload, &histogram)
+}
+
+/// Repeats `step` until `payload` bytes have moved, waiting where the socket would block.
+fn transfer(payload: usize, stop: &Stop, mut step: impl FnMut(usize) -> io::Result<usize>) -> io::Result<Transfer> {
+    let mut done = 0;
+    let mut spin = Spin::default();
+    while done < payload {
+        match step(done) {
+            Ok(0) => return Ok(Transfer::Stopped),
+            Ok(moved) => done += moved,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                if !spin.turn(stop) {
+                    return Ok(Transfer::Stopped);
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => (),
+            Err(error) if matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) => {
+                return Ok(Transfer::Stopped);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Transfer::Done)
+}

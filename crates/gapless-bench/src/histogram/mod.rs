@@ -1,0 +1,140 @@
+//! Latencies: recording with three significant digits, merging, percentiles.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`intervals`] | a recorder that a driver can use in its hot loop, one histogram per interval |
+//! | [`hlog`] | `.hlog` files |
+//!
+//! Recording never allocates and never fails.
+
+use hdrhistogram::Histogram;
+
+use crate::report::LatencyNs;
+
+pub mod hlog;
+pub mod intervals;
+
+pub use intervals::{Interval, IntervalRecorder, RecordedRun};
+
+/// Values above this, one hour, are recorded as this.
+pub const GREATEST_NS: u64 = 3_600_000_000_000;
+
+/// Significant decimal digits of every recorded value.
+pub const DIGITS: u8 = 3;
+
+/// A histogram of latencies in nanoseconds, from 1 ns to one hour, three digits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LatencyHistogram {
+    inner: Histogram<u64>,
+}
+
+impl Default for LatencyHistogram {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl LatencyHistogram {
+    /// An empty histogram; all memory that it will ever need is allocated and touched here (about 270 KB).
+    #[must_use]
+    pub fn new() -> Self {
+        let mut inner =
+            Histogram::new_with_bounds(1, GREATEST_NS, DIGITS).expect("the bounds and digits are constants in range");
+        // Writes every count, so that recording meets no page fault.
+        inner.reset();
+        Self { inner }
+    }
+
+    /// Records one latency, ns.
+    #[inline]
+    pub fn record(&mut self, latency_ns: u64) {
+        self.inner.saturating_record(latency_ns);
+    }
+
+    /// Adds all values of another histogram.
+    pub fn merge(&mut self, other: &Self) {
+        self.inner.add(&other.inner).expect("all histograms have the same bounds and digits");
+    }
+
+    /// Forgets all values and keeps the memory.
+    pub fn clear(&mut self) {
+        self.inner.reset();
+    }
+
+    /// Number of values.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.inner.len()
+    }
+
+    /// The value at a percentile (0 to 100), ns; 0 when nothing was recorded.
+    #[must_use]
+    pub fn percentile_ns(&self, percentile: f64) -> u64 {
+        self.inner.value_at_quantile(percentile / 100.0)
+    }
+
+    /// The percentiles of a report; `None` when nothing was recorded, for a report leaves out what it has not.
+    #[must_use]
+    pub fn latency_ns(&self) -> Option<LatencyNs> {
+        if self.inner.is_empty() {
+            return None;
+        }
+        let at = |percentile| self.percentile_ns(percentile);
+        Some(LatencyNs {
+            min: self.inner.min(),
+            mean: (self.inner.mean() * 10.0).round() / 10.0,
+            p50: at(50.0),
+            p90: at(90.0),
+            p99: at(99.0),
+            p99_9: at(99.9),
+            p99_99: at(99.99),
+            max: self.inner.max(),
+            count: self.inner.len(),
+        })
+    }
+
+    pub(crate) fn inner(&self) -> &Histogram<u64> {
+        &self.inner
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_have_three_digits() {
+        let mut histogram = LatencyHistogram::new();
+        for value in 1..=100_000 {
+            histogram.record(value);
+        }
+        let latency = histogram.latency_ns().unwrap();
+        let near = |value: u64, expected: u64| value.abs_diff(expected) * 1000 <= expected;
+        assert!(near(latency.p50, 50_000) && near(latency.p90, 90_000) && near(latency.p99, 99_000));
+        assert!(near(latency.p99_9, 99_900) && near(latency.p99_99, 99_990) && near(latency.max, 100_000));
+        assert_eq!((latency.min, latency.count), (1, 100_000));
+        assert!((latency.mean - 50_000.5).abs() < 50.0);
+    }
+
+    #[test]
+    fn zero_and_absurd_values_are_kept_as_the_nearest_bound() {
+        let mut histogram = LatencyHistogram::new();
+        histogram.record(0);
+        histogram.record(u64::MAX);
+        assert_eq!(histogram.count(), 2);
+        let max = histogram.latency_ns().unwrap().max;
+        assert!(max.abs_diff(GREATEST_NS) <= GREATEST_NS / 1000);
+    }
+
+    #[test]
+    fn merging_adds_and_clearing_forgets() {
+        let (mut first, mut second) = (LatencyHistogram::new(), LatencyHistogram::new());
+        first.record(10);
+        second.record(1_000);
+        first.merge(&second);
+        assert_eq!(first.count(), 2);
+        assert_eq!((first.percentile_ns(50.0), first.percentile_ns(100.0)), (10, 1_000));
+        first.clear();
+        assert_eq!(first.latency_ns(), None);
+    }
+}

@@ -1,0 +1,24 @@
+//! Every option of `gapless bench canonical`: what is typed ([`CanonicalArguments`]) and what it means
+//! ([`CanonicalOptions`]).
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`arguments`] | the command line: names, aliases, short letters, help |
+//! | [`values`] | the types of single values and how they are written |
+//! | [`resolve`] | defaults, validation, and the runs that follow |
+//!
+//! The program parses, calls [`CanonicalArguments::resolve`] and runs what comes back; it decides nothing.
+
+pub mod arguments;
+pub mod resolve;
+pub mod values;
+
+pub use arguments::CanonicalArguments;
+pub use resolve::{
+    Affinity, CanonicalOptions, HlogTarget, JournalSettings, OutputSettings, RunPlan, RunSettings, SheetFigure,
+    WorkbookTarget,
+};
+pub use values::{Access, CpuConfiguration, CpuMask, MessageEncoding, Mode, Program, Tier};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,420 @@
+//! From what was typed to what is run: defaults, validation, the matrix. Pure, but for [`CanonicalArguments::resolve_here`].
+//!
+//! An error stops before anything is run; a warning goes to stderr and into the report's notes. An
+//! option that has no effect is never passed over silently.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::arguments::CanonicalArguments;
+use super::values::{Access, CpuConfiguration, CpuMask, MessageEncoding, Mode, Program, Tier};
+use crate::affinity::available_cpus;
+use crate::workbook::CellAddress;
+use crate::{BenchError, Result};
+
+/// A whole invocation, validated.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CanonicalOptions {
+    /// What is run.
+    pub plan: RunPlan,
+    /// Where the results go.
+    pub output: OutputSettings,
+    /// For stderr and the notes of the report.
+    pub warnings: Vec<String>,
+}
+
+/// One run, or the rows of a matrix in their order.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RunPlan {
+    /// A single run with the reference's options.
+    Single(Box<RunSettings>),
+    /// Several short runs.
+    Matrix(Vec<RunSettings>),
+}
+
+impl RunPlan {
+    /// The runs, one after the other.
+    #[must_use]
+    pub fn runs(&self) -> &[RunSettings] {
+        match self {
+            Self::Single(run) => std::slice::from_ref(run),
+            Self::Matrix(runs) => runs,
+        }
+    }
+}
+
+/// Everything about one run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunSettings {
+    /// Event sourcing or state replication.
+    pub program: Program,
+    /// What the engine is optimized for, and the load.
+    pub mode: Mode,
+    /// Encoding; the access follows from it.
+    pub encoding: MessageEncoding,
+    /// How durable a message is before anyone acts on it.
+    pub tier: Tier,
+    /// How threads are laid out.
+    pub cpu: CpuConfiguration,
+    /// Messages to inject, warm-up included.
+    pub count: u64,
+    /// Messages a second; `None` is as fast as possible.
+    pub rate_per_s: Option<u64>,
+    /// Warm-up, ns; see [`crate::pacing::WarmUp`] for the rule.
+    pub warm_up_ns: u64,
+    /// Leave the fields unset.
+    pub empty_message: bool,
+    /// Sessions that the messages are spread over.
+    pub sessions: u64,
+    /// Commands that are sent twice, of a million.
+    pub repeats_per_million: u32,
+    /// Processes of clients; 0 is a driver in the service's process.
+    pub client_processes: u32,
+    /// Where threads are pinned.
+    pub affinity: Affinity,
+    /// Queue depth of a sender on a thread of its own; `None` sends on the business logic's thread, as far as `cpu` says no other.
+    pub detached_send_queue_depth: Option<usize>,
+    /// The journal; `None` at tier `memory`.
+    pub journal: Option<JournalSettings>,
+}
+
+/// Masks of the threads; `None` leaves a thread to its plan.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Affinity {
+    /// Of the injector.
+    pub injector: Option<CpuMask>,
+    /// Of the business logic.
+    pub service: Option<CpuMask>,
+    /// Of the detached sender.
+    pub sender: Option<CpuMask>,
+    /// Of the detached persister.
+    pub persister: Option<CpuMask>,
+}
+
+/// The persistence options.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JournalSettings {
+    /// Directory; `None` is one of the run's own that is removed after it.
+    pub directory: Option<PathBuf>,
+    /// Allocated beforehand, bytes.
+    pub initial_length_bytes: u64,
+    /// Whether that is zeroed.
+    pub zero_out_initial: bool,
+    /// Write buffer, bytes.
+    pub write_buffer_bytes: usize,
+    /// Whether every commit is flushed.
+    pub flush_on_commit: bool,
+    /// `Some(true)` flushes through a mapping, `Some(false)` by `pwrite`, `None` leaves it to the journal.
+    pub mapped: Option<bool>,
+    /// Whether the persister has a thread of its own; `None` leaves it to the CPU configuration.
+    pub detached: Option<bool>,
+}
+
+/// Where the results go.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct OutputSettings {
+    /// JSON; `-` is stdout.
+    pub json: Option<PathBuf>,
+    /// Latency data file.
+    pub hlog: Option<HlogTarget>,
+    /// Excel.
+    pub workbook: Option<WorkbookTarget>,
+    /// Interval figures on stderr.
+    pub print_interval_stats: bool,
+}
+
+/// A latency data file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HlogTarget {
+    /// Where.
+    pub path: PathBuf,
+    /// Whether the user named it; if not, the program says where it is.
+    pub named: bool,
+}
+
+/// An Excel file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkbookTarget {
+    /// Where.
+    pub path: PathBuf,
+    /// A cell of an existing workbook, or `None` for a new workbook.
+    pub cell: Option<CellAddress>,
+    /// What goes to the cell.
+    pub figure: SheetFigure,
+}
+
+/// What goes to a single cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SheetFigure {
+    /// Median latency, µs.
+    LatencyP50,
+    /// Messages a second.
+    Throughput,
+}
+
+impl OutputSettings {
+    /// Whether stdout belongs to the JSON object alone.
+    #[must_use]
+    pub fn json_on_stdout(&self) -> bool {
+        self.json.as_deref() == Some(Path::new("-"))
+    }
+}
+
+/// Where a single run writes its latencies if nothing else is said.
+const DEFAULT_HLOG: &str = "canonical.hlog";
+
+const CLUSTERING: &str = "clustering is not there yet, for es and for sr; leave it out to run one node";
+
+impl CanonicalArguments {
+    /// Validates against the CPUs that this process may use.
+    ///
+    /// # Errors
+    /// See [`CanonicalArguments::resolve`].
+    pub fn resolve_here(&self) -> Result<CanonicalOptions> {
+        self.resolve(&available_cpus())
+    }
+
+    /// Applies the defaults and validates.
+    ///
+    /// # Errors
+    /// When an option is not available yet or options contradict each other.
+    pub fn resolve(&self, available: &BTreeSet<usize>) -> Result<CanonicalOptions> {
+        self.refuse_the_cluster()?;
+        self.refuse_contradictions()?;
+        let mut warnings = Vec::new();
+        let plan = if self.is_default_matrix() {
+            RunPlan::Matrix(self.matrix())
+        } else {
+            RunPlan::Single(Box::new(self.single(available, &mut warnings)))
+        };
+        Ok(CanonicalOptions { plan, output: self.output(), warnings })
+    }
+
+    fn refuse_the_cluster(&self) -> Result<()> {
+        let given = [
+            (self.enable_clustering, "--enable-clustering"),
+            (self.clustering_interface.is_some(), "--clustering-interface"),
+            (self.discovery_interface.is_some(), "--discovery-interface"),
+            (self.replication_spin_read, "--replication-spin-read"),
+            (self.replication_reader_cpu_mask.is_some(), "--replication-reader-cpu-mask"),
+            (self.replication_detached_send, "--replication-detached-send"),
+            (self.replication_sender_cpu_mask.is_some(), "--replication-sender-cpu-mask"),
+            (self.replication_detached_dispatch, "--replication-detached-dispatch"),
+            (self.replication_dispatcher_cpu_mask.is_some(), "--replication-dispatcher-cpu-mask"),
+            (self.role.is_some(), "--role"),
+            (self.program == Some(Program::Sr), "--program sr"),
+            (self.tier == Some(Tier::Quorum), "--tier quorum"),
+            (self.tier == Some(Tier::QuorumSync), "--tier quorum-sync"),
+        ];
+        match given.iter().find(|(given, _)| *given) {
+            Some((_, option)) => refuse(format!("{option}: {CLUSTERING}")),
+            None => Ok(()),
+        }
+    }
+
+    fn refuse_contradictions(&self) -> Result<()> {
+        if self.all && !self.is_default_matrix() {
+            return refuse("--all runs a matrix of its own and cannot be combined with the options of a single run");
+        }
+        if self.tier == Some(Tier::Memory)
+            && let Some(option) = self.persistence_options().first()
+        {
+            return refuse(format!(
+                "{option} contradicts --tier memory; choose --tier journal or sync, or leave one out"
+            ));
+        }
+        if self.hlog.is_some() && self.no_latency_writes {
+            return refuse("--hlog names a latency data file and --no-latency-writes forbids it; leave one out");
+        }
+        if self.output_file.is_none() && (self.output_cell.is_some() || self.output_throughput) {
+            return refuse("--output-cell and --output-throughput need --output-file");
+        }
+        if self.json.is_some() && self.json == self.hlog {
+            return refuse("--json and --hlog name the same file");
+        }
+        Ok(())
+    }
+
+    /// The persistence options that are given.
+    fn persistence_options(&self) -> Vec<&'static str> {
+        let given = [
+            (self.enable_persistence, "--enable-persistence"),
+            (self.log_location.is_some(), "--log-location"),
+            (self.initial_log_length.is_some(), "--initial-log-length"),
+            (self.zero_out_initial, "--zero-out-initial"),
+            (self.write_buffer_size.is_some(), "--write-buffer-size"),
+            (self.flush_on_commit, "--flush-on-commit"),
+            (self.flush_using_mapped_memory, "--flush-using-mapped-memory"),
+            (self.detached_persister, "--detached-persister"),
+            (self.persister_cpu_mask.is_some(), "--persister-cpu-mask"),
+        ];
+        given.into_iter().filter_map(|(given, option)| given.then_some(option)).collect()
+    }
+
+    fn single(&self, available: &BTreeSet<usize>, warnings: &mut Vec<String>) -> RunSettings {
+        let tier = self.tier.unwrap_or(if self.enable_persistence { Tier::Journal } else { Tier::Memory });
+        if tier == Tier::Memory {
+            let without_effect = self.persistence_options().join(", ");
+            if !without_effect.is_empty() {
+                warnings.push(format!("without --enable-persistence these have no effect: {without_effect}"));
+            }
+        }
+        if self.detached_send_queue_depth.is_some() && !self.detached_send {
+            warnings.push("--detached-send-queue-depth has no effect without --detached-send".into());
+        }
+        let cpu = self.cpu.unwrap_or(CpuConfiguration::Default);
+        if self.detached_send_cpu_mask.is_some() && !self.detached_send && cpu != CpuConfiguration::Max {
+            warnings.push("--detached-send-cpu-mask has no effect without --detached-send or --cpu max".into());
+        }
+        if self.persister_cpu_mask.is_some() && !self.detached_persister && cpu != CpuConfiguration::Max {
+            warnings.push("--persister-cpu-mask has no effect without --detached-persister or --cpu max".into());
+        }
+        let mut mask = |option: &str, mask: &Option<CpuMask>| {
+            let mask = mask.clone()?;
+            let missing = mask.missing(available);
+            if missing.is_empty() {
+                return Some(mask);
+            }
+            let missing: Vec<String> = missing.iter().map(usize::to_string).collect();
+            let missing = missing.join(", ");
+            warnings.push(format!("{option} {mask}: CPU {missing} is not there; the thread is not pinned"));
+            None
+        };
+        let affinity = Affinity {
+            injector: mask("--injector-cpu-mask", &self.injector_cpu_mask),
+            service: mask("--service-cpu-mask", &self.service_cpu_mask),
+            sender: mask("--detached-send-cpu-mask", &self.detached_send_cpu_mask),
+            persister: mask("--persister-cpu-mask", &self.persister_cpu_mask),
+        };
+        let mode = self.mode.unwrap_or(Mode::Latency);
+        let default_rate = (mode == Mode::Latency).then_some(100_000);
+        RunSettings {
+            count: self.count.unwrap_or(10_000_000),
+            rate_per_s: self.rate.or(default_rate),
+            warm_up_ns: (self.warmup_time.unwrap_or(2.0) * 1e9) as u64,
+            empty_message: self.empty_message,
+            affinity,
+            detached_send_queue_depth: self
+                .detached_send
+                .then(|| usize_of(self.detached_send_queue_depth.unwrap_or(1024))),
+            journal: (tier != Tier::Memory).then(|| self.journal()),
+            ..self.base(mode, self.encoding.unwrap_or(MessageEncoding::ProtobufSerial), tier, cpu)
+        }
+    }
+
+    fn journal(&self) -> JournalSettings {
+        JournalSettings {
+            directory: Some(self.log_location.clone().unwrap_or_else(|| PathBuf::from("."))),
+            initial_length_bytes: (self.initial_log_length.unwrap_or(1.0) * GIB) as u64,
+            zero_out_initial: self.zero_out_initial,
+            write_buffer_bytes: usize_of(self.write_buffer_size.unwrap_or(8192)),
+            flush_on_commit: self.flush_on_commit,
+            mapped: Some(self.flush_using_mapped_memory),
+            detached: self.detached_persister.then_some(true),
+        }
+    }
+
+    /// The rows of the matrix, by tier, then CPU configuration, then mode, then encoding.
+    fn matrix(&self) -> Vec<RunSettings> {
+        let choose = |chosen: Option<Tier>, all: &[Tier], few: Tier| {
+            chosen.map_or_else(|| if self.all { all.to_vec() } else { vec![few] }, |tier| vec![tier])
+        };
+        let tiers = choose(self.tier, &[Tier::Memory, Tier::Journal, Tier::Sync], Tier::Journal);
+        let cpus = match self.cpu {
+            Some(cpu) => vec![cpu],
+            None if self.all => CpuConfiguration::ALL.to_vec(),
+            None => vec![CpuConfiguration::Default],
+        };
+        let modes = self.mode.map_or_else(|| Mode::ALL.to_vec(), |mode| vec![mode]);
+        let mut runs = Vec::new();
+        for &tier in &tiers {
+            for &cpu in &cpus {
+                for &mode in &modes {
+                    runs.extend(MessageEncoding::ALL.iter().map(|&encoding| self.base(mode, encoding, tier, cpu)));
+                }
+            }
+        }
+        runs
+    }
+
+    /// A row of the matrix, with everything that the reference's options would change at its default.
+    fn base(&self, mode: Mode, encoding: MessageEncoding, tier: Tier, cpu: CpuConfiguration) -> RunSettings {
+        let (count, rate_per_s) = match mode {
+            Mode::Latency => (matrix::LATENCY_COUNT, Some(matrix::LATENCY_RATE_PER_S)),
+            Mode::Throughput if tier == Tier::Sync => (matrix::THROUGHPUT_COUNT_SYNC, None),
+            Mode::Throughput if encoding.access() == Access::Direct && encoding.is_sbe() => {
+                (matrix::THROUGHPUT_COUNT, None)
+            }
+            Mode::Throughput => (matrix::THROUGHPUT_COUNT_SLOWER, None),
+        };
+        RunSettings {
+            program: self.program.unwrap_or(Program::Es),
+            mode,
+            encoding,
+            tier,
+            cpu,
+            count,
+            rate_per_s,
+            warm_up_ns: matrix::WARM_UP_NS,
+            empty_message: false,
+            sessions: self.sessions.unwrap_or(1000),
+            repeats_per_million: (self.repeat_percent.unwrap_or(1.0) * 10_000.0).round() as u32,
+            client_processes: u32::try_from(self.client_processes.unwrap_or(0)).unwrap_or(u32::MAX),
+            affinity: Affinity::default(),
+            detached_send_queue_depth: None,
+            journal: (tier != Tier::Memory).then(|| JournalSettings {
+                directory: None,
+                initial_length_bytes: matrix::INITIAL_LOG_BYTES,
+                zero_out_initial: false,
+                write_buffer_bytes: 8192,
+                flush_on_commit: false,
+                mapped: None,
+                detached: None,
+            }),
+        }
+    }
+
+    fn output(&self) -> OutputSettings {
+        let beside_json = || {
+            let json = self.json.as_ref().filter(|path| path.as_path() != Path::new("-"))?;
+            Some(json.with_extension("hlog")).filter(|hlog| hlog != json)
+        };
+        let of_a_single_run = || (!self.is_default_matrix()).then(|| PathBuf::from(DEFAULT_HLOG));
+        let hlog = match &self.hlog {
+            Some(path) => Some(HlogTarget { path: path.clone(), named: true }),
+            None if self.no_latency_writes => None,
+            None => beside_json().or_else(of_a_single_run).map(|path| HlogTarget { path, named: false }),
+        };
+        OutputSettings {
+            json: self.json.clone(),
+            hlog,
+            workbook: self.output_file.as_ref().map(|path| WorkbookTarget {
+                path: path.clone(),
+                cell: self.output_cell,
+                figure: if self.output_throughput { SheetFigure::Throughput } else { SheetFigure::LatencyP50 },
+            }),
+            print_interval_stats: self.print_interval_stats,
+        }
+    }
+}
+
+const GIB: f64 = 1_073_741_824.0;
+
+/// Sizes of the matrix's rows, chosen so that the default matrix takes about half a minute on two cores.
+mod matrix {
+    pub(super) const LATENCY_RATE_PER_S: u64 = 10_000;
+    pub(super) const LATENCY_COUNT: u64 = 30_000;
+    pub(super) const THROUGHPUT_COUNT: u64 = 4_000_000;
+    pub(super) const THROUGHPUT_COUNT_SLOWER: u64 = 2_000_000;
+    pub(super) const THROUGHPUT_COUNT_SYNC: u64 = 2_000_000;
+    pub(super) const WARM_UP_NS: u64 = 500_000_000;
+    pub(super) const INITIAL_LOG_BYTES: u64 = 1 << 30;
+}
+
+fn usize_of(value: u64) -> usize {
+    usize::try_from(value).unwrap_or(usize::MAX)
+}
+
+fn refuse(message: impl Into<String>) -> Result<()> {
+    Err(BenchError::Option(message.into()))
+}

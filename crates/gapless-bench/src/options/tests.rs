@@ -1,0 +1,365 @@
+//! Every option by every name, every default, every refusal.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use clap::{CommandFactory, Parser};
+
+use super::resolve::*;
+use super::values::*;
+use super::*;
+use crate::workbook::CellAddress;
+
+#[derive(Debug, Parser)]
+#[command(name = "canonical")]
+struct Program_ {
+    #[command(flatten)]
+    arguments: CanonicalArguments,
+}
+
+fn parse(line: &[&str]) -> Result<CanonicalArguments, String> {
+    let line = std::iter::once("canonical").chain(line.iter().copied());
+    Program_::try_parse_from(line).map(|program| program.arguments).map_err(|error| error.to_string())
+}
+
+fn resolve(line: &str) -> Result<CanonicalOptions, String> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let cpus = BTreeSet::from([0, 1]);
+    parse(&words)?.resolve(&cpus).map_err(|error| error.to_string())
+}
+
+fn single(line: &str) -> RunSettings {
+    match resolve(line).unwrap().plan {
+        RunPlan::Single(run) => *run,
+        RunPlan::Matrix(_) => panic!("{line} is a single run"),
+    }
+}
+
+fn matrix(line: &str) -> Vec<RunSettings> {
+    match resolve(line).unwrap().plan {
+        RunPlan::Matrix(runs) => runs,
+        RunPlan::Single(_) => panic!("{line} is a matrix"),
+    }
+}
+
+/// Each option of the reference: published long name, short letter, our long name, a value, and whether it arrived.
+type Expectation = (&'static str, &'static str, &'static str, Option<&'static str>, fn(&CanonicalArguments) -> bool);
+
+fn mask(text: &str) -> Option<CpuMask> {
+    Some(text.parse().unwrap())
+}
+
+const REFERENCE: &[Expectation] = &[
+    ("--encoding", "-l", "--encoding", Some("sbe.random"), |a| a.encoding == Some(MessageEncoding::SbeRandom)),
+    ("--count", "-c", "--count", Some("5"), |a| a.count == Some(5)),
+    ("--rate", "-r", "--rate", Some("6"), |a| a.rate == Some(6)),
+    ("--warmupTime", "-t", "--warmup-time", Some("0.5"), |a| a.warmup_time == Some(0.5)),
+    ("--emptyMessage", "-E", "--empty-message", None, |a| a.empty_message),
+    ("--noLatencyWrites", "-a", "--no-latency-writes", None, |a| a.no_latency_writes),
+    ("--printIntervalStats", "-b", "--print-interval-stats", None, |a| a.print_interval_stats),
+    ("--outputFile", "-O", "--output-file", Some("x.xlsx"), |a| a.output_file == Some("x.xlsx".into())),
+    ("--outputCell", "-C", "--output-cell", Some("5-3"), |a| a.output_cell == CellAddress::new(5, 3)),
+    ("--outputThroughput", "-T", "--output-throughput", None, |a| a.output_throughput),
+    ("--injectorCPUAffinityMask", "-j", "--injector-cpu-mask", Some("[1]"), |a| a.injector_cpu_mask == mask("[1]")),
+    ("--muxCPUAffinityMask", "-y", "--service-cpu-mask", Some("[0,1]"), |a| a.service_cpu_mask == mask("[0,1]")),
+    ("--busDetachedSendCPUAffinityMask", "-o", "--detached-send-cpu-mask", Some("[2]"), |a| {
+        a.detached_send_cpu_mask == mask("[2]")
+    }),
+    ("--busDetachedSend", "-u", "--detached-send", None, |a| a.detached_send),
+    ("--busDetachedSendQueueDepth", "-n", "--detached-send-queue-depth", Some("64"), |a| {
+        a.detached_send_queue_depth == Some(64)
+    }),
+    ("--enablePersistence", "-e", "--enable-persistence", None, |a| a.enable_persistence),
+    ("--persisterLogLocation", "-k", "--log-location", Some("dir"), |a| a.log_location == Some("dir".into())),
+    ("--persisterInitialLogLength", "-i", "--initial-log-length", Some("2"), |a| a.initial_log_length == Some(2.0)),
+    ("--persisterZeroOutInitial", "-z", "--zero-out-initial", None, |a| a.zero_out_initial),
+    ("--persisterWriteBufferSize", "-w", "--write-buffer-size", Some("4096"), |a| a.write_buffer_size == Some(4096)),
+    ("--persisterFlushOnCommit", "-f", "--flush-on-commit", None, |a| a.flush_on_commit),
+    ("--persisterFlushUsingMappedMemory", "-m", "--flush-using-mapped-memory", None, |a| a.flush_using_mapped_memory),
+    ("--persisterDetached", "-d", "--detached-persister", None, |a| a.detached_persister),
+    ("--persisterWriterCPUAffinityMask", "-x", "--persister-cpu-mask", Some("[1]"), |a| {
+        a.persister_cpu_mask == mask("[1]")
+    }),
+    ("--enableClustering", "-v", "--enable-clustering", None, |a| a.enable_clustering),
+    ("--clusteringLocalIfAddr", "-I", "--clustering-interface", Some("10.0.0.1"), |a| {
+        a.clustering_interface == Some([10, 0, 0, 1].into())
+    }),
+    ("--clusteringDiscoveryLocalIfAddr", "-U", "--discovery-interface", Some("10.0.0.2"), |a| {
+        a.discovery_interface == Some([10, 0, 0, 2].into())
+    }),
+    ("--clusteringLinkSpinRead", "-W", "--replication-spin-read", None, |a| a.replication_spin_read),
+    ("--clusteringLinkReaderCPUAffinityMask", "-V", "--replication-reader-cpu-mask", Some("[1]"), |a| {
+        a.replication_reader_cpu_mask == mask("[1]")
+    }),
+    ("--clusteringDetachedSend", "-S", "--replication-detached-send", None, |a| a.replication_detached_send),
+    ("--clusteringDetachedSenderCPUAffinityMask", "-A", "--replication-sender-cpu-mask", Some("[1]"), |a| {
+        a.replication_sender_cpu_mask == mask("[1]")
+    }),
+    ("--clusteringDetachedDispatch", "-D", "--replication-detached-dispatch", None, |a| {
+        a.replication_detached_dispatch
+    }),
+    ("--clusteringDetachedDispatcherCPUAffinityMask", "-B", "--replication-dispatcher-cpu-mask", Some("[1]"), |a| {
+        a.replication_dispatcher_cpu_mask == mask("[1]")
+    }),
+];
+
+#[test]
+fn every_option_of_the_reference_arrives_by_each_of_its_names() {
+    assert_eq!(REFERENCE.len(), 33);
+    for &(published, short, long, value, arrived) in REFERENCE {
+        for name in [published, short, long] {
+            let line: Vec<&str> = std::iter::once(name).chain(value).collect();
+            let arguments = parse(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"));
+            assert!(arrived(&arguments), "{line:?} did not arrive");
+            assert!(!arguments.is_default_matrix(), "{line:?} makes a single run");
+            let others = REFERENCE.iter().filter(|(_, _, _, _, arrived)| arrived(&arguments)).count();
+            assert_eq!(others, 1, "{line:?} set something else as well");
+        }
+    }
+}
+
+#[test]
+fn the_command_is_consistent_and_its_help_has_examples_and_every_default() {
+    Program_::command().debug_assert();
+    let help = Program_::command().render_long_help().to_string();
+    for expected in ["Examples:", "10,000,000", "100,000", "1024", "8192", "0.0.0.0", "--write-buffer-size", "ROW-COL"]
+    {
+        assert!(help.contains(expected), "{expected} is missing in the help");
+    }
+    assert!(!help.contains("warmupTime"), "published names are aliases and not shown");
+}
+
+#[test]
+fn without_options_it_is_the_short_matrix() {
+    let runs = matrix("");
+    assert_eq!(runs.len(), 8);
+    let distinct: BTreeSet<String> = runs.iter().map(|run| format!("{} {}", run.mode, run.encoding)).collect();
+    assert_eq!(distinct.len(), 8);
+    for run in &runs {
+        assert_eq!((run.tier, run.cpu, run.program), (Tier::Journal, CpuConfiguration::Default, Program::Es));
+        assert_eq!((run.sessions, run.repeats_per_million, run.client_processes), (1000, 10_000, 0));
+        assert_eq!(run.rate_per_s, (run.mode == Mode::Latency).then_some(10_000));
+        assert_eq!(run.journal.as_ref().unwrap().directory, None);
+    }
+    assert_eq!(resolve("").unwrap().output, OutputSettings::default());
+}
+
+#[test]
+fn ours_choose_from_the_matrix() {
+    assert_eq!(matrix("--all").len(), 3 * 3 * 2 * 4);
+    assert_eq!(matrix("--all --tier sync").len(), 3 * 2 * 4);
+    assert_eq!(matrix("--all --cpu min --mode latency").len(), 3 * 4);
+    assert!(matrix("--mode throughput --tier memory").iter().all(|run| {
+        run.mode == Mode::Throughput && run.tier == Tier::Memory && run.journal.is_none() && run.rate_per_s.is_none()
+    }));
+    assert!(matrix("--cpu MAX").iter().all(|run| run.cpu == CpuConfiguration::Max));
+    let runs = matrix("--sessions 7 --repeat-percent 2.5 --client-processes 3 --program es");
+    assert!(runs.iter().all(|run| {
+        (run.sessions, run.repeats_per_million, run.client_processes, run.program) == (7, 25_000, 3, Program::Es)
+    }));
+}
+
+#[test]
+fn a_single_run_has_the_defaults_of_the_reference() {
+    let run = single("-e");
+    assert_eq!(run.encoding, MessageEncoding::ProtobufSerial);
+    assert_eq!((run.count, run.rate_per_s, run.warm_up_ns), (10_000_000, Some(100_000), 2_000_000_000));
+    assert_eq!((run.mode, run.tier, run.cpu), (Mode::Latency, Tier::Journal, CpuConfiguration::Default));
+    assert!(!run.empty_message && run.detached_send_queue_depth.is_none());
+    assert_eq!(run.affinity, Affinity::default());
+    assert_eq!(
+        run.journal,
+        Some(JournalSettings {
+            directory: Some(".".into()),
+            initial_length_bytes: 1 << 30,
+            zero_out_initial: false,
+            write_buffer_bytes: 8192,
+            flush_on_commit: false,
+            mapped: Some(false),
+            detached: None,
+        })
+    );
+    assert_eq!(single("-u").detached_send_queue_depth, Some(1024));
+}
+
+#[test]
+fn a_published_command_line_runs_unchanged() {
+    let options = resolve(
+        "-l xbuf2.serial -c 600000 -r 10000 -t 10 -e -f -d -x [1] -y [0] --busDetachedSend \
+         --busDetachedSendQueueDepth 2048 --persisterLogLocation logs -i 4 -z -w 65536 -m -a -b",
+    )
+    .unwrap();
+    assert_eq!(options.warnings, Vec::<String>::new());
+    assert_eq!(options.output, OutputSettings { print_interval_stats: true, ..OutputSettings::default() });
+    let RunPlan::Single(run) = options.plan else { panic!("a single run") };
+    assert_eq!((run.count, run.rate_per_s, run.warm_up_ns), (600_000, Some(10_000), 10_000_000_000));
+    assert_eq!(run.detached_send_queue_depth, Some(2048));
+    assert_eq!((run.affinity.service, run.affinity.persister), (mask("[0]"), mask("[1]")));
+    let journal = run.journal.unwrap();
+    assert_eq!(journal.directory, Some("logs".into()));
+    assert_eq!((journal.initial_length_bytes, journal.write_buffer_bytes), (4 << 30, 65_536));
+    assert!(journal.flush_on_commit && journal.zero_out_initial);
+    assert_eq!((journal.mapped, journal.detached), (Some(true), Some(true)));
+}
+
+#[test]
+fn other_names_of_the_encodings() {
+    for (text, encoding) in [
+        ("sbe.serial", MessageEncoding::SbeSerial),
+        ("quark.serial", MessageEncoding::SbeSerial),
+        ("quark.random", MessageEncoding::SbeRandom),
+        ("Xbuf2.Serial", MessageEncoding::ProtobufSerial),
+        ("xbuf2.random", MessageEncoding::ProtobufRandom),
+        ("protobuf.random", MessageEncoding::ProtobufRandom),
+    ] {
+        assert_eq!(text.parse(), Ok(encoding));
+    }
+    let error = parse(&["-l", "json"]).unwrap_err();
+    assert!(error.contains("sbe.serial") && error.contains("json"), "{error}");
+    assert_eq!(MessageEncoding::SbeSerial.access(), Access::Direct);
+    assert_eq!(MessageEncoding::ProtobufRandom.access(), Access::Indirect);
+}
+
+#[test]
+fn numbers_that_make_no_sense_are_refused_with_what_was_expected() {
+    for line in [
+        ["-c", "0"],
+        ["-c", "-5"],
+        ["--count", "1.5"],
+        ["-c", ","],
+        ["-c", "99999999999999999999"],
+        ["-r", "0"],
+        ["-r", "-1"],
+        ["-t", "-1"],
+        ["-t", "NaN"],
+        ["-t", "inf"],
+        ["-n", "0"],
+        ["-i", "0"],
+        ["-i", "-1"],
+        ["-w", "0"],
+        ["-w", "-8192"],
+        ["--sessions", "0"],
+        ["--repeat-percent", "101"],
+        ["--repeat-percent", "-1"],
+        ["--client-processes", "0"],
+        ["-C", "0-1"],
+        ["-C", "C5"],
+        ["-C", "1-16385"],
+        ["-C", "-1-2"],
+        ["-j", "1"],
+        ["-y", "[]"],
+        ["-o", "[a]"],
+        ["-x", "[99999]"],
+        ["-I", "eth0"],
+        ["--tier", "disk"],
+        ["--mode", "fast"],
+        ["--cpu", "7"],
+    ] {
+        let error = parse(&line).expect_err(&line.join(" "));
+        assert!(
+            error.contains("expected") || error.contains("possible values") || error.contains("invalid"),
+            "{error}"
+        );
+        assert!(error.contains(line[1]), "the message names what was found: {error}");
+    }
+    assert!(parse(&["-C", "0-1"]).unwrap_err().contains("ROW-COL"));
+    assert!(parse(&["-j", "1"]).unwrap_err().contains("[1] or [2,3]"));
+}
+
+#[test]
+fn numbers_may_have_separators_and_warm_up_may_be_nothing() {
+    assert_eq!(single("-c 5,000,000 -t 0").count, 5_000_000);
+    assert_eq!(single("-c 5_000_000 -t 0").warm_up_ns, 0);
+}
+
+#[test]
+fn the_cluster_is_not_there_yet_and_says_so() {
+    let cluster = REFERENCE.iter().skip_while(|(published, ..)| *published != "--enableClustering");
+    let lines = cluster.map(|(published, _, _, value, _)| format!("{published} {}", value.unwrap_or_default()));
+    let ours = ["--program sr", "--tier quorum", "--tier quorum-sync", "--role primary"].map(str::to_owned);
+    let mut count = 0;
+    for line in lines.chain(ours) {
+        let error = resolve(&line).expect_err(&line);
+        assert!(error.contains("clustering is not there yet"), "{line}: {error}");
+        assert!(error.starts_with("--"), "{line}: the message names the option: {error}");
+        count += 1;
+    }
+    assert_eq!(count, 13);
+}
+
+#[test]
+fn tier_and_persistence_options_must_agree() {
+    assert_eq!(single("-c 1").tier, Tier::Memory);
+    assert!(single("-c 1").journal.is_none());
+    assert_eq!(single("-c 1 -e").tier, Tier::Journal);
+    assert_eq!(single("-c 1 --tier journal").tier, Tier::Journal);
+    assert_eq!(single("-c 1 --tier sync").tier, Tier::Sync);
+    assert_eq!(single("-e --tier sync").tier, Tier::Sync);
+    assert!(single("-k logs --tier sync").journal.is_some());
+    for option in ["-e", "-k logs", "-i 1", "-z", "-w 1", "-f", "-m", "-d", "-x [0]"] {
+        let error = resolve(&format!("{option} --tier memory")).expect_err(option);
+        assert!(error.contains("contradicts --tier memory"), "{error}");
+    }
+}
+
+#[test]
+fn an_option_without_effect_is_said() {
+    let warnings = |line: &str| resolve(line).unwrap().warnings;
+    assert!(warnings("-f -k logs")[0].contains("--log-location, --flush-on-commit"));
+    assert!(warnings("-n 5")[0].contains("--detached-send-queue-depth"));
+    assert!(warnings("-o [0]")[0].contains("--detached-send-cpu-mask"));
+    assert!(warnings("-e -x [0]")[0].contains("--persister-cpu-mask"));
+    assert!(warnings("-e -x [0] -o [1] --cpu max").is_empty());
+}
+
+#[test]
+fn a_mask_with_a_missing_cpu_is_a_warning_and_no_pinning() {
+    let options = resolve("-j [1] -y [0,9]").unwrap();
+    assert_eq!(options.warnings, ["--service-cpu-mask [0,9]: CPU 9 is not there; the thread is not pinned"]);
+    let affinity = &options.plan.runs()[0].affinity;
+    assert_eq!((&affinity.injector, &affinity.service), (&mask("[1]"), &None));
+}
+
+#[test]
+fn masks_are_lists_in_brackets() {
+    let cpus = |text: &str| text.parse::<CpuMask>().map(|mask| mask.cpus());
+    assert_eq!(cpus("[3, 1,1]"), Ok(vec![1, 3]));
+    assert_eq!(mask("[3,1]").unwrap().to_string(), "[1,3]");
+    for bad in ["", "[", "[1", "1]", "[1;2]", "[-1]", "[1,]"] {
+        assert!(cpus(bad).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn mode_throughput_has_no_limit_unless_a_rate_is_given() {
+    assert_eq!(single("-c 5 --mode throughput").rate_per_s, None);
+    assert_eq!(single("-c 5 --mode throughput -r 7").rate_per_s, Some(7));
+}
+
+#[test]
+fn outputs_and_their_contradictions() {
+    let hlog = |line: &str| resolve(line).unwrap().output.hlog.map(|hlog| (hlog.path, hlog.named));
+    assert_eq!(hlog("-c 1"), Some((PathBuf::from("canonical.hlog"), false)));
+    assert_eq!(hlog("-c 1 -a"), None);
+    assert_eq!(hlog("--json a/out.json"), Some((PathBuf::from("a/out.hlog"), false)));
+    assert_eq!(hlog("--json -"), None);
+    assert_eq!(hlog("--json run.hlog"), None);
+    assert_eq!(hlog("--hlog x.hlog --json -"), Some((PathBuf::from("x.hlog"), true)));
+    assert!(resolve("--json -").unwrap().output.json_on_stdout());
+
+    let workbook = resolve("-O x.xlsx -C 2-3 -T").unwrap().output.workbook.unwrap();
+    assert_eq!((workbook.cell, workbook.figure), (CellAddress::new(2, 3), SheetFigure::Throughput));
+    let workbook = resolve("-O x.xlsx").unwrap().output.workbook.unwrap();
+    assert_eq!((workbook.cell, workbook.figure), (None, SheetFigure::LatencyP50));
+
+    for (line, expected) in [
+        ("-C 1-1", "need --output-file"),
+        ("-T", "need --output-file"),
+        ("-a --hlog x", "leave one out"),
+        ("--json x --hlog x", "the same file"),
+        ("--all -c 5", "cannot be combined"),
+    ] {
+        let error = resolve(line).expect_err(line);
+        assert!(error.contains(expected), "{error}");
+    }
+}

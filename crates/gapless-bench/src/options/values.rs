@@ -1,0 +1,202 @@
+//! The types of single option values: how they are written, in the command line and in reports.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+use clap::ValueEnum;
+
+/// How the service keeps its state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
+pub enum Program {
+    /// Event sourcing: messages are the source of truth.
+    Es,
+    /// State replication: state changes are the source of truth. Comes with the cluster.
+    Sr,
+}
+
+/// What a run and its engine are optimized for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
+pub enum Mode {
+    /// A fixed rate, no batching delay, hot waits.
+    Latency,
+    /// As fast as possible, larger batches.
+    Throughput,
+}
+
+/// How many threads are detached, and how many of them are hot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
+pub enum CpuConfiguration {
+    /// One hot thread for the business logic, the rest beside it not hot.
+    Min,
+    /// Decided from the cores there are.
+    Default,
+    /// Each detachable agent on a thread of its own.
+    Max,
+}
+
+/// How durable a message is before anyone acts on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
+pub enum Tier {
+    /// In this process.
+    Memory,
+    /// In the operating system's hands: survives the process.
+    Journal,
+    /// On the device: survives power.
+    Sync,
+    /// A majority has it at `journal`. Comes with the cluster.
+    Quorum,
+    /// A majority has it at `sync`. Comes with the cluster.
+    QuorumSync,
+}
+
+/// How a handler sees a message's fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// In place, by streaming serializer and deserializer.
+    Direct,
+    /// Through an object with getters and setters.
+    Indirect,
+}
+
+/// The encoding of the Car message; the access follows from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MessageEncoding {
+    /// `sbe.serial`: SBE, direct. `quark.serial` is another name for it.
+    SbeSerial,
+    /// `sbe.random`: SBE, indirect. `quark.random` is another name for it.
+    SbeRandom,
+    /// `protobuf.serial`: protobuf, direct. `xbuf2.serial` is another name for it.
+    ProtobufSerial,
+    /// `protobuf.random`: protobuf, indirect. `xbuf2.random` is another name for it.
+    ProtobufRandom,
+}
+
+macro_rules! named {
+    ($type:ty { $($variant:ident => $name:literal),+ $(,)? }) => {
+        impl $type {
+            /// Every value.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The name in command lines and reports.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name),+ }
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str(self.name())
+            }
+        }
+    };
+}
+
+named!(Program { Es => "es", Sr => "sr" });
+named!(Mode { Latency => "latency", Throughput => "throughput" });
+named!(CpuConfiguration { Min => "min", Default => "default", Max => "max" });
+named!(Tier {
+    Memory => "memory", Journal => "journal", Sync => "sync", Quorum => "quorum", QuorumSync => "quorum-sync",
+});
+named!(Access { Direct => "direct", Indirect => "indirect" });
+named!(MessageEncoding {
+    SbeSerial => "sbe.serial", SbeRandom => "sbe.random",
+    ProtobufSerial => "protobuf.serial", ProtobufRandom => "protobuf.random",
+});
+
+impl MessageEncoding {
+    /// `.serial` is direct, `.random` indirect.
+    #[must_use]
+    pub const fn access(self) -> Access {
+        match self {
+            Self::SbeSerial | Self::ProtobufSerial => Access::Direct,
+            Self::SbeRandom | Self::ProtobufRandom => Access::Indirect,
+        }
+    }
+
+    /// Whether the bytes are SBE; else they are protobuf.
+    #[must_use]
+    pub const fn is_sbe(self) -> bool {
+        matches!(self, Self::SbeSerial | Self::SbeRandom)
+    }
+}
+
+impl FromStr for MessageEncoding {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.to_ascii_lowercase().as_str() {
+            "sbe.serial" | "quark.serial" => Ok(Self::SbeSerial),
+            "sbe.random" | "quark.random" => Ok(Self::SbeRandom),
+            "protobuf.serial" | "xbuf2.serial" => Ok(Self::ProtobufSerial),
+            "protobuf.random" | "xbuf2.random" => Ok(Self::ProtobufRandom),
+            _ => Err("expected sbe.serial, sbe.random, protobuf.serial or protobuf.random \
+                      (quark.* is another name for sbe.*, xbuf2.* for protobuf.*)"
+                .into()),
+        }
+    }
+}
+
+/// A list of logical CPUs in brackets: `[1]`, `[2,3]`. Never empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CpuMask(BTreeSet<usize>);
+
+/// One more than the greatest CPU that a mask may name: the kernel's own limit.
+pub const CPU_LIMIT: usize = rustix::thread::CpuSet::MAX_CPU;
+
+impl CpuMask {
+    /// The CPUs, ascending.
+    #[must_use]
+    pub fn cpus(&self) -> Vec<usize> {
+        self.0.iter().copied().collect()
+    }
+
+    /// The CPUs of this mask that are not among `available`.
+    #[must_use]
+    pub fn missing(&self, available: &BTreeSet<usize>) -> Vec<usize> {
+        self.0.difference(available).copied().collect()
+    }
+}
+
+impl FromStr for CpuMask {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || "expected a list of logical CPUs in brackets, such as [1] or [2,3]".to_owned();
+        let list = text.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).ok_or_else(expected)?;
+        let mut cpus = BTreeSet::new();
+        for part in list.split(',') {
+            let cpu: usize = part.trim().parse().map_err(|_| expected())?;
+            if cpu >= CPU_LIMIT {
+                return Err(format!("CPU {cpu} is beyond the kernel's limit; the greatest is {}", CPU_LIMIT - 1));
+            }
+            cpus.insert(cpu);
+        }
+        Ok(Self(cpus))
+    }
+}
+
+impl fmt::Display for CpuMask {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cpus: Vec<String> = self.0.iter().map(usize::to_string).collect();
+        write!(formatter, "[{}]", cpus.join(","))
+    }
+}
+
+/// A whole number from 1 to `max`; thousands may be separated by `,` or `_`.
+pub(super) fn whole_number(text: &str, max: u64) -> Result<u64, String> {
+    let digits = text.replace([',', '_'], "");
+    let expected = || format!("expected a whole number from 1 to {max}");
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(expected());
+    }
+    let value: u64 = digits.parse().map_err(|_| expected())?;
+    if (1..=max).contains(&value) { Ok(value) } else { Err(expected()) }
+}
+
+/// A decimal number in a range; not infinite, not "not a number".
+pub(super) fn decimal(text: &str, min: f64, max: f64, unit: &str) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|_| format!("expected a number of {unit} from {min} to {max}"))?;
+    if (min..=max).contains(&value) { Ok(value) } else { Err(format!("expected {unit} from {min} to {max}")) }
+}

@@ -1,0 +1,289 @@
+//! The JSON object that every benchmark writes with `--json FILE`, as types.
+//!
+//! The form is stable: fields are added, never renamed or given another meaning. A field that was
+//! not measured is absent. Keys that this version does not know are kept in `extra`, so that a newer
+//! report can be read and written again without loss.
+
+use std::io::Write;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::environment::{Environment, commit};
+use crate::{BenchError, Result};
+
+pub mod published;
+pub mod table;
+
+/// One run of one benchmark.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// Name of the benchmark: `canonical`, `time` …
+    pub benchmark: String,
+    /// The commit in the current directory, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// The command line, so that the run can be repeated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command_line: Option<String>,
+    /// The machine.
+    pub environment: Environment,
+    /// What the machine itself can do, measured in the same run.
+    #[serde(default)]
+    pub floor: Vec<FloorRow>,
+    /// The figures.
+    #[serde(default)]
+    pub rows: Vec<Row>,
+    /// What a reader must know: warnings, what was left out, what the figures include.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// Other keys.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// One floor: a latency (`p50_ns` …), a rate (`rate_per_s`) or a bandwidth (`bytes_per_s`).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct FloorRow {
+    /// What was measured; the names are those of [`crate::floor::FloorKind`].
+    pub name: String,
+    /// Bytes that were moved per message. Beside a benchmark of N payload bytes stands the floor of N + 64, the frame's header.
+    pub payload_bytes: u64,
+    /// Median, ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p50_ns: Option<u64>,
+    /// 99th percentile, ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_ns: Option<u64>,
+    /// 99.9th percentile, ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_9_ns: Option<u64>,
+    /// Messages per second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_per_s: Option<f64>,
+    /// Bytes per second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_per_s: Option<f64>,
+    /// How many samples the figure stands on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub samples: Option<u64>,
+    /// The two CPUs of the measuring threads; absent when they were not pinned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<Vec<usize>>,
+    /// Other keys.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// One configuration and its figures.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// What was run.
+    pub config: RowConfig,
+    /// Latency from the scheduled time, ns; absent where it is not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_ns: Option<LatencyNs>,
+    /// Messages per second; absent where it is not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throughput_per_s: Option<f64>,
+    /// Messages injected in the counted section.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent: Option<u64>,
+    /// Length of the counted section, ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elapsed_ns: Option<u64>,
+    /// CPU time per message of each side.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_ns_per_message: Option<CpuPerMessage>,
+    /// The most memory that was resident.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_memory_bytes: Option<u64>,
+    /// The figure divided by its floor: latency p50 / floor p50, or floor rate / rate. 1.0 is the machine itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub floor_ratio: Option<f64>,
+    /// Which floor the ratio is with: its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub floor_name: Option<String>,
+    /// Whether the asked rate was reached; if not, the latencies are those of a failed run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_reached: Option<bool>,
+    /// Whether every message was accounted for and every content checked, outside the timed section.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified: Option<bool>,
+    /// Messages without a reply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<u64>,
+    /// Replies beyond one per message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicated: Option<u64>,
+    /// Percentiles of the parts of the run, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub intervals: Vec<IntervalRow>,
+    /// Warnings of this row: a CPU that is missing, a warm-up that was cut short …
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// Other keys.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// What varies between the rows; keys that do not apply are absent.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct RowConfig {
+    /// `es` or `sr`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
+    /// `latency` or `throughput`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// `direct` or `indirect`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub access: Option<String>,
+    /// `sbe.serial` …
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<String>,
+    /// `memory`, `journal`, `sync` …
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tier: Option<String>,
+    /// `min`, `default` or `max`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<String>,
+    /// Whether a second member takes part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clustered: Option<bool>,
+    /// Between driver and service, `none` in one process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transport: Option<String>,
+    /// Payload bytes of an inbound message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload_bytes: Option<u64>,
+    /// The asked rate; absent for "as fast as possible".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_per_s: Option<u64>,
+    /// Messages to inject.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    /// What the row measures, in benchmarks of many small things.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Other keys: sessions, wait strategy, thread plan …
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// Percentiles of a latency, ns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct LatencyNs {
+    /// Least.
+    pub min: u64,
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: u64,
+    /// 90th percentile.
+    pub p90: u64,
+    /// 99th percentile.
+    pub p99: u64,
+    /// 99.9th percentile.
+    pub p99_9: u64,
+    /// 99.99th percentile.
+    pub p99_99: u64,
+    /// Greatest.
+    pub max: u64,
+    /// Number of values.
+    pub count: u64,
+}
+
+/// CPU time per message, ns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct CpuPerMessage {
+    /// Of the driver.
+    pub driver: f64,
+    /// Of the service: everything that is not the driver.
+    pub service: f64,
+}
+
+/// Percentiles of one part of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct IntervalRow {
+    /// Begin, ns after the start of the counted section.
+    pub start_ns: u64,
+    /// Length, ns.
+    pub length_ns: u64,
+    /// Its latencies.
+    pub latency_ns: LatencyNs,
+}
+
+impl Report {
+    /// An empty report of this machine, now, in the current directory.
+    #[must_use]
+    pub fn new(benchmark: &str) -> Self {
+        let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+        // The program by its name: where it was built is nobody's business.
+        let program = words.next().map_or_else(String::new, |path| {
+            Path::new(&path).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or(path)
+        });
+        let command_line = std::iter::once(program).chain(words).collect::<Vec<_>>().join(" ");
+        Self {
+            benchmark: benchmark.to_owned(),
+            commit: commit(),
+            command_line: Some(command_line),
+            environment: Environment::capture(),
+            ..Self::default()
+        }
+    }
+
+    /// The JSON text, with a line feed at its end.
+    ///
+    /// # Errors
+    /// Only for an `extra` value that JSON cannot hold.
+    pub fn to_json(&self) -> Result<String> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+
+    /// Writes the JSON to a file, or to stdout for `-`. A file is replaced as a whole.
+    ///
+    /// # Errors
+    /// When the target cannot be written.
+    pub fn write_json(&self, target: &Path) -> Result<()> {
+        let text = self.to_json()?;
+        if target == Path::new("-") {
+            return std::io::stdout()
+                .write_all(text.as_bytes())
+                .map_err(|source| BenchError::system("write the report to stdout", source));
+        }
+        std::fs::write(target, text).map_err(|source| BenchError::io("write", target, source))
+    }
+
+    /// The floor of this name, the one with the payload nearest to `payload_bytes` if there are several.
+    #[must_use]
+    pub fn floor_row(&self, name: &str, payload_bytes: u64) -> Option<&FloorRow> {
+        self.floor.iter().filter(|row| row.name == name).min_by_key(|row| row.payload_bytes.abs_diff(payload_bytes))
+    }
+}
+
+impl Row {
+    /// Whether the latencies are those of a run that did not keep its rate.
+    #[must_use]
+    pub fn latency_failed(&self) -> bool {
+        self.latency_ns.is_some() && self.rate_reached == Some(false)
+    }
+
+    /// Sets the ratio with a floor: p50 over p50 if this row has a latency, else the floor's rate over this row's.
+    /// Leaves it absent where the two do not match or the divisor is zero.
+    pub fn compare_with(&mut self, floor: &FloorRow) {
+        let ratio = match (self.latency_ns, floor.p50_ns, self.throughput_per_s, floor.rate_per_s) {
+            (Some(latency), Some(floor_ns), ..) if floor_ns > 0 => Some(latency.p50 as f64 / floor_ns as f64),
+            (_, _, Some(rate), Some(floor_rate)) if rate > 0.0 => Some(floor_rate / rate),
+            _ => None,
+        };
+        if let Some(ratio) = ratio {
+            self.floor_ratio = Some((ratio * 100.0).round() / 100.0);
+            self.floor_name = Some(floor.name.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,338 @@
+//! The readable tables: figures, floors and published references, units in every head.
+//!
+//! Built from a [`Report`] alone, so that a table can be printed again from a committed JSON file.
+
+use comfy_table::presets::{ASCII_MARKDOWN, UTF8_FULL_CONDENSED};
+use comfy_table::{CellAlignment, ContentArrangement, Table};
+
+use super::published::{self, PublishedLatency};
+use super::{FloorRow, LatencyNs, Report, Row};
+
+/// How a table looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TableStyle {
+    /// Lines around the cells.
+    Terminal,
+    /// A Markdown table, to be pasted into a document.
+    Markdown,
+}
+
+const ABSENT: &str = "–";
+
+/// What a latency and a throughput of the canonical benchmark hold; printed with the figures.
+pub const WHAT_IS_INCLUDED: &str = "\
+Latency: from the scheduled time of a message until the driver reads its released reply; inbound decoding, dispatch, \
+business logic, persistence as far as the tier says, and outbound encoding are in it; no network hop, no replication \
+while there is no cluster.\n\
+Throughput: the same flow with full persistence of the tier, exactly-once included.\n\
+Tiers: memory = in this process; journal = in the operating system's hands, survives the process; sync = on the \
+device, survives power.";
+
+/// The whole report of the canonical benchmark: machine, figures, floors, published references, notes.
+#[must_use]
+pub fn canonical(report: &Report, style: TableStyle) -> String {
+    let mut text = format!("{}\n\n{}\n", report.environment.summary(), figures(&report.rows, style));
+    if report.rows.iter().any(Row::latency_failed) {
+        text += "FAILED: the asked rate was not reached; the latencies of that row are not a result.\n";
+    }
+    if report.rows.iter().any(|row| row.verified == Some(false)) {
+        text += "NOT VERIFIED: messages were lost, doubled or wrong in that row; its figures are not a result.\n";
+    }
+    text += &format!("\n{WHAT_IS_INCLUDED}\n");
+    if !report.floor.is_empty() {
+        text += &format!("\nThe machine's own floor, same run, same cores\n{}\n", floors(&report.floor, style));
+    }
+    if let Some(references) = references(&report.rows, style) {
+        text += &format!("\nReference, on another machine and another wire ({})\n{references}\n", published::SOURCE);
+    }
+    for note in report.notes.iter().chain(report.rows.iter().flat_map(|row| &row.notes)) {
+        text += &format!("note: {note}\n");
+    }
+    text
+}
+
+/// The rows of the canonical benchmark, latency and throughput together.
+#[must_use]
+pub fn figures(rows: &[Row], style: TableStyle) -> String {
+    let mut table = new_table(
+        style,
+        &[
+            "program",
+            "mode",
+            "encoding",
+            "access",
+            "cpu",
+            "tier",
+            "rate msg/s",
+            "p50 µs",
+            "p90 µs",
+            "p99 µs",
+            "p99.9 µs",
+            "p99.99 µs",
+            "max µs",
+            "msg/s",
+            "CPU ns/msg driver",
+            "CPU ns/msg service",
+            "× floor",
+            "verified",
+        ],
+        6,
+    );
+    for row in rows {
+        let config = &row.config;
+        let mut cells: Vec<String> =
+            [&config.program, &config.mode, &config.encoding, &config.access, &config.cpu, &config.tier]
+                .map(|value| value.clone().unwrap_or_else(|| ABSENT.into()))
+                .into();
+        cells.push(config.rate_per_s.map_or_else(|| "max".into(), grouped));
+        cells.extend(latency_cells(row.latency_ns, row.latency_failed()));
+        cells.push(row.throughput_per_s.map_or_else(|| ABSENT.into(), rate));
+        cells.push(row.cpu_ns_per_message.map_or_else(|| ABSENT.into(), |cpu| rate(cpu.driver)));
+        cells.push(row.cpu_ns_per_message.map_or_else(|| ABSENT.into(), |cpu| rate(cpu.service)));
+        cells.push(row.floor_ratio.map_or_else(|| ABSENT.into(), |ratio| format!("{ratio:.2}")));
+        cells.push(match row.verified {
+            Some(true) => "yes".into(),
+            Some(false) => "NO".into(),
+            None => ABSENT.into(),
+        });
+        table.add_row(cells);
+    }
+    table.trim_fmt()
+}
+
+/// Rows of a benchmark of parts (`bench time`, `bench log` …), one thing per row, named by `config.name`.
+#[must_use]
+pub fn parts(rows: &[Row], style: TableStyle) -> String {
+    let head = [
+        "what",
+        "encoding",
+        "tier",
+        "bytes",
+        "p50 µs",
+        "p90 µs",
+        "p99 µs",
+        "p99.9 µs",
+        "p99.99 µs",
+        "max µs",
+        "msg/s",
+        "× floor",
+    ];
+    let mut table = new_table(style, &head, 3);
+    for row in rows {
+        let config = &row.config;
+        let mut cells: Vec<String> = [&config.name, &config.encoding, &config.tier]
+            .map(|value| value.clone().unwrap_or_else(|| ABSENT.into()))
+            .into();
+        cells.push(config.payload_bytes.map_or_else(|| ABSENT.into(), grouped));
+        cells.extend(latency_cells(row.latency_ns, row.latency_failed()));
+        cells.push(row.throughput_per_s.map_or_else(|| ABSENT.into(), rate));
+        cells.push(row.floor_ratio.map_or_else(|| ABSENT.into(), |ratio| format!("{ratio:.2}")));
+        table.add_row(cells);
+    }
+    table.trim_fmt()
+}
+
+/// The floors.
+#[must_use]
+pub fn floors(rows: &[FloorRow], style: TableStyle) -> String {
+    let mut table = new_table(style, &["floor", "bytes", "p50 µs", "p99 µs", "p99.9 µs", "msg/s", "GB/s", "CPUs"], 1);
+    for row in rows {
+        let percentile = |value: Option<u64>| value.map_or_else(|| ABSENT.into(), microseconds);
+        table.add_row([
+            row.name.clone(),
+            grouped(row.payload_bytes),
+            percentile(row.p50_ns),
+            percentile(row.p99_ns),
+            percentile(row.p99_9_ns),
+            row.rate_per_s.map_or_else(|| ABSENT.into(), rate),
+            row.bytes_per_s.map_or_else(|| ABSENT.into(), |bytes| format!("{:.2}", bytes / 1e9)),
+            row.cpus
+                .as_ref()
+                .map_or_else(|| ABSENT.into(), |cpus| cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",")),
+        ]);
+    }
+    table.trim_fmt()
+}
+
+/// The published figures for the accesses and CPU configurations that occur in `rows`; `None` if there are none.
+#[must_use]
+pub fn references(rows: &[Row], style: TableStyle) -> Option<String> {
+    let occurs = |access: &str, cpu: &str| {
+        rows.iter().any(|row| row.config.access.as_deref() == Some(access) && row.config.cpu.as_deref() == Some(cpu))
+    };
+    let head = ["access", "cpu", "p50 µs", "p99 µs", "p99.9 µs", "msg/s (version)"];
+    let mut table = new_table(style, &head, 2);
+    let shown = published::LATENCIES.iter().filter(|row| occurs(row.access, row.cpu));
+    for &PublishedLatency { access, cpu, p50_us, p99_us, p99_9_us } in shown {
+        let throughputs: Vec<String> = published::THROUGHPUTS
+            .iter()
+            .filter(|row| row.access == access && row.cpu == cpu)
+            .map(|row| format!("{} ({})", grouped(row.messages_per_s), row.version))
+            .collect();
+        let throughputs = if throughputs.is_empty() { "none published".to_owned() } else { throughputs.join(", ") };
+        table.add_row([
+            access.to_owned(),
+            cpu.to_owned(),
+            format!("{p50_us:.2}"),
+            format!("{p99_us:.2}"),
+            format!("{p99_9_us:.2}"),
+            throughputs,
+        ]);
+    }
+    (table.row_count() > 0).then(|| table.trim_fmt())
+}
+
+fn new_table(style: TableStyle, head: &[&str], text_columns: usize) -> Table {
+    let mut table = Table::new();
+    match style {
+        TableStyle::Terminal => table.load_style(UTF8_FULL_CONDENSED),
+        TableStyle::Markdown => table.load_style(ASCII_MARKDOWN),
+    };
+    // A figure that is broken over two lines is misread; a wide table is only wide.
+    table.set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(head.iter().copied());
+    for column in table.column_iter_mut().skip(text_columns) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+fn latency_cells(latency: Option<LatencyNs>, failed: bool) -> [String; 6] {
+    let Some(latency) = latency else { return [ABSENT; 6].map(str::to_owned) };
+    let cells = [latency.p50, latency.p90, latency.p99, latency.p99_9, latency.p99_99, latency.max].map(microseconds);
+    if failed { cells.map(|cell| format!("FAILED {cell}")) } else { cells }
+}
+
+/// Nanoseconds as microseconds with three significant digits or all whole ones.
+#[must_use]
+pub fn microseconds(ns: u64) -> String {
+    let us = ns as f64 / 1e3;
+    match ns {
+        0..10_000 => format!("{us:.2}"),
+        10_000..100_000 => format!("{us:.1}"),
+        _ => grouped((ns + 500) / 1000),
+    }
+}
+
+/// A rate without decimals, with thousands separated; small ones keep a decimal.
+#[must_use]
+pub fn rate(value: f64) -> String {
+    if value < 100.0 { format!("{value:.1}") } else { grouped(value.round() as u64) }
+}
+
+/// 1234567 → `1,234,567`.
+#[must_use]
+pub fn grouped(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{CpuPerMessage, RowConfig};
+    use super::*;
+
+    fn row() -> Row {
+        Row {
+            config: RowConfig {
+                program: Some("es".into()),
+                mode: Some("latency".into()),
+                access: Some("indirect".into()),
+                encoding: Some("sbe.random".into()),
+                tier: Some("journal".into()),
+                cpu: Some("min".into()),
+                rate_per_s: Some(10_000),
+                ..RowConfig::default()
+            },
+            latency_ns: Some(LatencyNs { p50: 1_234, p99: 45_678, max: 9_876_543, ..LatencyNs::default() }),
+            throughput_per_s: Some(2_345_678.4),
+            cpu_ns_per_message: Some(CpuPerMessage { driver: 12.34, service: 456.7 }),
+            floor_ratio: Some(1.5),
+            rate_reached: Some(true),
+            verified: Some(true),
+            ..Row::default()
+        }
+    }
+
+    #[test]
+    fn a_row_shows_latency_and_throughput_and_its_tier_together() {
+        let text = figures(&[row()], TableStyle::Markdown);
+        let line = text.lines().find(|line| line.contains("sbe.random")).unwrap();
+        for expected in ["journal", "10,000", "1.23", "45.7", "9,877", "2,345,678", "12.3", "457", "1.50", "yes"] {
+            assert!(line.contains(expected), "{expected} is missing in {line}");
+        }
+        assert!(text.lines().next().unwrap().contains("p99.99 µs"));
+    }
+
+    #[test]
+    fn a_rate_that_was_not_reached_marks_the_latencies_as_failed() {
+        let failed = Row { rate_reached: Some(false), ..row() };
+        let text = canonical(&Report { rows: vec![failed], ..Report::default() }, TableStyle::Terminal);
+        assert!(text.contains("FAILED 1.23"));
+        assert!(text.contains("the asked rate was not reached"));
+        let text = canonical(&Report { rows: vec![row()], ..Report::default() }, TableStyle::Terminal);
+        assert!(!text.contains("FAILED"));
+    }
+
+    #[test]
+    fn what_was_not_measured_is_a_dash_and_no_rate_is_max() {
+        let text = figures(&[Row::default()], TableStyle::Markdown);
+        let line = text.lines().last().unwrap();
+        assert!(line.contains(" max "));
+        assert_eq!(line.matches(ABSENT).count(), 17);
+    }
+
+    #[test]
+    fn references_are_shown_for_the_configurations_that_were_run() {
+        let text = canonical(&Report { rows: vec![row()], ..Report::default() }, TableStyle::Terminal);
+        assert!(text.contains("31.46") && text.contains("139,875 (4.0), 117,124 (3.16)"));
+        assert!(!text.contains("23.60"), "direct was not run");
+        assert!(references(&[Row::default()], TableStyle::Terminal).is_none());
+    }
+
+    #[test]
+    fn floors_and_notes_are_printed() {
+        let report = Report {
+            floor: vec![FloorRow {
+                name: "shm_stream".into(),
+                payload_bytes: 320,
+                rate_per_s: Some(45e6),
+                cpus: Some(vec![0, 1]),
+                ..FloorRow::default()
+            }],
+            notes: vec!["CPU 9 is missing".into()],
+            ..Report::default()
+        };
+        let text = canonical(&report, TableStyle::Terminal);
+        assert!(text.contains("45,000,000") && text.contains("0,1") && text.contains("note: CPU 9 is missing"));
+    }
+
+    #[test]
+    fn numbers_are_grouped_by_thousands() {
+        assert_eq!(
+            ["0", "999", "1,000", "12,345,678"],
+            [0, 999, 1_000, 12_345_678].map(grouped).each_ref().map(String::as_str)
+        );
+        assert_eq!(microseconds(310), "0.31");
+        assert_eq!(microseconds(80_000), "80.0");
+        assert_eq!(microseconds(765_499), "765");
+    }
+
+    #[test]
+    fn a_table_of_parts_has_its_names() {
+        let part = Row {
+            config: RowConfig { name: Some("clock".into()), ..RowConfig::default() },
+            throughput_per_s: Some(5e7),
+            ..Row::default()
+        };
+        let text = parts(&[part], TableStyle::Markdown);
+        assert!(text.contains("clock") && text.contains("50,000,000"));
+    }
+}

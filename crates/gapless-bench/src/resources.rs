@@ -1,0 +1,97 @@
+//! CPU time and memory: what a figure costs beside what it takes.
+//!
+//! Reads the process's own clocks and `/proc`; for the load generators and the reports.
+
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+/// CPU time that all threads of this process have used, ns.
+#[must_use]
+pub fn process_cpu_ns() -> u64 {
+    nanoseconds(clock_gettime(ClockId::ProcessCPUTime))
+}
+
+/// CPU time that the calling thread has used, ns.
+#[must_use]
+pub fn thread_cpu_ns() -> u64 {
+    nanoseconds(clock_gettime(ClockId::ThreadCPUTime))
+}
+
+/// CPU time of another process, ns, in steps of the kernel's tick (usually 10 ms); `None` when it is gone.
+#[must_use]
+pub fn cpu_ns_of_process(process_id: u32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{process_id}/stat")).ok()?;
+    // The second field is the name in parentheses and may hold blanks; fields 14 and 15 are user and system ticks.
+    let after_name = text.rsplit_once(')')?.1;
+    let mut fields = after_name.split_ascii_whitespace().skip(11);
+    let user: u64 = fields.next()?.parse().ok()?;
+    let system: u64 = fields.next()?.parse().ok()?;
+    let ticks_per_second = rustix::param::clock_ticks_per_second().max(1);
+    Some((user + system) * (1_000_000_000 / ticks_per_second))
+}
+
+/// Memory of a process, bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Memory {
+    /// The most that was ever resident.
+    pub peak_bytes: u64,
+    /// Resident now and anonymous: heap and stacks.
+    pub anonymous_bytes: u64,
+    /// Resident now and mapped from files: the journal's segments.
+    pub mapped_bytes: u64,
+}
+
+/// Memory of this process; `None` where `/proc` is not mounted.
+#[must_use]
+pub fn memory() -> Option<Memory> {
+    parse_status(&std::fs::read_to_string("/proc/self/status").ok()?)
+}
+
+/// Memory of another process; `None` when it is gone.
+#[must_use]
+pub fn memory_of_process(process_id: u32) -> Option<Memory> {
+    parse_status(&std::fs::read_to_string(format!("/proc/{process_id}/status")).ok()?)
+}
+
+fn parse_status(text: &str) -> Option<Memory> {
+    let kibibytes = |key: &str| -> Option<u64> {
+        let line = text.lines().find(|line| line.starts_with(key))?;
+        line[key.len()..].trim_start_matches(':').split_ascii_whitespace().next()?.parse().ok()
+    };
+    Some(Memory {
+        peak_bytes: kibibytes("VmHWM")? * 1024,
+        anonymous_bytes: kibibytes("RssAnon").unwrap_or(0) * 1024,
+        mapped_bytes: (kibibytes("RssFile").unwrap_or(0) + kibibytes("RssShmem").unwrap_or(0)) * 1024,
+    })
+}
+
+fn nanoseconds(time: Timespec) -> u64 {
+    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_time_grows_with_work() {
+        let (process, thread) = (process_cpu_ns(), thread_cpu_ns());
+        while thread_cpu_ns() < thread + 2_000_000 {
+            std::hint::spin_loop();
+        }
+        assert!(process_cpu_ns() >= process + 2_000_000);
+    }
+
+    #[test]
+    fn this_process_is_found_and_a_missing_one_is_not() {
+        assert!(cpu_ns_of_process(std::process::id()).is_some());
+        assert_eq!(cpu_ns_of_process(u32::MAX), None);
+        assert_eq!(memory_of_process(u32::MAX), None);
+        let memory = memory().unwrap();
+        assert!(memory.peak_bytes >= memory.anonymous_bytes && memory.anonymous_bytes > 0);
+    }
+
+    #[test]
+    fn a_status_without_the_peak_gives_none() {
+        assert_eq!(parse_status("Name:\tx\nRssAnon:\t  12 kB\n"), None);
+    }
+}

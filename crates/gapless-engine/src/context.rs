@@ -1,0 +1,139 @@
+//! [`Context`]: what a handler knows of its message, and what it may do.
+
+use crate::outputs::{Outputs, TimerChange};
+use crate::service::Reject;
+use gapless_schema::{Direct, Encode, EncodeError, Encoding, schema_key};
+
+/// Where a message stands in the order, and where its handler's outputs go.
+pub struct Context<'a> {
+    pub(crate) outputs: &'a mut Outputs,
+    pub(crate) sequence: u64,
+    pub(crate) time_ns: u64,
+    pub(crate) session: u64,
+    pub(crate) session_seq: u64,
+    pub(crate) payload_length_max: usize,
+}
+
+/// Room for a direct encoder whose caller names no length, in bytes.
+const DIRECT_LENGTH_MAX: usize = 4096;
+
+impl Context<'_> {
+    /// The message's place in the total order: unique, gapless, the same at every replay. A good
+    /// source of identifiers.
+    #[must_use]
+    pub const fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Sequenced time in nanoseconds since the epoch: strictly rising, the same at every replay.
+    #[must_use]
+    pub const fn time_ns(&self) -> u64 {
+        self.time_ns
+    }
+
+    /// Who sent the message; 0 for a timer.
+    #[must_use]
+    pub const fn session(&self) -> u64 {
+        self.session
+    }
+
+    /// The message's number in its session; 0 for a timer.
+    #[must_use]
+    pub const fn session_seq(&self) -> u64 {
+        self.session_seq
+    }
+
+    /// Replies with an object.
+    ///
+    /// # Errors
+    /// The object cannot be encoded, or there is a reply already.
+    pub fn reply<M: Encode>(&mut self, message: &M) -> Result<(), Reject> {
+        let schema = schema_key(M::SCHEMA_ID, M::TEMPLATE_ID);
+        self.reply_bytes(schema, M::ENCODING, message.encoded_length(), |buffer| message.encode(buffer))
+    }
+
+    /// Replies by writing fields in place through the message's encoder.
+    ///
+    /// # Errors
+    /// The message does not fit 4 KiB (see [`Context::reply_bytes`]), or there is a reply already.
+    #[inline]
+    pub fn reply_direct<M: Direct>(
+        &mut self,
+        write: impl FnOnce(&mut M::Encoder<'_>) -> Result<(), EncodeError>,
+    ) -> Result<(), Reject> {
+        let schema = schema_key(M::SCHEMA_ID, M::TEMPLATE_ID);
+        let length_max = DIRECT_LENGTH_MAX.min(self.payload_length_max);
+        self.reply_bytes(schema, M::ENCODING, length_max, |buffer| {
+            let mut encoder = M::encoder(buffer)?;
+            write(&mut encoder)?;
+            M::finish(encoder)
+        })
+    }
+
+    /// Replies with a payload of at most `length_max` bytes, which `encode` writes and tells the length of.
+    ///
+    /// # Errors
+    /// `length_max` is beyond the node's limit, `encode` fails, or there is a reply already.
+    #[inline]
+    pub fn reply_bytes<E: std::fmt::Display>(
+        &mut self,
+        schema: u32,
+        encoding: Encoding,
+        length_max: usize,
+        encode: impl FnOnce(&mut [u8]) -> Result<usize, E>,
+    ) -> Result<(), Reject> {
+        if self.outputs.reply.is_some() {
+            return Err(Reject("the handler replied twice".to_owned()));
+        }
+        self.check_length(length_max)?;
+        self.outputs.reply = Some(self.outputs.stage(schema, encoding, length_max, encode)?);
+        Ok(())
+    }
+
+    /// Sends an object to `session`, which did not ask for it. It is kept until that session has
+    /// received it, and then received once.
+    ///
+    /// # Errors
+    /// The object cannot be encoded.
+    pub fn send<M: Encode>(&mut self, session: u64, message: &M) -> Result<(), Reject> {
+        let schema = schema_key(M::SCHEMA_ID, M::TEMPLATE_ID);
+        self.send_bytes(session, schema, M::ENCODING, message.encoded_length(), |buffer| message.encode(buffer))
+    }
+
+    /// Sends a payload of at most `length_max` bytes, which `encode` writes, to `session`.
+    ///
+    /// # Errors
+    /// `length_max` is beyond the node's limit, or `encode` fails.
+    pub fn send_bytes<E: std::fmt::Display>(
+        &mut self,
+        session: u64,
+        schema: u32,
+        encoding: Encoding,
+        length_max: usize,
+        encode: impl FnOnce(&mut [u8]) -> Result<usize, E>,
+    ) -> Result<(), Reject> {
+        self.check_length(length_max)?;
+        let draft = self.outputs.stage(schema, encoding, length_max, encode)?;
+        self.outputs.notices.push((session, draft));
+        Ok(())
+    }
+
+    /// Calls [`crate::Service::on_timer`] with `timer` once sequenced time has reached `deadline_ns`.
+    /// A timer with the same identifier is replaced.
+    pub fn set_timer(&mut self, timer: u64, deadline_ns: u64) {
+        self.outputs.timers.push(TimerChange::Set { timer, deadline_ns });
+    }
+
+    /// Forgets a timer; nothing happens if there is none.
+    pub fn cancel_timer(&mut self, timer: u64) {
+        self.outputs.timers.push(TimerChange::Cancel { timer });
+    }
+
+    fn check_length(&self, length: usize) -> Result<(), Reject> {
+        if length > self.payload_length_max {
+            let limit = self.payload_length_max;
+            return Err(Reject(format!("an output of {length} bytes is longer than the node's limit of {limit}")));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,88 @@
+//! The record of commands that no handler took: one JSON object a line in `dead-letters.jsonl`. The
+//! command itself is in the journal, at the sequence that the record names.
+
+use crate::EngineError;
+use crate::fold::DeadLetter;
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The file's name in a node's directory.
+pub const FILE_NAME: &str = "dead-letters.jsonl";
+
+/// Records dead letters, each once, also when a restart applies their commands again.
+pub struct DeadLetters {
+    file: Option<(PathBuf, File)>,
+    last_sequence: u64,
+    count: Arc<AtomicU64>,
+}
+
+impl DeadLetters {
+    /// Counts only: a node without a directory.
+    #[must_use]
+    pub fn counting() -> Self {
+        Self { file: None, last_sequence: 0, count: Arc::default() }
+    }
+
+    /// Goes on with the record in `directory`.
+    ///
+    /// # Errors
+    /// The file cannot be read or written.
+    pub fn open(directory: &Path) -> Result<Self, EngineError> {
+        let path = directory.join(FILE_NAME);
+        let action = || format!("opening {}", path.display());
+        let mut options = OpenOptions::new();
+        let file = options.create(true).append(true).read(true).open(&path).map_err(EngineError::system(action()))?;
+        let mut last_sequence = 0;
+        for line in BufReader::new(&file).lines() {
+            let line = line.map_err(EngineError::system(action()))?;
+            // A line that a crash cut short carries no sequence yet; its command is recorded again.
+            let number = line.strip_prefix("{\"sequence\":").and_then(|rest| rest.split(',').next());
+            last_sequence = number.and_then(|number| number.parse().ok()).unwrap_or(last_sequence);
+        }
+        Ok(Self { file: Some((path, file)), last_sequence, count: Arc::default() })
+    }
+
+    /// How many were recorded since the start.
+    #[must_use]
+    pub fn count(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.count)
+    }
+
+    /// Records `letter`, unless it is in the record already.
+    pub fn record(&mut self, letter: &DeadLetter) {
+        let DeadLetter { sequence, session, session_seq, schema, reason } = letter;
+        if *sequence <= self.last_sequence {
+            return;
+        }
+        self.last_sequence = *sequence;
+        // Relaxed: a statistic with one writer.
+        self.count.store(self.count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        tracing::warn!(sequence, session, session_seq, reason, "dead letter");
+        let Some((path, file)) = &mut self.file else { return };
+        let (schema_id, template_id) = (schema >> 16, schema & 0xffff);
+        let mut line = format!(
+            "{{\"sequence\":{sequence},\"session\":{session},\"session_seq\":{session_seq},\"schema_id\":{schema_id},\
+             \"template_id\":{template_id},\"reason\":\""
+        );
+        push_escaped(&mut line, reason);
+        line.push_str("\"}\n");
+        if let Err(error) = file.write_all(line.as_bytes()) {
+            // The refusal and the journal still have it; a full disk stops the node at its journal.
+            tracing::error!(path = %path.display(), %error, "a dead letter cannot be recorded");
+        }
+    }
+}
+
+fn push_escaped(line: &mut String, text: &str) {
+    for character in text.chars() {
+        match character {
+            '"' => line.push_str("\\\""),
+            '\\' => line.push_str("\\\\"),
+            control if u32::from(control) < 0x20 => line.push_str(&format!("\\u{:04x}", u32::from(control))),
+            other => line.push(other),
+        }
+    }
+}

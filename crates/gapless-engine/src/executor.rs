@@ -1,0 +1,396 @@
+//! [`Executor`]: the agent that applies released frames, in order, and answers the publishers.
+
+use crate::EngineError;
+use crate::dead_letters::DeadLetters;
+use crate::delivery::{Delivered, Outlets};
+use crate::fold::{DeadLetter, Fold, Sink};
+use crate::sender::SendQueue;
+use crate::service::Service;
+use crate::sessions::{KeptReply, Notice, SessionEntry};
+use crate::snapshot::SnapshotSchedule;
+use gapless_agent::fault::crash_point;
+use gapless_agent::{Agent, AgentError, Now};
+use gapless_log::{GatingCursor, Window};
+use gapless_stream::ConnectionId;
+use gapless_stream::link::{ForSequencer, ForService};
+use gapless_stream::mailbox::Mailbox;
+use gapless_wire::control::{Refusal, RefusalCode, SessionOpened};
+use gapless_wire::descriptor::REFUSED_FLAG;
+use gapless_wire::{Frame, FrameHeader, Kind, aligned_length};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How replies leave.
+pub enum Delivery {
+    /// From this agent.
+    Direct(Outlets),
+    /// Through the detached sender.
+    Detached(SendQueue),
+}
+
+/// A message that did not fit its publisher's ring.
+struct Deferred {
+    connection: ConnectionId,
+    session: u64,
+    /// The command whose reply it is; 0 for the session's notices.
+    session_seq: u64,
+}
+
+/// Messages kept back for publishers that do not read, before further ones are left to be asked for.
+const DEFERRED_MAX: usize = 1 << 16;
+/// Kept-back messages tried again in one poll.
+const RETRIES_PER_POLL: usize = 64;
+
+/// Where the live fold's outputs go.
+struct Outbox {
+    delivery: Delivery,
+    deferred: VecDeque<Deferred>,
+    /// Sessions whose publisher is known before their open was applied.
+    attached_early: FxHashMap<u64, ConnectionId>,
+    sequencer: Mailbox<ForSequencer>,
+    /// What the sequencer's mailbox has no room for yet.
+    requests: VecDeque<ForSequencer>,
+    dead_letters: DeadLetters,
+}
+
+/// The agent between released frames and publishers.
+pub struct Executor<S> {
+    fold: Fold<S>,
+    cursor: GatingCursor,
+    window: Window,
+    outbox: Outbox,
+    from_sequencer: Mailbox<ForService>,
+    snapshots: Option<SnapshotSchedule>,
+    frames_per_poll_max: usize,
+    handled: Arc<AtomicU64>,
+    next_sweep_ns: u64,
+    closing: bool,
+}
+
+/// What an executor is connected to.
+pub struct ExecutorLinks {
+    /// Reads released frames.
+    pub cursor: GatingCursor,
+    /// The window, to know what is still to come.
+    pub window: Window,
+    /// To the publishers.
+    pub delivery: Delivery,
+    /// To the sequencer.
+    pub sequencer: Mailbox<ForSequencer>,
+    /// From the sequencer.
+    pub from_sequencer: Mailbox<ForService>,
+    /// The record of dead letters.
+    pub dead_letters: DeadLetters,
+    /// When snapshots are taken, and who writes them.
+    pub snapshots: Option<SnapshotSchedule>,
+    /// Frames applied in one poll.
+    pub frames_per_poll_max: usize,
+}
+
+impl<S: Service> Executor<S> {
+    /// An agent that goes on where `fold` stands.
+    #[must_use]
+    pub fn new(fold: Fold<S>, links: ExecutorLinks) -> Self {
+        let handled = Arc::new(AtomicU64::new(fold.last_sequence()));
+        Self {
+            fold,
+            cursor: links.cursor,
+            window: links.window,
+            outbox: Outbox {
+                delivery: links.delivery,
+                deferred: VecDeque::new(),
+                attached_early: FxHashMap::default(),
+                sequencer: links.sequencer,
+                requests: VecDeque::new(),
+                dead_letters: links.dead_letters,
+            },
+            from_sequencer: links.from_sequencer,
+            snapshots: links.snapshots,
+            frames_per_poll_max: links.frames_per_poll_max,
+            handled,
+            next_sweep_ns: 0,
+            closing: false,
+        }
+    }
+
+    /// The sequence of the last frame handled, to be watched from outside.
+    #[must_use]
+    pub fn handled(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.handled)
+    }
+
+    /// Applies released frames in place.
+    #[inline]
+    fn apply_released(&mut self) -> Result<usize, EngineError> {
+        let frames = self.cursor.available()?;
+        // Whatever the sequencer said before it published these frames is heard before they are applied.
+        while let Some(message) = self.from_sequencer.pop() {
+            self.outbox.hear(&mut self.fold, message);
+        }
+        let mut position = 0;
+        let mut applied = 0;
+        while position < frames.len() && (applied < self.frames_per_poll_max || self.fold.is_mid_message()) {
+            let frame = Frame::parse(&frames[position..]).map_err(|source| {
+                let reason = source.to_string();
+                EngineError::Corrupt { sequence: self.fold.last_sequence() + 1, reason }
+            })?;
+            self.fold.apply(&frame, &mut self.outbox)?;
+            position += aligned_length(frame.length());
+            applied += 1;
+        }
+        if position > 0 {
+            self.cursor.advance(position);
+            // Relaxed: a statistic with one writer.
+            self.handled.store(self.fold.last_sequence(), Ordering::Relaxed);
+        }
+        Ok(applied)
+    }
+}
+
+impl<S: Service> Agent for Executor<S> {
+    fn name(&self) -> &str {
+        "service"
+    }
+
+    fn poll(&mut self, now: Now) -> Result<usize, AgentError> {
+        self.outbox.refresh();
+        let applied = self.apply_released();
+        // Replies to what was applied before a failure leave: their commands are released.
+        if !self.outbox.deferred.is_empty() {
+            self.outbox.retry(&self.fold);
+        }
+        self.outbox.flush();
+        let applied = applied?;
+        if let Some(snapshots) = &mut self.snapshots {
+            let is_last = self.closing && self.cursor.position() == self.window.appended();
+            snapshots.after_batch(&self.fold, is_last)?;
+        }
+        if now.monotonic_ns >= self.next_sweep_ns {
+            self.next_sweep_ns = now.monotonic_ns + 1_000_000_000;
+            self.outbox.drop_closed();
+        }
+        Ok(applied)
+    }
+
+    fn on_close(&mut self, _now: Now) -> Result<(), AgentError> {
+        self.closing = true;
+        Ok(())
+    }
+
+    fn is_drained(&self) -> bool {
+        let is_written = self.snapshots.as_ref().is_none_or(SnapshotSchedule::is_finished);
+        self.cursor.position() == self.window.appended() && is_written
+    }
+}
+
+impl<S> Drop for Executor<S> {
+    fn drop(&mut self) {
+        self.outbox.flush();
+    }
+}
+
+impl Outbox {
+    fn refresh(&mut self) {
+        if let Delivery::Direct(outlets) = &mut self.delivery {
+            outlets.refresh();
+        }
+    }
+
+    #[inline]
+    fn flush(&mut self) {
+        while let Some(request) = self.requests.pop_front() {
+            if self.sequencer.push(request).is_err() {
+                self.requests.push_front(request);
+                break;
+            }
+        }
+        match &mut self.delivery {
+            Delivery::Direct(outlets) => outlets.flush(),
+            Delivery::Detached(queue) => queue.flush(),
+        }
+    }
+
+    fn drop_closed(&mut self) {
+        if let Delivery::Direct(outlets) = &mut self.delivery {
+            outlets.drop_closed();
+        }
+    }
+
+    #[inline]
+    fn deliver(&mut self, connection: ConnectionId, header: &FrameHeader, payload: &[u8]) -> Delivered {
+        match &mut self.delivery {
+            Delivery::Direct(outlets) => outlets.deliver(connection, header, payload),
+            Delivery::Detached(queue) => queue.push(connection, header, payload),
+        }
+    }
+
+    fn defer(&mut self, connection: ConnectionId, session: u64, session_seq: u64) {
+        if self.deferred.len() < DEFERRED_MAX {
+            self.deferred.push_back(Deferred { connection, session, session_seq });
+        }
+        // Beyond the limit the reply stays in the session table, for when it is asked for.
+    }
+
+    #[inline]
+    fn send_reply(&mut self, connection: ConnectionId, session: u64, reply: &KeptReply) {
+        let delivered = match self.deferred.is_empty() {
+            true => self.deliver(connection, &reply.header(session), &reply.payload),
+            // Whoever waits already goes first.
+            false if self.deferred.iter().any(|waiting| waiting.connection == connection) => Delivered::Later,
+            false => self.deliver(connection, &reply.header(session), &reply.payload),
+        };
+        if delivered == Delivered::Later {
+            self.defer(connection, session, reply.session_seq);
+        }
+    }
+
+    fn send_notice(&mut self, connection: ConnectionId, session: u64, notice: &Notice) -> Delivered {
+        let header = FrameHeader {
+            kind: Kind::Notice,
+            flags: notice.encoding.flags(),
+            sequence: notice.sequence,
+            timestamp_ns: notice.timestamp_ns,
+            session,
+            session_seq: notice.number,
+            schema: notice.schema,
+            ..FrameHeader::default()
+        };
+        self.deliver(connection, &header, &notice.payload)
+    }
+
+    fn send_notices(&mut self, entry: &SessionEntry, connection: ConnectionId, seen: u64) {
+        for notice in entry.notices.iter().filter(|notice| notice.number > seen) {
+            if self.send_notice(connection, entry.session, notice) == Delivered::Later {
+                self.defer(connection, entry.session, 0);
+                return;
+            }
+        }
+    }
+
+    fn send_opened(&mut self, connection: ConnectionId, session: u64, opened: SessionOpened, sequence: u64) {
+        let header = FrameHeader { kind: Kind::Reply, sequence, session, ..FrameHeader::default() };
+        if self.deliver(connection, &header, &opened.to_bytes()) == Delivered::Later {
+            // Nothing is kept of it: the publisher opens again.
+            tracing::warn!(session, "no room for the answer to a session open");
+        }
+    }
+
+    fn send_refusal(&mut self, connection: ConnectionId, session: u64, session_seq: u64, refusal: &Refusal<'_>) {
+        let mut payload = [0; 256];
+        let length = refusal.write_to(&mut payload);
+        let kind = Kind::Reply;
+        let header = FrameHeader { kind, flags: REFUSED_FLAG, session, session_seq, ..FrameHeader::default() };
+        // If there is no room the publisher repeats its command and is refused again.
+        let _ = self.deliver(connection, &header, &payload[..length]);
+    }
+
+    /// Something from the sequencer.
+    #[cold]
+    fn hear<S: Service>(&mut self, fold: &mut Fold<S>, message: ForService) {
+        match message {
+            ForService::Attach { session, connection } => match fold.sessions.get_mut(session) {
+                Some(entry) => entry.connection = Some(connection),
+                None => {
+                    self.attached_early.insert(session, connection);
+                }
+            },
+            ForService::Repeat { session, session_seq, connection } => {
+                // A session or command that is not known here yet is on its way; its reply will go out then.
+                let Some(entry) = fold.sessions.get(session) else { return };
+                if let Some(reply) = entry.find(session_seq) {
+                    self.send_reply(connection, session, reply);
+                } else if session_seq <= entry.last_session_seq {
+                    let text = "its reply is no longer kept: later commands have acknowledged it";
+                    let refusal = Refusal { code: RefusalCode::ReplyExpired, detail: 0, text };
+                    self.send_refusal(connection, session, session_seq, &refusal);
+                }
+            }
+            ForService::Reopen { session, next_session_seq, notices_seen, connection } => {
+                let Some(entry) = fold.sessions.get_mut(session) else {
+                    self.attached_early.insert(session, connection);
+                    return;
+                };
+                entry.connection = Some(connection);
+                let opened = SessionOpened { token: entry.token, next_session_seq };
+                let entry = &*entry;
+                self.send_opened(connection, session, opened, session);
+                self.send_notices(entry, connection, notices_seen);
+            }
+            ForService::Refuse { connection, session, session_seq, code, detail } => {
+                let text = match code {
+                    RefusalCode::Gap => "earlier commands of the session are missing",
+                    RefusalCode::SessionUnknown => "the stream has no such session; open it again",
+                    _ => "the frame is malformed",
+                };
+                self.send_refusal(connection, session, session_seq, &Refusal { code, detail, text });
+            }
+        }
+    }
+
+    /// Tries again what did not fit.
+    #[cold]
+    fn retry<S: Service>(&mut self, fold: &Fold<S>) {
+        let mut stuck: Vec<ConnectionId> = Vec::new();
+        for _ in 0..RETRIES_PER_POLL.min(self.deferred.len()) {
+            let Some(deferred) = self.deferred.pop_front() else { return };
+            let Deferred { connection, session, session_seq } = deferred;
+            let Some(entry) = fold.sessions.get(session) else { continue };
+            let delivered = if stuck.contains(&connection) {
+                Delivered::Later
+            } else if session_seq == 0 {
+                entry
+                    .notices
+                    .iter()
+                    .map(|notice| self.send_notice(connection, session, notice))
+                    .fold(Delivered::Yes, |all, one| if one == Delivered::Yes { all } else { one })
+            } else {
+                // A reply that is no longer kept was acknowledged by a later command.
+                let Some(reply) = entry.find(session_seq) else { continue };
+                self.deliver(connection, &reply.header(session), &reply.payload)
+            };
+            if delivered == Delivered::Later {
+                stuck.push(connection);
+                self.deferred.push_back(deferred);
+            }
+        }
+    }
+}
+
+impl Sink for Outbox {
+    #[inline]
+    fn reply(&mut self, session: &SessionEntry, reply: &KeptReply) {
+        crash_point("before_reply");
+        if let Some(connection) = session.connection {
+            self.send_reply(connection, session.session, reply);
+        }
+    }
+
+    fn opened(&mut self, session: &mut SessionEntry, opened: SessionOpened, sequence: u64) {
+        if let Some(connection) = self.attached_early.remove(&session.session) {
+            session.connection = Some(connection);
+            self.send_opened(connection, session.session, opened, sequence);
+        }
+    }
+
+    fn notice(&mut self, session: &SessionEntry) {
+        if let (Some(connection), Some(notice)) = (session.connection, session.notices.back()) {
+            if self.send_notice(connection, session.session, notice) == Delivered::Later {
+                self.defer(connection, session.session, 0);
+            }
+        }
+    }
+
+    fn set_timer(&mut self, timer: u64, deadline_ns: u64) {
+        self.requests.push_back(ForSequencer::SetTimer { timer, deadline_ns });
+    }
+
+    fn cancel_timer(&mut self, timer: u64, deadline_ns: u64) {
+        self.requests.push_back(ForSequencer::CancelTimer { timer, deadline_ns });
+    }
+
+    fn dead_letter(&mut self, letter: DeadLetter) {
+        self.dead_letters.record(&letter);
+    }
+}

@@ -1,0 +1,448 @@
+//! [`Fold`]: the service's state, its sessions and its timers as a fold of the stream. Live, in
+//! recovery and in a debugging replay the same code runs; what differs is the [`Sink`].
+
+use crate::EngineError;
+use crate::context::Context;
+use crate::outputs::{Outputs, TimerChange};
+use crate::service::{Handlers, Refused, Reject, Service, describe};
+use crate::sessions::{KeptReply, NOTICES_KEPT_MAX, Notice, SessionEntry, SessionTable};
+use crate::timers::TimerTable;
+use gapless_wire::control::{Refusal, RefusalCode, SessionOpen, SessionOpened, TimerFired};
+use gapless_wire::descriptor::REFUSED_FLAG;
+use gapless_wire::{Fragment, Frame, Kind};
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What happens when a handler panics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnPanic {
+    /// The node stops with an error that names the command; nothing of the command was sent. The
+    /// operator mends the handler, or skips the command's sequence.
+    #[default]
+    Stop,
+    /// The command is refused and recorded as a dead letter; the state stays as the handler left it,
+    /// on every replay alike.
+    DeadLetter,
+}
+
+/// What happens to a message that nobody handles, or whose payload is not what its header says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnUnhandled {
+    /// The command is refused and recorded as a dead letter.
+    #[default]
+    DeadLetter,
+    /// The node stops with an error that names the command.
+    Stop,
+}
+
+/// What a fold does in cases that the service does not decide. Part of the stream's meaning: change it
+/// only together with a new snapshot.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Policy {
+    /// A handler panics.
+    pub on_panic: OnPanic,
+    /// Nobody handles a message.
+    pub on_unhandled: OnUnhandled,
+    /// Commands that an operator has ordered to be skipped.
+    pub skip_sequences: BTreeSet<u64>,
+}
+
+/// A command that no handler took.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeadLetter {
+    /// The command's place in the order, where the journal has it whole.
+    pub sequence: u64,
+    /// Who sent it.
+    pub session: u64,
+    /// Its number there.
+    pub session_seq: u64,
+    /// Schema id << 16 | template id.
+    pub schema: u32,
+    /// Why.
+    pub reason: String,
+}
+
+/// Where a fold's outputs go. Recovery ignores them: whoever waits for a reply asks again.
+pub trait Sink {
+    /// A command has its reply.
+    fn reply(&mut self, session: &SessionEntry, reply: &KeptReply);
+    /// A session was opened; its reply is made from the entry.
+    fn opened(&mut self, session: &mut SessionEntry, opened: SessionOpened, sequence: u64);
+    /// A session has a new notice, the last of its list.
+    fn notice(&mut self, session: &SessionEntry);
+    /// A timer is to fire.
+    fn set_timer(&mut self, timer: u64, deadline_ns: u64);
+    /// A timer is not to fire.
+    fn cancel_timer(&mut self, timer: u64, deadline_ns: u64);
+    /// No handler took a command.
+    fn dead_letter(&mut self, letter: DeadLetter);
+}
+
+/// A sink that forgets.
+pub struct NoSink;
+
+impl Sink for NoSink {
+    fn reply(&mut self, _: &SessionEntry, _: &KeptReply) {}
+    fn opened(&mut self, _: &mut SessionEntry, _: SessionOpened, _: u64) {}
+    fn notice(&mut self, _: &SessionEntry) {}
+    fn set_timer(&mut self, _: u64, _: u64) {}
+    fn cancel_timer(&mut self, _: u64, _: u64) {}
+    fn dead_letter(&mut self, _: DeadLetter) {}
+}
+
+/// State, sessions and timers after a prefix of the stream.
+pub struct Fold<S> {
+    service: S,
+    handlers: Handlers<S>,
+    policy: Policy,
+    pub(crate) sessions: SessionTable,
+    pub(crate) timers: TimerTable,
+    pub(crate) last_sequence: u64,
+    pub(crate) last_timestamp_ns: u64,
+    payload_length_max: usize,
+    outputs: Outputs,
+    /// The fragments of a message that is not complete yet.
+    message: Vec<u8>,
+    fragments_missing: bool,
+}
+
+/// How a handler's call ended.
+enum Outcome {
+    Done,
+    Refused { code: RefusalCode, text: String, dead: bool },
+}
+
+impl<S: Service> Fold<S> {
+    /// The empty stream: `service` as it begins. No output may be longer than `payload_length_max` bytes.
+    #[must_use]
+    pub fn new(service: S, policy: Policy, payload_length_max: usize) -> Self {
+        Self {
+            service,
+            handlers: Handlers::of_service(),
+            policy,
+            sessions: SessionTable::default(),
+            timers: TimerTable::default(),
+            last_sequence: 0,
+            last_timestamp_ns: 0,
+            payload_length_max,
+            outputs: Outputs::default(),
+            message: Vec::new(),
+            fragments_missing: false,
+        }
+    }
+
+    /// The service's state.
+    #[must_use]
+    pub const fn service(&self) -> &S {
+        &self.service
+    }
+
+    pub(crate) const fn service_mut(&mut self) -> &mut S {
+        &mut self.service
+    }
+
+    /// The sequence of the last frame applied.
+    #[must_use]
+    pub const fn last_sequence(&self) -> u64 {
+        self.last_sequence
+    }
+
+    /// Sequenced time of the last frame applied, ns since the epoch.
+    #[must_use]
+    pub const fn last_timestamp_ns(&self) -> u64 {
+        self.last_timestamp_ns
+    }
+
+    /// The open sessions.
+    #[must_use]
+    pub const fn sessions(&self) -> &SessionTable {
+        &self.sessions
+    }
+
+    /// Whether the last frame applied left its message incomplete.
+    #[must_use]
+    pub const fn is_mid_message(&self) -> bool {
+        self.fragments_missing
+    }
+
+    /// Goes back before a message of which only the first fragments were applied: they have had no effect.
+    pub(crate) fn forget_incomplete(&mut self, last_sequence: u64, last_timestamp_ns: u64) {
+        self.message.clear();
+        self.fragments_missing = false;
+        self.last_sequence = last_sequence;
+        self.last_timestamp_ns = last_timestamp_ns;
+    }
+
+    /// Applies the next frame.
+    ///
+    /// # Errors
+    /// A gap in the order; what the policy makes an error.
+    #[inline]
+    pub fn apply(&mut self, frame: &Frame<'_>, sink: &mut impl Sink) -> Result<(), EngineError> {
+        let sequence = frame.sequence();
+        if sequence != self.last_sequence + 1 {
+            let reason = format!("sequence {} was due", self.last_sequence + 1);
+            return Err(EngineError::Corrupt { sequence, reason });
+        }
+        self.last_sequence = sequence;
+        self.last_timestamp_ns = frame.timestamp_ns();
+        match frame.kind() {
+            Kind::Command if frame.fragment() == Fragment::WHOLE => self.command(frame, frame.payload(), sink),
+            Kind::Command => self.fragment(frame, sink),
+            Kind::SessionOpen => self.open(frame, sink),
+            Kind::SessionClose => {
+                self.sessions.close(frame.session());
+                Ok(())
+            }
+            Kind::Acknowledge => {
+                self.acknowledge(frame, sink);
+                Ok(())
+            }
+            Kind::Timer => self.timer(frame, sink),
+            Kind::Mark => Ok(()),
+            kind @ (Kind::Event | Kind::Reply | Kind::Notice) => {
+                Err(EngineError::Corrupt { sequence, reason: format!("a frame of kind {kind:?}") })
+            }
+        }
+    }
+
+    #[cold]
+    fn fragment(&mut self, frame: &Frame<'_>, sink: &mut impl Sink) -> Result<(), EngineError> {
+        if frame.fragment().index == 0 {
+            self.message.clear();
+        }
+        self.message.extend_from_slice(frame.payload());
+        self.fragments_missing = !frame.fragment().is_last();
+        if self.fragments_missing {
+            return Ok(());
+        }
+        let message = std::mem::take(&mut self.message);
+        let outcome = self.command(frame, &message, sink);
+        self.message = message;
+        outcome
+    }
+
+    #[cold]
+    fn open(&mut self, frame: &Frame<'_>, sink: &mut impl Sink) -> Result<(), EngineError> {
+        let sequence = frame.sequence();
+        let Some(open) = SessionOpen::from_bytes(frame.payload()) else {
+            return Err(EngineError::Corrupt { sequence, reason: "a malformed session open".to_owned() });
+        };
+        let entry = self.sessions.open(frame.session(), open.token, open.window_messages, frame.timestamp_ns());
+        sink.opened(entry, SessionOpened { token: open.token, next_session_seq: 1 }, sequence);
+        Ok(())
+    }
+
+    /// An acknowledgement of notices takes a place in the session's window like a command, and has an
+    /// empty reply, so that it is neither lost nor doubled.
+    #[cold]
+    fn acknowledge(&mut self, frame: &Frame<'_>, sink: &mut impl Sink) {
+        let number = frame.payload().first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        let Some(entry) = self.sessions.get_mut(frame.session()) else { return };
+        entry.acknowledge_notices(number);
+        entry.last_active_ns = frame.timestamp_ns();
+        let slot = entry.next_slot(frame.session_seq());
+        slot.begin(frame);
+        let slot = entry.last_slot();
+        sink.reply(entry, &entry.replies[slot]);
+    }
+
+    fn command(&mut self, frame: &Frame<'_>, payload: &[u8], sink: &mut impl Sink) -> Result<(), EngineError> {
+        if self.sessions.get(frame.session()).is_none() {
+            let (sequence, reason) = (frame.sequence(), format!("session {} is not open", frame.session()));
+            return Err(EngineError::Corrupt { sequence, reason });
+        }
+        let outcome = self.run(frame, payload)?;
+        let session_seq = frame.session_seq();
+        let entry = self.sessions.get_mut(frame.session()).expect("looked up above");
+        entry.last_active_ns = frame.timestamp_ns();
+        let slot = entry.next_slot(session_seq);
+        slot.begin(frame);
+        let mut dead = None;
+        match outcome {
+            Outcome::Done => {
+                if let Some(draft) = &self.outputs.reply {
+                    slot.schema = draft.schema;
+                    slot.flags = draft.encoding.flags();
+                    slot.payload.extend_from_slice(self.outputs.payload(draft));
+                }
+            }
+            Outcome::Refused { code, text, dead: is_dead } => {
+                slot.flags = REFUSED_FLAG;
+                slot.payload.resize(Refusal::FIXED_LENGTH + text.len().min(REFUSAL_TEXT_MAX), 0);
+                let length = Refusal { code, detail: 0, text: &text }.write_to(&mut slot.payload);
+                slot.payload.truncate(length);
+                dead = is_dead.then_some(text);
+            }
+        }
+        let slot = entry.last_slot();
+        sink.reply(entry, &entry.replies[slot]);
+        if let Some(reason) = dead {
+            let (sequence, session, schema) = (frame.sequence(), frame.session(), frame.schema());
+            sink.dead_letter(DeadLetter { sequence, session, session_seq, schema, reason });
+        }
+        self.commit_side_outputs(sink);
+        Ok(())
+    }
+
+    /// Calls the handler; its outputs are staged.
+    #[inline]
+    fn run(&mut self, frame: &Frame<'_>, payload: &[u8]) -> Result<Outcome, EngineError> {
+        self.outputs.clear();
+        let (sequence, session, session_seq) = (frame.sequence(), frame.session(), frame.session_seq());
+        let schema = frame.schema();
+        if !self.policy.skip_sequences.is_empty() && self.policy.skip_sequences.contains(&sequence) {
+            let text = "skipped by an operator".to_owned();
+            return Ok(Outcome::Refused { code: RefusalCode::HandlerPanicked, text, dead: true });
+        }
+        let unhandled = |reason: String, code| match self.policy.on_unhandled {
+            OnUnhandled::DeadLetter => Ok(Outcome::Refused { code, text: reason, dead: true }),
+            OnUnhandled::Stop => {
+                let message = describe(schema);
+                Err(EngineError::Unhandled { message, sequence, session, session_seq, reason })
+            }
+        };
+        let Some(handler) = self.handlers.find(schema, frame.encoding()) else {
+            let reason = format!("no handler takes {} in {:?}", describe(schema), frame.encoding());
+            return unhandled(reason, RefusalCode::Unhandled);
+        };
+        let mut context = Context {
+            outputs: &mut self.outputs,
+            sequence,
+            time_ns: frame.timestamp_ns(),
+            session,
+            session_seq,
+            payload_length_max: self.payload_length_max,
+        };
+        let service = &mut self.service;
+        let called = catch_unwind(AssertUnwindSafe(|| handler(service, payload, &mut context)));
+        match called {
+            Ok(Ok(())) => {
+                let full = full_notices(&self.sessions, &self.outputs);
+                match full {
+                    None => Ok(Outcome::Done),
+                    Some(text) => {
+                        self.outputs.clear();
+                        Ok(Outcome::Refused { code: RefusalCode::Rejected, text, dead: true })
+                    }
+                }
+            }
+            Ok(Err(Refused::Rejected(Reject(text)))) => {
+                self.outputs.clear();
+                Ok(Outcome::Refused { code: RefusalCode::Rejected, text, dead: false })
+            }
+            Ok(Err(Refused::Undecodable(error))) => {
+                self.outputs.clear();
+                unhandled(error.to_string(), RefusalCode::Malformed)
+            }
+            Err(panic) => {
+                self.outputs.clear();
+                let reason = panic_text(&*panic);
+                match self.policy.on_panic {
+                    OnPanic::DeadLetter => {
+                        let text = format!("the handler panicked: {reason}");
+                        Ok(Outcome::Refused { code: RefusalCode::HandlerPanicked, text, dead: true })
+                    }
+                    OnPanic::Stop => {
+                        let message = describe(schema);
+                        Err(EngineError::HandlerPanicked { message, sequence, session, session_seq, reason })
+                    }
+                }
+            }
+        }
+    }
+
+    fn timer(&mut self, frame: &Frame<'_>, sink: &mut impl Sink) -> Result<(), EngineError> {
+        let sequence = frame.sequence();
+        let Some(fired) = TimerFired::from_bytes(frame.payload()) else {
+            return Err(EngineError::Corrupt { sequence, reason: "a malformed timer".to_owned() });
+        };
+        if !self.timers.take(fired.timer, fired.deadline_ns) {
+            return Ok(());
+        }
+        self.outputs.clear();
+        let mut context = Context {
+            outputs: &mut self.outputs,
+            sequence,
+            time_ns: frame.timestamp_ns(),
+            session: 0,
+            session_seq: 0,
+            payload_length_max: self.payload_length_max,
+        };
+        let service = &mut self.service;
+        let skipped = self.policy.skip_sequences.contains(&sequence);
+        let called = catch_unwind(AssertUnwindSafe(|| match skipped {
+            true => Err(Reject("skipped by an operator".to_owned())),
+            false => service.on_timer(fired.timer, &mut context),
+        }));
+        let (session, session_seq) = (0, 0);
+        let refused = match called {
+            Ok(Ok(())) => full_notices(&self.sessions, &self.outputs),
+            Ok(Err(Reject(text))) => Some(text),
+            Err(panic) => {
+                let reason = panic_text(&*panic);
+                if self.policy.on_panic == OnPanic::Stop {
+                    let message = format!("timer {}", fired.timer);
+                    return Err(EngineError::HandlerPanicked { message, sequence, session, session_seq, reason });
+                }
+                Some(format!("the handler panicked: {reason}"))
+            }
+        };
+        if let Some(reason) = refused {
+            self.outputs.clear();
+            sink.dead_letter(DeadLetter { sequence, session, session_seq, schema: 0, reason });
+        }
+        self.commit_side_outputs(sink);
+        Ok(())
+    }
+
+    /// Notices and timers of a call that succeeded.
+    #[inline]
+    fn commit_side_outputs(&mut self, sink: &mut impl Sink) {
+        for (session, draft) in &self.outputs.notices {
+            // A session that has closed meanwhile receives nothing any more.
+            let Some(entry) = self.sessions.get_mut(*session) else { continue };
+            entry.last_notice += 1;
+            entry.notices.push_back(Notice {
+                number: entry.last_notice,
+                sequence: self.last_sequence,
+                timestamp_ns: self.last_timestamp_ns,
+                schema: draft.schema,
+                encoding: draft.encoding,
+                payload: self.outputs.payload(draft).to_vec(),
+            });
+            sink.notice(entry);
+        }
+        for change in &self.outputs.timers {
+            let (timer, before) = match *change {
+                TimerChange::Set { timer, deadline_ns } => {
+                    let before = self.timers.set(timer, deadline_ns);
+                    sink.set_timer(timer, deadline_ns);
+                    (timer, before.filter(|before| *before != deadline_ns))
+                }
+                TimerChange::Cancel { timer } => (timer, self.timers.cancel(timer)),
+            };
+            if let Some(deadline_ns) = before {
+                sink.cancel_timer(timer, deadline_ns);
+            }
+        }
+    }
+}
+
+/// The longest text of a refusal, bytes.
+const REFUSAL_TEXT_MAX: usize = 1024;
+
+/// Whether a session would be left with too many unreceived notices.
+fn full_notices(sessions: &SessionTable, outputs: &Outputs) -> Option<String> {
+    outputs.notices.iter().find_map(|(session, _)| {
+        let new = outputs.notices.iter().filter(|(other, _)| other == session).count();
+        let kept = sessions.get(*session)?.notices.len();
+        (kept + new > NOTICES_KEPT_MAX)
+            .then(|| format!("session {session} has {kept} unreceived notices; the limit is {NOTICES_KEPT_MAX}"))
+    })
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
+}

@@ -1,0 +1,154 @@
+//! How a node finds its state again: the newest snapshot, then the journal behind it; and the same
+//! replay over a copied journal, to any sequence, for debugging.
+
+use crate::EngineError;
+use crate::fold::{Fold, Policy, Sink};
+use crate::service::Service;
+use crate::snapshot;
+use gapless_journal::JournalReader;
+use gapless_log::StreamIdentity;
+use gapless_stream::Sequencer;
+use gapless_wire::Fragment;
+use std::path::{Path, PathBuf};
+
+/// Where a node's directory keeps what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    root: PathBuf,
+}
+
+impl Layout {
+    /// The layout of a node in `root`.
+    #[must_use]
+    pub fn new(root: &Path) -> Self {
+        Self { root: root.to_owned() }
+    }
+
+    /// The node's directory.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The journal's segments.
+    #[must_use]
+    pub fn journal(&self) -> PathBuf {
+        self.root.join("journal")
+    }
+
+    /// The snapshots.
+    #[must_use]
+    pub fn snapshots(&self) -> PathBuf {
+        self.root.join("snapshots")
+    }
+
+    /// Where other processes connect.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        self.root.join("node.socket")
+    }
+
+    /// The counters.
+    #[must_use]
+    pub fn counters(&self) -> PathBuf {
+        self.root.join("counters")
+    }
+}
+
+/// What a recovery did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Recovered {
+    /// The sequence of the snapshot that it began with; 0 without one.
+    pub snapshot_sequence: u64,
+    /// Frames applied after it.
+    pub frames_replayed: u64,
+    /// The last sequence.
+    pub last_sequence: u64,
+    /// Where a message begins that the journal holds in part only: it was never released, and the
+    /// journal is to be cut before it.
+    pub incomplete_from: Option<u64>,
+}
+
+/// Rebuilds `fold` and `sequencer` from the snapshots and the journal of `layout`, up to
+/// `sequence_max`. `last_sequence` is the journal's last, where it is known.
+///
+/// # Errors
+/// Damage, a gap between snapshot and journal, or what the policy makes an error.
+pub fn recover<S: Service>(
+    layout: &Layout,
+    identity: StreamIdentity,
+    fold: &mut Fold<S>,
+    sequencer: &mut Sequencer,
+    sink: &mut impl Sink,
+    last_sequence: Option<u64>,
+    sequence_max: u64,
+) -> Result<Recovered, EngineError> {
+    let reader = JournalReader::open(layout.journal())?;
+    let first = reader.first_sequence();
+    let usable = snapshot::list(&layout.snapshots())?.into_iter().rev().find(|(sequence, _)| *sequence <= sequence_max);
+    let mut recovered = Recovered::default();
+    if let Some((sequence, path)) = usable {
+        if let Some(last) = last_sequence.filter(|last| sequence > *last) {
+            let reason = format!(
+                "it stands at sequence {sequence}, the journal ends at {last}: frames that it contains are lost; \
+                 restore the journal, or remove the snapshot to go back to what the journal has"
+            );
+            return Err(EngineError::Snapshot { path, reason });
+        }
+        snapshot::restore(fold, &path, identity)?;
+        recovered.snapshot_sequence = sequence;
+    }
+    sequencer.resume_at(fold.last_sequence(), fold.last_timestamp_ns());
+    for entry in fold.sessions().sorted() {
+        sequencer.restore_session(entry.session, entry.token, entry.last_session_seq + 1, entry.last_active_ns);
+    }
+    let from = fold.last_sequence() + 1;
+    if from < first {
+        let reason = format!("it is needed from sequence {from}, but begins at {first}, and no snapshot covers that");
+        return Err(EngineError::Corrupt { sequence: from, reason: format!("the journal: {reason}") });
+    }
+    if last_sequence.is_none_or(|last| from <= last) {
+        let mut replay = reader.replay(from)?;
+        while let Some(frame) = replay.next_frame()? {
+            if frame.sequence() > sequence_max {
+                break;
+            }
+            fold.apply(&frame, sink)?;
+            recovered.frames_replayed += 1;
+            if frame.fragment().is_last() {
+                sequencer.observe(&frame);
+                recovered.incomplete_from = None;
+            } else if frame.fragment() != Fragment::WHOLE && frame.fragment().index == 0 {
+                recovered.incomplete_from = Some(frame.sequence());
+            }
+        }
+    }
+    if recovered.incomplete_from.is_some() {
+        fold.forget_incomplete(sequencer.last_sequence(), sequencer.last_timestamp_ns());
+    }
+    for (timer, deadline_ns) in fold.timers.iter() {
+        sequencer.set_timer(timer, deadline_ns);
+    }
+    recovered.last_sequence = fold.last_sequence();
+    Ok(recovered)
+}
+
+/// A service's state after `sequence_max`, from a copy of a node's directory. Writes nothing.
+///
+/// # Errors
+/// As for [`recover`].
+pub fn replay_copy<S: Service>(
+    directory: &Path,
+    service: S,
+    policy: Policy,
+    sequence_max: u64,
+    sink: &mut impl Sink,
+) -> Result<(Fold<S>, Recovered), EngineError> {
+    let layout = Layout::new(directory);
+    let reader = JournalReader::open(layout.journal())?;
+    let identity = StreamIdentity { stream_id: reader.stream_id(), incarnation: reader.incarnation() };
+    let mut fold = Fold::new(service, policy, usize::MAX >> 1);
+    let mut sequencer = Sequencer::new(u64::MAX);
+    let recovered = recover(&layout, identity, &mut fold, &mut sequencer, sink, None, sequence_max)?;
+    Ok((fold, recovered))
+}

@@ -1,0 +1,119 @@
+//! The detached sender: an agent that delivers on a thread of its own.
+//!
+//! Frames wait for it in a ring of this process, of a configurable depth. The frame's term field
+//! carries the connection while it waits; the sender puts the term back before the frame leaves.
+
+use crate::delivery::{Delivered, Outlets};
+use gapless_agent::{Agent, AgentError, Now, Waker};
+use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, StreamIdentity, ring};
+use gapless_stream::ConnectionId;
+use gapless_stream::link::ForService;
+use gapless_stream::mailbox::Mailbox;
+use gapless_wire::{Frame, FrameHeader, FrameWriter, HEADER_LENGTH, aligned_length};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The executor's end of the queue.
+pub struct SendQueue {
+    writer: RingWriter,
+    pushed: u64,
+    popped: Arc<AtomicU64>,
+    depth: u64,
+    waker: Waker,
+    dirty: bool,
+}
+
+/// The agent.
+pub struct Sender {
+    reader: RingReader,
+    popped: Arc<AtomicU64>,
+    outlets: Outlets,
+    undelivered: Mailbox<ForService>,
+    frame: Vec<u8>,
+}
+
+/// A queue of at most `depth` messages and the agent that empties it.
+///
+/// # Errors
+/// No memory for the queue.
+pub fn detached(
+    outlets: Outlets,
+    depth: usize,
+    queue_bytes: usize,
+    waker: Waker,
+    undelivered: Mailbox<ForService>,
+) -> Result<(SendQueue, Sender), LogError> {
+    let (writer, reader) = ring::create(&MemoryKind::Anonymous, queue_bytes, StreamIdentity::default())?;
+    let popped = Arc::<AtomicU64>::default();
+    let queue = SendQueue { writer, pushed: 0, popped: Arc::clone(&popped), depth: depth as u64, waker, dirty: false };
+    Ok((queue, Sender { reader, popped, outlets, undelivered, frame: Vec::new() }))
+}
+
+impl SendQueue {
+    /// Puts a message into the queue.
+    pub(crate) fn push(&mut self, connection: ConnectionId, header: &FrameHeader, payload: &[u8]) -> Delivered {
+        // Acquire: pairs with the Release in Sender::poll.
+        if self.pushed - self.popped.load(Ordering::Acquire) >= self.depth {
+            return Delivered::Later;
+        }
+        let claim = match self.writer.claim(HEADER_LENGTH + payload.len()) {
+            Ok(claim) => claim,
+            Err(LogError::Full { .. }) => return Delivered::Later,
+            Err(error) => {
+                tracing::error!(%error, "a reply does not fit the send queue");
+                return Delivered::Never;
+            }
+        };
+        let mut frame = FrameWriter::new(claim);
+        frame.payload_mut()[..payload.len()].copy_from_slice(payload);
+        let header = FrameHeader { term: u64::from(connection.0), ..*header };
+        let length = frame.finish(&header, payload.len());
+        self.writer.commit(length);
+        self.pushed += 1;
+        self.dirty = true;
+        Delivered::Yes
+    }
+
+    pub(crate) fn flush(&mut self) {
+        if std::mem::take(&mut self.dirty) {
+            // The thread's waker asks by itself whether anybody sleeps.
+            let _ = self.writer.publish();
+            self.waker.wake();
+        }
+    }
+}
+
+impl Agent for Sender {
+    fn name(&self) -> &str {
+        "sender"
+    }
+
+    fn poll(&mut self, _now: Now) -> Result<usize, AgentError> {
+        self.outlets.refresh();
+        let mut work = 0;
+        while let Some(length) = self.reader.next_length()? {
+            self.frame.resize(aligned_length(length), 0);
+            self.reader.copy(&mut self.frame);
+            let frame = Frame::parse(&self.frame)?;
+            let (header, connection) = (frame.header(), ConnectionId(frame.term() as u32));
+            let header = FrameHeader { term: 0, ..header };
+            if self.outlets.deliver(connection, &header, frame.payload()) == Delivered::Later {
+                let (session, session_seq) = (header.session, header.session_seq);
+                if self.undelivered.push(ForService::Repeat { session, session_seq, connection }).is_err() {
+                    break;
+                }
+            }
+            self.reader.advance(length);
+            work += 1;
+        }
+        self.reader.release();
+        // Release: the room in the ring is given back before the count says so.
+        self.popped.store(self.popped.load(Ordering::Relaxed) + work as u64, Ordering::Release);
+        self.outlets.flush();
+        Ok(work)
+    }
+
+    fn is_drained(&self) -> bool {
+        self.reader.known_bytes() == 0
+    }
+}

@@ -1,0 +1,124 @@
+//! What an application writes: a [`Service`] and its handlers, registered by message in [`Handlers`].
+
+use crate::context::Context;
+use gapless_schema::{DecodeError, Encoding, Message, schema_key};
+use rustc_hash::FxHashMap;
+
+/// State that is the fold of a stream.
+///
+/// Handlers must be deterministic: same state, same message, same [`Context`], same outcome. Time and
+/// identifiers come from the context; clocks, random numbers and iteration over unordered maps do not
+/// belong here.
+pub trait Service: Send + 'static {
+    /// Names the handler of each message.
+    fn handlers(handlers: &mut Handlers<Self>)
+    where
+        Self: Sized;
+
+    /// A timer that this service has set is due.
+    ///
+    /// # Errors
+    /// A reason; the timer's outputs are dropped and the reason is recorded.
+    fn on_timer(&mut self, timer: u64, context: &mut Context<'_>) -> Result<(), Reject> {
+        let _ = (timer, context);
+        Ok(())
+    }
+
+    /// Writes the whole state, so that [`Service::restore`] can make it again.
+    fn snapshot(&self, state: &mut Vec<u8>);
+
+    /// Becomes the state that [`Service::snapshot`] wrote.
+    ///
+    /// # Errors
+    /// What is wrong with the bytes.
+    fn restore(&mut self, state: &[u8]) -> Result<(), String>;
+}
+
+/// A handler's no: the publisher gets the text, outputs of this call are dropped.
+///
+/// State that the handler has changed before it said no stays changed: check first, then change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reject(pub String);
+
+impl<T: std::fmt::Display> From<T> for Reject {
+    fn from(reason: T) -> Self {
+        Self(reason.to_string())
+    }
+}
+
+/// Why a handler's call had no effect.
+pub(crate) enum Refused {
+    /// The payload is not the message that its header says.
+    Undecodable(DecodeError),
+    /// The handler said no.
+    Rejected(Reject),
+}
+
+type Handler<S> = Box<dyn Fn(&mut S, &[u8], &mut Context<'_>) -> Result<(), Refused> + Send>;
+
+/// Which function takes which message.
+pub struct Handlers<S> {
+    by_message: FxHashMap<(u32, Encoding), Handler<S>>,
+}
+
+impl<S> Default for Handlers<S> {
+    fn default() -> Self {
+        Self { by_message: FxHashMap::default() }
+    }
+}
+
+impl<S: Service> Handlers<S> {
+    pub(crate) fn of_service() -> Self {
+        let mut handlers = Self::default();
+        S::handlers(&mut handlers);
+        handlers
+    }
+}
+
+impl<S> Handlers<S> {
+    /// `handler` takes messages of type `M`: a direct view, or an object, as `M` says.
+    ///
+    /// # Panics
+    /// If the message has a handler already.
+    pub fn on<M: Message>(
+        &mut self,
+        handler: impl Fn(&mut S, M::Decoded<'_>, &mut Context<'_>) -> Result<(), Reject> + Send + 'static,
+    ) -> &mut Self {
+        let call = move |service: &mut S, payload: &[u8], context: &mut Context<'_>| {
+            let message = M::decode(payload).map_err(Refused::Undecodable)?;
+            handler(service, message, context).map_err(Refused::Rejected)
+        };
+        self.insert(schema_key(M::SCHEMA_ID, M::TEMPLATE_ID), M::ENCODING, Box::new(call))
+    }
+
+    /// `handler` takes the bytes of messages whose schema the application knows by itself.
+    ///
+    /// # Panics
+    /// If the message has a handler already.
+    pub fn on_bytes(
+        &mut self,
+        schema: u32,
+        handler: impl Fn(&mut S, &[u8], &mut Context<'_>) -> Result<(), Reject> + Send + 'static,
+    ) -> &mut Self {
+        let call = move |service: &mut S, payload: &[u8], context: &mut Context<'_>| {
+            handler(service, payload, context).map_err(Refused::Rejected)
+        };
+        self.insert(schema, Encoding::Opaque, Box::new(call))
+    }
+
+    fn insert(&mut self, schema: u32, encoding: Encoding, handler: Handler<S>) -> &mut Self {
+        let before = self.by_message.insert((schema, encoding), handler);
+        assert!(before.is_none(), "message {} in {encoding:?} has two handlers", describe(schema));
+        self
+    }
+
+    #[inline]
+    pub(crate) fn find(&self, schema: u32, encoding: Encoding) -> Option<&Handler<S>> {
+        self.by_message.get(&(schema, encoding))
+    }
+}
+
+/// A message type as people read it.
+pub(crate) fn describe(schema: u32) -> String {
+    format!("schema {} template {}", schema >> 16, schema & 0xffff)
+}

@@ -1,0 +1,216 @@
+//! The session table: for each session its last W replies, so that a repeat gets the original again,
+//! and the notices that it has not received yet. A fold of the stream; part of every snapshot.
+
+use gapless_schema::Encoding;
+use gapless_stream::ConnectionId;
+use gapless_wire::descriptor::REFUSED_FLAG;
+use gapless_wire::{Frame, FrameHeader, Kind};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+
+/// Notices that a session may leave unreceived; one more and the sending handler is refused.
+pub const NOTICES_KEPT_MAX: usize = 1024;
+
+/// A kept reply.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeptReply {
+    /// Number of the command's last frame; 0 while the slot is empty.
+    pub session_seq: u64,
+    /// The command's place in the order.
+    pub sequence: u64,
+    /// The command's sequenced time, ns since the epoch.
+    pub timestamp_ns: u64,
+    /// Schema id << 16 | template id.
+    pub schema: u32,
+    /// Encoding, and whether it is a refusal.
+    pub flags: u16,
+    /// The reply's payload.
+    pub payload: Vec<u8>,
+}
+
+impl KeptReply {
+    /// The header of the frame that carries it.
+    #[inline]
+    #[must_use]
+    pub fn header(&self, session: u64) -> FrameHeader {
+        FrameHeader {
+            kind: Kind::Reply,
+            flags: self.flags,
+            sequence: self.sequence,
+            timestamp_ns: self.timestamp_ns,
+            session,
+            session_seq: self.session_seq,
+            schema: self.schema,
+            ..FrameHeader::default()
+        }
+    }
+
+    /// Becomes the empty reply to the command whose last frame is `frame`.
+    #[inline]
+    pub(crate) fn begin(&mut self, frame: &Frame<'_>) {
+        self.session_seq = frame.session_seq();
+        self.sequence = frame.sequence();
+        self.timestamp_ns = frame.timestamp_ns();
+        self.schema = 0;
+        self.flags = 0;
+        self.payload.clear();
+    }
+
+    /// Whether it is a refusal.
+    #[must_use]
+    pub const fn is_refusal(&self) -> bool {
+        self.flags & REFUSED_FLAG != 0
+    }
+}
+
+/// A message to a session that did not ask for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// Counts the session's notices, from 1.
+    pub number: u64,
+    /// The message that caused it.
+    pub sequence: u64,
+    /// Its sequenced time, ns since the epoch.
+    pub timestamp_ns: u64,
+    /// Schema id << 16 | template id.
+    pub schema: u32,
+    /// Encoding.
+    pub encoding: Encoding,
+    /// The payload.
+    pub payload: Vec<u8>,
+}
+
+/// A session as the service knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionEntry {
+    /// Its identifier.
+    pub session: u64,
+    /// The token that opened it.
+    pub token: u128,
+    /// Number of the last frame of the last command that was handled.
+    pub last_session_seq: u64,
+    /// Commands handled; command n's reply lies in slot n % W.
+    pub messages: u64,
+    /// Sequenced time of its last frame, ns since the epoch.
+    pub last_active_ns: u64,
+    /// One slot for each command of the window.
+    pub replies: Vec<KeptReply>,
+    /// Notices that it has not acknowledged.
+    pub notices: VecDeque<Notice>,
+    /// The number of the last notice.
+    pub last_notice: u64,
+    /// Where its replies go now; not part of a snapshot.
+    pub connection: Option<ConnectionId>,
+}
+
+impl SessionEntry {
+    /// The kept reply to the command whose last frame has this number.
+    #[must_use]
+    pub fn find(&self, session_seq: u64) -> Option<&KeptReply> {
+        // Without fragments the slot follows from the number; else it is looked for.
+        let likely = &self.replies[(session_seq.wrapping_sub(1) % self.replies.len() as u64) as usize];
+        if likely.session_seq == session_seq {
+            return Some(likely);
+        }
+        self.replies.iter().find(|reply| reply.session_seq == session_seq)
+    }
+
+    /// The slot of the command that is being handled, whose last frame has number `session_seq`. Its
+    /// earlier reply, W commands ago, is acknowledged by this command (decision D6).
+    #[inline]
+    pub(crate) fn next_slot(&mut self, session_seq: u64) -> &mut KeptReply {
+        let slot = (self.messages % self.replies.len() as u64) as usize;
+        self.messages += 1;
+        self.last_session_seq = session_seq;
+        &mut self.replies[slot]
+    }
+
+    /// Where the reply to the last handled command lies.
+    #[inline]
+    pub(crate) fn last_slot(&self) -> usize {
+        ((self.messages - 1) % self.replies.len() as u64) as usize
+    }
+
+    /// Forgets the notices up to `number`.
+    pub fn acknowledge_notices(&mut self, number: u64) {
+        while self.notices.front().is_some_and(|notice| notice.number <= number) {
+            self.notices.pop_front();
+        }
+    }
+}
+
+/// All open sessions.
+#[derive(Clone, Debug, Default)]
+pub struct SessionTable {
+    index: FxHashMap<u64, u32>,
+    entries: Vec<Option<SessionEntry>>,
+    vacant: Vec<u32>,
+}
+
+impl SessionTable {
+    /// Opens `session` with a window of `window_messages`.
+    pub fn open(&mut self, session: u64, token: u128, window_messages: u32, now_ns: u64) -> &mut SessionEntry {
+        self.insert(SessionEntry {
+            session,
+            token,
+            last_session_seq: 0,
+            messages: 0,
+            last_active_ns: now_ns,
+            replies: vec![KeptReply::default(); window_messages as usize],
+            notices: VecDeque::new(),
+            last_notice: 0,
+            connection: None,
+        })
+    }
+
+    /// Puts a session in.
+    pub fn insert(&mut self, entry: SessionEntry) -> &mut SessionEntry {
+        let slot = self.vacant.pop().unwrap_or(self.entries.len() as u32);
+        if slot as usize == self.entries.len() {
+            self.entries.push(None);
+        }
+        self.index.insert(entry.session, slot);
+        self.entries[slot as usize].insert(entry)
+    }
+
+    /// Forgets a session.
+    pub fn close(&mut self, session: u64) {
+        if let Some(slot) = self.index.remove(&session) {
+            self.entries[slot as usize] = None;
+            self.vacant.push(slot);
+        }
+    }
+
+    /// A session.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, session: u64) -> Option<&SessionEntry> {
+        self.entries[*self.index.get(&session)? as usize].as_ref()
+    }
+
+    /// A session.
+    #[inline]
+    pub fn get_mut(&mut self, session: u64) -> Option<&mut SessionEntry> {
+        self.entries[*self.index.get(&session)? as usize].as_mut()
+    }
+
+    /// All sessions, in the order of their identifiers.
+    #[must_use]
+    pub fn sorted(&self) -> Vec<&SessionEntry> {
+        let mut all: Vec<&SessionEntry> = self.entries.iter().flatten().collect();
+        all.sort_unstable_by_key(|entry| entry.session);
+        all
+    }
+
+    /// How many sessions are open.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    /// Whether no session is open.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.index.is_empty()
+    }
+}

@@ -1,0 +1,408 @@
+//! The snapshot: a file that holds a fold after a prefix of the stream, so that recovery starts there
+//! and older segments may be deleted.
+//!
+//! ```text
+//!   0  u64  magic "GAPSNAP\1"
+//!   8  u128 stream id
+//!  24  u64  incarnation
+//!  32  u64  sequence             of the last frame applied
+//!  40  u64  timestamp            of that frame, ns since the epoch
+//!  48  u32  sessions, then each: session u64, token u128, last session_seq u64, messages u64,
+//!           last active u64, window u32, and for each slot: session_seq u64, sequence u64,
+//!           timestamp u64, schema u32, flags u16, payload (u32 length, bytes); last notice u64,
+//!           notices u32, and for each: number u64, sequence u64, timestamp u64, schema u32,
+//!           encoding u16, payload (u32 length, bytes)
+//!   …  u32  timers, then each: timer u64, deadline u64
+//!   …  u64  length of the service's state, then it
+//!   …  u32  CRC-32C of everything before
+//! ```
+//! All numbers little-endian. A file is written aside, synced and renamed, so it is whole or not there.
+
+use crate::EngineError;
+use crate::fold::Fold;
+use crate::service::Service;
+use crate::sessions::{KeptReply, Notice, SessionEntry};
+use gapless_agent::fault::{crash_point, mutant};
+use gapless_log::StreamIdentity;
+use gapless_schema::Encoding;
+use gapless_wire::checksum::crc32c;
+use gapless_wire::control::WINDOW_MESSAGES_MAX;
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+const MAGIC: u64 = u64::from_le_bytes(*b"GAPSNAP\x01");
+const EXTENSION: &str = "snapshot";
+/// The newest and the one before it.
+const SNAPSHOTS_KEPT: usize = 2;
+
+/// The bytes of a snapshot of `fold`.
+pub fn encode<S: Service>(fold: &Fold<S>, identity: StreamIdentity) -> Vec<u8> {
+    let mut out = Vec::with_capacity(1 << 16);
+    let put64 = |out: &mut Vec<u8>, value: u64| out.extend_from_slice(&value.to_le_bytes());
+    put64(&mut out, MAGIC);
+    out.extend_from_slice(&identity.stream_id.to_le_bytes());
+    for value in [identity.incarnation, fold.last_sequence, fold.last_timestamp_ns] {
+        put64(&mut out, value);
+    }
+    let sessions = if mutant("drop_session_table") { Vec::new() } else { fold.sessions.sorted() };
+    out.extend_from_slice(&(sessions.len() as u32).to_le_bytes());
+    for entry in sessions {
+        encode_session(&mut out, entry);
+    }
+    out.extend_from_slice(&(fold.timers.iter().len() as u32).to_le_bytes());
+    for (timer, deadline_ns) in fold.timers.iter() {
+        put64(&mut out, timer);
+        put64(&mut out, deadline_ns);
+    }
+    let length_at = out.len();
+    put64(&mut out, 0);
+    fold.service().snapshot(&mut out);
+    let length = (out.len() - length_at - 8) as u64;
+    out[length_at..length_at + 8].copy_from_slice(&length.to_le_bytes());
+    let sum = crc32c(&out);
+    out.extend_from_slice(&sum.to_le_bytes());
+    out
+}
+
+fn encode_session(out: &mut Vec<u8>, entry: &SessionEntry) {
+    out.extend_from_slice(&entry.session.to_le_bytes());
+    out.extend_from_slice(&entry.token.to_le_bytes());
+    for value in [entry.last_session_seq, entry.messages, entry.last_active_ns] {
+        out.extend_from_slice(&value.to_le_bytes());
+    }
+    out.extend_from_slice(&(entry.replies.len() as u32).to_le_bytes());
+    for reply in &entry.replies {
+        for value in [reply.session_seq, reply.sequence, reply.timestamp_ns] {
+            out.extend_from_slice(&value.to_le_bytes());
+        }
+        out.extend_from_slice(&reply.schema.to_le_bytes());
+        out.extend_from_slice(&reply.flags.to_le_bytes());
+        out.extend_from_slice(&(reply.payload.len() as u32).to_le_bytes());
+        out.extend_from_slice(&reply.payload);
+    }
+    out.extend_from_slice(&entry.last_notice.to_le_bytes());
+    out.extend_from_slice(&(entry.notices.len() as u32).to_le_bytes());
+    for notice in &entry.notices {
+        for value in [notice.number, notice.sequence, notice.timestamp_ns] {
+            out.extend_from_slice(&value.to_le_bytes());
+        }
+        out.extend_from_slice(&notice.schema.to_le_bytes());
+        out.extend_from_slice(&notice.encoding.flags().to_le_bytes());
+        out.extend_from_slice(&(notice.payload.len() as u32).to_le_bytes());
+        out.extend_from_slice(&notice.payload);
+    }
+}
+
+/// Reads fields off the front; `None` beyond the end.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (field, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*field)
+    }
+
+    fn u16(&mut self) -> Option<u16> {
+        self.take().map(u16::from_le_bytes)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    fn u128(&mut self) -> Option<u128> {
+        self.take().map(u128::from_le_bytes)
+    }
+
+    fn bytes(&mut self, length: u64) -> Option<&'a [u8]> {
+        let (bytes, rest) = self.0.split_at_checked(usize::try_from(length).ok()?)?;
+        self.0 = rest;
+        Some(bytes)
+    }
+
+    fn session(&mut self) -> Option<SessionEntry> {
+        let (session, token) = (self.u64()?, self.u128()?);
+        let (last_session_seq, messages, last_active_ns) = (self.u64()?, self.u64()?, self.u64()?);
+        let window = self.u32()?;
+        if !(1..=WINDOW_MESSAGES_MAX).contains(&window) {
+            return None;
+        }
+        let mut replies = Vec::new();
+        for _ in 0..window {
+            let (session_seq, sequence, timestamp_ns) = (self.u64()?, self.u64()?, self.u64()?);
+            let (schema, flags, length) = (self.u32()?, self.u16()?, self.u32()?);
+            let payload = self.bytes(u64::from(length))?.to_vec();
+            replies.push(KeptReply { session_seq, sequence, timestamp_ns, schema, flags, payload });
+        }
+        let last_notice = self.u64()?;
+        let mut notices = VecDeque::new();
+        for _ in 0..self.u32()? {
+            let (number, sequence, timestamp_ns) = (self.u64()?, self.u64()?, self.u64()?);
+            let (schema, flags, length) = (self.u32()?, self.u16()?, self.u32()?);
+            let encoding = Encoding::from_flags(flags)?;
+            let payload = self.bytes(u64::from(length))?.to_vec();
+            notices.push_back(Notice { number, sequence, timestamp_ns, schema, encoding, payload });
+        }
+        Some(SessionEntry {
+            session,
+            token,
+            last_session_seq,
+            messages,
+            last_active_ns,
+            replies,
+            notices,
+            last_notice,
+            connection: None,
+        })
+    }
+}
+
+/// Makes `fold`, which is empty, what the snapshot at `path` says.
+///
+/// # Errors
+/// [`EngineError::Snapshot`]: another stream's, damaged, or refused by the service.
+pub fn restore<S: Service>(fold: &mut Fold<S>, path: &Path, identity: StreamIdentity) -> Result<(), EngineError> {
+    let bytes = std::fs::read(path).map_err(EngineError::system(format!("reading {}", path.display())))?;
+    let unusable = |reason: String| EngineError::Snapshot { path: path.to_owned(), reason };
+    let damaged = || {
+        unusable(
+            "it is damaged; remove it to recover from an older snapshot or from the journal's first frame, \
+             if that is still there"
+                .to_owned(),
+        )
+    };
+    let (body, sum) = bytes.split_last_chunk::<4>().ok_or_else(damaged)?;
+    let mut fields = Fields(body);
+    if fields.u64() != Some(MAGIC) || crc32c(body) != u32::from_le_bytes(*sum) {
+        return Err(damaged());
+    }
+    let (stream_id, incarnation) = (fields.u128().ok_or_else(damaged)?, fields.u64().ok_or_else(damaged)?);
+    if (StreamIdentity { stream_id, incarnation }) != identity {
+        return Err(unusable(format!(
+            "it belongs to stream {stream_id:032x} incarnation {incarnation:016x}, the journal to {:032x} {:016x}",
+            identity.stream_id, identity.incarnation
+        )));
+    }
+    let state = restore_fields(fold, &mut fields).ok_or_else(damaged)?;
+    fold.service_mut().restore(state).map_err(|reason| unusable(format!("the service refused it: {reason}")))
+}
+
+/// Everything but the service's state, which is returned.
+fn restore_fields<'a, S: Service>(fold: &mut Fold<S>, fields: &mut Fields<'a>) -> Option<&'a [u8]> {
+    fold.last_sequence = fields.u64()?;
+    fold.last_timestamp_ns = fields.u64()?;
+    for _ in 0..fields.u32()? {
+        fold.sessions.insert(fields.session()?);
+    }
+    for _ in 0..fields.u32()? {
+        fold.timers.set(fields.u64()?, fields.u64()?);
+    }
+    let length = fields.u64()?;
+    let state = fields.bytes(length)?;
+    fields.0.is_empty().then_some(state)
+}
+
+/// The snapshots in `directory`, oldest first: (sequence, path).
+///
+/// # Errors
+/// The directory cannot be read.
+pub fn list(directory: &Path) -> Result<Vec<(u64, PathBuf)>, EngineError> {
+    let action = || format!("reading {}", directory.display());
+    let mut snapshots = Vec::new();
+    let entries = match std::fs::read_dir(directory) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(snapshots),
+        entries => entries.map_err(EngineError::system(action()))?,
+    };
+    for entry in entries {
+        let path = entry.map_err(EngineError::system(action()))?.path();
+        let is_snapshot = path.extension().is_some_and(|extension| extension == EXTENSION);
+        let sequence = path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse().ok());
+        if let (true, Some(sequence)) = (is_snapshot, sequence) {
+            snapshots.push((sequence, path));
+        }
+    }
+    snapshots.sort_unstable();
+    Ok(snapshots)
+}
+
+/// Writes a snapshot's bytes so that it is whole or not there, and removes all but the newest two.
+///
+/// # Errors
+/// A full or read-only disk; what was there before stays.
+pub fn write(directory: &Path, sequence: u64, bytes: &[u8]) -> Result<(), EngineError> {
+    let path = directory.join(format!("{sequence:020}.{EXTENSION}"));
+    let aside = path.with_extension("tmp");
+    let action = || format!("writing {}", path.display());
+    std::fs::create_dir_all(directory).map_err(EngineError::system(action()))?;
+    let write = || -> std::io::Result<()> {
+        let mut file = File::create(&aside)?;
+        let (first, second) = bytes.split_at(bytes.len() / 2);
+        file.write_all(first)?;
+        crash_point("in_snapshot_write");
+        file.write_all(second)?;
+        file.sync_all()?;
+        crash_point("before_snapshot_rename");
+        std::fs::rename(&aside, &path)?;
+        File::open(directory)?.sync_all()
+    };
+    write().map_err(|source| {
+        // What was begun is of no use; failing to remove it changes nothing for the next attempt.
+        let _ = std::fs::remove_file(&aside);
+        EngineError::system(action())(source)
+    })?;
+    let mut snapshots = list(directory)?;
+    snapshots.truncate(snapshots.len().saturating_sub(SNAPSHOTS_KEPT));
+    for (_, old) in snapshots {
+        std::fs::remove_file(&old).map_err(EngineError::system(format!("removing {}", old.display())))?;
+    }
+    Ok(())
+}
+
+/// What makes a snapshot's promise good: the journal below it is on the device first.
+pub trait SnapshotJournal: Send {
+    /// Puts the journal on the device.
+    ///
+    /// # Errors
+    /// It cannot be put there.
+    fn sync(&mut self) -> Result<(), EngineError>;
+    /// A snapshot holds everything up to `sequence`.
+    fn covered(&mut self, sequence: u64);
+}
+
+#[derive(Default)]
+struct Desk {
+    job: Option<(u64, Vec<u8>)>,
+    written_sequence: u64,
+    busy: bool,
+    stopping: bool,
+    failure: Option<String>,
+}
+
+/// Takes snapshots at an interval; a thread of its own writes them.
+pub struct SnapshotSchedule {
+    identity: StreamIdentity,
+    interval_frames: u64,
+    on_stop: bool,
+    next_sequence: u64,
+    asked_sequence: u64,
+    asked_last: bool,
+    desk: Arc<(Mutex<Desk>, Condvar)>,
+    thread: Option<JoinHandle<()>>,
+}
+
+fn lock(desk: &Mutex<Desk>) -> MutexGuard<'_, Desk> {
+    // No holder leaves the desk half changed.
+    desk.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl SnapshotSchedule {
+    /// Snapshots into `directory` every `interval_frames` frames, from `sequence` on, and, if `on_stop`,
+    /// at a clean stop.
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub fn start(
+        directory: PathBuf,
+        identity: StreamIdentity,
+        sequence: u64,
+        interval_frames: u64,
+        on_stop: bool,
+        mut journal: impl SnapshotJournal + 'static,
+    ) -> Result<Self, EngineError> {
+        let desk = Arc::new((Mutex::new(Desk { written_sequence: sequence, ..Desk::default() }), Condvar::new()));
+        let thread_desk = Arc::clone(&desk);
+        let run = move || {
+            let (state, changed) = &*thread_desk;
+            loop {
+                let mut desk = lock(state);
+                desk.busy = false;
+                while desk.job.is_none() && !desk.stopping {
+                    desk = changed.wait(desk).unwrap_or_else(PoisonError::into_inner);
+                }
+                let Some((sequence, bytes)) = desk.job.take() else { return };
+                desk.busy = true;
+                drop(desk);
+                let written = journal.sync().and_then(|()| write(&directory, sequence, &bytes));
+                let mut desk = lock(state);
+                match written {
+                    Ok(()) => {
+                        desk.written_sequence = sequence;
+                        drop(desk);
+                        journal.covered(sequence);
+                    }
+                    Err(error) => desk.failure = Some(error.to_string()),
+                }
+            }
+        };
+        let thread = std::thread::Builder::new()
+            .name("gapless-snapshot".to_owned())
+            .spawn(run)
+            .map_err(EngineError::system("starting the snapshot thread"))?;
+        Ok(Self {
+            identity,
+            interval_frames,
+            on_stop,
+            next_sequence: sequence + interval_frames,
+            asked_sequence: sequence,
+            asked_last: false,
+            desk,
+            thread: Some(thread),
+        })
+    }
+
+    /// After a batch of frames: takes a snapshot if one is due and the last is written.
+    #[inline]
+    pub(crate) fn after_batch<S: Service>(&mut self, fold: &Fold<S>, is_last: bool) -> Result<(), EngineError> {
+        let is_due = fold.last_sequence() >= self.next_sequence;
+        let is_final = is_last && self.on_stop && !self.asked_last;
+        if is_due || is_final { self.take(fold, is_final) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn take<S: Service>(&mut self, fold: &Fold<S>, is_final: bool) -> Result<(), EngineError> {
+        let (state, changed) = &*self.desk;
+        let mut desk = lock(state);
+        if let Some(failure) = &desk.failure {
+            return Err(EngineError::system("taking a snapshot")(std::io::Error::other(failure.clone())));
+        }
+        if desk.busy || desk.job.is_some() || fold.is_mid_message() {
+            return Ok(());
+        }
+        self.asked_last |= is_final;
+        let sequence = fold.last_sequence();
+        if sequence > self.asked_sequence {
+            desk.job = Some((sequence, encode(fold, self.identity)));
+            changed.notify_one();
+            self.asked_sequence = sequence;
+        }
+        self.next_sequence = sequence + self.interval_frames;
+        Ok(())
+    }
+
+    /// Whether the last snapshot of a clean stop is written, or cannot be.
+    pub(crate) fn is_finished(&self) -> bool {
+        let desk = lock(&self.desk.0);
+        let is_written = desk.written_sequence >= self.asked_sequence;
+        !self.on_stop || desk.failure.is_some() || (self.asked_last && is_written)
+    }
+}
+
+impl Drop for SnapshotSchedule {
+    fn drop(&mut self) {
+        lock(&self.desk.0).stopping = true;
+        self.desk.1.notify_all();
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread has been reported by its message already.
+            let _ = thread.join();
+        }
+    }
+}

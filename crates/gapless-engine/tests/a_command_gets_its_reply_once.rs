@@ -1,0 +1,146 @@
+//! The thin path: a command is sequenced, made durable, handled and answered; a repeat gets the same
+//! answer and has no second effect; a restart goes on where the node stood.
+
+use gapless_engine::{Context, Handlers, Node, NodeOptions, Reject, Service};
+use gapless_schema::Encoding;
+use gapless_stream::client::{ClientOptions, MessageType};
+use gapless_stream::{Client, Incoming, SessionKey, Tier};
+use std::time::{Duration, Instant};
+
+/// Adds what it is told to add; answers with the sum.
+#[derive(Default)]
+struct Adder {
+    sum: u64,
+}
+
+const ADD: u32 = 1 << 16 | 1;
+
+impl Adder {
+    fn add(&mut self, payload: &[u8], context: &mut Context<'_>) -> Result<(), Reject> {
+        let number = payload.first_chunk().map(|bytes| u64::from_le_bytes(*bytes)).ok_or("8 bytes are expected")?;
+        if number == 0 {
+            return Err("nothing to add".into());
+        }
+        self.sum += number;
+        let sum = self.sum;
+        context.reply_bytes(ADD, Encoding::Opaque, 8, |buffer| {
+            buffer.copy_from_slice(&sum.to_le_bytes());
+            Ok::<_, Reject2>(8)
+        })
+    }
+}
+
+#[derive(Debug)]
+struct Reject2;
+impl std::fmt::Display for Reject2 {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("never")
+    }
+}
+
+impl Service for Adder {
+    fn handlers(handlers: &mut Handlers<Self>) {
+        handlers.on_bytes(ADD, Self::add);
+    }
+
+    fn snapshot(&self, state: &mut Vec<u8>) {
+        state.extend_from_slice(&self.sum.to_le_bytes());
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), String> {
+        self.sum = u64::from_le_bytes(state.try_into().map_err(|_| "8 bytes are expected")?);
+        Ok(())
+    }
+}
+
+fn message() -> MessageType {
+    MessageType { schema: ADD, encoding: Encoding::Opaque }
+}
+
+fn add(client: &mut Client, session: SessionKey, number: u64) -> u64 {
+    client
+        .send(session, message(), 8, |buffer| {
+            buffer.copy_from_slice(&number.to_le_bytes());
+            Ok(8)
+        })
+        .unwrap()
+}
+
+/// The next reply: (session_seq, sum or refusal, whether it is the first).
+fn next_reply(client: &mut Client) -> (u64, Result<u64, String>, bool) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let mut found = None;
+    while found.is_none() {
+        assert!(Instant::now() < deadline, "no reply within 10 s");
+        client
+            .poll(1, |incoming| {
+                if let Incoming::Reply { reply, first, .. } = incoming {
+                    let answer = match reply.refusal {
+                        Some(refusal) => Err(refusal.text.to_owned()),
+                        None => Ok(u64::from_le_bytes(reply.payload.try_into().unwrap())),
+                    };
+                    found = Some((reply.session_seq, answer, first));
+                }
+            })
+            .unwrap();
+        if found.is_none() {
+            client.wait(Duration::from_millis(10)).unwrap();
+        }
+    }
+    found.unwrap()
+}
+
+#[test]
+fn in_memory() {
+    let node = Node::start(Adder::default(), NodeOptions::in_memory()).unwrap();
+    let mut client = node.connect(ClientOptions::default()).unwrap();
+    let session = client.open_session(7, 8).unwrap();
+    let first = add(&mut client, session, 5);
+    assert_eq!(next_reply(&mut client), (first, Ok(5), true));
+    let second = add(&mut client, session, 6);
+    assert_eq!(next_reply(&mut client), (second, Ok(11), true));
+    client.repeat(session, first).unwrap();
+    client.flush();
+    assert_eq!(next_reply(&mut client), (first, Ok(5), false));
+    let refused = add(&mut client, session, 0);
+    assert_eq!(next_reply(&mut client), (refused, Err("nothing to add".to_owned()), true));
+    let third = add(&mut client, session, 1);
+    assert_eq!(next_reply(&mut client), (third, Ok(12), true));
+    node.stop().unwrap();
+}
+
+#[test]
+fn a_restart_goes_on_where_the_node_stood() {
+    for tier in [Tier::Journal, Tier::Sync] {
+        for snapshot in [true, false] {
+            let directory = tempfile::tempdir().unwrap();
+            let options = || NodeOptions {
+                tier,
+                snapshot_on_stop: snapshot,
+                persistence: gapless_engine::node::Persistence { segment_length_bytes: 4 << 20, ..Default::default() },
+                ..NodeOptions::in_directory(directory.path())
+            };
+            let node = Node::start(Adder::default(), options()).unwrap();
+            let path = node.socket_path().unwrap().to_owned();
+            let mut client = Client::connect(&path, ClientOptions::default()).unwrap();
+            let session = client.open_session(9, 4).unwrap();
+            let mut last = 0;
+            for number in 1..=100 {
+                last = add(&mut client, session, number);
+                assert_eq!(next_reply(&mut client), (last, Ok(number * (number + 1) / 2), true));
+            }
+            node.stop().unwrap();
+
+            let node = Node::start(Adder::default(), options()).unwrap();
+            assert_eq!(node.recovered().last_sequence, 101, "100 commands and a session open");
+            assert_eq!(node.recovered().snapshot_sequence > 0, snapshot);
+            client.reconnect().unwrap();
+            client.repeat(session, last).unwrap();
+            client.flush();
+            assert_eq!(next_reply(&mut client), (last, Ok(5050), false), "the original reply, after the restart");
+            let next = add(&mut client, session, 1);
+            assert_eq!(next_reply(&mut client), (next, Ok(5051), true));
+            node.stop().unwrap();
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! The journal's directory: its lock, and the survey of its segments.
+//!
+//! Recovery and the reader both begin with a survey, which checks that the segments belong together.
+//! It changes nothing.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{LockResult, PoisonError};
+
+use rustix::fs::FlockOperation;
+
+use crate::boot::BootId;
+use crate::descriptor::{self as d, FixedFault, FixedHeader, NameMeaning};
+use crate::error::JournalError;
+use crate::mapping::Mapping;
+use crate::mark::{self, MarkValue};
+
+/// A mutex that a panicking thread left behind guards values that are whole after each statement, so
+/// its content is used all the same.
+pub(crate) fn unpoisoned<T>(result: LockResult<T>) -> T {
+    result.unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Puts a directory's entries on the device.
+pub(crate) fn sync_directory(directory: &Path) -> Result<(), JournalError> {
+    File::open(directory)
+        .and_then(|opened| opened.sync_all())
+        .map_err(|error| JournalError::io("sync the directory", directory, error))
+}
+
+/// The lock of a directory; let go by the kernel when the process dies, however it dies.
+#[derive(Debug)]
+pub(crate) struct DirectoryLock {
+    _file: File,
+}
+
+impl DirectoryLock {
+    /// Takes the lock or says who has it.
+    pub(crate) fn take(directory: &Path) -> Result<Self, JournalError> {
+        let path = directory.join(d::LOCK_NAME);
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path)
+            .map_err(|error| JournalError::io("create", &path, error))?;
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                let mut text = String::new();
+                // A limit, because anybody may have written the file.
+                let read = (&file).take(256).read_to_string(&mut text);
+                let text: String = text.trim().chars().filter(|c| !c.is_control()).collect();
+                let holder = match read {
+                    Ok(_) if !text.is_empty() => text,
+                    _ => "a process that did not leave its name".to_owned(),
+                };
+                return Err(JournalError::Locked { directory: directory.to_owned(), holder });
+            }
+            Err(error) => return Err(JournalError::io("lock", &path, error.into())),
+        }
+        let program = std::env::current_exe().ok();
+        let program = program.as_deref().and_then(Path::file_name).map_or("unknown".into(), |name| name.to_string_lossy());
+        file.set_len(0)
+            .and_then(|()| writeln!(file, "process {} ({program})", std::process::id()))
+            .map_err(|error| JournalError::io("write", &path, error))?;
+        Ok(Self { _file: file })
+    }
+}
+
+/// One segment as the survey found it.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    pub(crate) path: PathBuf,
+    /// Whether it has its final name.
+    pub(crate) is_settled: bool,
+    pub(crate) file_length: u64,
+    pub(crate) header: FixedHeader,
+    pub(crate) first_sequence: u64,
+    pub(crate) opened_ns: u64,
+    /// `None` if both slots are damaged, as for the two marks below.
+    pub(crate) boot: Option<Option<BootId>>,
+    pub(crate) journaled: Option<MarkValue>,
+    pub(crate) synced: Option<MarkValue>,
+    pub(crate) sync_failed: bool,
+}
+
+impl Found {
+    /// Whether the segment takes no more frames.
+    pub(crate) fn is_sealed(&self) -> bool {
+        self.journaled.is_some_and(|mark| mark.first & d::SEALED_BIT != 0)
+    }
+
+    /// The journaled mark's position, without the sealed bit.
+    pub(crate) fn journaled_position(&self) -> Option<u64> {
+        self.journaled.map(|mark| mark.first & !d::SEALED_BIT)
+    }
+}
+
+/// The segments of a directory, oldest first, and what else bears a segment's name.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Survey {
+    pub(crate) segments: Vec<Found>,
+    /// Prepared segments that never took a frame.
+    pub(crate) leftovers: Vec<PathBuf>,
+}
+
+impl Survey {
+    /// The highest sequence that a synced mark vouches for.
+    pub(crate) fn synced_sequence(&self) -> u64 {
+        self.segments.iter().filter_map(|found| found.synced).map(|mark| mark.first).max().unwrap_or(0)
+    }
+
+    /// Whether the newest segment was written on this boot.
+    pub(crate) fn is_same_boot(&self, boot_id: Option<BootId>) -> bool {
+        boot_id.is_some() && self.segments.last().is_some_and(|found| found.boot == Some(boot_id))
+    }
+}
+
+/// No journal gets this far; above it sums of sequences could overflow.
+const SEQUENCE_MAX: u64 = u64::MAX / 2;
+
+/// How often a survey begins again when a live writer changes the directory under it.
+const SURVEY_ATTEMPTS_MAX: usize = 100;
+
+/// Surveys a directory. `expected_stream` is checked if it is given.
+pub(crate) fn survey(directory: &Path, expected_stream: Option<u128>) -> Result<Survey, JournalError> {
+    for _ in 0..SURVEY_ATTEMPTS_MAX {
+        if let Some(survey) = survey_once(directory, expected_stream)? {
+            return Ok(survey);
+        }
+    }
+    let changing = io::Error::other("segments come and go faster than they can be listed");
+    Err(JournalError::io("survey", directory, changing))
+}
+
+/// `None` when a file went away between its listing and its opening.
+fn survey_once(directory: &Path, expected_stream: Option<u128>) -> Result<Option<Survey>, JournalError> {
+    let mut survey = Survey::default();
+    let listing = std::fs::read_dir(directory).map_err(|error| JournalError::io("list", directory, error))?;
+    for entry in listing {
+        let entry = entry.map_err(|error| JournalError::io("list", directory, error))?;
+        let name = entry.file_name();
+        let Some(meaning) = name.to_str().and_then(d::meaning_of_name) else { continue };
+        let path = entry.path();
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(JournalError::io("open", path, error)),
+        };
+        match examine(path, &file, meaning)? {
+            Examined::Segment(found) => survey.segments.push(*found),
+            Examined::Leftover(path) => survey.leftovers.push(path),
+        }
+    }
+    survey.segments.sort_by(|a, b| (a.first_sequence, &a.path).cmp(&(b.first_sequence, &b.path)));
+    check_belonging(&survey.segments, expected_stream)?;
+    Ok(Some(survey))
+}
+
+enum Examined {
+    Segment(Box<Found>),
+    Leftover(PathBuf),
+}
+
+/// Reads one file's header page.
+fn examine(path: PathBuf, file: &File, meaning: NameMeaning) -> Result<Examined, JournalError> {
+    let is_settled = matches!(meaning, NameMeaning::Segment(_));
+    let file_length = file.metadata().map_err(|error| JournalError::io("examine", &path, error))?.len();
+    let header = match read_fixed_header(file, file_length) {
+        Ok(header) => header,
+        // Died while it was made: its header is written last, and its name stays until it is in use.
+        Err(_) if !is_settled => return Ok(Examined::Leftover(path)),
+        Err(fault) => return Err(fault.into_error(path)),
+    };
+    let mapping =
+        Mapping::read_only(file, d::HEADER_PAGE_LENGTH).map_err(|error| JournalError::io("map", &path, error))?;
+    let read = |offset| mark::read(mapping.mark(offset));
+    let read_sequence = |offset, sequence: fn(&MarkValue) -> u64| read(offset).filter(|mark| sequence(mark) <= SEQUENCE_MAX);
+    let Some(opened) = read(d::OPENED_MARK_OFFSET) else {
+        let reason = "both slots of the opened mark fail their checksum".to_owned();
+        return Err(JournalError::HeaderDamaged { segment: path, position: d::OPENED_MARK_OFFSET as u64, reason });
+    };
+    if opened.first > SEQUENCE_MAX {
+        let reason = format!("it would begin with sequence {}", opened.first);
+        return Err(JournalError::HeaderDamaged { segment: path, position: d::OPENED_MARK_OFFSET as u64, reason });
+    }
+    match meaning {
+        NameMeaning::Prepared(_) if opened.first == 0 => return Ok(Examined::Leftover(path)),
+        NameMeaning::Segment(named) if opened.first != named => {
+            if opened.first == 0 {
+                let reason = format!("it was never opened, but is named as the segment from sequence {named}");
+                let position = d::OPENED_MARK_OFFSET as u64;
+                return Err(JournalError::HeaderDamaged { segment: path, position, reason });
+            }
+            let expected_name = d::segment_name(opened.first);
+            return Err(JournalError::NameMismatch { segment: path, found: opened.first, expected_name });
+        }
+        _ => {}
+    }
+    Ok(Examined::Segment(Box::new(Found {
+        is_settled,
+        file_length,
+        header,
+        first_sequence: opened.first,
+        opened_ns: opened.second,
+        boot: read(d::BOOT_MARK_OFFSET).map(|mark| BootId::from_words(mark.first, mark.second)),
+        journaled: read_sequence(d::JOURNALED_MARK_OFFSET, |mark| mark.second),
+        synced: read_sequence(d::SYNCED_MARK_OFFSET, |mark| mark.first),
+        sync_failed: read(d::FAILED_MARK_OFFSET).is_some_and(|mark| mark.first != 0),
+        path,
+    })))
+}
+
+enum HeaderFault {
+    Short(u64),
+    Fixed(FixedFault, Vec<u8>),
+    Io(io::Error),
+}
+
+fn read_fixed_header(file: &File, file_length: u64) -> Result<FixedHeader, HeaderFault> {
+    if file_length < d::HEADER_PAGE_LENGTH as u64 {
+        return Err(HeaderFault::Short(file_length));
+    }
+    let mut bytes = [0; d::FIXED_LENGTH];
+    file.read_exact_at(&mut bytes, 0).map_err(HeaderFault::Io)?;
+    FixedHeader::from_bytes(&bytes).map_err(|fault| HeaderFault::Fixed(fault, bytes[..8].to_vec()))
+}
+
+impl HeaderFault {
+    fn into_error(self, segment: PathBuf) -> JournalError {
+        let damaged = |segment, position, reason: String| JournalError::HeaderDamaged { segment, position, reason };
+        match self {
+            Self::Short(length) => {
+                damaged(segment, length, format!("the file ends there, a header page has {}", d::HEADER_PAGE_LENGTH))
+            }
+            Self::Fixed(FixedFault::Magic, found) => JournalError::NotASegment { segment, found },
+            Self::Fixed(FixedFault::Version(found), _) => {
+                JournalError::Version { segment, expected: d::VERSION, found }
+            }
+            Self::Fixed(FixedFault::Checksum, _) => {
+                damaged(segment, d::FIXED_CRC_OFFSET as u64, "its checksum is not that of its bytes".to_owned())
+            }
+            Self::Fixed(FixedFault::Lengths, _) => {
+                damaged(segment, 48, "its lengths and offsets contradict each other".to_owned())
+            }
+            Self::Io(source) => JournalError::io("read", segment, source),
+        }
+    }
+}
+
+/// One stream, one incarnation, no sequence twice.
+fn check_belonging(segments: &[Found], expected_stream: Option<u128>) -> Result<(), JournalError> {
+    let Some(oldest) = segments.first() else { return Ok(()) };
+    let (stream, incarnation) = (expected_stream.unwrap_or(oldest.header.stream_id), oldest.header.incarnation);
+    for found in segments {
+        if found.header.stream_id != stream {
+            let (segment, found) = (found.path.clone(), found.header.stream_id);
+            return Err(JournalError::ForeignStream { segment, expected: stream, found });
+        }
+        if found.header.incarnation != incarnation {
+            let (segment, found) = (found.path.clone(), found.header.incarnation);
+            return Err(JournalError::ForeignIncarnation { segment, expected: incarnation, found });
+        }
+    }
+    for pair in segments.windows(2) {
+        if pair[0].first_sequence == pair[1].first_sequence {
+            let (first, second) = (pair[0].path.clone(), pair[1].path.clone());
+            return Err(JournalError::Duplicate { first, second, sequence: pair[0].first_sequence });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_holder_is_told_who_the_first_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let lock = DirectoryLock::take(directory.path()).unwrap();
+        let refused = DirectoryLock::take(directory.path()).unwrap_err().to_string();
+        assert!(refused.contains(&format!("process {}", std::process::id())), "{refused}");
+        assert!(refused.contains("gapless_journal"), "{refused}");
+        drop(lock);
+        DirectoryLock::take(directory.path()).unwrap();
+    }
+
+    #[test]
+    fn rubbish_in_the_lock_file_is_no_hindrance() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join(d::LOCK_NAME), vec![0xff; 100_000]).unwrap();
+        let file = File::open(directory.path().join(d::LOCK_NAME)).unwrap();
+        rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).unwrap();
+        let refused = DirectoryLock::take(directory.path()).unwrap_err().to_string();
+        assert!(refused.contains("did not leave its name"), "{refused}");
+    }
+
+    #[test]
+    fn foreign_files_are_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("notes.txt"), "mine").unwrap();
+        let survey = survey(directory.path(), None).unwrap();
+        assert!(survey.segments.is_empty() && survey.leftovers.is_empty());
+    }
+}

@@ -1,0 +1,329 @@
+//! What can go wrong with a journal, in words for the person who operates it.
+
+use std::io;
+use std::path::PathBuf;
+
+use gapless_wire::FrameError;
+
+/// Which of the two marks of decision D7 vouches for a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MarkName {
+    /// The end of what was in the operating system's hands; good on the same boot of the machine.
+    Journaled,
+    /// The last sequence that was on the device; good on any boot.
+    Synced,
+}
+
+impl std::fmt::Display for MarkName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Journaled => "journaled (good on the same boot)",
+            Self::Synced => "synced (good on any boot)",
+        })
+    }
+}
+
+/// Why the bytes at a position are not the frame that belongs there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FrameFault {
+    /// The frame itself is malformed or fails a checksum.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// Longer than the stream allows.
+    #[error("frame length {length_bytes} is above the stream's limit of {limit_bytes} bytes")]
+    TooLong {
+        /// The length field.
+        length_bytes: usize,
+        /// The stream's limit.
+        limit_bytes: usize,
+    },
+    /// A whole frame, but of another place in the order.
+    #[error("sequence {expected} expected, {found} found")]
+    Sequence {
+        /// What continues the order.
+        expected: u64,
+        /// What the frame says.
+        found: u64,
+    },
+    /// The bytes between a frame and the next are not zero.
+    #[error("the padding behind the frame is not zero")]
+    Padding,
+    /// No frame begins here: the length field is zero, or there is no room for a header.
+    #[error("no frame is there")]
+    Empty,
+    /// The file ends inside the frame or before it.
+    #[error("the file ends after {file_bytes} bytes")]
+    EndOfFile {
+        /// The length of the file.
+        file_bytes: u64,
+    },
+    /// The frame does not end where the journaled mark says.
+    #[error("sequence {sequence} ends at byte {found}, the journaled mark says {expected}")]
+    MarkDisagrees {
+        /// The last journaled sequence.
+        sequence: u64,
+        /// The position of the mark.
+        expected: u64,
+        /// Where the frame ends.
+        found: u64,
+    },
+}
+
+/// Everything that a journal refuses or fails at.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// An option is out of its range.
+    #[error("journal option {option}: {reason}")]
+    Options {
+        /// The option.
+        option: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The operating system refused.
+    #[error("cannot {action} {path}: {source}")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// No space for a segment.
+    #[error(
+        "no space for the next {needed_bytes} bytes of the journal at {path}: {source}; free some space, lower the retention \
+         or the segment length, then start again"
+    )]
+    NoSpace {
+        /// The segment.
+        path: PathBuf,
+        /// How much was asked for.
+        needed_bytes: u64,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The file system does not take writes.
+    #[error("cannot {action} {path}: the file system is read-only; mount it writable or choose another directory")]
+    ReadOnly {
+        /// What was tried.
+        action: &'static str,
+        /// On which file.
+        path: PathBuf,
+    },
+    /// Another process has the journal.
+    #[error(
+        "the journal {directory} is in use by {holder}; stop it, or choose another directory (reading needs no lock: `gapless journal dump`)"
+    )]
+    Locked {
+        /// The journal.
+        directory: PathBuf,
+        /// Process identifier and program, as the holder wrote them into the lock file.
+        holder: String,
+    },
+    /// There is no journal to read.
+    #[error("{directory} holds no segment of a journal; is it the right directory?")]
+    NoJournal {
+        /// The directory.
+        directory: PathBuf,
+    },
+    /// Not a segment, or its first bytes are destroyed.
+    #[error("{segment} is not a segment of a journal: its first bytes are {found:02x?}; remove it if it is foreign, else restore it from a copy")]
+    NotASegment {
+        /// The file.
+        segment: PathBuf,
+        /// Its first bytes.
+        found: Vec<u8>,
+    },
+    /// Written by a program with another layout.
+    #[error("{segment} has layout version {found}, this program knows {expected}; read it with the program that wrote it")]
+    Version {
+        /// The file.
+        segment: PathBuf,
+        /// The version of this program.
+        expected: u32,
+        /// The version of the file.
+        found: u32,
+    },
+    /// The header page fails its checks.
+    #[error("the header of {segment} is damaged at byte {position}: {reason}; restore the segment from a copy")]
+    HeaderDamaged {
+        /// The file.
+        segment: PathBuf,
+        /// Where.
+        position: u64,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A mark on which recovery depends cannot be read.
+    #[error("the {mark} mark of {segment} at byte {position} is damaged, both of its slots; restore the segment from a copy")]
+    MarkDamaged {
+        /// The file.
+        segment: PathBuf,
+        /// Where.
+        position: u64,
+        /// Which mark.
+        mark: MarkName,
+    },
+    /// The segment belongs to another stream.
+    #[error("{segment} belongs to stream {found:032x}, {expected:032x} was expected; is it the right directory?")]
+    ForeignStream {
+        /// The file.
+        segment: PathBuf,
+        /// What the caller asked for, or what the other segments say.
+        expected: u128,
+        /// What the segment says.
+        found: u128,
+    },
+    /// The segment belongs to another incarnation of the stream.
+    #[error("{segment} belongs to incarnation {found:016x}, the segments before it to {expected:016x}; remove what does not belong here")]
+    ForeignIncarnation {
+        /// The file.
+        segment: PathBuf,
+        /// What the segments before it say.
+        expected: u64,
+        /// What the segment says.
+        found: u64,
+    },
+    /// A segment's name and its header disagree.
+    #[error("{segment} begins with sequence {found} by its header, not with the one in its name; give it back its name {expected_name}")]
+    NameMismatch {
+        /// The file.
+        segment: PathBuf,
+        /// What its header says.
+        found: u64,
+        /// The name it should have.
+        expected_name: String,
+    },
+    /// Two segments hold the same sequences.
+    #[error("{first} and {second} both hold sequence {sequence}; remove the one that does not belong here")]
+    Duplicate {
+        /// One file.
+        first: PathBuf,
+        /// The other.
+        second: PathBuf,
+        /// What both hold.
+        sequence: u64,
+    },
+    /// A segment in the middle is missing.
+    #[error("sequences {missing_from}..={missing_to} are missing between {before} and {after}; restore the missing segments from a copy")]
+    Gap {
+        /// The segment before the gap.
+        before: PathBuf,
+        /// The segment behind it.
+        after: PathBuf,
+        /// The first missing sequence.
+        missing_from: u64,
+        /// The last missing sequence.
+        missing_to: u64,
+    },
+    /// The newest segment is sealed, so there was one behind it.
+    #[error("the segment behind {segment} is missing or damaged: it begins with sequence {sequence}; restore it from a copy")]
+    SuccessorMissing {
+        /// The sealed segment.
+        segment: PathBuf,
+        /// The first sequence of the missing one.
+        sequence: u64,
+    },
+    /// A bad frame that a good mark covers.
+    #[error(
+        "{segment} is corrupt at byte {position}, where sequence {sequence} belongs: {reason}. The mark {mark} vouches for everything \
+         up to sequence {mark_sequence}, so nothing was cut; restore the segment from a copy"
+    )]
+    Corrupt {
+        /// The file.
+        segment: PathBuf,
+        /// Where the bad frame begins.
+        position: u64,
+        /// The sequence that belongs there.
+        sequence: u64,
+        /// What is wrong with it.
+        reason: FrameFault,
+        /// The mark that covers it.
+        mark: MarkName,
+        /// How far that mark reaches.
+        mark_sequence: u64,
+    },
+    /// A batch does not continue the order.
+    #[error("a batch must begin with sequence {expected}, this one begins with {found}")]
+    BatchSequence {
+        /// What continues the order.
+        expected: u64,
+        /// What the caller gave.
+        found: u64,
+    },
+    /// A batch is not made of whole frames.
+    #[error("a batch of {batch_bytes} bytes is malformed at byte {offset}: {reason}")]
+    BatchMalformed {
+        /// Length of the batch.
+        batch_bytes: usize,
+        /// Where in the batch.
+        offset: usize,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A truncation would cut frames that others have acted on.
+    #[error("truncation after sequence {sequence} would cut released frames: {released} is released")]
+    TruncatesReleased {
+        /// What was asked for.
+        sequence: u64,
+        /// How far frames are released.
+        released: u64,
+    },
+    /// The sequence is no longer, or was never, in this journal.
+    #[error("sequence {sequence} is not in the journal {directory}, which holds {first}..={last}")]
+    NotHeld {
+        /// The journal.
+        directory: PathBuf,
+        /// What was asked for.
+        sequence: u64,
+        /// The first sequence held.
+        first: u64,
+        /// The last sequence held.
+        last: u64,
+    },
+    /// The writer cut what this reader has read already.
+    #[error("the journal was truncated behind this reader: it stands at byte {position} of {segment}, the journal ends at {end}; replay again")]
+    Rewound {
+        /// The file.
+        segment: PathBuf,
+        /// Where the reader stands.
+        position: u64,
+        /// Where the journal ends now.
+        end: u64,
+    },
+    /// The device refused to take data; what it holds is unknown from here on.
+    #[error("fdatasync of {segment} failed: {source}. It is never retried, because the kernel may have dropped the data; nothing after the last synced sequence is safe")]
+    SyncFailed {
+        /// The file.
+        segment: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The journal has failed before and takes nothing more.
+    #[error("the journal has failed and takes nothing more: {reason}")]
+    Poisoned {
+        /// The first failure.
+        reason: String,
+    },
+}
+
+impl JournalError {
+    /// Wraps an answer of the system, telling a full disk and a read-only file system from the rest.
+    pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
+        let path = path.into();
+        match source.kind() {
+            io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly { action, path },
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::NoSpace { path, needed_bytes: 0, source },
+            _ => Self::Io { action, path, source },
+        }
+    }
+
+    /// As [`JournalError::io`], where the length that was asked for is known.
+    pub(crate) fn allocation(path: impl Into<PathBuf>, needed_bytes: u64, source: io::Error) -> Self {
+        match Self::io("allocate", path, source) {
+            Self::NoSpace { path, source, .. } => Self::NoSpace { path, needed_bytes, source },
+            other => other,
+        }
+    }
+}

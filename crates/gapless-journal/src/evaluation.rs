@@ -1,0 +1,290 @@
+//! Decision D7: what of the segments that a survey found is the journal, and what is not.
+//!
+//! Reads and judges; changes nothing. `recovery` acts on the judgement.
+
+use std::fs::File;
+
+use crate::descriptor::{self as d, INDEX_STRIDE};
+use crate::directory::{Found, Survey};
+use crate::error::{FrameFault, JournalError, MarkName};
+use crate::mapping::Mapping;
+use crate::options::{Environment, RecoveryCheck};
+use crate::scan::{self, ScanEnd};
+use crate::segment::end_of_nonzero;
+use crate::index;
+
+/// The mark that is good, and how far it reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GoodMark {
+    pub(crate) name: MarkName,
+    pub(crate) sequence: u64,
+}
+
+/// One segment that belongs to the journal.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub(crate) found: Found,
+    pub(crate) last_sequence: u64,
+    pub(crate) position: usize,
+    /// The index anew, if the segment was scanned: slot, sequence, position.
+    pub(crate) index: Option<Vec<(usize, u64, usize)>>,
+}
+
+/// What does not belong to the journal although it stands in its segments.
+#[derive(Clone, Debug)]
+pub(crate) struct Tail {
+    pub(crate) reason: FrameFault,
+    /// The position behind the last byte that is not zero.
+    pub(crate) nonzero_end: u64,
+    pub(crate) bytes: u64,
+    pub(crate) frames: u64,
+}
+
+/// The judgement.
+#[derive(Debug)]
+pub(crate) struct Evaluation {
+    pub(crate) is_same_boot: bool,
+    pub(crate) good: GoodMark,
+    /// At least one; the last becomes the active one.
+    pub(crate) kept: Vec<Kept>,
+    /// Behind the cut, oldest first.
+    pub(crate) dropped: Vec<Found>,
+    /// `None` if there is nothing to cut.
+    pub(crate) tail: Option<Tail>,
+    pub(crate) frames_scanned: u64,
+}
+
+/// Judges the segments of `survey`, of which there is at least one. The caller holds the lock.
+pub(crate) fn evaluate(
+    survey: &Survey,
+    environment: &Environment,
+    check: RecoveryCheck,
+) -> Result<Evaluation, JournalError> {
+    let segments = &survey.segments;
+    let newest = segments.last().expect("the caller has found a segment");
+    let is_same_boot = survey.is_same_boot(environment.boot_id);
+    let good = good_mark(survey, newest, is_same_boot)?;
+    let mut kept: Vec<Kept> = Vec::with_capacity(segments.len());
+    let mut frames_scanned = 0;
+    for (i, found) in segments.iter().enumerate() {
+        let judged = judge(found, segments.get(i + 1), good, is_same_boot, check)?;
+        frames_scanned += judged.frames_scanned;
+        kept.push(judged.kept);
+        let Some(fault) = judged.fault else { continue };
+        // The last segment that belongs to the journal.
+        let dropped = segments[i + 1..].to_vec();
+        let last = kept.last().expect("pushed above");
+        let tail = tail_behind(last, fault, &dropped)?;
+        return Ok(Evaluation { is_same_boot, good, kept, dropped, tail, frames_scanned });
+    }
+    unreachable!("the newest segment is always scanned to its end, which is a fault")
+}
+
+pub(crate) fn good_mark(survey: &Survey, newest: &Found, is_same_boot: bool) -> Result<GoodMark, JournalError> {
+    let damaged = |found: &Found, mark, position: usize| {
+        Err(JournalError::MarkDamaged { segment: found.path.clone(), position: position as u64, mark })
+    };
+    if newest.boot.is_none() {
+        let (segment, position) = (newest.path.clone(), d::BOOT_MARK_OFFSET as u64);
+        let reason = "both slots of the boot mark fail their checksum".to_owned();
+        return Err(JournalError::HeaderDamaged { segment, position, reason });
+    }
+    if is_same_boot {
+        let Some(mark) = newest.journaled else {
+            return damaged(newest, MarkName::Journaled, d::JOURNALED_MARK_OFFSET);
+        };
+        if newest.is_sealed() {
+            let (segment, sequence) = (newest.path.clone(), mark.second + 1);
+            return Err(JournalError::SuccessorMissing { segment, sequence });
+        }
+        return Ok(GoodMark { name: MarkName::Journaled, sequence: mark.second });
+    }
+    match survey.segments.iter().find(|found| found.synced.is_none()) {
+        Some(found) => damaged(found, MarkName::Synced, d::SYNCED_MARK_OFFSET),
+        None => Ok(GoodMark { name: MarkName::Synced, sequence: survey.synced_sequence() }),
+    }
+}
+
+struct Judged {
+    kept: Kept,
+    /// Why the journal ends in this segment; `None` if it goes on in the next.
+    fault: Option<FrameFault>,
+    frames_scanned: u64,
+}
+
+fn judge(
+    found: &Found,
+    next: Option<&Found>,
+    good: GoodMark,
+    is_same_boot: bool,
+    check: RecoveryCheck,
+) -> Result<Judged, JournalError> {
+    let expected_last = next.map(|next| next.first_sequence - 1);
+    let may_lose_next = !is_same_boot && next.is_some_and(|next| good.sequence < next.first_sequence);
+    // Up to here every frame of this segment must be there.
+    let must_hold = match expected_last {
+        Some(last) if is_same_boot => last,
+        Some(last) => last.min(good.sequence),
+        None => good.sequence,
+    };
+    if let (Some(mark), Some(next), Some(expected_last)) = (found.journaled, next, expected_last) {
+        let is_vouched_for = found.is_sealed() && (is_same_boot || mark.second <= good.sequence);
+        if found.is_sealed() && mark.second > expected_last {
+            return Err(duplicate(found, next));
+        }
+        // After a power failure a segment may be missing that was never synced, and then so were
+        // those behind it; they have no final names yet.
+        if found.is_sealed() && mark.second < expected_last && !(may_lose_next && !next.is_settled) {
+            return Err(gap(found, next, mark.second));
+        }
+        if is_vouched_for && mark.second == expected_last && check == RecoveryCheck::Tail && has_index(found)? {
+            let position = mark.first & !d::SEALED_BIT;
+            if found.file_length < position {
+                let reason = FrameFault::EndOfFile { file_bytes: found.file_length };
+                return Err(corrupt(found, found.file_length, mark.second, reason, good));
+            }
+            let kept =
+                Kept { found: found.clone(), last_sequence: mark.second, position: position as usize, index: None };
+            return Ok(Judged { kept, fault: None, frames_scanned: 0 });
+        }
+    }
+    let (end, entries) = scan_segment(found)?;
+    if end.last_sequence < must_hold {
+        return Err(corrupt(found, end.position as u64, end.last_sequence + 1, end.fault, good));
+    }
+    if is_same_boot && next.is_none() {
+        check_mark_position(found, &entries.at_mark, good)?;
+    }
+    let fault = match (expected_last, next) {
+        (Some(expected), Some(next)) if end.last_sequence > expected => return Err(duplicate(found, next)),
+        (Some(expected), _) if end.last_sequence == expected => None,
+        _ => Some(end.fault),
+    };
+    let frames_scanned = end.last_sequence + 1 - found.first_sequence;
+    let kept = Kept {
+        found: found.clone(),
+        last_sequence: end.last_sequence,
+        position: end.position,
+        index: Some(entries.index),
+    };
+    Ok(Judged { kept, fault, frames_scanned })
+}
+
+struct Scanned {
+    index: Vec<(usize, u64, usize)>,
+    /// Where the last journaled frame ends.
+    at_mark: Option<u64>,
+}
+
+/// Scans a segment's frames as far as they go.
+fn scan_segment(found: &Found) -> Result<(ScanEnd, Scanned), JournalError> {
+    let header = &found.header;
+    let frames_offset = header.frames_offset as usize;
+    let mapping = map(found, header.segment_length)?;
+    let mark_sequence = found.journaled.map_or(0, |mark| mark.second);
+    let mut scanned =
+        Scanned { index: Vec::new(), at_mark: (mark_sequence + 1 == found.first_sequence).then_some(header.frames_offset) };
+    let mut next_slot_position = frames_offset;
+    // SAFETY: the journal's lock is held by the caller and nothing is written during recovery.
+    #[allow(unsafe_code)]
+    let bytes = unsafe { mapping.bytes(0..mapping.length()) };
+    mapping.read_ahead(0..mapping.length().min(found.journaled_position().unwrap_or(0) as usize));
+    let each = |sequence, start: usize, end: usize| {
+        if start >= next_slot_position {
+            let slot = index::slot_of(start, frames_offset);
+            scanned.index.push((slot, sequence, start));
+            next_slot_position = frames_offset + (slot + 1) * INDEX_STRIDE;
+        }
+        if sequence == mark_sequence {
+            scanned.at_mark = Some(end as u64);
+        }
+    };
+    let mut end = scan::scan(bytes, frames_offset, found.first_sequence, header.frame_length_max as usize, each);
+    let is_cut = found.file_length < header.segment_length;
+    if is_cut && matches!(end.fault, FrameFault::Empty | FrameFault::Frame(gapless_wire::FrameError::Truncated { .. })) {
+        end.fault = FrameFault::EndOfFile { file_bytes: found.file_length };
+    }
+    Ok((end, scanned))
+}
+
+/// The mark must point behind the frame that it names.
+fn check_mark_position(found: &Found, at_mark: &Option<u64>, good: GoodMark) -> Result<(), JournalError> {
+    let expected = found.journaled_position().expect("a good journaled mark was read");
+    match *at_mark {
+        Some(position) if position == expected => Ok(()),
+        position => {
+            let found_position = position.unwrap_or(found.header.frames_offset);
+            let reason = FrameFault::MarkDisagrees { sequence: good.sequence, expected, found: found_position };
+            Err(corrupt(found, found_position, good.sequence, reason, good))
+        }
+    }
+}
+
+/// What stands behind the end of the journal.
+fn tail_behind(last: &Kept, reason: FrameFault, dropped: &[Found]) -> Result<Option<Tail>, JournalError> {
+    let found = &last.found;
+    let file = open(found)?;
+    let (from, to) = (last.position as u64, found.file_length.min(found.header.segment_length));
+    let nonzero_end =
+        end_of_nonzero(&file, from, to).map_err(|error| JournalError::io("read", &found.path, error))?.unwrap_or(from);
+    let mut tail = Tail { reason, nonzero_end, bytes: nonzero_end - from, frames: 0 };
+    if tail.bytes > 0 {
+        let mapping = map(found, nonzero_end.next_multiple_of(8))?;
+        // SAFETY: as in `scan_segment`.
+        #[allow(unsafe_code)]
+        let bytes = unsafe { mapping.bytes(last.position..mapping.length()) };
+        tail.frames = scan::count_intact(bytes, last.last_sequence);
+    }
+    for found in dropped {
+        if let (Some(mark), Some(position)) = (found.journaled, found.journaled_position()) {
+            tail.bytes += position.saturating_sub(found.header.frames_offset);
+            tail.frames += (mark.second + 1).saturating_sub(found.first_sequence);
+        }
+    }
+    let is_clean = tail.bytes == 0 && dropped.is_empty() && reason == FrameFault::Empty;
+    Ok((!is_clean).then_some(tail))
+}
+
+fn has_index(found: &Found) -> Result<bool, JournalError> {
+    if found.file_length < found.header.frames_offset {
+        return Ok(false);
+    }
+    let mapping = map(found, found.header.frames_offset)?;
+    let words = mapping.words(d::INDEX_OFFSET, d::index_entries(found.header.segment_length) * 2);
+    Ok(index::is_begun(words, found.first_sequence, found.header.frames_offset as usize))
+}
+
+fn open(found: &Found) -> Result<File, JournalError> {
+    File::open(&found.path).map_err(|error| JournalError::io("open", &found.path, error))
+}
+
+/// Maps what there is of the first `length` bytes.
+fn map(found: &Found, length: u64) -> Result<Mapping, JournalError> {
+    let length = length.min(found.file_length) as usize;
+    Mapping::read_only(&open(found)?, length).map_err(|error| JournalError::io("map", &found.path, error))
+}
+
+fn gap(before: &Found, after: &Found, last_before: u64) -> JournalError {
+    JournalError::Gap {
+        before: before.path.clone(),
+        after: after.path.clone(),
+        missing_from: last_before + 1,
+        missing_to: after.first_sequence - 1,
+    }
+}
+
+fn duplicate(first: &Found, second: &Found) -> JournalError {
+    let (sequence, first, second) = (second.first_sequence, first.path.clone(), second.path.clone());
+    JournalError::Duplicate { first, second, sequence }
+}
+
+fn corrupt(found: &Found, position: u64, sequence: u64, reason: FrameFault, good: GoodMark) -> JournalError {
+    JournalError::Corrupt {
+        segment: found.path.clone(),
+        position,
+        sequence,
+        reason,
+        mark: good.name,
+        mark_sequence: good.sequence,
+    }
+}

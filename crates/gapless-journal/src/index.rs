@@ -1,0 +1,105 @@
+//! The sparse index of a segment: from a sequence to a position near it.
+//!
+//! Entries are written by the journal's writer as batches pass, and again by recovery for what it
+//! has scanned. Nothing depends on them: an entry is used only if the frame that it names is there
+//! and whole, and without any the search begins at the segment's first frame.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::descriptor::INDEX_STRIDE;
+use crate::scan::check_frame;
+
+/// The entry for a batch that begins at `position`.
+#[inline]
+pub(crate) fn slot_of(position: usize, frames_offset: usize) -> usize {
+    (position - frames_offset) / INDEX_STRIDE
+}
+
+/// Writes an entry. `words` are the index's words, two per entry.
+#[inline]
+pub(crate) fn record(words: &[AtomicU64], slot: usize, sequence: u64, position: usize) {
+    if let Some([entry_sequence, entry_position]) = words.get(slot * 2..slot * 2 + 2) {
+        // Relaxed: a reader believes an entry only after it has checked the frame there, and frames
+        // are published by the journaled mark.
+        entry_sequence.store(sequence.to_le(), Ordering::Relaxed);
+        entry_position.store((position as u64).to_le(), Ordering::Relaxed);
+    }
+}
+
+/// Takes away the entries of frames at or behind `position`.
+pub(crate) fn clear_from(words: &[AtomicU64], position: usize) {
+    for entry in words.chunks_exact(2) {
+        if read(entry).1 >= position as u64 {
+            // Relaxed: as in `record`.
+            entry[0].store(0, Ordering::Relaxed);
+            entry[1].store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Whether the entry of the first batch is there, without which recovery builds the index anew.
+pub(crate) fn is_begun(words: &[AtomicU64], first_sequence: u64, frames_offset: usize) -> bool {
+    words.chunks_exact(2).next().is_some_and(|entry| read(entry) == (first_sequence, frames_offset as u64))
+}
+
+/// The nearest position at or before `sequence` that the index knows and whose frame is whole;
+/// `None` if there is none. `bytes` are the segment's, up to where frames may be read.
+pub(crate) fn nearest(
+    words: &[AtomicU64],
+    bytes: &[u8],
+    frames_offset: usize,
+    sequence: u64,
+    frame_length_max: usize,
+) -> Option<(u64, usize)> {
+    let mut entries: Vec<(u64, usize)> = words
+        .chunks_exact(2)
+        .map(read)
+        .filter(|&(first, _)| first != 0 && first <= sequence)
+        .filter_map(|(first, position)| Some((first, usize::try_from(position).ok()?)))
+        .filter(|&(_, position)| position >= frames_offset && position < bytes.len() && position.is_multiple_of(8))
+        .collect();
+    entries.sort_unstable();
+    entries
+        .into_iter()
+        .rev()
+        .find(|&(first, position)| check_frame(&bytes[position..], first, frame_length_max).is_ok())
+}
+
+fn read(entry: &[AtomicU64]) -> (u64, u64) {
+    // Relaxed: as in `record`.
+    (u64::from_le(entry[0].load(Ordering::Relaxed)), u64::from_le(entry[1].load(Ordering::Relaxed)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::frames;
+
+    fn words(entries: &[(u64, usize)]) -> Vec<AtomicU64> {
+        let words: Vec<AtomicU64> = (0..16).map(|_| AtomicU64::new(0)).collect();
+        for (slot, &(sequence, position)) in entries.iter().enumerate() {
+            record(&words, slot, sequence, position);
+        }
+        words
+    }
+
+    #[test]
+    fn the_nearest_entry_is_found_and_a_false_one_is_not_believed() {
+        let bytes = frames(1, 8, 64);
+        let words = words(&[(1, 0), (3, 256), (6, 256), (5, 512), (4, 3), (7, 1 << 40), (8, 1024)]);
+        let nearest = |sequence| nearest(&words, &bytes, 0, sequence, 1376);
+        assert_eq!(nearest(8), Some((5, 512)));
+        assert_eq!(nearest(4), Some((3, 256)));
+        assert_eq!(nearest(2), Some((1, 0)));
+        assert_eq!(nearest(0), None);
+    }
+
+    #[test]
+    fn entries_behind_a_cut_go_away() {
+        let words = words(&[(1, 0), (3, 256), (5, 512)]);
+        assert!(is_begun(&words, 1, 0));
+        clear_from(&words, 256);
+        assert_eq!(words.iter().map(|w| w.load(Ordering::SeqCst)).sum::<u64>(), 1);
+        assert!(!is_begun(&words, 2, 0));
+    }
+}

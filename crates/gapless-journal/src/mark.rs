@@ -1,0 +1,201 @@
+//! Marks: two values that a crash cannot tear, on one cache line of the header page.
+//!
+//! Written by the journal's writer and by its helper thread (each mark has one writer at a time),
+//! read by anybody, also in other processes. A mark has two slots, written in turn: a writer that
+//! dies in the middle of one leaves the other whole, and a slot that fails its checksum while the
+//! other is whole is known to be torn or damaged. Nothing here does I/O.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use gapless_wire::checksum::crc32c;
+
+use crate::descriptor::MARK_WORDS;
+
+/// A word of a mark. Generic so that the ordering argument can be checked by loom.
+pub(crate) trait MarkWord {
+    /// Loads with acquire ordering.
+    fn load_acquire(&self) -> u64;
+    /// Stores with release ordering.
+    fn store_release(&self, value: u64);
+}
+
+impl MarkWord for AtomicU64 {
+    #[inline(always)]
+    fn load_acquire(&self) -> u64 {
+        // Acquire: pairs with `store_release` of the mark's writer.
+        u64::from_le(self.load(Ordering::Acquire))
+    }
+
+    #[inline(always)]
+    fn store_release(&self, value: u64) {
+        // Release: pairs with `load_acquire` of the mark's readers.
+        self.store(value.to_le(), Ordering::Release);
+    }
+}
+
+/// What a mark says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct MarkValue {
+    /// The first value; its meaning is in `descriptor`.
+    pub first: u64,
+    /// The second value.
+    pub second: u64,
+    /// How often the mark was written.
+    pub generation: u64,
+}
+
+const VALID_BIT: u64 = 1 << 32;
+const SLOT_WORDS: usize = MARK_WORDS / 2;
+/// A reader that is lapped this often in a row gives up; a live writer would have to write the mark
+/// twice in each of these attempts.
+const ATTEMPTS_MAX: usize = 10_000;
+
+#[inline(always)]
+fn check_word(first: u64, second: u64, generation: u64) -> u64 {
+    let mut bytes = [0u8; 24];
+    bytes[..8].copy_from_slice(&first.to_le_bytes());
+    bytes[8..16].copy_from_slice(&second.to_le_bytes());
+    bytes[16..].copy_from_slice(&generation.to_le_bytes());
+    VALID_BIT | u64::from(crc32c(&bytes))
+}
+
+/// Reads one slot; `None` if it is torn, damaged or being written.
+fn read_slot<W: MarkWord>(slot: &[W]) -> Option<MarkValue> {
+    // The check word is read before and after the values: the writer takes it away before it
+    // changes a value and puts the new one behind all of them, so the same valid word on both sides
+    // means that the values between belong together. All loads are acquire, so they stay in order.
+    let check = slot[3].load_acquire();
+    let (first, second, generation) = (slot[0].load_acquire(), slot[1].load_acquire(), slot[2].load_acquire());
+    let again = slot[3].load_acquire();
+    let whole = check == again && check == check_word(first, second, generation);
+    whole.then_some(MarkValue { first, second, generation })
+}
+
+/// Reads a mark; `None` if both slots are damaged. `words` are the mark's words.
+pub(crate) fn read<W: MarkWord>(words: &[W]) -> Option<MarkValue> {
+    assert_eq!(words.len(), MARK_WORDS, "a mark has {MARK_WORDS} words");
+    (0..ATTEMPTS_MAX).find_map(|_| {
+        let (even, odd) = (read_slot(&words[..SLOT_WORDS]), read_slot(&words[SLOT_WORDS..]));
+        match (even, odd) {
+            (Some(even), Some(odd)) => Some(if even.generation > odd.generation { even } else { odd }),
+            (whole, None) | (None, whole) => whole,
+        }
+    })
+}
+
+/// Writes a mark. One exists per mark at a time.
+#[derive(Debug)]
+pub(crate) struct MarkWriter {
+    generation: u64,
+}
+
+impl MarkWriter {
+    /// Continues behind what the mark says, or begins where neither slot is whole.
+    pub(crate) fn continue_from<W: MarkWord>(words: &[W]) -> Self {
+        Self { generation: read(words).map_or(0, |value| value.generation) }
+    }
+
+    /// Moves the mark. Everything that was written before is visible to who reads the new value.
+    #[inline]
+    pub(crate) fn write<W: MarkWord>(&mut self, words: &[W], first: u64, second: u64) {
+        self.generation += 1;
+        let generation = self.generation;
+        let start = (generation as usize & 1) * SLOT_WORDS;
+        let slot = &words[start..start + SLOT_WORDS];
+        // A writer that dies between two of these stores leaves the slot without a valid check word,
+        // and the other slot as it was.
+        slot[3].store_release(0);
+        slot[0].store_release(first);
+        slot[1].store_release(second);
+        slot[2].store_release(generation);
+        slot[3].store_release(check_word(first, second, generation));
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn words() -> [AtomicU64; MARK_WORDS] {
+        std::array::from_fn(|_| AtomicU64::new(0))
+    }
+
+    #[test]
+    fn an_unwritten_mark_is_not_a_value() {
+        assert_eq!(read(&words()), None);
+    }
+
+    #[test]
+    fn the_newest_value_is_read_also_after_a_new_writer_takes_over() {
+        let words = words();
+        let mut writer = MarkWriter::continue_from(&words);
+        for value in 1..=5 {
+            writer.write(&words, value, value * 10);
+        }
+        let mut writer = MarkWriter::continue_from(&words);
+        writer.write(&words, 3, 30);
+        assert_eq!(read(&words), Some(MarkValue { first: 3, second: 30, generation: 6 }));
+    }
+
+    #[test]
+    fn any_flipped_bit_of_the_newest_slot_falls_back_to_the_one_before() {
+        for bit in 0..256 {
+            let words = words();
+            let mut writer = MarkWriter::continue_from(&words);
+            writer.write(&words, 1, 10);
+            writer.write(&words, 2, 20);
+            let word = &words[bit / 64];
+            word.store(word.load(Ordering::SeqCst) ^ (1 << (bit % 64)), Ordering::SeqCst);
+            assert_eq!(read(&words).map(|value| value.first), Some(1), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn damage_in_both_slots_is_no_value() {
+        let words = words();
+        let mut writer = MarkWriter::continue_from(&words);
+        writer.write(&words, 1, 10);
+        writer.write(&words, 2, 20);
+        words[0].store(99, Ordering::SeqCst);
+        words[4].store(99, Ordering::SeqCst);
+        assert_eq!(read(&words), None);
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    //! Every interleaving of a writer and a reader: what is read was written, whole.
+    use super::*;
+    use loom::sync::Arc;
+    use loom::sync::atomic::AtomicU64 as LoomWord;
+
+    impl MarkWord for LoomWord {
+        fn load_acquire(&self) -> u64 {
+            self.load(Ordering::Acquire)
+        }
+
+        fn store_release(&self, value: u64) {
+            self.store(value, Ordering::Release);
+        }
+    }
+
+    #[test]
+    fn a_reader_never_sees_a_torn_slot() {
+        loom::model(|| {
+            let words: Arc<[LoomWord; MARK_WORDS]> = Arc::new(std::array::from_fn(|_| LoomWord::new(0)));
+            let mut writer = MarkWriter { generation: 0 };
+            writer.write(&words[..], 8, 1);
+            let shared = words.clone();
+            let reader = loom::thread::spawn(move || {
+                for slot in [&shared[..SLOT_WORDS], &shared[SLOT_WORDS..]] {
+                    if let Some(value) = read_slot(slot) {
+                        assert_eq!((value.first, value.generation), (value.second * 8, value.second));
+                    }
+                }
+            });
+            writer.write(&words[..], 16, 2);
+            writer.write(&words[..], 24, 3);
+            reader.join().unwrap();
+        });
+    }
+}

@@ -1,0 +1,99 @@
+//! The preparer: works ahead of the writer and cleans up behind it, for a helper thread.
+//!
+//! It allocates the next segment, makes pages present before the writer touches them, gives segments
+//! their names, puts sealed ones on the device and deletes what retention lets go. A journal works
+//! without one, only that the writer then does at each roll what must be done.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crate::error::JournalError;
+use crate::shared::Shared;
+
+/// How long the loop of [`Preparer::run`] waits before it tries again on a full disk.
+const RETRY_INTERVAL: Duration = Duration::from_millis(200);
+/// Retention by age needs a look at the clock now and then, also when nothing is written.
+const AGE_CHECK_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Works ahead of a journal's writer and cleans up behind it.
+#[derive(Clone, Debug)]
+pub struct Preparer {
+    shared: Arc<Shared>,
+}
+
+impl Preparer {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+
+    /// Takes one short step of whatever is most urgent. `false` when there is nothing to do.
+    ///
+    /// # Errors
+    /// A full disk ([`JournalError::NoSpace`]) leaves the journal working until its writer needs the
+    /// next segment; calling again tries again. A failed sync is fatal for the journal.
+    pub fn run_once(&mut self) -> Result<bool, JournalError> {
+        let shared = &self.shared;
+        shared.check_poison()?;
+        let mut works = shared.works();
+        if shared.populate_step(&mut works)? || shared.settle(&mut works)? {
+            return Ok(true);
+        }
+        if works.preparation.is_some() || shared.wants_preparation() {
+            shared.prepare_step(&mut works)?;
+            return Ok(true);
+        }
+        Ok(shared.sync_sealed_step(&mut works)? || shared.retain_step(&mut works)?)
+    }
+
+    /// As [`crate::Journal::set_snapshot_sequence`], from the thread that writes the snapshots.
+    pub fn set_snapshot_sequence(&self, sequence: u64) {
+        // Release: pairs with the acquire of retention.
+        self.shared.snapshot_sequence.fetch_max(sequence, Ordering::Release);
+        self.shared.wake.signal();
+    }
+
+    /// Sleeps until the writer has passed a threshold, a snapshot was taken, or `timeout` is over.
+    /// `false` when the journal has ended.
+    #[must_use]
+    pub fn wait(&self, timeout: Option<Duration>) -> bool {
+        self.shared.wake.wait(timeout)
+    }
+
+    /// Tells whoever waits in [`Preparer::wait`] to end. Dropping the journal does it too.
+    pub fn end(&self) {
+        self.shared.wake.end();
+    }
+
+    /// Works until the journal ends: the body of a helper thread. On a full disk it says so in the
+    /// log and goes on trying, because space may come back before the writer needs it.
+    ///
+    /// # Errors
+    /// Anything else that goes wrong; the journal's writer finds it refused, too, where it matters.
+    pub fn run(mut self) -> Result<(), JournalError> {
+        let retention = self.shared.options.retention;
+        let idle_limit = retention.age_max_ns.map(|_| AGE_CHECK_INTERVAL);
+        let mut is_full = false;
+        loop {
+            let limit = match self.run_once() {
+                Ok(true) if !self.shared.wake.is_ended() => continue,
+                Ok(_) => {
+                    is_full = false;
+                    idle_limit
+                }
+                Err(error @ JournalError::NoSpace { .. }) => {
+                    if !is_full {
+                        tracing::warn!(%error, "the next segment cannot be prepared yet");
+                    }
+                    is_full = true;
+                    Some(RETRY_INTERVAL)
+                }
+                Err(JournalError::Poisoned { .. }) => return Ok(()),
+                Err(error) => return Err(error),
+            };
+            if !self.wait(limit) {
+                return Ok(());
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The reader: what a journal holds, without its lock, also while a writer runs or from a copy.
+//!
+//! Used for recovery of services, for late readers of a live stream, and by the commands that look
+//! at journals. It never writes.
+
+use std::path::{Path, PathBuf};
+
+use crate::directory::{Found, Survey, survey};
+use crate::error::{JournalError, MarkName};
+use crate::options::Environment;
+use crate::replay::Replay;
+
+/// A journal, open for reading.
+#[derive(Clone, Debug)]
+pub struct JournalReader {
+    directory: PathBuf,
+    environment: Environment,
+    survey: Survey,
+}
+
+impl JournalReader {
+    /// Opens the journal of `directory` as it is now; a [`Replay`] follows what is appended later.
+    ///
+    /// # Errors
+    /// [`JournalError::NoJournal`] for a directory without a segment, and whatever is wrong with the
+    /// headers of its segments.
+    pub fn open(directory: impl Into<PathBuf>) -> Result<Self, JournalError> {
+        Self::open_in(directory, Environment::default())
+    }
+
+    /// As [`JournalReader::open`], on another machine than this one.
+    ///
+    /// # Errors
+    /// As [`JournalReader::open`].
+    pub fn open_in(directory: impl Into<PathBuf>, environment: Environment) -> Result<Self, JournalError> {
+        let directory = directory.into();
+        let survey = survey(&directory, None)?;
+        if survey.segments.is_empty() {
+            return Err(JournalError::NoJournal { directory });
+        }
+        Ok(Self { directory, environment, survey })
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The stream whose frames these are.
+    #[must_use]
+    pub fn stream_id(&self) -> u128 {
+        self.oldest().header.stream_id
+    }
+
+    /// Drawn when the directory was made and kept for its life.
+    #[must_use]
+    pub fn incarnation(&self) -> u64 {
+        self.oldest().header.incarnation
+    }
+
+    /// The oldest sequence that the journal held when this reader was opened.
+    #[must_use]
+    pub fn first_sequence(&self) -> u64 {
+        self.oldest().first_sequence
+    }
+
+    /// Whether the journal was last written on this boot of this machine, so that its journaled mark
+    /// is good.
+    #[must_use]
+    pub fn is_same_boot(&self) -> bool {
+        self.survey.is_same_boot(self.environment.boot_id)
+    }
+
+    /// The mark that is good, and the sequence up to which it vouches for every frame.
+    ///
+    /// # Errors
+    /// [`JournalError::MarkDamaged`].
+    pub fn good_mark(&self) -> Result<(MarkName, u64), JournalError> {
+        crate::evaluation::good_mark(&self.survey, self.newest(), self.is_same_boot())
+            .map(|good| (good.name, good.sequence))
+    }
+
+    /// Frames from `from_sequence` on, each with both checksums checked. `from_sequence` may be one
+    /// behind the last, for a reader that only follows.
+    ///
+    /// # Errors
+    /// [`JournalError::NotHeld`] for a sequence that the journal does not hold (any more), and
+    /// damage on the way to it.
+    pub fn replay(&self, from_sequence: u64) -> Result<Replay, JournalError> {
+        Replay::begin(&self.directory, self.environment, &self.survey, from_sequence)
+    }
+
+    pub(crate) fn segments(&self) -> &[Found] {
+        &self.survey.segments
+    }
+
+    pub(crate) fn survey(&self) -> &Survey {
+        &self.survey
+    }
+
+    fn oldest(&self) -> &Found {
+        self.survey.segments.first().expect("open refuses a directory without segments")
+    }
+
+    fn newest(&self) -> &Found {
+        self.survey.segments.last().expect("open refuses a directory without segments")
+    }
+}

@@ -1,0 +1,173 @@
+//! Checking frames one behind the other: what recovery, replay and verification share.
+//!
+//! Everything here is safe on any bytes: it never panics, never reads past what it is given and
+//! always moves forward.
+
+use gapless_wire::descriptor::{KIND_OFFSET, LENGTH_OFFSET, SEQUENCE_OFFSET, VERSION, VERSION_OFFSET};
+use gapless_wire::{Frame, HEADER_LENGTH, Kind, MESSAGE_ALIGNMENT, aligned_length};
+
+use crate::error::FrameFault;
+
+/// Checks the frame at the start of `bytes`, both checksums included, and that it is the one of
+/// `expected` sequence.
+///
+/// # Errors
+/// What is wrong with it.
+#[inline]
+pub(crate) fn check_frame(bytes: &[u8], expected: u64, frame_length_max: usize) -> Result<Frame<'_>, FrameFault> {
+    let frame = match Frame::parse(bytes) {
+        Ok(frame) => frame,
+        Err(error) => return Err(malformed(bytes, error)),
+    };
+    frame.verify()?;
+    if frame.sequence() != expected {
+        return Err(FrameFault::Sequence { expected, found: frame.sequence() });
+    }
+    if frame.length() > frame_length_max {
+        return Err(FrameFault::TooLong { length_bytes: frame.length(), limit_bytes: frame_length_max });
+    }
+    let padded = aligned_length(frame.length());
+    let padding_is_zero = bytes.get(frame.length()..padded).is_some_and(|padding| padding.iter().all(|&byte| byte == 0));
+    if padding_is_zero { Ok(frame) } else { Err(FrameFault::Padding) }
+}
+
+#[cold]
+fn malformed(bytes: &[u8], error: gapless_wire::FrameError) -> FrameFault {
+    let no_frame = bytes.len() < HEADER_LENGTH || bytes[LENGTH_OFFSET..LENGTH_OFFSET + 4] == [0; 4];
+    if no_frame { FrameFault::Empty } else { FrameFault::Frame(error) }
+}
+
+/// Where a scan stopped.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ScanEnd {
+    /// The last whole frame, or the sequence before the first.
+    pub(crate) last_sequence: u64,
+    /// The position behind it.
+    pub(crate) position: usize,
+    /// What is there instead of the next frame.
+    pub(crate) fault: FrameFault,
+}
+
+/// Scans frames from `position`, the first of which must have `first_sequence`, and calls `each` with
+/// sequence, position and the position behind, until something is not a frame.
+pub(crate) fn scan(
+    bytes: &[u8],
+    mut position: usize,
+    first_sequence: u64,
+    frame_length_max: usize,
+    mut each: impl FnMut(u64, usize, usize),
+) -> ScanEnd {
+    let mut sequence = first_sequence;
+    loop {
+        let rest = bytes.get(position..).unwrap_or_default();
+        match check_frame(rest, sequence, frame_length_max) {
+            Ok(frame) => {
+                let end = position + aligned_length(frame.length());
+                each(sequence, position, end);
+                position = end;
+                sequence += 1;
+            }
+            Err(fault) => return ScanEnd { last_sequence: sequence - 1, position, fault },
+        }
+    }
+}
+
+/// Counts the intact frames with a sequence above `after` that stand anywhere in `bytes`, at
+/// multiples of 8: what a truncation at the start of `bytes` destroys besides the bad frame.
+pub(crate) fn count_intact(bytes: &[u8], after: u64) -> u64 {
+    let mut count = 0;
+    let mut offset = 0;
+    while offset + HEADER_LENGTH <= bytes.len() {
+        let rest = &bytes[offset..];
+        let intact = looks_like_header(rest)
+            .then(|| Frame::parse(rest).ok().filter(|frame| frame.verify().is_ok() && frame.sequence() > after))
+            .flatten();
+        match intact {
+            Some(frame) => {
+                count += 1;
+                offset += aligned_length(frame.length());
+            }
+            None => offset += MESSAGE_ALIGNMENT,
+        }
+    }
+    count
+}
+
+/// Spares the checksums of most positions that are not the start of a frame.
+fn looks_like_header(bytes: &[u8]) -> bool {
+    bytes[VERSION_OFFSET] == VERSION && Kind::from_byte(bytes[KIND_OFFSET]).is_some()
+}
+
+/// Walks the frames of a batch, by their length fields alone, up to the last boundary at or below
+/// `limit_bytes`. Returns the length of that part, how many frames it holds, and the length of the
+/// frame behind it (0 at the end of the batch).
+///
+/// # Errors
+/// The offset of the first length that no frame has.
+pub(crate) fn split_batch(frames: &[u8], limit_bytes: usize, frame_length_max: usize) -> Result<(usize, u64), usize> {
+    let (mut offset, mut count) = (0, 0);
+    while offset < frames.len() {
+        let length = gapless_wire::frame::peek_length(&frames[offset..], frame_length_max).map_err(|_| offset)?;
+        let end = offset + aligned_length(length);
+        if end > frames.len() {
+            return Err(offset);
+        }
+        if end > limit_bytes {
+            break;
+        }
+        (offset, count) = (end, count + 1);
+    }
+    Ok((offset, count))
+}
+
+/// The sequence in the header of the first frame of a batch.
+#[inline]
+pub(crate) fn first_sequence_of(frames: &[u8]) -> Option<u64> {
+    frames.get(SEQUENCE_OFFSET..).and_then(<[u8]>::first_chunk).map(|bytes| u64::from_le_bytes(*bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::frames;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_scan_stops_at_zeros_and_counts_what_it_saw() {
+        let mut bytes = frames(5, 3, 100);
+        let end = bytes.len();
+        bytes.resize(end + 256, 0);
+        let mut seen = Vec::new();
+        let stop = scan(&bytes, 0, 5, 1376, |sequence, start, end| seen.push((sequence, start, end)));
+        assert_eq!((stop.last_sequence, stop.position, stop.fault), (7, end, FrameFault::Empty));
+        assert_eq!(seen.iter().map(|s| s.0).collect::<Vec<_>>(), [5, 6, 7]);
+        assert_eq!(seen.last().unwrap().2, end);
+    }
+
+    #[test]
+    fn intact_frames_are_found_behind_rubbish() {
+        let mut bytes = vec![0xab; 136];
+        bytes.extend_from_slice(&frames(9, 4, 33));
+        assert_eq!(count_intact(&bytes, 8), 4);
+        assert_eq!(count_intact(&bytes, 10), 2);
+    }
+
+    #[test]
+    fn a_batch_is_split_at_a_frame() {
+        let batch = frames(1, 10, 40);
+        let one = batch.len() / 10;
+        assert_eq!(split_batch(&batch, one * 3 + 8, 1376), Ok((one * 3, 3)));
+        assert_eq!(split_batch(&batch, usize::MAX, 1376), Ok((one * 10, 10)));
+        assert_eq!(split_batch(&batch[..one + 8], usize::MAX, 1376), Err(one));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_scanned_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..600), first in any::<u32>()) {
+            let stop = scan(&bytes, 0, u64::from(first) + 1, 1376, |_, _, _| ());
+            prop_assert!(stop.position <= bytes.len());
+            let _count = count_intact(&bytes, 0);
+            let _split = split_batch(&bytes, 200, 1376);
+        }
+    }
+}

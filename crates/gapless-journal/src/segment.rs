@@ -1,0 +1,269 @@
+//! One segment file as its writer holds it: made, mapped, opened, sealed, cleaned.
+//!
+//! Called by the journal, its recovery and its helper thread. The layout is in `descriptor`.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::{Arc, Mutex};
+
+use rustix::fs::{FallocateFlags, SeekFrom};
+
+use crate::boot::BootId;
+use crate::descriptor as d;
+use crate::descriptor::FixedHeader;
+use crate::directory::{sync_directory, unpoisoned};
+use crate::error::JournalError;
+use crate::mapping::Mapping;
+use crate::mark::{self, MarkValue, MarkWriter};
+use crate::options::Flush;
+
+/// Zeros are written in pieces of this length, so that a helper thread never stays away for long.
+const ZERO_STEP_LENGTH: usize = 4 << 20;
+
+/// A segment that its process may write.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    pub(crate) header: FixedHeader,
+    pub(crate) file: Arc<File>,
+    /// All of the file for [`Flush::Mapped`], header page and index for [`Flush::Write`].
+    pub(crate) mapping: Mapping,
+    /// How far pages are present, in bytes; moved by the helper thread alone.
+    pub(crate) populated_until: AtomicUsize,
+    /// Changes once, when the segment gets its final name.
+    path: Mutex<PathBuf>,
+}
+
+impl Segment {
+    /// Maps a file whose header is known to be good.
+    pub(crate) fn map(path: PathBuf, file: File, header: FixedHeader, flush: Flush) -> Result<Self, JournalError> {
+        let length = match flush {
+            Flush::Mapped => header.segment_length,
+            Flush::Write => header.frames_offset,
+        };
+        let mapping =
+            Mapping::read_write(&file, length as usize).map_err(|error| JournalError::io("map", &path, error))?;
+        let populated_until = AtomicUsize::new(header.frames_offset as usize);
+        Ok(Self { header, file: Arc::new(file), mapping, populated_until, path: Mutex::new(path) })
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        unpoisoned(self.path.lock()).clone()
+    }
+
+    pub(crate) fn set_path(&self, path: PathBuf) {
+        *unpoisoned(self.path.lock()) = path;
+    }
+
+    /// What the mark at `offset` says.
+    pub(crate) fn mark(&self, offset: usize) -> Option<MarkValue> {
+        mark::read(self.mapping.mark(offset))
+    }
+
+    /// Moves the mark at `offset`; for marks that are not moved often.
+    pub(crate) fn write_mark(&self, offset: usize, first: u64, second: u64) {
+        let words = self.mapping.mark(offset);
+        MarkWriter::continue_from(words).write(words, first, second);
+    }
+
+    /// A writer for the journaled mark, which moves with every batch.
+    pub(crate) fn journaled_mark(&self) -> MarkWriter {
+        MarkWriter::continue_from(self.mapping.mark(d::JOURNALED_MARK_OFFSET))
+    }
+
+    /// Makes a prepared segment the one that takes frames from `first_sequence` on.
+    pub(crate) fn open_for(&self, first_sequence: u64, epoch_ns: u64) {
+        self.write_mark(d::JOURNALED_MARK_OFFSET, self.header.frames_offset, first_sequence - 1);
+        // Last: from here on recovery takes this for a segment of the journal.
+        self.write_mark(d::OPENED_MARK_OFFSET, first_sequence, epoch_ns);
+    }
+
+    pub(crate) fn index(&self) -> &[AtomicU64] {
+        self.mapping.words(d::INDEX_OFFSET, d::index_entries(self.header.segment_length) * 2)
+    }
+
+    /// Puts the header page on the device.
+    pub(crate) fn sync_header(&self) -> io::Result<()> {
+        self.mapping.sync(0..d::HEADER_PAGE_LENGTH)
+    }
+}
+
+/// A segment in the making: allocated, then zeroed in steps where that is asked for.
+#[derive(Debug)]
+pub(crate) struct Preparation {
+    file: File,
+    path: PathBuf,
+    header: FixedHeader,
+    /// Zeros are on their way up to here; the segment's length when none are asked for.
+    zeroed_until: u64,
+}
+
+impl Preparation {
+    /// Creates and allocates the file. A full disk is an error here and nowhere later.
+    pub(crate) fn begin(directory: &Path, header: FixedHeader, zero: bool) -> Result<Self, JournalError> {
+        let path = directory.join(d::prepared_name(header.number));
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(|error| JournalError::io("create", &path, error))?;
+        match allocate(&file, header.segment_length) {
+            Ok(is_allocated) => {
+                let zeroed_until = if zero || !is_allocated { 0 } else { header.segment_length };
+                Ok(Self { file, path, header, zeroed_until })
+            }
+            Err(error) => {
+                // What was allocated before the disk was full is given back.
+                let _removed = std::fs::remove_file(&path);
+                Err(JournalError::allocation(path, header.segment_length, error))
+            }
+        }
+    }
+
+    /// Zeros the next piece; `true` when there is none left.
+    pub(crate) fn step(&mut self) -> Result<bool, JournalError> {
+        let end = self.header.segment_length;
+        if self.zeroed_until < end {
+            let until = end.min(self.zeroed_until + ZERO_STEP_LENGTH as u64);
+            let written = write_zeros(&self.file, self.zeroed_until, until).and_then(|()| self.file.sync_data());
+            if let Err(error) = written {
+                let _removed = std::fs::remove_file(&self.path);
+                return Err(JournalError::allocation(&self.path, end, error));
+            }
+            self.zeroed_until = until;
+        }
+        Ok(self.zeroed_until == end)
+    }
+
+    /// Writes the header page and puts it, and the file's name, on the device.
+    pub(crate) fn finish(self, flush: Flush, boot_id: Option<BootId>) -> Result<Segment, JournalError> {
+        let Self { file, path, header, .. } = self;
+        file.write_all_at(&header.to_bytes(), 0).map_err(|error| JournalError::io("write", &path, error))?;
+        let segment = Segment::map(path, file, header, flush)?;
+        let (low, high) = BootId::to_words(boot_id);
+        segment.write_mark(d::BOOT_MARK_OFFSET, low, high);
+        segment.write_mark(d::JOURNALED_MARK_OFFSET, header.frames_offset, 0);
+        segment.write_mark(d::SYNCED_MARK_OFFSET, 0, 0);
+        segment.write_mark(d::FAILED_MARK_OFFSET, 0, 0);
+        segment.write_mark(d::OPENED_MARK_OFFSET, 0, 0);
+        let path = segment.path();
+        segment.file.sync_all().map_err(|error| JournalError::io("sync", &path, error))?;
+        sync_directory(path.parent().unwrap_or(&path))?;
+        Ok(segment)
+    }
+}
+
+/// Reserves blocks for `length` bytes; `false` where the file system cannot, so that writing zeros
+/// must reserve them.
+pub(crate) fn allocate(file: &File, length: u64) -> io::Result<bool> {
+    loop {
+        match rustix::fs::fallocate(file, FallocateFlags::empty(), 0, length) {
+            Ok(()) => return Ok(true),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {
+                file.set_len(length)?;
+                return Ok(false);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Writes zeros over `from..to`.
+pub(crate) fn write_zeros(file: &File, from: u64, to: u64) -> io::Result<()> {
+    let zeros = vec![0u8; ((to - from) as usize).min(1 << 20)];
+    let mut position = from;
+    while position < to {
+        let piece = zeros.len().min((to - position) as usize);
+        file.write_all_at(&zeros[..piece], position)?;
+        position += piece as u64;
+    }
+    Ok(())
+}
+
+/// The position behind the last byte of `from..to` that is not zero. Skips what the file system
+/// knows to be unwritten.
+pub(crate) fn end_of_nonzero(file: &File, from: u64, to: u64) -> io::Result<Option<u64>> {
+    let mut buffer = vec![0u8; 1 << 20];
+    let mut end = None;
+    let mut position = from;
+    while position < to {
+        position = match rustix::fs::seek(file, SeekFrom::Data(position)) {
+            Ok(data) => data,
+            Err(rustix::io::Errno::NXIO) => break,
+            // No such knowledge here: everything is data.
+            Err(rustix::io::Errno::INVAL | rustix::io::Errno::OPNOTSUPP) => position,
+            Err(error) => return Err(error.into()),
+        };
+        let hole = rustix::fs::seek(file, SeekFrom::Hole(position)).unwrap_or(to).min(to);
+        while position < hole {
+            let piece = buffer.len().min((hole - position) as usize);
+            let read = file.read_at(&mut buffer[..piece], position)?;
+            if read == 0 {
+                return Ok(end);
+            }
+            if let Some(last) = buffer[..read].iter().rposition(|&byte| byte != 0) {
+                end = Some(position + last as u64 + 1);
+            }
+            position += read as u64;
+        }
+        position = position.max(hole);
+    }
+    Ok(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_what_is_not_zero_is_found_between_holes() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(8 << 20).unwrap();
+        assert_eq!(end_of_nonzero(&file, 0, 8 << 20).unwrap(), None);
+        file.write_all_at(&[0, 7, 0, 0], 5_000_001).unwrap();
+        file.write_all_at(&[1], 100).unwrap();
+        assert_eq!(end_of_nonzero(&file, 0, 8 << 20).unwrap(), Some(5_000_003));
+        assert_eq!(end_of_nonzero(&file, 5_000_003, 8 << 20).unwrap(), None);
+        assert_eq!(end_of_nonzero(&file, 64, 4_000_000).unwrap(), Some(101));
+    }
+
+    #[test]
+    fn zeros_are_written_over_exactly_the_range() {
+        let file = tempfile::tempfile().unwrap();
+        file.write_all_at(&[1; 3000], 0).unwrap();
+        write_zeros(&file, 1000, 2001).unwrap();
+        let mut bytes = [9; 3000];
+        file.read_exact_at(&mut bytes, 0).unwrap();
+        assert!(bytes[..1000].iter().chain(&bytes[2001..]).all(|&byte| byte == 1));
+        assert!(bytes[1000..2001].iter().all(|&byte| byte == 0));
+    }
+
+    #[test]
+    fn a_prepared_segment_is_allocated_and_not_yet_open() {
+        let directory = tempfile::tempdir().unwrap();
+        let header = FixedHeader {
+            stream_id: 1,
+            incarnation: 2,
+            number: 1,
+            segment_length: 1 << 20,
+            frames_offset: d::frames_offset(1 << 20),
+            frame_length_max: 1376,
+        };
+        for zero in [false, true] {
+            let mut preparation = Preparation::begin(directory.path(), header, zero).unwrap();
+            while !preparation.step().unwrap() {}
+            let segment = preparation.finish(Flush::Mapped, None).unwrap();
+            assert_eq!(segment.mark(d::OPENED_MARK_OFFSET).unwrap().first, 0);
+            assert_eq!(segment.file.metadata().unwrap().len(), 1 << 20);
+            segment.open_for(17, 5);
+            assert_eq!(segment.mark(d::OPENED_MARK_OFFSET).unwrap().first, 17);
+            assert_eq!(segment.mark(d::JOURNALED_MARK_OFFSET).unwrap().second, 16);
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! What the writer and its helper threads have in common.
+//!
+//! The writer touches the mutexes here only when it rolls to another segment, and then for the swap
+//! of a few pointers; whoever does I/O holds `works` or `syncing`, never `state`. Order of the locks:
+//! `works`, then `syncing`, then `state`.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Duration;
+
+use crate::descriptor::{FixedHeader, frames_offset, segment_name};
+use crate::directory::{DirectoryLock, unpoisoned};
+use crate::error::JournalError;
+use crate::options::JournalOptions;
+use crate::segment::{Preparation, Segment};
+
+/// A value on a cache line of its own, and on a pair of lines where the processor fetches pairs.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct OwnLine<T>(pub(crate) T);
+
+/// One segment in the directory; its name follows from its first sequence.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub(crate) first_sequence: u64,
+    pub(crate) opened_ns: u64,
+    pub(crate) length: u64,
+}
+
+/// A segment that takes no more frames and may not be on the device yet.
+#[derive(Clone, Debug)]
+pub(crate) struct Rolled {
+    pub(crate) segment: Arc<Segment>,
+    pub(crate) last_sequence: u64,
+}
+
+/// The segments. Held for moments only.
+#[derive(Debug)]
+pub(crate) struct State {
+    /// Oldest first; the last is the active one.
+    pub(crate) entries: VecDeque<Entry>,
+    pub(crate) active: Arc<Segment>,
+    pub(crate) prepared: Option<Arc<Segment>>,
+    /// Oldest first.
+    pub(crate) rolled: VecDeque<Rolled>,
+    /// In use, but under the name of a prepared segment; oldest first.
+    pub(crate) unsettled: VecDeque<(Arc<Segment>, u64)>,
+}
+
+impl State {
+    /// Makes room for one more segment, so that the writer need not when it rolls.
+    pub(crate) fn reserve(&mut self) {
+        self.entries.reserve(2);
+        self.rolled.reserve(2);
+        self.unsettled.reserve(2);
+    }
+}
+
+/// What is being made. Held during I/O.
+#[derive(Debug)]
+pub(crate) struct Works {
+    pub(crate) preparation: Option<Preparation>,
+    pub(crate) next_number: u64,
+    /// How far into the oldest rolled segment its pages are on the device.
+    pub(crate) sealed_synced_until: usize,
+    /// Whether the kernel populates pages on request; tried once.
+    pub(crate) populates: bool,
+}
+
+/// Everything that the writer and its helper threads share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) options: JournalOptions,
+    pub(crate) incarnation: u64,
+    /// Moved by the writer at each commit.
+    pub(crate) journaled_sequence: OwnLine<AtomicU64>,
+    /// Moved by whoever has synced.
+    pub(crate) synced_sequence: OwnLine<AtomicU64>,
+    pub(crate) snapshot_sequence: AtomicU64,
+    pub(crate) first_sequence: AtomicU64,
+    pub(crate) is_poisoned: OwnLine<AtomicBool>,
+    poison: Mutex<Option<String>>,
+    pub(crate) wake: Wake,
+    state: Mutex<State>,
+    works: Mutex<Works>,
+    syncing: Mutex<()>,
+    #[cfg(any(test, feature = "fault-injection"))]
+    pub(crate) fails_next_sync: AtomicBool,
+    /// Held until the last of the handles is gone, because each of them writes.
+    _lock: DirectoryLock,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        options: JournalOptions,
+        incarnation: u64,
+        sequences: (u64, u64),
+        state: State,
+        next_number: u64,
+        lock: DirectoryLock,
+    ) -> Self {
+        let (journaled, synced) = sequences;
+        let first_sequence = state.entries.front().map_or(1, |entry| entry.first_sequence);
+        Self {
+            options,
+            incarnation,
+            journaled_sequence: OwnLine(AtomicU64::new(journaled)),
+            synced_sequence: OwnLine(AtomicU64::new(synced)),
+            snapshot_sequence: AtomicU64::new(0),
+            first_sequence: AtomicU64::new(first_sequence),
+            is_poisoned: OwnLine(AtomicBool::new(false)),
+            poison: Mutex::new(None),
+            wake: Wake::default(),
+            state: Mutex::new(state),
+            works: Mutex::new(Works { preparation: None, next_number, sealed_synced_until: 0, populates: true }),
+            syncing: Mutex::new(()),
+            #[cfg(any(test, feature = "fault-injection"))]
+            fails_next_sync: AtomicBool::new(false),
+            _lock: lock,
+        }
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        unpoisoned(self.state.lock())
+    }
+
+    pub(crate) fn works(&self) -> MutexGuard<'_, Works> {
+        unpoisoned(self.works.lock())
+    }
+
+    pub(crate) fn syncing(&self) -> MutexGuard<'_, ()> {
+        unpoisoned(self.syncing.lock())
+    }
+
+    /// The path of the segment with this first sequence, once it has its final name.
+    pub(crate) fn segment_path(&self, first_sequence: u64) -> PathBuf {
+        self.options.directory.join(segment_name(first_sequence))
+    }
+
+    /// The fixed header of the next segment.
+    pub(crate) fn next_header(&self, number: u64) -> FixedHeader {
+        let options = &self.options;
+        FixedHeader {
+            stream_id: options.stream_id,
+            incarnation: self.incarnation,
+            number,
+            segment_length: options.segment_length_bytes,
+            frames_offset: frames_offset(options.segment_length_bytes),
+            frame_length_max: options.frame_length_max as u32,
+        }
+    }
+
+    /// Makes the journal refuse everything from now on; the first reason stays.
+    pub(crate) fn poison(&self, error: &JournalError) {
+        unpoisoned(self.poison.lock()).get_or_insert_with(|| error.to_string());
+        // Release: pairs with the acquire of `check_poison`; the reason is there before the flag.
+        self.is_poisoned.0.store(true, Ordering::Release);
+    }
+
+    /// Refuses if the journal has failed.
+    #[inline]
+    pub(crate) fn check_poison(&self) -> Result<(), JournalError> {
+        // Acquire: pairs with the release of `poison`.
+        if self.is_poisoned.0.load(Ordering::Acquire) { Err(self.poisoned_error()) } else { Ok(()) }
+    }
+
+    #[cold]
+    pub(crate) fn poisoned_error(&self) -> JournalError {
+        JournalError::Poisoned { reason: unpoisoned(self.poison.lock()).clone().unwrap_or_default() }
+    }
+}
+
+/// How the writer tells its helper thread that there is something to do, without a system call
+/// unless the helper sleeps.
+#[derive(Debug, Default)]
+pub(crate) struct Wake {
+    is_due: AtomicBool,
+    is_parked: AtomicBool,
+    is_ended: AtomicBool,
+    mutex: Mutex<()>,
+    condvar: Condvar,
+}
+
+impl Wake {
+    /// There is something to do.
+    pub(crate) fn signal(&self) {
+        // SeqCst on this store and the load behind it, and on their twins in `wait`: either this
+        // load sees the helper parked, or the helper's swap sees the work.
+        self.is_due.store(true, Ordering::SeqCst);
+        if self.is_parked.load(Ordering::SeqCst) {
+            // With the mutex the helper is either before its check or asleep, never between.
+            let _guard = unpoisoned(self.mutex.lock());
+            self.condvar.notify_all();
+        }
+    }
+
+    /// No more work will come.
+    pub(crate) fn end(&self) {
+        self.is_ended.store(true, Ordering::SeqCst);
+        self.signal();
+    }
+
+    pub(crate) fn is_ended(&self) -> bool {
+        self.is_ended.load(Ordering::SeqCst)
+    }
+
+    /// Sleeps until there is something to do, or `timeout` has passed. `false` at the end.
+    pub(crate) fn wait(&self, timeout: Option<Duration>) -> bool {
+        let mut guard = unpoisoned(self.mutex.lock());
+        self.is_parked.store(true, Ordering::SeqCst);
+        while !self.is_due.swap(false, Ordering::SeqCst) && !self.is_ended() {
+            match timeout {
+                None => guard = unpoisoned(self.condvar.wait(guard)),
+                Some(timeout) => {
+                    let (_guard, result) = self
+                        .condvar
+                        .wait_timeout(guard, timeout)
+                        .unwrap_or_else(std::sync::PoisonError::into_inner);
+                    if result.timed_out() {
+                        break;
+                    }
+                    guard = _guard;
+                }
+            }
+        }
+        self.is_parked.store(false, Ordering::SeqCst);
+        !self.is_ended()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Wake;
+    use std::sync::Arc;
+
+    #[test]
+    fn no_signal_is_lost() {
+        let wake = Arc::new(Wake::default());
+        let helper = std::thread::spawn({
+            let wake = wake.clone();
+            move || {
+                let mut woken = 0;
+                while wake.wait(None) {
+                    woken += 1;
+                }
+                woken
+            }
+        });
+        for _ in 0..1000 {
+            wake.signal();
+            std::thread::yield_now();
+        }
+        wake.end();
+        assert!(helper.join().unwrap() <= 1000);
+        assert!(!wake.wait(None), "the end stays");
+    }
+
+    #[test]
+    fn a_wait_with_a_limit_ends_by_itself() {
+        assert!(Wake::default().wait(Some(std::time::Duration::from_millis(1))));
+    }
+}

@@ -1,0 +1,186 @@
+//! The steps of the work beside the writer: preparing, naming, populating, syncing what is sealed.
+//!
+//! Done by the helper thread through [`crate::Preparer`], and by the writer itself where it needs a
+//! segment that nobody has prepared. Every step is short, so that the next can be a more urgent one.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::descriptor::{JOURNALED_MARK_OFFSET, PAGE_LENGTH, SEALED_BIT};
+use crate::directory::sync_directory;
+use crate::error::JournalError;
+use crate::options::Flush;
+use crate::segment::{Preparation, Segment};
+use crate::shared::{Shared, Works};
+
+/// Pages are populated in pieces of this length.
+const POPULATE_STEP_LENGTH: usize = 2 << 20;
+/// A sealed segment goes to the device in pieces of this length.
+const SYNC_STEP_LENGTH: usize = 8 << 20;
+/// How many sealed segments may wait for the device where no helper thread takes them there.
+const ROLLED_MAX: usize = 4;
+
+impl Shared {
+    /// A segment for a writer that cannot wait for its helper.
+    pub(crate) fn prepare_at_once(&self) -> Result<Arc<Segment>, JournalError> {
+        let mut works = self.works();
+        loop {
+            if let Some(prepared) = self.state().prepared.take() {
+                return Ok(prepared);
+            }
+            if self.prepare_step(&mut works)? {
+                // Nobody else may be there to do this.
+                self.settle(&mut works)?;
+                while self.state().rolled.len() > ROLLED_MAX {
+                    self.sync_sealed_step(&mut works)?;
+                }
+            }
+        }
+    }
+
+    /// Whether it is time to prepare the next segment: at half of the active one, or at once where
+    /// its zeros take long to write.
+    pub(crate) fn wants_preparation(&self) -> bool {
+        let state = self.state();
+        let half = state.active.header.segment_length / 2;
+        state.prepared.is_none() && (self.options.zero_initial || writer_position(&state.active) >= half)
+    }
+
+    /// Takes the preparation of the next segment one step on; `true` when it is ready.
+    pub(crate) fn prepare_step(&self, works: &mut Works) -> Result<bool, JournalError> {
+        let options = &self.options;
+        let mut preparation = match works.preparation.take() {
+            Some(preparation) => preparation,
+            None => {
+                let header = self.next_header(works.next_number);
+                Preparation::begin(&options.directory, header, options.zero_initial)?
+            }
+        };
+        if !preparation.step()? {
+            works.preparation = Some(preparation);
+            return Ok(false);
+        }
+        let segment = preparation.finish(options.flush, options.environment.boot_id)?;
+        works.next_number += 1;
+        self.make_present(works, &segment)?;
+        let mut state = self.state();
+        state.reserve();
+        state.prepared = Some(Arc::new(segment));
+        Ok(true)
+    }
+
+    /// Makes the pages present that the writer touches first in a segment that is not in use yet.
+    #[allow(unsafe_code)]
+    fn make_present(&self, works: &mut Works, segment: &Segment) -> Result<(), JournalError> {
+        let frames_offset = segment.header.frames_offset as usize;
+        match segment.mapping.populate(0..frames_offset) {
+            Ok(()) => return Ok(()),
+            Err(error) if error.kind() == std::io::ErrorKind::Unsupported => {}
+            Err(error) => return Err(JournalError::io("populate", segment.path(), error)),
+        }
+        if works.populates {
+            works.populates = false;
+            tracing::info!("the kernel cannot populate pages on request; whole segments are touched ahead of use");
+        }
+        if self.options.populate_ahead_bytes > 0 {
+            // SAFETY: the segment is full of zeros and not in use: nobody else has seen it.
+            unsafe { segment.mapping.touch(frames_offset..segment.mapping.length()) };
+            segment.populated_until.store(segment.mapping.length(), Ordering::SeqCst);
+        }
+        Ok(())
+    }
+
+    /// Gives the segments that have come into use their final names; `true` if there was one.
+    ///
+    /// The header goes to the device first: a segment with a final name must have its opened mark
+    /// there, or a power failure would leave a name without a segment.
+    pub(crate) fn settle(&self, _works: &mut Works) -> Result<bool, JournalError> {
+        let mut did_work = false;
+        loop {
+            let oldest = self.state().unsettled.front().cloned();
+            let Some((segment, first_sequence)) = oldest else { return Ok(did_work) };
+            let (from, to) = (segment.path(), self.segment_path(first_sequence));
+            if let Err(error) = segment.sync_header() {
+                return Err(self.sync_failed(&segment, error));
+            }
+            std::fs::rename(&from, &to).map_err(|error| JournalError::io("rename", &from, error))?;
+            segment.set_path(to);
+            sync_directory(&self.options.directory)?;
+            self.state().unsettled.pop_front();
+            did_work = true;
+        }
+    }
+
+    /// Makes the next pages ahead of the writer present; `true` if there were any to make.
+    pub(crate) fn populate_step(&self, works: &mut Works) -> Result<bool, JournalError> {
+        let window = self.options.populate_ahead_bytes as usize;
+        if self.options.flush != Flush::Mapped || window == 0 || !works.populates {
+            return Ok(false);
+        }
+        let (active, prepared) = {
+            let state = self.state();
+            (state.active.clone(), state.prepared.clone())
+        };
+        let length = active.mapping.length();
+        let position = writer_position(&active) as usize;
+        if populate_towards(&active, position, length.min(position + window))? {
+            return Ok(true);
+        }
+        // What is left of the window lies in the next segment.
+        let beyond = (position + window).saturating_sub(length);
+        match prepared {
+            Some(next) if beyond > 0 => {
+                let start = next.header.frames_offset as usize;
+                populate_towards(&next, start, next.mapping.length().min(start + beyond))
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Takes the oldest sealed segment a step nearer to the device; `true` if there is one.
+    pub(crate) fn sync_sealed_step(&self, works: &mut Works) -> Result<bool, JournalError> {
+        let oldest = self.state().rolled.front().cloned();
+        let Some(rolled) = oldest else { return Ok(false) };
+        let segment = &rolled.segment;
+        let end = segment.mapping.length().min(writer_position(segment) as usize);
+        if works.sealed_synced_until < end {
+            let until = end.min(works.sealed_synced_until + SYNC_STEP_LENGTH);
+            if let Err(error) = segment.mapping.sync(works.sealed_synced_until..until) {
+                return Err(self.sync_failed(segment, error));
+            }
+            works.sealed_synced_until = until.next_multiple_of(PAGE_LENGTH);
+            return Ok(true);
+        }
+        works.sealed_synced_until = 0;
+        let _syncing = self.syncing();
+        self.sync_segment(segment)?;
+        let active = {
+            let mut state = self.state();
+            // Another thread may have synced it, and taken it out, in the meantime.
+            if state.rolled.front().is_some_and(|front| Arc::ptr_eq(&front.segment, segment)) {
+                state.rolled.pop_front();
+            }
+            state.active.clone()
+        };
+        self.move_synced(&active, rolled.last_sequence);
+        Ok(true)
+    }
+}
+
+/// Populates one piece of `segment`, from what is populated or `position`, whichever is further.
+fn populate_towards(segment: &Segment, position: usize, target: usize) -> Result<bool, JournalError> {
+    // Relaxed: only the holder of `works` uses it, and its mutex orders that.
+    let from = segment.populated_until.load(Ordering::Relaxed).max(position / PAGE_LENGTH * PAGE_LENGTH);
+    if from >= target {
+        return Ok(false);
+    }
+    let until = target.next_multiple_of(PAGE_LENGTH).min(from + POPULATE_STEP_LENGTH);
+    segment.mapping.populate(from..until).map_err(|error| JournalError::io("populate", segment.path(), error))?;
+    segment.populated_until.store(until, Ordering::Relaxed);
+    Ok(true)
+}
+
+/// How far the writer is, as its mark says.
+fn writer_position(segment: &Segment) -> u64 {
+    segment.mark(JOURNALED_MARK_OFFSET).map_or(segment.header.frames_offset, |mark| mark.first & !SEALED_BIT)
+}

@@ -1,0 +1,80 @@
+//! The write buffer of the `pwrite` path: collects frames and writes them when it is full.
+//!
+//! Used by the journal's writer alone. What is in the buffer does not survive the process.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+/// A buffer in front of one file.
+#[derive(Debug)]
+pub(crate) struct WriteBuffer {
+    bytes: Box<[u8]>,
+    filled: usize,
+    /// Where in the file the buffer's first byte belongs.
+    position: u64,
+}
+
+impl WriteBuffer {
+    pub(crate) fn new(length: usize, position: u64) -> Self {
+        Self { bytes: vec![0; length].into_boxed_slice(), filled: 0, position }
+    }
+
+    /// Begins anew at `position`, in a file whose buffer is empty.
+    pub(crate) fn restart(&mut self, position: u64) {
+        debug_assert_eq!(self.filled, 0, "a buffer is flushed before its file changes");
+        self.filled = 0;
+        self.position = position;
+    }
+
+    /// Takes `frames`; writes what does not fit.
+    pub(crate) fn push(&mut self, file: &File, frames: &[u8]) -> io::Result<()> {
+        if frames.len() > self.bytes.len() - self.filled {
+            self.flush(file)?;
+            if frames.len() >= self.bytes.len() {
+                file.write_all_at(frames, self.position)?;
+                self.position += frames.len() as u64;
+                return Ok(());
+            }
+        }
+        self.bytes[self.filled..self.filled + frames.len()].copy_from_slice(frames);
+        self.filled += frames.len();
+        Ok(())
+    }
+
+    /// Writes what is in the buffer.
+    pub(crate) fn flush(&mut self, file: &File) -> io::Result<()> {
+        if self.filled > 0 {
+            file.write_all_at(&self.bytes[..self.filled], self.position)?;
+            self.position += self.filled as u64;
+            self.filled = 0;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::WriteBuffer;
+    use proptest::prelude::*;
+    use std::os::unix::fs::FileExt;
+
+    proptest! {
+        #[test]
+        fn the_file_holds_what_was_pushed(
+            length in 1usize..64,
+            pieces in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..100), 0..20),
+        ) {
+            let file = tempfile::tempfile().unwrap();
+            let mut buffer = WriteBuffer::new(length, 5);
+            for piece in &pieces {
+                buffer.push(&file, piece).unwrap();
+            }
+            buffer.flush(&file).unwrap();
+            let expected = pieces.concat();
+            let mut found = vec![0; expected.len()];
+            file.read_exact_at(&mut found, 5).unwrap();
+            prop_assert_eq!(found, expected);
+        }
+    }
+}

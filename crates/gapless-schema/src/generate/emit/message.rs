@@ -1,0 +1,149 @@
+//! Message headers and the traits of the runtime.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use super::super::model::Message;
+use super::values::size;
+use super::{Emitter, ident};
+
+impl Emitter<'_> {
+    /// `parse` of a message: its header, then its body.
+    pub(super) fn message_parse(&self, message: &Message) -> TokenStream {
+        let runtime = &self.runtime;
+        let header = &self.schema.header;
+        let name = &message.name;
+        let template_id = message.template_id;
+        let length = size(header.length);
+        let raw = quote!(header);
+        let block_length = self.read_slot(header.block_length, &raw, header.length);
+        let template = self.read_slot(header.template_id, &raw, header.length);
+        let schema = self.read_slot(header.schema_id, &raw, header.length);
+        let version = self.read_slot(header.version, &raw, header.length);
+        quote! {
+            /// Reads a payload, which begins with the message header, and checks it as a whole. What follows the
+            /// message is left alone.
+            ///
+            /// # Errors
+            /// What is wrong with the payload and where.
+            #[inline]
+            pub fn parse(payload: &'a [u8]) -> Result<Self, DecodeError> {
+                let mut reader = #runtime::sbe::Reader::new(payload);
+                let header = reader.chunk::<#length>(#name)?;
+                let header = #runtime::sbe::Header {
+                    block_length: #block_length,
+                    template_id: #template,
+                    schema_id: #schema,
+                    version: #version,
+                };
+                header.expect(#name, SCHEMA_ID, #template_id)?;
+                Self::parse_body(&mut reader, header.block_length, header.version)
+            }
+        }
+    }
+
+    pub(super) fn message_traits(&self, message: &Message) -> TokenStream {
+        let runtime = &self.runtime;
+        let name = &message.name;
+        let template_id = message.template_id;
+        let of = |suffix: &str| ident(&format!("{}{suffix}", message.level.rust));
+        let (object, decoder, encoder) = (of(""), of("Decoder"), of("Encoder"));
+        let (proto_decoder, proto_encoder) = (of("ProtobufDecoder"), of("ProtobufEncoder"));
+        let header_length = size(self.schema.header.length);
+        let ids = quote! {
+            const SCHEMA_ID: u16 = SCHEMA_ID;
+            const TEMPLATE_ID: u16 = #template_id;
+            const NAME: &'static str = #name;
+        };
+        let sbe = quote!(const ENCODING: #runtime::Encoding = #runtime::Encoding::Sbe;);
+        let protobuf = quote!(const ENCODING: #runtime::Encoding = #runtime::Encoding::Protobuf;);
+        let direct = |encoder: &proc_macro2::Ident, encoding: &TokenStream, new: &TokenStream| {
+            quote! {
+                impl #runtime::Direct for #encoder<'_> {
+                    #ids
+                    #encoding
+                    type Encoder<'a> = #encoder<'a>;
+
+                    #[inline]
+                    fn encoder(buffer: &mut [u8]) -> Result<#encoder<'_>, EncodeError> {
+                        #new
+                    }
+
+                    #[inline]
+                    fn finish(encoder: #encoder<'_>) -> Result<usize, EncodeError> {
+                        encoder.finish()
+                    }
+                }
+            }
+        };
+        let sbe_direct = direct(&encoder, &sbe, &quote!(#encoder::new(buffer)));
+        let proto_direct = direct(&proto_encoder, &protobuf, &quote!(Ok(#proto_encoder::new(buffer))));
+        quote! {
+            impl #runtime::Message for #decoder<'_> {
+                #ids
+                #sbe
+                type Decoded<'a> = #decoder<'a>;
+
+                #[inline]
+                fn decode(payload: &[u8]) -> Result<#decoder<'_>, DecodeError> {
+                    #decoder::parse(payload)
+                }
+            }
+
+            #sbe_direct
+
+            impl #runtime::Message for #proto_decoder<'_> {
+                #ids
+                #protobuf
+                type Decoded<'a> = #proto_decoder<'a>;
+
+                #[inline]
+                fn decode(payload: &[u8]) -> Result<#proto_decoder<'_>, DecodeError> {
+                    Ok(#proto_decoder::new(payload))
+                }
+            }
+
+            #proto_direct
+
+            impl #runtime::SbeObject for #object {
+                #ids
+
+                fn from_sbe(payload: &[u8]) -> Result<Self, DecodeError> {
+                    Self::from_decoder(&#decoder::parse(payload)?)
+                }
+
+                fn sbe_length(&self) -> usize {
+                    #header_length + self.sbe_body_length()
+                }
+
+                fn to_sbe(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
+                    let mut encoder = #encoder::new(buffer)?;
+                    self.encode_into(&mut encoder)?;
+                    encoder.finish()
+                }
+            }
+
+            impl #runtime::ProtobufObject for #object {
+                #ids
+
+                fn from_protobuf(payload: &[u8]) -> Result<Self, DecodeError> {
+                    let mut object = Self::default();
+                    object.merge_protobuf(#proto_decoder::new(payload))?;
+                    Ok(object)
+                }
+
+                fn protobuf_length(&self) -> usize {
+                    let mut encoder = #proto_encoder::new(&mut []);
+                    self.encode_protobuf(&mut encoder);
+                    encoder.position()
+                }
+
+                fn to_protobuf(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
+                    let mut encoder = #proto_encoder::new(buffer);
+                    self.encode_protobuf(&mut encoder);
+                    encoder.finish()
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! A schema as Rust.
+//!
+//! | module | what it writes |
+//! |---|---|
+//! | [`values`] | numbers, nulls and documentation |
+//! | [`enums`] | enums and sets |
+//! | [`decoder`] | direct SBE decoders |
+//! | [`getters`] | the fields of direct SBE decoders |
+//! | [`encoder`] | direct SBE encoders |
+//! | [`object`] | plain structs and their SBE form |
+//! | [`proto_encoder`], [`proto_decoder`] | streaming protobuf |
+//! | [`proto_object`] | the protobuf form of plain structs |
+//! | [`message`] | message headers and the traits of the runtime |
+//!
+//! All levels (messages, entries of groups, composites) go through the same writers.
+
+mod decoder;
+mod encoder;
+mod enums;
+mod getters;
+mod message;
+mod object;
+mod proto_decoder;
+mod proto_encoder;
+mod proto_object;
+mod values;
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::quote;
+
+pub(crate) use enums::fits_protobuf;
+
+use super::model::{Level, Message, Schema};
+
+/// What all writers need.
+pub(crate) struct Emitter<'s> {
+    schema: &'s Schema,
+    /// Path of the runtime.
+    runtime: TokenStream,
+}
+
+/// What a level belongs to.
+#[derive(Clone, Copy)]
+enum Role<'s> {
+    Message(&'s Message),
+    Entry,
+    Composite,
+}
+
+/// The Rust of a schema: one module of the given name.
+pub(crate) fn rust(schema: &Schema, module: &str, runtime: &str) -> String {
+    let runtime = runtime.parse().expect("the path of the runtime is checked by the generator");
+    let emitter = Emitter { schema, runtime };
+    let tokens = emitter.module(module);
+    let file = syn::parse2(tokens).expect("generated Rust is Rust");
+    let package = if schema.package.is_empty() { "without package" } else { &schema.package };
+    format!(
+        "// Generated from a schema ({package}, id {}, version {}). Do not edit: change the schema.\n\n{}",
+        schema.id,
+        schema.version,
+        prettyplease::unparse(&file)
+    )
+}
+
+fn ident(name: &str) -> Ident {
+    Ident::new(name, Span::call_site())
+}
+
+impl Emitter<'_> {
+    fn module(&self, module: &str) -> TokenStream {
+        let schema = self.schema;
+        let runtime = &self.runtime;
+        let name = ident(module);
+        let mut lines = vec![schema.description.clone().unwrap_or_else(|| format!("Messages of `{}`.", schema.package))];
+        lines.push(String::new());
+        lines.push(format!("Schema id {}, version {}.", schema.id, schema.version));
+        if let Some(semantic) = &schema.semantic_version {
+            lines.push(format!("Semantic version {semantic}."));
+        }
+        let docs = values::docs(&lines);
+        let schema_id = schema.id;
+        let version = schema.version;
+        let enums = schema.enums.iter().map(|of| self.enumeration(of));
+        let sets = schema.sets.iter().map(|of| self.set(of));
+        let composites = schema.composites.iter().map(|level| self.level(level, Role::Composite));
+        let messages = schema.messages.iter().map(|message| {
+            let levels = self.level(&message.level, Role::Message(message));
+            let traits = self.message_traits(message);
+            quote! { #levels #traits }
+        });
+        quote! {
+            #docs
+            #[allow(
+                dead_code,
+                deprecated,
+                missing_docs,
+                non_camel_case_types,
+                unused_imports,
+                unused_mut,
+                unused_variables,
+                clippy::all,
+                clippy::pedantic,
+                clippy::nursery
+            )]
+            pub mod #name {
+                use #runtime::sbe::block::{field, field_mut, from_offset, late_field, with, with_repeated};
+                use #runtime::sbe::{Entry as _, Tail};
+                use #runtime::{DecodeError, EncodeError};
+
+                /// Id of the schema.
+                pub const SCHEMA_ID: u16 = #schema_id;
+                /// Version of the schema.
+                pub const SCHEMA_VERSION: u64 = #version;
+
+                #(#enums)*
+                #(#sets)*
+                #(#composites)*
+                #(#messages)*
+            }
+        }
+    }
+
+    /// Everything for a level and the groups in it.
+    fn level(&self, level: &Level, role: Role<'_>) -> TokenStream {
+        let decoder = self.decoder(level, role);
+        let encoder = self.encoder(level, role);
+        let object = self.object(level, role);
+        let proto_encoder = self.proto_encoder(level, role);
+        let proto_decoder = self.proto_decoder(level);
+        let proto_object = self.proto_object(level, role);
+        let groups = level.groups.iter().map(|group| {
+            let entry = self.level(&group.level, Role::Entry);
+            let group_encoder = self.group_encoder(group);
+            quote! { #entry #group_encoder }
+        });
+        quote! { #decoder #encoder #object #proto_encoder #proto_decoder #proto_object #(#groups)* }
+    }
+}

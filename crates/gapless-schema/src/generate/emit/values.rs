@@ -1,0 +1,229 @@
+//! Numbers, nulls and documentation as Rust.
+
+use proc_macro2::{Literal, TokenStream};
+use quote::quote;
+
+use super::super::model::{Constant, Data, Field, Kind, Level, Notes, Number, Primitive, Slot};
+use super::{Emitter, ident};
+
+/// The Rust type of a primitive.
+pub(super) fn primitive_type(primitive: Primitive) -> TokenStream {
+    match primitive {
+        Primitive::Char | Primitive::Uint8 => quote!(u8),
+        Primitive::Int8 => quote!(i8),
+        Primitive::Int16 => quote!(i16),
+        Primitive::Int32 => quote!(i32),
+        Primitive::Int64 => quote!(i64),
+        Primitive::Uint16 => quote!(u16),
+        Primitive::Uint32 => quote!(u32),
+        Primitive::Uint64 => quote!(u64),
+        Primitive::Float => quote!(f32),
+        Primitive::Double => quote!(f64),
+    }
+}
+
+/// A number as an expression of its primitive type.
+pub(super) fn number(primitive: Primitive, value: Number) -> TokenStream {
+    let of = primitive_type(primitive);
+    match value {
+        Number::Integer(value) => {
+            let (least, greatest) = primitive.integer_range();
+            if value == least && value != 0 {
+                quote!(#of::MIN)
+            } else if value == greatest {
+                quote!(#of::MAX)
+            } else {
+                format!("{value}{of}").parse().expect("an integer with its type is Rust")
+            }
+        }
+        Number::Float(value) if value.is_nan() => quote!(#of::NAN),
+        Number::Float(value) if value.is_infinite() && value > 0.0 => quote!(#of::INFINITY),
+        Number::Float(value) if value.is_infinite() => quote!(#of::NEG_INFINITY),
+        Number::Float(value) => {
+            let literal = Literal::f64_unsuffixed(value.abs());
+            let sign = value.is_sign_negative().then(|| quote!(-));
+            // The literal is cast by the compiler, with the rounding of the type.
+            if primitive == Primitive::Float { quote!((#sign #literal as f32)) } else { quote!((#sign #literal)) }
+        }
+    }
+}
+
+/// An expression for a constant and its type.
+pub(super) fn constant(constant: &Constant) -> (TokenStream, TokenStream) {
+    match constant {
+        Constant::Number(primitive, value) => (primitive_type(*primitive), number(*primitive, *value)),
+        Constant::Text(text) => (quote!(&'static str), quote!(#text)),
+        Constant::Enum(of, variant) => {
+            let of = ident(&of.rust);
+            let variant = ident(variant);
+            (quote!(#of), quote!(#of::#variant))
+        }
+    }
+}
+
+/// A usize without suffix.
+pub(super) fn size(value: usize) -> Literal {
+    Literal::usize_unsuffixed(value)
+}
+
+/// An u64 without suffix.
+pub(super) fn long(value: u64) -> Literal {
+    Literal::u64_unsuffixed(value)
+}
+
+/// Lines as documentation. Text of the schema is not markdown: brackets and the like are escaped.
+pub(super) fn docs(lines: &[String]) -> TokenStream {
+    let lines = lines.iter().map(|line| if line.is_empty() { String::new() } else { format!(" {line}") });
+    quote!(#(#[doc = #lines])*)
+}
+
+/// Text of the schema for documentation.
+pub(super) fn plain(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.split_whitespace().collect::<Vec<_>>().join(" ").chars() {
+        if matches!(character, '[' | ']' | '<' | '>' | '*' | '_' | '`' | '\\' | '#') {
+            escaped.push('\\');
+        }
+        escaped.push(character);
+    }
+    escaped
+}
+
+/// What the notes say, as lines of documentation.
+pub(super) fn note_lines(notes: &Notes, first: String) -> Vec<String> {
+    let mut lines = vec![notes.description.as_deref().map(plain).filter(|text| !text.is_empty()).unwrap_or(first)];
+    let mut more = Vec::new();
+    if let Some(semantic) = &notes.semantic_type {
+        more.push(format!("Semantic type: {}.", plain(semantic)));
+    }
+    if let Some(unit) = &notes.time_unit {
+        more.push(format!("Unit of time: {}.", plain(unit)));
+    }
+    if let Some(epoch) = &notes.epoch {
+        more.push(format!("Epoch: {}.", plain(epoch)));
+    }
+    if notes.since > 0 {
+        more.push(format!("Since version {}.", notes.since));
+    }
+    if let Some(version) = notes.deprecated {
+        more.push(format!("Deprecated since version {version}."));
+    }
+    if !more.is_empty() {
+        lines.push(String::new());
+        lines.extend(more);
+    }
+    lines
+}
+
+/// The attribute of a deprecated item.
+pub(super) fn deprecated(notes: &Notes) -> Option<TokenStream> {
+    notes.deprecated.map(|version| {
+        let note = format!("deprecated since version {version} of the schema");
+        quote!(#[deprecated(note = #note)])
+    })
+}
+
+/// Documentation of a field.
+pub(super) fn field_docs(level: &Level, field: &Field) -> TokenStream {
+    let mut lines = note_lines(&field.notes, format!("Field `{}`.", field.name));
+    let mut more = Vec::new();
+    if let Kind::Scalar { min, max, .. } = &field.kind {
+        match (min, max) {
+            (Some(min), Some(max)) => more.push(format!("Range: {min} to {max}.")),
+            (Some(min), None) => more.push(format!("At least {min}.")),
+            (None, Some(max)) => more.push(format!("At most {max}.")),
+            (None, None) => {}
+        }
+    }
+    if level.is_nullable(field) && !matches!(field.kind, Kind::Constant(_)) {
+        more.push("`None` if it is null.".to_owned());
+    }
+    if !more.is_empty() {
+        lines.push(String::new());
+        lines.extend(more);
+    }
+    docs(&lines)
+}
+
+/// Documentation of data.
+pub(super) fn data_docs(data: &Data) -> TokenStream {
+    docs(&note_lines(&data.notes, format!("Data `{}`.", data.name)))
+}
+
+impl Emitter<'_> {
+    /// Reads a number from `[u8; N]`.
+    pub(super) fn read(&self, primitive: Primitive, raw: &TokenStream) -> TokenStream {
+        let of = primitive_type(primitive);
+        if self.schema.big_endian { quote!(#of::from_be_bytes(#raw)) } else { quote!(#of::from_le_bytes(#raw)) }
+    }
+
+    /// A number as `[u8; N]`.
+    pub(super) fn bytes(&self, value: &TokenStream) -> TokenStream {
+        if self.schema.big_endian { quote!(#value.to_be_bytes()) } else { quote!(#value.to_le_bytes()) }
+    }
+
+    /// Reads an integer of a header or dimensions as u64 from the array reference `raw` of `length` bytes.
+    pub(super) fn read_slot(&self, slot: Slot, raw: &TokenStream, length: usize) -> TokenStream {
+        match slot {
+            Slot::Constant(value) => {
+                let value = long(value);
+                quote!(#value)
+            }
+            Slot::At { offset, primitive } => {
+                let offset = size(offset);
+                let bytes = size(primitive.size());
+                let length = size(length);
+                let value = self.read(primitive, &quote!(*field::<#offset, #bytes, #length>(#raw)));
+                quote!(u64::from(#value))
+            }
+        }
+    }
+
+    /// Writes the constant `value` into the array `block` of a constant expression.
+    pub(super) fn with_slot(&self, slot: Slot, value: u64) -> TokenStream {
+        match slot {
+            Slot::Constant(_) => quote!(),
+            Slot::At { offset, primitive } => {
+                let value = number(primitive, Number::Integer(i128::from(value)));
+                let bytes = self.bytes(&value);
+                let offset = size(offset);
+                quote!(let block = with(block, #offset, #bytes);)
+            }
+        }
+    }
+
+    /// Statements that write the nulls of a level into the array `block`, which begins at `shift`.
+    pub(super) fn nulls(&self, level: &Level, shift: usize) -> TokenStream {
+        let fields = level.fields.iter().map(|field| self.null(&field.kind, level.is_nullable(field), shift + field.offset));
+        quote!(#(#fields)*)
+    }
+
+    fn null(&self, kind: &Kind, nullable: bool, at: usize) -> TokenStream {
+        let offset = size(at);
+        match kind {
+            Kind::Scalar { primitive, null, .. } if nullable => {
+                let bytes = self.bytes(&number(*primitive, *null));
+                quote!(let block = with(block, #offset, #bytes);)
+            }
+            Kind::Enum { of, null } if nullable => {
+                let bytes = self.bytes(&number(of.primitive, *null));
+                quote!(let block = with(block, #offset, #bytes);)
+            }
+            Kind::Array { primitive, null, length, .. } if nullable => {
+                let bytes = self.bytes(&number(*primitive, *null));
+                let length = size(*length);
+                quote!(let block = with_repeated(block, #offset, #bytes, #length);)
+            }
+            Kind::Composite(level) => {
+                let inner = self.nulls(level, at);
+                // A composite is null if its first member is.
+                let first = match level.fields.iter().find(|field| !matches!(field.kind, Kind::Constant(_))) {
+                    Some(first) if nullable => self.null(&first.kind, true, at + first.offset),
+                    _ => quote!(),
+                };
+                quote!(#inner #first)
+            }
+            _ => quote!(),
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! The generator: an SBE schema in, Rust and `.proto` out.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`error`] | [`SchemaError`]: file, line, column, what is wrong and what was expected |
+//! | `xml` | files, includes, elements |
+//! | `model` | a schema as values |
+//! | `types`, `values`, `read` | XML to model, with all checks |
+//! | `names` | names of the schema as names of Rust |
+//! | `emit`, `proto` | model to Rust and to `.proto` |
+//!
+//! Build scripts call [`build`], the command line calls [`generate`] and [`check`], others use [`Generator`].
+
+mod emit;
+pub mod error;
+mod model;
+mod names;
+mod proto;
+mod read;
+mod types;
+mod values;
+mod xml;
+
+use std::path::{Path, PathBuf};
+
+pub use error::SchemaError;
+
+use model::Schema;
+
+/// What a schema became.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Generated {
+    /// Name of the module in the Rust source, from the name of the file.
+    pub module: String,
+    /// Rust source: one module.
+    pub rust: String,
+    /// The `.proto` of the protobuf form.
+    pub proto: String,
+    /// One line for people: package, id, version and number of messages.
+    pub summary: String,
+    /// The files that were read, the schema itself first.
+    pub files: Vec<PathBuf>,
+}
+
+/// Turns schemas into Rust.
+///
+/// ```
+/// use gapless_schema::generate::Generator;
+/// let schema = r#"<messageSchema package="ping" id="7" version="0">
+///   <types>
+///     <composite name="messageHeader">
+///       <type name="blockLength" primitiveType="uint16"/>
+///       <type name="templateId" primitiveType="uint16"/>
+///       <type name="schemaId" primitiveType="uint16"/>
+///       <type name="version" primitiveType="uint16"/>
+///     </composite>
+///   </types>
+///   <message name="Ping" id="1"><field name="at" id="1" type="uint64"/></message>
+/// </messageSchema>"#;
+/// let generated = Generator::new().schema_text("ping.xml", schema).generate()?;
+/// assert!(generated.rust.contains("pub struct PingEncoder<'a>"));
+/// assert!(generated.proto.contains("optional uint64 at = 1;"));
+/// # Ok::<(), gapless_schema::generate::SchemaError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Generator {
+    path: PathBuf,
+    text: Option<String>,
+    module: Option<String>,
+    runtime: String,
+}
+
+impl Default for Generator {
+    fn default() -> Self {
+        Self { path: PathBuf::new(), text: None, module: None, runtime: "::gapless_schema".to_owned() }
+    }
+}
+
+impl Generator {
+    /// A generator without a schema.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Reads the schema from a file.
+    #[must_use]
+    pub fn schema_file(mut self, path: impl AsRef<Path>) -> Self {
+        self.path = path.as_ref().to_owned();
+        self.text = None;
+        self
+    }
+
+    /// Takes the schema as text; `name` stands in errors, and its folder is where includes are looked for.
+    #[must_use]
+    pub fn schema_text(mut self, name: impl AsRef<Path>, text: impl Into<String>) -> Self {
+        self.path = name.as_ref().to_owned();
+        self.text = Some(text.into());
+        self
+    }
+
+    /// Names the module; without it the name comes from that of the file.
+    #[must_use]
+    pub fn module(mut self, name: impl Into<String>) -> Self {
+        self.module = Some(name.into());
+        self
+    }
+
+    /// The path under which generated code finds this crate, `::gapless_schema` by default.
+    ///
+    /// # Panics
+    /// If it is not a path of Rust.
+    #[must_use]
+    pub fn runtime(mut self, path: &str) -> Self {
+        assert!(syn::parse_str::<syn::Path>(path).is_ok(), "the runtime {path:?} is not a path of Rust");
+        self.runtime = path.to_owned();
+        self
+    }
+
+    /// Reads, checks and generates.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with the schema.
+    pub fn generate(&self) -> Result<Generated, SchemaError> {
+        let (schema, files) = self.read()?;
+        let module = names::snake(&self.module.clone().unwrap_or_else(|| stem(&self.path)));
+        let module = names::Names::default().claim_method(&module);
+        Ok(Generated {
+            rust: emit::rust(&schema, &module, &self.runtime),
+            proto: proto::proto(&schema),
+            summary: summary(&schema),
+            module,
+            files,
+        })
+    }
+
+    /// Reads and checks; returns the summary.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with the schema.
+    pub fn check(&self) -> Result<String, SchemaError> {
+        self.read().map(|(schema, _)| summary(&schema))
+    }
+
+    fn read(&self) -> Result<(Schema, Vec<PathBuf>), SchemaError> {
+        let sources = match &self.text {
+            Some(text) => xml::load_text(&self.path, text.clone())?,
+            None => xml::load(&self.path)?,
+        };
+        let schema = read::schema(&sources)?;
+        proto::check(&schema)?;
+        Ok((schema, sources.iter().map(|source| PathBuf::from(&*source.name)).collect()))
+    }
+}
+
+/// For build scripts: generates `OUT_DIR/<name of the file>.rs` and `.proto`, for [`crate::include_schema`].
+///
+/// # Errors
+/// What is wrong with the schema, or that a file cannot be written.
+///
+/// # Panics
+/// If `OUT_DIR` is not set, that is, outside of a build script.
+pub fn build(schema: impl AsRef<Path>) -> Result<(), SchemaError> {
+    let path = schema.as_ref();
+    let folder = PathBuf::from(std::env::var_os("OUT_DIR").expect("OUT_DIR is set by cargo for build scripts"));
+    // Said before the schema is read, so that a wrong one is read again once it is repaired.
+    println!("cargo::rerun-if-changed={}", path.display());
+    let generated = Generator::new().schema_file(path).generate()?;
+    for file in &generated.files {
+        println!("cargo::rerun-if-changed={}", file.display());
+    }
+    let stem = stem(path);
+    write(&folder.join(format!("{stem}.rs")), &generated.rust)?;
+    write(&folder.join(format!("{stem}.proto")), &generated.proto)
+}
+
+/// For the command line: generates `<name>.rs` and `<name>.proto` in `folder`; returns what to print.
+///
+/// # Errors
+/// What is wrong with the schema, or that a file cannot be written.
+pub fn generate(schema: &Path, folder: &Path) -> Result<String, SchemaError> {
+    let generated = Generator::new().schema_file(schema).generate()?;
+    std::fs::create_dir_all(folder).map_err(|source| SchemaError::File {
+        file: folder.to_owned(),
+        expected: "a folder that can be written",
+        source,
+    })?;
+    let rust = folder.join(format!("{}.rs", generated.module));
+    let proto = folder.join(format!("{}.proto", generated.module));
+    write(&rust, &generated.rust)?;
+    write(&proto, &generated.proto)?;
+    Ok(format!("{}: wrote {} and {}", generated.summary, rust.display(), proto.display()))
+}
+
+/// For the command line: checks a schema; returns what to print.
+///
+/// # Errors
+/// What is wrong with the schema.
+pub fn check(schema: &Path) -> Result<String, SchemaError> {
+    Generator::new().schema_file(schema).check().map(|summary| format!("{}: {summary}", schema.display()))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), SchemaError> {
+    std::fs::write(path, text).map_err(|source| SchemaError::File {
+        file: path.to_owned(),
+        expected: "a file that can be written",
+        source,
+    })
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().map_or_else(|| "schema".to_owned(), |stem| stem.to_string_lossy().into_owned())
+}
+
+fn summary(schema: &Schema) -> String {
+    let count = schema.messages.len();
+    let names: Vec<_> = schema.messages.iter().map(|message| message.name.as_str()).take(8).collect();
+    let more = if count > names.len() { ", …" } else { "" };
+    format!(
+        "schema {:?}, id {}, version {}: {count} {} ({}{more})",
+        schema.package,
+        schema.id,
+        schema.version,
+        if count == 1 { "message" } else { "messages" },
+        names.join(", "),
+    )
+}

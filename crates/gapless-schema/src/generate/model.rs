@@ -1,0 +1,349 @@
+//! A schema as values: what the readers of XML produce and the writers of Rust and `.proto` take.
+//!
+//! Everything is resolved and checked: types are shared by reference, offsets and lengths are known.
+
+use std::rc::Rc;
+
+use super::error::Location;
+
+/// A whole schema.
+pub(crate) struct Schema {
+    pub package: String,
+    pub id: u16,
+    pub version: u64,
+    pub semantic_version: Option<String>,
+    pub description: Option<String>,
+    pub big_endian: bool,
+    pub header: Header,
+    pub enums: Vec<Rc<EnumType>>,
+    pub sets: Vec<Rc<SetType>>,
+    pub composites: Vec<Rc<Level>>,
+    pub messages: Vec<Message>,
+}
+
+/// The message header.
+pub(crate) struct Header {
+    pub length: usize,
+    pub block_length: Slot,
+    pub template_id: Slot,
+    pub schema_id: Slot,
+    pub version: Slot,
+}
+
+/// The dimensions of a group.
+pub(crate) struct Dimension {
+    pub length: usize,
+    pub block_length: Slot,
+    pub num_in_group: Slot,
+    pub num_max: u64,
+}
+
+/// An unsigned integer in a header or in dimensions.
+#[derive(Clone, Copy)]
+pub(crate) enum Slot {
+    At { offset: usize, primitive: Primitive },
+    Constant(u64),
+}
+
+/// A message: its root block, groups and data are a [`Level`].
+pub(crate) struct Message {
+    pub name: String,
+    pub template_id: u16,
+    pub level: Level,
+}
+
+/// Anything with a block: a message, an entry of a group, a composite.
+pub(crate) struct Level {
+    /// Path for error messages: `Car.performanceFigure`.
+    pub path: String,
+    /// Prefix of its Rust types: `CarPerformanceFigure`.
+    pub rust: String,
+    pub notes: Notes,
+    /// Fields of a version up to this one are always there.
+    pub base_version: u64,
+    pub block_length: usize,
+    pub fields: Vec<Field>,
+    pub groups: Vec<Group>,
+    pub data: Vec<Data>,
+}
+
+/// A field of a block or a member of a composite.
+pub(crate) struct Field {
+    pub name: String,
+    /// Name of its Rust methods.
+    pub rust: String,
+    /// Its variant in the enum of protobuf fields.
+    pub variant: String,
+    /// SBE field id; in a composite the member's place, from 1.
+    pub number: u32,
+    pub kind: Kind,
+    pub optional: bool,
+    pub offset: usize,
+    pub notes: Notes,
+}
+
+/// A repeating group.
+pub(crate) struct Group {
+    pub name: String,
+    pub rust: String,
+    pub variant: String,
+    pub number: u32,
+    pub dimension: Dimension,
+    pub level: Level,
+}
+
+/// Data of variable length.
+pub(crate) struct Data {
+    pub name: String,
+    pub rust: String,
+    pub variant: String,
+    pub number: u32,
+    pub length: Primitive,
+    pub length_max: u64,
+    pub charset: Option<Charset>,
+    pub notes: Notes,
+}
+
+/// What the schema says about something beside its layout.
+#[derive(Clone)]
+pub(crate) struct Notes {
+    pub description: Option<String>,
+    pub semantic_type: Option<String>,
+    pub time_unit: Option<String>,
+    pub epoch: Option<String>,
+    pub since: u64,
+    pub deprecated: Option<u64>,
+    pub location: Location,
+}
+
+/// What a field holds.
+#[derive(Clone)]
+pub(crate) enum Kind {
+    Scalar { primitive: Primitive, null: Number, min: Option<Number>, max: Option<Number> },
+    Array { primitive: Primitive, length: usize, null: Number, charset: Option<Charset> },
+    Enum { of: Rc<EnumType>, null: Number },
+    Set(Rc<SetType>),
+    Composite(Rc<Level>),
+    Constant(Constant),
+}
+
+/// A constant, which takes no bytes.
+#[derive(Clone)]
+pub(crate) enum Constant {
+    Number(Primitive, Number),
+    Text(String),
+    Enum(Rc<EnumType>, String),
+}
+
+pub(crate) struct EnumType {
+    pub name: String,
+    pub rust: String,
+    pub primitive: Primitive,
+    pub null: Number,
+    pub notes: Notes,
+    pub values: Vec<EnumValue>,
+}
+
+pub(crate) struct EnumValue {
+    pub name: String,
+    pub rust: String,
+    pub number: i128,
+    pub notes: Notes,
+}
+
+pub(crate) struct SetType {
+    pub name: String,
+    pub rust: String,
+    pub primitive: Primitive,
+    pub notes: Notes,
+    pub choices: Vec<Choice>,
+}
+
+pub(crate) struct Choice {
+    pub name: String,
+    pub rust: String,
+    pub bit: u32,
+    pub notes: Notes,
+}
+
+/// How text is encoded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Charset {
+    Utf8,
+    Latin1,
+}
+
+/// A number of a schema.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Number {
+    Integer(i128),
+    Float(f64),
+}
+
+/// The primitive types of SBE.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Primitive {
+    Char,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Uint8,
+    Uint16,
+    Uint32,
+    Uint64,
+    Float,
+    Double,
+}
+
+impl Primitive {
+    pub(crate) const ALL: [(&'static str, Self); 11] = [
+        ("char", Self::Char),
+        ("int8", Self::Int8),
+        ("int16", Self::Int16),
+        ("int32", Self::Int32),
+        ("int64", Self::Int64),
+        ("uint8", Self::Uint8),
+        ("uint16", Self::Uint16),
+        ("uint32", Self::Uint32),
+        ("uint64", Self::Uint64),
+        ("float", Self::Float),
+        ("double", Self::Double),
+    ];
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, primitive)| *primitive)
+    }
+
+    pub(crate) const fn size(self) -> usize {
+        match self {
+            Self::Char | Self::Int8 | Self::Uint8 => 1,
+            Self::Int16 | Self::Uint16 => 2,
+            Self::Int32 | Self::Uint32 | Self::Float => 4,
+            Self::Int64 | Self::Uint64 | Self::Double => 8,
+        }
+    }
+
+    pub(crate) const fn is_float(self) -> bool {
+        matches!(self, Self::Float | Self::Double)
+    }
+
+    pub(crate) const fn is_unsigned(self) -> bool {
+        matches!(self, Self::Uint8 | Self::Uint16 | Self::Uint32 | Self::Uint64)
+    }
+
+    pub(crate) const fn is_signed(self) -> bool {
+        matches!(self, Self::Int8 | Self::Int16 | Self::Int32 | Self::Int64)
+    }
+
+    /// Smallest and greatest integer that the bits can hold.
+    pub(crate) const fn integer_range(self) -> (i128, i128) {
+        let bits = self.size() as u32 * 8;
+        if self.is_signed() { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) }
+    }
+
+    /// The null value where the schema gives none.
+    pub(crate) const fn default_null(self) -> Number {
+        match self {
+            Self::Float | Self::Double => Number::Float(f64::NAN),
+            Self::Char => Number::Integer(0),
+            _ if self.is_signed() => Number::Integer(self.integer_range().0),
+            _ => Number::Integer(self.integer_range().1),
+        }
+    }
+}
+
+impl Level {
+    /// Bytes that the fields of `version` take.
+    pub(crate) fn length_at(&self, version: u64) -> usize {
+        let version = version.max(self.base_version);
+        let known = self.fields.iter().filter(|field| field.notes.since <= version);
+        known.map(|field| field.offset + field.kind.length_at(version)).max().unwrap_or(0)
+    }
+
+    /// Whether the acting version decides what is in the block.
+    pub(crate) fn is_versioned(&self) -> bool {
+        self.fields.iter().any(|field| self.is_late(field) || field.kind.is_versioned())
+    }
+
+    /// Whether a writer of an older version may have left the field out.
+    pub(crate) const fn is_late(&self, field: &Field) -> bool {
+        field.notes.since > self.base_version
+    }
+
+    /// Whether the field can be null.
+    pub(crate) const fn is_nullable(&self, field: &Field) -> bool {
+        field.optional || self.is_late(field)
+    }
+
+    pub(crate) fn has_members(&self) -> bool {
+        !self.groups.is_empty() || !self.data.is_empty()
+    }
+
+    pub(crate) fn members(&self) -> usize {
+        self.groups.len() + self.data.len()
+    }
+
+    /// Versions at which the block grows, after the first.
+    pub(crate) fn versions(&self) -> Vec<u64> {
+        let mut versions = Vec::new();
+        for field in &self.fields {
+            versions.push(field.notes.since);
+            if let Kind::Composite(level) = &field.kind {
+                versions.extend(level.versions());
+            }
+        }
+        versions.retain(|version| *version > self.base_version);
+        versions.sort_unstable();
+        versions.dedup();
+        versions
+    }
+
+    /// The one field of a group that is a plain list: required, named `value`, and nothing else in the group.
+    pub(crate) fn list_field(&self) -> Option<&Field> {
+        match &self.fields[..] {
+            [field] if !self.has_members() && field.name == "value" && !self.is_nullable(field) => {
+                matches!(field.kind, Kind::Scalar { .. } | Kind::Enum { .. }).then_some(field)
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Kind {
+    /// Bytes in the block.
+    pub(crate) fn length(&self) -> usize {
+        self.length_at(u64::MAX)
+    }
+
+    /// Bytes in the block of a writer that knew `version`.
+    pub(crate) fn length_at(&self, version: u64) -> usize {
+        match self {
+            Self::Scalar { primitive, .. } => primitive.size(),
+            Self::Array { primitive, length, .. } => primitive.size() * length,
+            Self::Enum { of, .. } => of.primitive.size(),
+            Self::Set(of) => of.primitive.size(),
+            Self::Composite(level) => level.length_at(version),
+            Self::Constant(_) => 0,
+        }
+    }
+
+    fn is_versioned(&self) -> bool {
+        matches!(self, Self::Composite(level) if level.is_versioned())
+    }
+
+    /// Bytes that a decoder takes as an array: of a versioned composite the part that is always there.
+    pub(crate) fn known_length(&self) -> usize {
+        match self {
+            Self::Composite(level) => level.known_length(),
+            other => other.length(),
+        }
+    }
+}
+
+impl Level {
+    /// Bytes of the block that a decoder takes as an array.
+    pub(crate) fn known_length(&self) -> usize {
+        if self.is_versioned() { self.length_at(self.base_version) } else { self.length_at(u64::MAX) }
+    }
+}

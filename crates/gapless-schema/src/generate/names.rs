@@ -1,0 +1,159 @@
+//! Names of a schema as names of Rust: snake case, Pascal case, and what to do when a name is taken.
+//!
+//! A name that is taken or reserved gets an underscore at its end, in the order of the schema, so the same schema
+//! always gives the same Rust.
+
+use std::collections::HashSet;
+
+/// Words of Rust that cannot be identifiers, and names that generated code itself uses.
+const KEYWORDS: &[&str] = &[
+    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn", "else",
+    "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro", "match", "mod",
+    "move", "mut", "override", "priv", "pub", "ref", "return", "self", "static", "struct", "super", "trait", "true",
+    "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield", "union", "Self",
+];
+
+/// Methods of generated flyweights and objects.
+const METHODS: &[&str] = &[
+    "acting_version", "clone", "default", "encode_into", "encode_protobuf", "entry", "finish", "from_decoder",
+    "is_null", "merge_protobuf", "new", "next", "next_field", "parse", "sbe_body_length", "needed_length",
+    "contains", "with", "raw", "from_raw", "is_empty", "empty", "set",
+];
+
+/// Types that generated code names without a path.
+const TYPES: &[&str] = &[
+    "Clone", "Copy", "Debug", "Default", "Err", "Eq", "Hash", "IntoIterator", "Iterator", "None", "Ok", "Option",
+    "PartialEq", "Result", "Self", "Some", "String", "ToOwned", "TryFrom", "Unknown", "Vec", "From", "Into", "FnOnce",
+];
+
+/// What stands behind the name of a level in the names of its types.
+pub(crate) const SUFFIXES: &[&str] = &[
+    "", "Decoder", "Encoder", "GroupEncoder", "Field", "ProtobufEncoder", "ProtobufDecoder", "Stage",
+];
+
+/// Names that are taken in one scope.
+#[derive(Default)]
+pub(crate) struct Names(HashSet<String>);
+
+impl Names {
+    /// A name for types of a level, enum or set.
+    pub(crate) fn claim_type(&mut self, name: &str) -> String {
+        let mut name = pascal(name);
+        while self.is_taken(&name) {
+            name.push('_');
+        }
+        for suffix in SUFFIXES {
+            self.0.insert(format!("{name}{suffix}"));
+        }
+        name
+    }
+
+    /// Whether a type of that name, or one that goes with it, is there.
+    pub(crate) fn is_taken(&self, name: &str) -> bool {
+        TYPES.contains(&name) || SUFFIXES.iter().any(|suffix| self.0.contains(&format!("{name}{suffix}")))
+    }
+
+    /// A name for a method, together with the methods that go with it.
+    pub(crate) fn claim_method(&mut self, name: &str) -> String {
+        const WITH: [&str; 5] = ["", "_str", "_or_null", "_min", "_max"];
+        let mut name = snake(name);
+        while KEYWORDS.contains(&&*name)
+            || METHODS.contains(&&*name)
+            || WITH.iter().any(|suffix| self.0.contains(&format!("{name}{suffix}")))
+        {
+            name.push('_');
+        }
+        for suffix in WITH {
+            self.0.insert(format!("{name}{suffix}"));
+        }
+        name
+    }
+
+    /// A name for a variant of an enum.
+    pub(crate) fn claim_variant(&mut self, name: &str) -> String {
+        let mut name = pascal(name);
+        while name == "Self" || name == "Unknown" || self.0.contains(&name) {
+            name.push('_');
+        }
+        self.0.insert(name.clone());
+        name
+    }
+}
+
+/// The words of a name: split at underscores and where lower case turns to upper case.
+fn words(name: &str) -> Vec<String> {
+    let characters: Vec<char> = name.chars().collect();
+    let mut words = vec![String::new()];
+    for (index, character) in characters.iter().enumerate() {
+        let before = index.checked_sub(1).map(|index| characters[index]);
+        let after = characters.get(index + 1);
+        let begins = character.is_ascii_uppercase()
+            && before.is_some_and(|before| {
+                before.is_ascii_lowercase()
+                    || before.is_ascii_digit()
+                    || (before.is_ascii_uppercase() && after.is_some_and(char::is_ascii_lowercase))
+            });
+        if *character == '_' || begins {
+            words.push(String::new());
+        }
+        if *character != '_' && let Some(word) = words.last_mut() {
+            word.push(character.to_ascii_lowercase());
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// `fuelFigure` → `fuel_figure`.
+pub(crate) fn snake(name: &str) -> String {
+    let name = words(name).join("_");
+    if name.starts_with(|first: char| first.is_ascii_digit()) { format!("_{name}") } else { name }
+}
+
+/// `fuelFigure` → `FuelFigure`.
+pub(crate) fn pascal(name: &str) -> String {
+    let words = words(name);
+    let mut joined = String::new();
+    for word in &words {
+        // A digit on both sides of the seam would read as one number.
+        if joined.ends_with(|last: char| last.is_ascii_digit()) && word.starts_with(|first: char| first.is_ascii_digit()) {
+            joined.push('_');
+        }
+        let (first, rest) = word.split_at(1);
+        joined.push_str(&first.to_ascii_uppercase());
+        joined.push_str(rest);
+    }
+    if joined.starts_with(|first: char| first.is_ascii_digit()) { format!("_{joined}") } else { joined }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_follow_the_words_of_the_schema() {
+        for (name, snake_case, pascal_case) in [
+            ("fuelFigure", "fuel_figure", "FuelFigure"),
+            ("HTTPServer", "http_server", "HttpServer"),
+            ("cupHolderCount_t", "cup_holder_count_t", "CupHolderCountT"),
+            ("T", "t", "T"),
+            ("_1st", "_1st", "_1st"),
+            ("a1_2", "a1_2", "A1_2"),
+        ] {
+            assert_eq!((snake(name), pascal(name)), (snake_case.into(), pascal_case.into()), "{name}");
+        }
+    }
+
+    #[test]
+    fn taken_and_reserved_names_get_an_underscore() {
+        let mut names = Names::default();
+        assert_eq!(names.claim_method("type"), "type_");
+        assert_eq!(names.claim_method("fooBar"), "foo_bar");
+        assert_eq!(names.claim_method("foo_bar"), "foo_bar_");
+        assert_eq!(names.claim_method("parse"), "parse_");
+        let mut names = Names::default();
+        assert_eq!(names.claim_type("Option"), "Option_");
+        assert_eq!(names.claim_type("Car"), "Car");
+        assert_eq!(names.claim_type("CarDecoder"), "CarDecoder_");
+    }
+}

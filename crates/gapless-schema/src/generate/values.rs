@@ -1,0 +1,91 @@
+//! Numbers, offsets and notes in attributes: small readers that all parts of a schema share.
+
+use super::error::{Location, SchemaError};
+use super::model::{Notes, Number, Primitive};
+use super::xml::Element;
+
+/// A number of a primitive type; a char is one ASCII character.
+pub(crate) fn parse_number(
+    primitive: Primitive,
+    text: &str,
+    place: &Location,
+    what: &str,
+) -> Result<Number, SchemaError> {
+    let text = text.trim();
+    match primitive {
+        Primitive::Char => match text.as_bytes() {
+            [byte] if byte.is_ascii() => Ok(Number::Integer(i128::from(*byte))),
+            _ => Err(place.error(format!("{what} is {text:?}"), "one ASCII character")),
+        },
+        Primitive::Float | Primitive::Double => {
+            let number = text.parse::<f64>().ok().filter(|number| {
+                primitive == Primitive::Double || !number.is_finite() || (*number as f32).is_finite()
+            });
+            number.map(Number::Float).ok_or_else(|| place.error(format!("{what} is {text:?}"), "a floating point number"))
+        }
+        _ => {
+            let (least, greatest) = primitive.integer_range();
+            match text.parse::<i128>() {
+                Ok(number) if (least..=greatest).contains(&number) => Ok(Number::Integer(number)),
+                _ => Err(place.error(format!("{what} is {text:?}"), format!("an integer from {least} to {greatest}"))),
+            }
+        }
+    }
+}
+
+/// Checks a number against the range of its type.
+pub(crate) fn number_in(
+    number: Number,
+    min: Option<Number>,
+    max: Option<Number>,
+    place: &Location,
+    what: &str,
+) -> Result<(), SchemaError> {
+    let below = |a: Number, b: Number| match (a, b) {
+        (Number::Integer(a), Number::Integer(b)) => a < b,
+        (Number::Float(a), Number::Float(b)) => a < b,
+        _ => false,
+    };
+    if let Some(min) = min.filter(|min| below(number, *min)) {
+        return Err(place.error(format!("{what} {number} is below minValue"), format!("at least {min}")));
+    }
+    if let Some(max) = max.filter(|max| below(*max, number)) {
+        return Err(place.error(format!("{what} {number} is above maxValue"), format!("at most {max}")));
+    }
+    Ok(())
+}
+
+/// The offset of a field or member: its attribute, or where the one before ends.
+pub(crate) fn offset(element: &Element<'_>, end: usize) -> Result<usize, SchemaError> {
+    match element.number::<usize>("offset", "a number of bytes")? {
+        Some(offset) if offset < end => Err(element.attribute_location("offset").error(
+            format!("offset {offset} lies within the field before"),
+            format!("at least {end}"),
+        )),
+        Some(offset) => Ok(offset),
+        None => Ok(end),
+    }
+}
+
+/// Description, versions and the like.
+pub(crate) fn notes(element: &Element<'_>) -> Result<Notes, SchemaError> {
+    let text = |name: &str| element.attribute(name).map(str::to_owned);
+    Ok(Notes {
+        description: text("description"),
+        semantic_type: text("semanticType"),
+        time_unit: text("timeUnit"),
+        epoch: text("epoch"),
+        since: element.number("sinceVersion", "a version, from 0")?.unwrap_or(0),
+        deprecated: element.number("deprecated", "a version, from 0")?,
+        location: element.location(),
+    })
+}
+
+impl std::fmt::Display for Number {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Integer(number) => number.fmt(formatter),
+            Self::Float(number) => number.fmt(formatter),
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Schema files as XML: reading them, following `xi:include`, and asking elements for attributes with their places.
+//!
+//! Nothing here knows SBE. What is wrong is a [`SchemaError`] with file, line and column.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::str::FromStr;
+
+use roxmltree::{Document, Node, ParsingOptions};
+
+use super::error::{Location, SchemaError};
+
+/// The largest schema file.
+pub const FILE_BYTES_MAX: u64 = 16 << 20;
+/// The most elements, attributes and texts in a file.
+const NODES_MAX: u32 = 1_000_000;
+/// The deepest nesting of elements; group in group in group is three.
+const DEPTH_MAX: usize = 64;
+/// The most files that a schema may include.
+const FILES_MAX: usize = 256;
+
+/// The text of a schema file.
+pub(crate) struct Source {
+    pub name: Rc<str>,
+    pub text: String,
+}
+
+/// Reads a schema file and the files that it includes; the schema itself comes first.
+pub(crate) fn load(path: &Path) -> Result<Vec<Source>, SchemaError> {
+    let text = read(path)?;
+    load_text(path, text)
+}
+
+/// As [`load`], with the text of the first file given; `path` names it and says where its includes are.
+pub(crate) fn load_text(path: &Path, text: String) -> Result<Vec<Source>, SchemaError> {
+    let mut seen: HashSet<PathBuf> = HashSet::from([path.to_owned()]);
+    let mut paths = vec![path.to_owned()];
+    let mut sources = vec![Source { name: path.display().to_string().into(), text }];
+    let mut next = 0;
+    while next < sources.len() {
+        let includes = includes(&sources[next])?;
+        for (href, place) in includes {
+            let file = paths[next].parent().unwrap_or(Path::new("")).join(&href);
+            if !seen.insert(file.clone()) {
+                continue;
+            }
+            if sources.len() >= FILES_MAX {
+                return Err(place.error("too many files are included", format!("at most {FILES_MAX}")));
+            }
+            let text = read(&file).map_err(|error| place.error(format!("{error}"), "a readable file in href"))?;
+            sources.push(Source { name: file.display().to_string().into(), text });
+            paths.push(file);
+        }
+        next += 1;
+    }
+    Ok(sources)
+}
+
+fn read(path: &Path) -> Result<String, SchemaError> {
+    let failed = |source| SchemaError::File { file: path.to_owned(), expected: "a readable schema in UTF-8", source };
+    let found_bytes = std::fs::metadata(path).map_err(failed)?.len();
+    if found_bytes > FILE_BYTES_MAX {
+        return Err(SchemaError::TooLarge { file: path.to_owned(), found_bytes, limit_bytes: FILE_BYTES_MAX });
+    }
+    std::fs::read_to_string(path).map_err(failed)
+}
+
+fn includes(source: &Source) -> Result<Vec<(String, Location)>, SchemaError> {
+    let document = parse(source)?;
+    let root = Element { node: document.root_element(), file: source.name.clone() };
+    let mut found = Vec::new();
+    for child in root.children().filter(|child| child.name() == "include") {
+        found.push((child.required("href")?.to_owned(), child.location()));
+    }
+    Ok(found)
+}
+
+/// Parses the XML of a file.
+pub(crate) fn parse(source: &Source) -> Result<Document<'_>, SchemaError> {
+    if source.text.len() as u64 > FILE_BYTES_MAX {
+        let file = PathBuf::from(&*source.name);
+        return Err(SchemaError::TooLarge {
+            file,
+            found_bytes: source.text.len() as u64,
+            limit_bytes: FILE_BYTES_MAX,
+        });
+    }
+    check_depth(source)?;
+    let options = ParsingOptions { nodes_limit: NODES_MAX, ..ParsingOptions::default() };
+    Document::parse_with_options(&source.text, options).map_err(|error| {
+        let place = error.pos();
+        let location = Location { file: source.name.clone(), line: place.row, column: place.col };
+        location.error(format!("malformed XML: {error}"), "well-formed XML without a document type")
+    })
+}
+
+/// Refuses deep nesting before the parser, which recurses, sees it. Counts tags roughly: what is not a tag but looks
+/// like one (in a comment or CDATA) is skipped.
+fn check_depth(source: &Source) -> Result<(), SchemaError> {
+    let text = source.text.as_bytes();
+    let mut depth = 0usize;
+    let mut at = 0;
+    while let Some(found) = text[at..].iter().position(|byte| *byte == b'<') {
+        at += found;
+        let rest = &source.text.as_bytes()[at..];
+        let end = |mark: &[u8]| rest.windows(mark.len()).position(|window| window == mark).map(|end| end + mark.len());
+        let length = if rest.starts_with(b"<!--") {
+            end(b"-->")
+        } else if rest.starts_with(b"<![CDATA[") {
+            end(b"]]>")
+        } else {
+            let length = tag_length(rest);
+            if rest.starts_with(b"</") {
+                depth = depth.saturating_sub(1);
+            } else if !rest.starts_with(b"<?") && !rest.starts_with(b"<!") {
+                let closed = length.is_some_and(|length| rest[..length].ends_with(b"/>"));
+                depth += usize::from(!closed);
+            }
+            length
+        };
+        if depth > DEPTH_MAX {
+            let before = &source.text.as_bytes()[..at];
+            let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+            let column = 1 + before.iter().rev().take_while(|byte| **byte != b'\n').count();
+            let location = Location { file: source.name.clone(), line: line as u32, column: column as u32 };
+            return Err(location.error("elements are nested too deeply", format!("at most {DEPTH_MAX} levels")));
+        }
+        match length {
+            Some(length) => at += length,
+            None => return Ok(()),
+        }
+    }
+    Ok(())
+}
+
+/// Length of the tag at the start of `rest`; a `>` within quotes does not end it.
+fn tag_length(rest: &[u8]) -> Option<usize> {
+    let mut quote = None;
+    for (index, byte) in rest.iter().enumerate() {
+        match (quote, byte) {
+            (None, b'>') => return Some(index + 1),
+            (None, b'"' | b'\'') => quote = Some(*byte),
+            (Some(open), byte) if open == *byte => quote = None,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// An element of a schema file.
+#[derive(Clone)]
+pub(crate) struct Element<'d> {
+    pub node: Node<'d, 'd>,
+    pub file: Rc<str>,
+}
+
+impl<'d> Element<'d> {
+    pub(crate) fn root(document: &'d Document<'d>, source: &Source) -> Self {
+        Self { node: document.root_element(), file: source.name.clone() }
+    }
+
+    /// Name without its namespace prefix.
+    pub(crate) fn name(&self) -> &'d str {
+        self.node.tag_name().name()
+    }
+
+    pub(crate) fn location(&self) -> Location {
+        self.at(self.node.range().start)
+    }
+
+    fn at(&self, byte: usize) -> Location {
+        let place = self.node.document().text_pos_at(byte);
+        Location { file: self.file.clone(), line: place.row, column: place.col }
+    }
+
+    /// Where an attribute stands; the element if it has none of that name.
+    pub(crate) fn attribute_location(&self, name: &str) -> Location {
+        match self.node.attribute_node(name) {
+            Some(attribute) => self.at(attribute.range().start),
+            None => self.location(),
+        }
+    }
+
+    pub(crate) fn error(&self, problem: impl Into<String>, expected: impl Into<String>) -> SchemaError {
+        self.location().error(problem, expected)
+    }
+
+    pub(crate) fn children(&self) -> impl Iterator<Item = Element<'d>> + use<'d> {
+        let file = self.file.clone();
+        self.node.children().filter(Node::is_element).map(move |node| Element { node, file: file.clone() })
+    }
+
+    /// Text inside of the element, trimmed.
+    pub(crate) fn text(&self) -> &'d str {
+        self.node.text().unwrap_or("").trim()
+    }
+
+    pub(crate) fn attribute(&self, name: &str) -> Option<&'d str> {
+        self.node.attribute(name)
+    }
+
+    pub(crate) fn required(&self, name: &str) -> Result<&'d str, SchemaError> {
+        self.attribute(name).ok_or_else(|| {
+            self.error(format!("<{}> has no attribute {name:?}", self.name()), format!("{name}=\"…\""))
+        })
+    }
+
+    /// A number in an attribute.
+    pub(crate) fn number<T: FromStr>(&self, name: &str, expected: &str) -> Result<Option<T>, SchemaError> {
+        match self.attribute(name) {
+            None => Ok(None),
+            Some(text) => match text.trim().parse() {
+                Ok(number) => Ok(Some(number)),
+                Err(_) => Err(self.attribute_location(name).error(format!("{name} is {text:?}"), expected)),
+            },
+        }
+    }
+
+    /// The attribute `name`, which must be a symbolic name.
+    pub(crate) fn symbol(&self) -> Result<String, SchemaError> {
+        let name = self.required("name")?;
+        let mut characters = name.chars();
+        let good = characters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+            && characters.all(|other| other.is_ascii_alphanumeric() || other == '_')
+            && name.contains(|character: char| character.is_ascii_alphanumeric());
+        if good {
+            return Ok(name.to_owned());
+        }
+        Err(self
+            .attribute_location("name")
+            .error(format!("the name {name:?} is not a symbolic name"), "a letter or _, then letters, digits or _"))
+    }
+}

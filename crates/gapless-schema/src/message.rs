@@ -1,0 +1,198 @@
+//! The traits between generated messages and whoever carries them.
+//!
+//! A service's dispatch takes [`Message`], its replies take [`Encode`] (an object, whole) or [`Direct`] (a flyweight,
+//! piece by piece). Generated code implements them; nothing here knows a particular message.
+
+use crate::{DecodeError, EncodeError, Encoding};
+
+/// A message that a handler can take.
+pub trait Message {
+    /// Id of the schema.
+    const SCHEMA_ID: u16;
+    /// Id of the message in its schema.
+    const TEMPLATE_ID: u16;
+    /// How its payload is encoded.
+    const ENCODING: Encoding;
+    /// Its name in the schema.
+    const NAME: &'static str;
+    /// What a handler sees: a view of the payload, or an object.
+    type Decoded<'a>;
+
+    /// Decodes a payload.
+    ///
+    /// # Errors
+    /// What is wrong with the payload and where. SBE is checked as a whole here: what is decoded has no errors left.
+    fn decode(payload: &[u8]) -> Result<Self::Decoded<'_>, DecodeError>;
+}
+
+/// A message that is written into a buffer piece by piece, without copy and without allocation.
+pub trait Direct {
+    /// Id of the schema.
+    const SCHEMA_ID: u16;
+    /// Id of the message in its schema.
+    const TEMPLATE_ID: u16;
+    /// How the payload is encoded.
+    const ENCODING: Encoding;
+    /// Its name in the schema.
+    const NAME: &'static str;
+    /// Writes the fields.
+    type Encoder<'a>;
+
+    /// Begins a message at the start of `buffer`; every optional field is null until it is set.
+    ///
+    /// # Errors
+    /// [`EncodeError::Capacity`] if not even the fixed part fits.
+    fn encoder(buffer: &mut [u8]) -> Result<Self::Encoder<'_>, EncodeError>;
+
+    /// Ends the message; groups and data that were not written are empty. Returns its length in bytes.
+    ///
+    /// # Errors
+    /// [`EncodeError::Capacity`] if it does not fit.
+    fn finish(encoder: Self::Encoder<'_>) -> Result<usize, EncodeError>;
+}
+
+/// An object that is written whole.
+pub trait Encode {
+    /// Id of the schema.
+    const SCHEMA_ID: u16;
+    /// Id of the message in its schema.
+    const TEMPLATE_ID: u16;
+    /// How the payload is encoded.
+    const ENCODING: Encoding;
+    /// Its name in the schema.
+    const NAME: &'static str;
+
+    /// Bytes that [`Encode::encode`] will write.
+    fn encoded_length(&self) -> usize;
+
+    /// Writes the message at the start of `buffer` and returns its length in bytes.
+    ///
+    /// # Errors
+    /// The first field that does not fit into the buffer or its range.
+    fn encode(&self, buffer: &mut [u8]) -> Result<usize, EncodeError>;
+}
+
+/// What a frame's `schema` field holds: schema id << 16 | template id.
+#[inline]
+#[must_use]
+pub const fn schema_key(schema_id: u16, template_id: u16) -> u32 {
+    (schema_id as u32) << 16 | template_id as u32
+}
+
+/// An object with an SBE form; [`Sbe`] makes it a [`Message`].
+pub trait SbeObject: Sized {
+    /// Id of the schema.
+    const SCHEMA_ID: u16;
+    /// Id of the message in its schema.
+    const TEMPLATE_ID: u16;
+    /// Its name in the schema.
+    const NAME: &'static str;
+
+    /// Reads an SBE payload, which begins with the message header.
+    ///
+    /// # Errors
+    /// What is wrong with the payload and where.
+    fn from_sbe(payload: &[u8]) -> Result<Self, DecodeError>;
+
+    /// Bytes that [`SbeObject::to_sbe`] will write.
+    fn sbe_length(&self) -> usize;
+
+    /// Writes the SBE form and returns its length in bytes.
+    ///
+    /// # Errors
+    /// The first field that does not fit into the buffer or its range.
+    fn to_sbe(&self, buffer: &mut [u8]) -> Result<usize, EncodeError>;
+}
+
+/// An object with a protobuf form; [`Protobuf`] makes it a [`Message`].
+pub trait ProtobufObject: Sized {
+    /// Id of the schema.
+    const SCHEMA_ID: u16;
+    /// Id of the message in its schema.
+    const TEMPLATE_ID: u16;
+    /// Its name in the schema.
+    const NAME: &'static str;
+
+    /// Reads a protobuf payload.
+    ///
+    /// # Errors
+    /// What is wrong with the payload and where.
+    fn from_protobuf(payload: &[u8]) -> Result<Self, DecodeError>;
+
+    /// Bytes that [`ProtobufObject::to_protobuf`] will write.
+    fn protobuf_length(&self) -> usize;
+
+    /// Writes the protobuf form and returns its length in bytes.
+    ///
+    /// # Errors
+    /// [`EncodeError::Capacity`] if the buffer is too short.
+    fn to_protobuf(&self, buffer: &mut [u8]) -> Result<usize, EncodeError>;
+}
+
+/// An object that travels as SBE (`sbe.random`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sbe<T>(pub T);
+
+/// An object that travels as protobuf (`protobuf.random`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Protobuf<T>(pub T);
+
+impl<T: SbeObject> Message for Sbe<T> {
+    const SCHEMA_ID: u16 = T::SCHEMA_ID;
+    const TEMPLATE_ID: u16 = T::TEMPLATE_ID;
+    const ENCODING: Encoding = Encoding::Sbe;
+    const NAME: &'static str = T::NAME;
+    type Decoded<'a> = T;
+
+    #[inline]
+    fn decode(payload: &[u8]) -> Result<T, DecodeError> {
+        T::from_sbe(payload)
+    }
+}
+
+impl<T: SbeObject> Encode for Sbe<T> {
+    const SCHEMA_ID: u16 = T::SCHEMA_ID;
+    const TEMPLATE_ID: u16 = T::TEMPLATE_ID;
+    const ENCODING: Encoding = Encoding::Sbe;
+    const NAME: &'static str = T::NAME;
+
+    #[inline]
+    fn encoded_length(&self) -> usize {
+        self.0.sbe_length()
+    }
+
+    #[inline]
+    fn encode(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
+        self.0.to_sbe(buffer)
+    }
+}
+
+impl<T: ProtobufObject> Message for Protobuf<T> {
+    const SCHEMA_ID: u16 = T::SCHEMA_ID;
+    const TEMPLATE_ID: u16 = T::TEMPLATE_ID;
+    const ENCODING: Encoding = Encoding::Protobuf;
+    const NAME: &'static str = T::NAME;
+    type Decoded<'a> = T;
+
+    #[inline]
+    fn decode(payload: &[u8]) -> Result<T, DecodeError> {
+        T::from_protobuf(payload)
+    }
+}
+
+impl<T: ProtobufObject> Encode for Protobuf<T> {
+    const SCHEMA_ID: u16 = T::SCHEMA_ID;
+    const TEMPLATE_ID: u16 = T::TEMPLATE_ID;
+    const ENCODING: Encoding = Encoding::Protobuf;
+    const NAME: &'static str = T::NAME;
+
+    #[inline]
+    fn encoded_length(&self) -> usize {
+        self.0.protobuf_length()
+    }
+
+    #[inline]
+    fn encode(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
+        self.0.to_protobuf(buffer)
+    }
+}

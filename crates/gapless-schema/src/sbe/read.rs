@@ -1,0 +1,256 @@
+//! [`Reader`], which walks a payload once, and [`Group`], the entries of a repeating group.
+//!
+//! A message is walked as a whole before a handler sees it: each group and data becomes a slice whose bounds are
+//! checked. Iterating entries later repeats the cheap part of the walk and cannot fail any more.
+
+use core::marker::PhantomData;
+
+use crate::DecodeError;
+
+/// Groups whose entries take no bytes may have this many, so that a short payload cannot make a long loop.
+pub const EMPTY_ENTRIES_MAX: u64 = 255;
+
+/// The fields of a message header as values, whatever their width on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Bytes of the root block, as the writer knew it.
+    pub block_length: u64,
+    /// Id of the message.
+    pub template_id: u64,
+    /// Id of the schema.
+    pub schema_id: u64,
+    /// Version of the schema that the writer knew: the acting version.
+    pub version: u64,
+}
+
+impl Header {
+    /// Checks that the header is of the expected message.
+    ///
+    /// # Errors
+    /// [`DecodeError::Schema`], [`DecodeError::Template`].
+    #[inline]
+    pub fn expect(&self, message: &'static str, schema_id: u16, template_id: u16) -> Result<(), DecodeError> {
+        if self.schema_id == u64::from(schema_id) && self.template_id == u64::from(template_id) {
+            Ok(())
+        } else {
+            Err(self.unexpected(message, schema_id, template_id))
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn unexpected(&self, message: &'static str, schema_id: u16, template_id: u16) -> DecodeError {
+        if self.schema_id == u64::from(schema_id) {
+            DecodeError::Template { message, expected: template_id, found: self.template_id }
+        } else {
+            DecodeError::Schema { message, expected: schema_id, found: self.schema_id }
+        }
+    }
+}
+
+/// Walks a payload from its start to its end.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader<'a> {
+    rest: &'a [u8],
+    total: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// Begins at the start of `payload`.
+    #[inline]
+    #[must_use]
+    pub const fn new(payload: &'a [u8]) -> Self {
+        Self { rest: payload, total: payload.len() }
+    }
+
+    /// Bytes from the start of the payload.
+    #[inline]
+    #[must_use]
+    pub const fn position(&self) -> usize {
+        self.total - self.rest.len()
+    }
+
+    /// Takes `N` bytes.
+    ///
+    /// # Errors
+    /// [`DecodeError::Truncated`].
+    #[inline]
+    pub fn chunk<const N: usize>(&mut self, field: &'static str) -> Result<&'a [u8; N], DecodeError> {
+        let Some((chunk, rest)) = self.rest.split_first_chunk() else {
+            return Err(self.truncated(field, N));
+        };
+        self.rest = rest;
+        Ok(chunk)
+    }
+
+    /// Takes `length` bytes.
+    ///
+    /// # Errors
+    /// [`DecodeError::Truncated`].
+    #[inline]
+    pub fn slice(&mut self, length: u64, field: &'static str) -> Result<&'a [u8], DecodeError> {
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        let Some((slice, rest)) = self.rest.split_at_checked(length) else {
+            return Err(self.truncated(field, length));
+        };
+        self.rest = rest;
+        Ok(slice)
+    }
+
+    /// Takes a block: its known part as an array of `N` bytes, and all of it as the writer knew it.
+    ///
+    /// `needed` is what the fields of `version` take, at least `N`.
+    ///
+    /// # Errors
+    /// [`DecodeError::BlockLength`], [`DecodeError::Truncated`].
+    #[inline]
+    pub fn block<const N: usize>(
+        &mut self,
+        block_length: u64,
+        needed: usize,
+        version: u64,
+        field: &'static str,
+    ) -> Result<(&'a [u8; N], &'a [u8]), DecodeError> {
+        if block_length < needed as u64 {
+            return Err(self.short_block(block_length, needed, version, field));
+        }
+        let position = self.position();
+        let block = self.slice(block_length, field)?;
+        match block.first_chunk() {
+            Some(known) => Ok((known, block)),
+            None => Err(DecodeError::truncated(field, position, N, block.len())),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    const fn truncated(&self, field: &'static str, needed_bytes: usize) -> DecodeError {
+        DecodeError::truncated(field, self.position(), needed_bytes, self.rest.len())
+    }
+
+    #[cold]
+    #[inline(never)]
+    const fn short_block(&self, found_bytes: u64, needed_bytes: usize, version: u64, field: &'static str) -> DecodeError {
+        DecodeError::BlockLength { field, position: self.position(), needed_bytes, found_bytes, version }
+    }
+}
+
+/// An entry of a group; implemented by generated decoders.
+pub trait Entry<'a>: Sized {
+    /// Path of the group in the schema.
+    const NAME: &'static str;
+    /// Whether entries hold groups or data, so that their lengths differ.
+    const HAS_MEMBERS: bool;
+
+    /// Bytes that the fields of `version` take.
+    fn needed_length(version: u64) -> usize;
+
+    /// Reads the entry that begins here.
+    ///
+    /// # Errors
+    /// What is wrong with it and where.
+    fn parse(reader: &mut Reader<'a>, block_length: u64, version: u64) -> Result<Self, DecodeError>;
+}
+
+/// The entries of a repeating group, an iterator. Copy it to go over them again.
+#[derive(Debug)]
+pub struct Group<'a, E> {
+    bytes: &'a [u8],
+    count: usize,
+    block_length: u64,
+    version: u64,
+    entry: PhantomData<E>,
+}
+
+impl<E> Clone for Group<'_, E> {
+    #[inline]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<E> Copy for Group<'_, E> {}
+
+impl<'a, E: Entry<'a>> Group<'a, E> {
+    /// A group without entries: what a writer of an older version left out.
+    #[inline]
+    #[must_use]
+    pub const fn empty() -> Self {
+        Self { bytes: &[], count: 0, block_length: 0, version: 0, entry: PhantomData }
+    }
+
+    /// Walks over the entries behind the dimensions.
+    ///
+    /// # Errors
+    /// What is wrong with an entry and where.
+    #[inline]
+    pub fn parse(reader: &mut Reader<'a>, block_length: u64, count: u64, version: u64) -> Result<Self, DecodeError> {
+        if count == 0 {
+            return Ok(Self::empty());
+        }
+        let needed = E::needed_length(version);
+        if block_length < needed as u64 {
+            return Err(reader.short_block(block_length, needed, version, E::NAME));
+        }
+        if block_length == 0 && count > EMPTY_ENTRIES_MAX {
+            return Err(too_many::<E>(reader, count));
+        }
+        let Ok(entries) = usize::try_from(count) else {
+            return Err(too_many::<E>(reader, count));
+        };
+        let bytes = if E::HAS_MEMBERS {
+            let start = reader.rest;
+            for _ in 0..count {
+                E::parse(reader, block_length, version)?;
+            }
+            &start[..start.len() - reader.rest.len()]
+        } else {
+            let Some(length) = block_length.checked_mul(count) else {
+                return Err(too_many::<E>(reader, count));
+            };
+            reader.slice(length, E::NAME)?
+        };
+        Ok(Self { bytes, count: entries, block_length, version, entry: PhantomData })
+    }
+
+    /// Entries that are left.
+    #[inline]
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether no entry is left.
+    #[inline]
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn too_many<'a, E: Entry<'a>>(reader: &Reader<'_>, found: u64) -> DecodeError {
+    DecodeError::GroupLength { field: E::NAME, position: reader.position(), found }
+}
+
+impl<'a, E: Entry<'a>> Iterator for Group<'a, E> {
+    type Item = E;
+
+    #[inline]
+    fn next(&mut self) -> Option<E> {
+        self.count = self.count.checked_sub(1)?;
+        let mut reader = Reader::new(self.bytes);
+        // It was parsed once, so it parses again; should that ever be wrong, the group ends here.
+        let entry = E::parse(&mut reader, self.block_length, self.version).ok();
+        self.bytes = reader.rest;
+        entry
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.count, Some(self.count))
+    }
+}
+
+impl<'a, E: Entry<'a>> ExactSizeIterator for Group<'a, E> {}

@@ -1,0 +1,100 @@
+//! [`Tail`], the part of a buffer that is not written yet.
+
+use crate::EncodeError;
+
+/// The part of a buffer that is not written yet: groups and data take their bytes from its start.
+#[derive(Debug)]
+pub struct Tail<'a> {
+    rest: &'a mut [u8],
+    total: usize,
+}
+
+impl<'a> Tail<'a> {
+    /// All of `buffer`.
+    #[inline]
+    #[must_use]
+    pub const fn new(buffer: &'a mut [u8]) -> Self {
+        let total = buffer.len();
+        Self { rest: buffer, total }
+    }
+
+    /// Bytes that are written.
+    #[inline]
+    #[must_use]
+    pub const fn position(&self) -> usize {
+        self.total - self.rest.len()
+    }
+
+    /// Takes `N` bytes.
+    ///
+    /// # Errors
+    /// [`EncodeError::Capacity`]; nothing is taken then.
+    #[inline]
+    pub fn chunk<const N: usize>(&mut self, field: &'static str) -> Result<&'a mut [u8; N], EncodeError> {
+        if self.rest.len() < N {
+            return Err(self.full(field, N));
+        }
+        match core::mem::take(&mut self.rest).split_first_chunk_mut() {
+            Some((chunk, rest)) => {
+                self.rest = rest;
+                Ok(chunk)
+            }
+            None => unreachable!("the length is checked above"),
+        }
+    }
+
+    /// Appends `N` bytes.
+    ///
+    /// # Errors
+    /// [`EncodeError::Capacity`].
+    #[inline]
+    pub fn put<const N: usize>(&mut self, bytes: [u8; N], field: &'static str) -> Result<(), EncodeError> {
+        *self.chunk(field)? = bytes;
+        Ok(())
+    }
+
+    /// Appends data: `length` is its length field of `N` bytes, already encoded.
+    ///
+    /// # Errors
+    /// [`EncodeError::Capacity`]; nothing is written then.
+    #[inline]
+    pub fn put_data<const N: usize>(
+        &mut self,
+        length: [u8; N],
+        bytes: &[u8],
+        field: &'static str,
+    ) -> Result<(), EncodeError> {
+        let needed = N + bytes.len();
+        if self.rest.len() < needed {
+            return Err(self.full(field, needed));
+        }
+        let (taken, rest) = core::mem::take(&mut self.rest).split_at_mut(needed);
+        self.rest = rest;
+        let (head, body) = taken.split_at_mut(N);
+        head.copy_from_slice(&length);
+        body.copy_from_slice(bytes);
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    const fn full(&self, field: &'static str, needed_bytes: usize) -> EncodeError {
+        EncodeError::capacity(field, self.position(), needed_bytes, self.rest.len())
+    }
+}
+
+/// A group or data is called after one that stands behind it in the schema.
+#[cold]
+#[inline(never)]
+#[must_use]
+pub const fn too_late(field: &'static str) -> EncodeError {
+    EncodeError::Order { field }
+}
+
+/// A length field cannot express `found`.
+#[cold]
+#[inline(never)]
+#[must_use]
+pub const fn too_long(field: &'static str, found: usize, limit: u64) -> EncodeError {
+    EncodeError::Length { field, found, limit }
+}

@@ -1,0 +1,83 @@
+//! The handshake from the publisher's side: hello, welcome, four descriptors.
+
+use super::ClientOptions;
+use crate::StreamError;
+use crate::doorman::{PublisherLink, ring_size_reason};
+use crate::handshake::{Hello, Status, WELCOME_DESCRIPTORS, WELCOME_LENGTH, Welcome};
+use gapless_log::{RingReader, RingWriter};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::OwnedFd;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags,
+    SocketType,
+};
+use std::io::IoSliceMut;
+use std::path::Path;
+
+pub(super) fn connect(path: &Path, options: &ClientOptions) -> Result<PublisherLink, StreamError> {
+    let peer = path.display().to_string();
+    let refused = |reason: String| StreamError::Handshake { peer: peer.clone(), reason };
+    if !options.link.is_valid() {
+        return Err(refused(ring_size_reason(options.link)));
+    }
+    let action = || format!("connecting to {peer}");
+    let address = SocketAddrUnix::new(path).map_err(StreamError::system(action()))?;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+        .map_err(StreamError::system(action()))?;
+    rustix::net::connect(&socket, &address).map_err(StreamError::system(action()))?;
+    let hello = Hello { link: options.link, identity: options.identity };
+    rustix::net::send(&socket, &hello.to_bytes(), SendFlags::NOSIGNAL).map_err(StreamError::system(action()))?;
+    let mut fds = [PollFd::new(&socket, PollFlags::IN)];
+    let timeout = rustix::time::Timespec {
+        tv_sec: options.timeout.as_secs().min(i64::MAX as u64) as i64,
+        tv_nsec: i64::from(options.timeout.subsec_nanos()),
+    };
+    if poll(&mut fds, Some(&timeout)).map_err(StreamError::system(action()))? == 0 {
+        let (request, timeout_ms) = ("a hello".to_owned(), options.timeout.as_millis() as u64);
+        return Err(StreamError::TimedOut { peer, request, timeout_ms });
+    }
+    let mut bytes = [0; WELCOME_LENGTH];
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(WELCOME_DESCRIPTORS))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let flags = RecvFlags::CMSG_CLOEXEC;
+    let received = rustix::net::recvmsg(&socket, &mut [IoSliceMut::new(&mut bytes)], &mut control, flags)
+        .map_err(StreamError::system(action()))?;
+    let descriptors: Vec<OwnedFd> = control
+        .drain()
+        .filter_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(fds) => Some(fds),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    if received.bytes == 0 {
+        return Err(refused("the service hung up".to_owned()));
+    }
+    let welcome = Welcome::from_bytes(&bytes[..received.bytes])
+        .ok_or_else(|| refused(format!("an answer of {} bytes that is no welcome", received.bytes)))?;
+    match welcome.status {
+        Status::Welcome => {}
+        Status::OtherStream => {
+            let (found, wanted) = (welcome.identity.stream_id, options.identity.stream_id);
+            return Err(refused(format!("it serves stream {found:032x}, not {wanted:032x}")));
+        }
+        Status::OtherIncarnation => {
+            let (found, wanted) = (welcome.identity.incarnation, options.identity.incarnation);
+            return Err(refused(format!("the stream is in incarnation {found:016x}, not {wanted:016x}")));
+        }
+        Status::RingSize => return Err(refused(ring_size_reason(options.link))),
+        Status::Unavailable => return Err(refused("it takes no more publishers; its log says why".to_owned())),
+    }
+    let Ok([commands, replies, wake_service, wake_publisher]) = <[OwnedFd; WELCOME_DESCRIPTORS]>::try_from(descriptors)
+    else {
+        return Err(refused("a welcome without its four descriptors".to_owned()));
+    };
+    Ok(PublisherLink {
+        welcome,
+        writer: RingWriter::open(commands)?,
+        reader: RingReader::open(replies)?,
+        wake_service,
+        wake_publisher,
+        socket: Some(socket),
+    })
+}

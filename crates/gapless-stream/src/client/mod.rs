@@ -1,0 +1,593 @@
+//! [`Client`]: the publisher's side. Opens sessions, sends commands, hands out replies, and keeps
+//! every command until its reply is there, so that nothing is lost or doubled when either side dies.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | this | [`Client`]: connecting, sending, polling, waiting |
+//! | [`session`] | one session's commands in flight |
+//! | [`connection`] | the handshake from the publisher's side |
+//! | [`incoming`] | what a poll hands out |
+
+mod connection;
+mod incoming;
+mod session;
+
+pub use incoming::{Incoming, Reply};
+
+use crate::StreamError;
+use crate::doorman::{Doorman, PublisherLink};
+use crate::handshake::Welcome;
+use crate::link::LinkOptions;
+use crate::tier::Tier;
+use gapless_log::{LogError, StreamIdentity};
+use gapless_wire::control::{RefusalCode, SessionOpen, SessionOpened, WINDOW_MESSAGES_MAX};
+use gapless_wire::{Encoding, Fragment, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
+use incoming::Assembly;
+use rustc_hash::FxHashMap;
+use rustix::event::{PollFd, PollFlags, poll};
+use session::{Answered, Session};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// A session of one [`Client`]; stays valid across reconnects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SessionKey(u32);
+
+impl SessionKey {
+    /// The number of this session in its client, from 0 in the order of opening.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// How a client connects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientOptions {
+    /// Sizes of the rings.
+    pub link: LinkOptions,
+    /// How long connecting and opening a session may take.
+    pub timeout: Duration,
+    /// The stream that must be there; zeros for any.
+    pub identity: StreamIdentity,
+}
+
+impl Default for ClientOptions {
+    fn default() -> Self {
+        Self { link: LinkOptions::default(), timeout: Duration::from_secs(5), identity: StreamIdentity::default() }
+    }
+}
+
+/// What a command carries beside its payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MessageType {
+    /// Schema id << 16 | template id.
+    pub schema: u32,
+    /// How the payload is encoded.
+    pub encoding: Encoding,
+}
+
+/// A publisher of one stream.
+pub struct Client {
+    link: PublisherLink,
+    /// Where to connect again; `None` inside the service's process.
+    path: Option<PathBuf>,
+    options: ClientOptions,
+    sessions: Vec<Session>,
+    by_id: FxHashMap<u64, SessionKey>,
+    by_token: FxHashMap<u128, SessionKey>,
+    frame: Vec<u8>,
+    assembly: Assembly,
+    empty_polls: u32,
+}
+
+/// After so many polls without a message the socket is asked whether the service still lives.
+const EMPTY_POLLS_PER_CHECK: u32 = 4096;
+
+impl Client {
+    /// Connects to the service that listens at `path`.
+    ///
+    /// # Errors
+    /// Nobody listens; the stream is another one; no answer in time.
+    pub fn connect(path: &Path, options: ClientOptions) -> Result<Self, StreamError> {
+        let link = connection::connect(path, &options)?;
+        Ok(Self::over(link, Some(path.to_owned()), options))
+    }
+
+    /// Connects to the service of this process.
+    ///
+    /// # Errors
+    /// Ring sizes out of range, or no memory for them.
+    pub fn connect_local(doorman: &Doorman, options: ClientOptions) -> Result<Self, StreamError> {
+        let link = doorman.connect(options.link)?;
+        Ok(Self::over(link, None, options))
+    }
+
+    fn over(link: PublisherLink, path: Option<PathBuf>, options: ClientOptions) -> Self {
+        Self {
+            link,
+            path,
+            options,
+            sessions: Vec::new(),
+            by_id: FxHashMap::default(),
+            by_token: FxHashMap::default(),
+            frame: Vec::new(),
+            assembly: Assembly::default(),
+            empty_polls: 0,
+        }
+    }
+
+    /// What the service said at the handshake.
+    #[must_use]
+    pub const fn welcome(&self) -> &Welcome {
+        &self.link.welcome
+    }
+
+    /// What a reply promises.
+    #[must_use]
+    pub fn tier(&self) -> Option<Tier> {
+        Tier::ALL.get(self.link.welcome.tier as usize).copied()
+    }
+
+    fn peer(&self) -> String {
+        self.path.as_ref().map_or_else(|| "this process".to_owned(), |path| path.display().to_string())
+    }
+
+    /// Opens the session of `token`, or finds it again: the same token names the same session, also
+    /// for a process that was started anew. `window_messages` (1..=64) commands may be in flight.
+    ///
+    /// Replies to other sessions that arrive meanwhile stay in the ring.
+    ///
+    /// # Errors
+    /// No answer in time; the service is gone.
+    ///
+    /// # Panics
+    /// If the token is 0 or the window out of range.
+    pub fn open_session(&mut self, token: u128, window_messages: u32) -> Result<SessionKey, StreamError> {
+        let key = self.begin_session(token, window_messages)?;
+        let deadline = Instant::now() + self.options.timeout;
+        while !self.session(key)?.is_open() {
+            self.poll(64, |_| {})?;
+            if self.session(key)?.is_open() {
+                break;
+            }
+            if Instant::now() > deadline {
+                return Err(self.timed_out("a session open"));
+            }
+            self.wait(Duration::from_millis(20))?;
+        }
+        Ok(key)
+    }
+
+    /// As [`Client::open_session`], without waiting: the session can be used once
+    /// [`Incoming::Opened`] came. Opening many sessions this way takes one round trip.
+    ///
+    /// # Errors
+    /// The ring is full; the service is gone.
+    ///
+    /// # Panics
+    /// If the token is 0 or the window out of range.
+    pub fn begin_session(&mut self, token: u128, window_messages: u32) -> Result<SessionKey, StreamError> {
+        assert!(token != 0, "a token is a random number, not 0");
+        assert!((1..=WINDOW_MESSAGES_MAX).contains(&window_messages), "a window is 1..={WINDOW_MESSAGES_MAX} messages");
+        if let Some(key) = self.by_token.get(&token) {
+            return Ok(*key);
+        }
+        self.send_open(SessionOpen { token, window_messages, notices_seen: 0 })?;
+        let key = SessionKey(self.sessions.len() as u32);
+        self.sessions.push(Session::new(token, window_messages));
+        self.by_token.insert(token, key);
+        Ok(key)
+    }
+
+    fn send_open(&mut self, open: SessionOpen) -> Result<(), StreamError> {
+        let claim = self.link.writer.claim(HEADER_LENGTH + SessionOpen::LENGTH)?;
+        let mut writer = FrameWriter::new(claim);
+        writer.payload_mut()[..SessionOpen::LENGTH].copy_from_slice(&open.to_bytes());
+        let header = FrameHeader { kind: Kind::SessionOpen, ..FrameHeader::default() };
+        let length = writer.finish(&header, SessionOpen::LENGTH);
+        self.link.writer.commit(length);
+        self.flush();
+        Ok(())
+    }
+
+    fn session(&self, key: SessionKey) -> Result<&Session, StreamError> {
+        self.sessions.get(key.index()).ok_or(StreamError::NoSuchSession(key))
+    }
+
+    /// The stream's identifier of a session, once it is open.
+    #[must_use]
+    pub fn session_id(&self, key: SessionKey) -> Option<u64> {
+        self.sessions.get(key.index()).and_then(Session::id)
+    }
+
+    /// How many commands of a session have no reply yet.
+    #[must_use]
+    pub fn in_flight(&self, key: SessionKey) -> u32 {
+        self.sessions.get(key.index()).map_or(0, Session::in_flight)
+    }
+
+    /// Whether a session takes another command now.
+    #[inline]
+    #[must_use]
+    pub fn can_send(&self, key: SessionKey) -> bool {
+        self.sessions.get(key.index()).is_some_and(Session::has_room)
+    }
+
+    /// Sends a command, whose payload of at most `length_max` bytes `encode` writes and tells the
+    /// length of. Returns the command's number in the session, which its reply carries.
+    ///
+    /// # Errors
+    /// [`StreamError::WindowFull`] and [`LogError::Full`]: poll for replies and try again.
+    pub fn send(
+        &mut self,
+        key: SessionKey,
+        message: MessageType,
+        length_max: usize,
+        encode: impl FnOnce(&mut [u8]) -> Result<usize, StreamError>,
+    ) -> Result<u64, StreamError> {
+        let number = self.enqueue(key, message, length_max, encode)?;
+        self.flush();
+        Ok(number)
+    }
+
+    /// As [`Client::send`], but the service sees the command at the next [`Client::flush`] or
+    /// [`Client::poll`]: several commands, one hand-over.
+    ///
+    /// # Errors
+    /// As for [`Client::send`].
+    #[inline]
+    pub fn enqueue(
+        &mut self,
+        key: SessionKey,
+        message: MessageType,
+        length_max: usize,
+        encode: impl FnOnce(&mut [u8]) -> Result<usize, StreamError>,
+    ) -> Result<u64, StreamError> {
+        let session = self.sessions.get_mut(key.index()).ok_or(StreamError::NoSuchSession(key))?;
+        let (slot, mut header) = session.next_command()?;
+        header.schema = message.schema;
+        header.flags = message.encoding.flags();
+        if HEADER_LENGTH + length_max > self.link.welcome.frame_length_max as usize {
+            return self.enqueue_long(key, header, length_max, encode);
+        }
+        let claim = self.link.writer.claim(HEADER_LENGTH + length_max)?;
+        let mut writer = FrameWriter::new(claim);
+        let payload_length = encode(&mut writer.payload_mut()[..length_max])?;
+        let length = writer.finish(&header, payload_length);
+        slot.keep(&claim[..aligned_length(length)], header.session_seq, header.session_seq);
+        self.link.writer.commit(length);
+        session.sent(1);
+        Ok(header.session_seq)
+    }
+
+    /// A message that may need several frames: encoded aside, then split.
+    #[cold]
+    fn enqueue_long(
+        &mut self,
+        key: SessionKey,
+        header: FrameHeader,
+        length_max: usize,
+        encode: impl FnOnce(&mut [u8]) -> Result<usize, StreamError>,
+    ) -> Result<u64, StreamError> {
+        let frame_payload = self.link.welcome.frame_length_max as usize - HEADER_LENGTH;
+        let frames_max = length_max.div_ceil(frame_payload);
+        let limit_bytes = (self.link.welcome.message_length_max as usize).min(self.link.writer.frame_length_max());
+        let too_long = |length_bytes| StreamError::TooLong { length_bytes, limit_bytes };
+        if frames_max > usize::from(u16::MAX) {
+            return Err(too_long(length_max));
+        }
+        let mut payload = vec![0; length_max];
+        let payload_length = encode(&mut payload)?;
+        let count = payload_length.div_ceil(frame_payload).max(1);
+        if payload_length + count * (HEADER_LENGTH + 8) > limit_bytes {
+            return Err(too_long(payload_length));
+        }
+        let mut frames = Vec::with_capacity(payload_length + count * (HEADER_LENGTH + 8));
+        let parts =
+            if payload_length == 0 { vec![&[][..]] } else { payload[..payload_length].chunks(frame_payload).collect() };
+        for (index, part) in parts.into_iter().enumerate() {
+            let start = frames.len();
+            frames.resize(start + aligned_length(HEADER_LENGTH + part.len()), 0);
+            let mut writer = FrameWriter::new(&mut frames[start..]);
+            writer.payload_mut()[..part.len()].copy_from_slice(part);
+            let fragment = Fragment { index: index as u16, count: count as u16 };
+            let session_seq = header.session_seq + index as u64;
+            writer.finish(&FrameHeader { fragment, session_seq, ..header }, part.len());
+        }
+        self.flush();
+        append_all(&mut self.link, &frames)?;
+        let session = self.sessions.get_mut(key.index()).ok_or(StreamError::NoSuchSession(key))?;
+        let last_seq = header.session_seq + count as u64 - 1;
+        session.next_command()?.0.keep(&frames, header.session_seq, last_seq);
+        session.sent(count as u64);
+        Ok(last_seq)
+    }
+
+    /// Sends the command `session_seq` of a session once more, with the same bytes. It has no second
+    /// effect; its original reply comes again.
+    ///
+    /// # Errors
+    /// [`StreamError::NotKept`] if it lies further back than the session's window; [`LogError::Full`].
+    pub fn repeat(&mut self, key: SessionKey, session_seq: u64) -> Result<(), StreamError> {
+        let session = self.sessions.get(key.index()).ok_or(StreamError::NoSuchSession(key))?;
+        let frames = session.kept(session_seq)?;
+        append_all(&mut self.link, frames)
+    }
+
+    /// Lets the service see everything enqueued.
+    #[inline]
+    pub fn flush(&mut self) {
+        if self.link.writer.publish() {
+            // Fails only when the counter is full, and then the service is being woken already.
+            let _ = rustix::io::write(&self.link.wake_service, &1u64.to_ne_bytes());
+        }
+    }
+
+    /// Takes up to `messages_max` messages from the service and hands each to `take`. Flushes first.
+    /// Returns how many there were.
+    ///
+    /// # Errors
+    /// [`StreamError::Disconnected`] once the service is gone and everything it sent is taken;
+    /// [`StreamError::Protocol`] if what it sent is no frame.
+    #[inline]
+    pub fn poll(&mut self, messages_max: usize, mut take: impl FnMut(Incoming<'_>)) -> Result<usize, StreamError> {
+        self.flush();
+        let mut messages = 0;
+        while messages < messages_max {
+            let Some(length) = self.link.reader.next_length()? else { break };
+            if self.frame.len() < aligned_length(length) {
+                self.frame.resize(aligned_length(length), 0);
+            }
+            self.link.reader.copy(&mut self.frame[..aligned_length(length)]);
+            self.link.reader.advance(length);
+            let frame = Frame::parse(&self.frame[..length])
+                .and_then(|frame| frame.verify().map(|()| frame))
+                .map_err(|error| StreamError::Protocol { what: error.to_string() })?;
+            let whole = if frame.fragment() == Fragment::WHOLE {
+                frame.payload()
+            } else {
+                match self.assembly.add(&frame)? {
+                    Some(payload) => payload,
+                    None => continue,
+                }
+            };
+            messages += 1;
+            let noticed = (frame.kind() == Kind::Notice).then(|| frame.session());
+            let resend = take_message(&mut self.sessions, &mut self.by_id, &self.by_token, &frame, whole, &mut take)?;
+            if let Some((key, from)) = resend {
+                self.resend(key, from)?;
+            }
+            if let Some(key) = noticed.and_then(|session| self.by_id.get(&session).copied()) {
+                self.acknowledge_notices(key)?;
+            }
+        }
+        self.link.reader.release();
+        if messages == 0 {
+            self.empty_polls += 1;
+            if self.empty_polls >= EMPTY_POLLS_PER_CHECK {
+                self.check_connected()?;
+            }
+        } else {
+            self.empty_polls = 0;
+        }
+        Ok(messages)
+    }
+
+    /// Acknowledges received notices once enough of them have come.
+    #[cold]
+    fn acknowledge_notices(&mut self, key: SessionKey) -> Result<(), StreamError> {
+        let session = self.sessions.get_mut(key.index()).ok_or(StreamError::NoSuchSession(key))?;
+        let Some(number) = session.due_acknowledgement() else { return Ok(()) };
+        let (slot, header) = session.next_command()?;
+        // A full ring: the next notice tries again.
+        let Ok(claim) = self.link.writer.claim(HEADER_LENGTH + 8) else { return Ok(()) };
+        let mut writer = FrameWriter::new(claim);
+        writer.payload_mut()[..8].copy_from_slice(&number.to_le_bytes());
+        let length = writer.finish(&FrameHeader { kind: Kind::Acknowledge, ..header }, 8);
+        slot.keep(&claim[..aligned_length(length)], header.session_seq, header.session_seq);
+        self.link.writer.commit(length);
+        session.acknowledging(number);
+        session.sent(1);
+        Ok(())
+    }
+
+    /// Sends every kept command of a session from number `from` on that has no reply.
+    fn resend(&mut self, key: SessionKey, from: u64) -> Result<(), StreamError> {
+        let session = self.sessions.get(key.index()).ok_or(StreamError::NoSuchSession(key))?;
+        for frames in session.unanswered(from) {
+            append_all(&mut self.link, frames)?;
+        }
+        self.flush();
+        Ok(())
+    }
+
+    /// Sleeps until the service sends something, or `timeout`. Returns at once if something is there.
+    ///
+    /// # Errors
+    /// [`StreamError::Disconnected`] if the service is gone.
+    pub fn wait(&mut self, timeout: Duration) -> Result<(), StreamError> {
+        self.flush();
+        self.link.reader.arm();
+        if self.link.reader.next_length()?.is_none() {
+            let mut fds = vec![PollFd::new(&self.link.wake_publisher, PollFlags::IN)];
+            if let Some(socket) = &self.link.socket {
+                fds.push(PollFd::new(socket, PollFlags::IN));
+            }
+            let timeout = rustix::time::Timespec {
+                tv_sec: timeout.as_secs().min(i64::MAX as u64) as i64,
+                tv_nsec: i64::from(timeout.subsec_nanos()),
+            };
+            match poll(&mut fds, Some(&timeout)) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(errno) => return Err(StreamError::system("waiting for the service")(errno)),
+            }
+            // Empties the counter; an empty one says so, which is as good.
+            let _ = rustix::io::read(&self.link.wake_publisher, &mut [0u8; 8]);
+        }
+        self.link.reader.disarm();
+        if self.link.reader.next_length()?.is_none() {
+            self.check_connected()?;
+        }
+        Ok(())
+    }
+
+    fn check_connected(&mut self) -> Result<(), StreamError> {
+        self.empty_polls = 0;
+        let gone = match &self.link.socket {
+            None => self.link.reader.is_writer_closed(),
+            Some(socket) => !matches!(
+                rustix::net::recv(socket, &mut [0u8; 1], rustix::net::RecvFlags::DONTWAIT),
+                Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR)
+            ),
+        };
+        if gone && self.link.reader.next_length()?.is_none() {
+            return Err(StreamError::Disconnected { peer: self.peer() });
+        }
+        Ok(())
+    }
+
+    /// Connects again to a service that was restarted, opens every session with its token, and sends
+    /// every command that has no reply. Tries until the time-out.
+    ///
+    /// # Errors
+    /// [`StreamError::TimedOut`], or the last refusal; [`StreamError::Disconnected`] inside the
+    /// service's own process, where there is nothing to connect to.
+    pub fn reconnect(&mut self) -> Result<(), StreamError> {
+        let Some(path) = self.path.clone() else {
+            return Err(StreamError::Disconnected { peer: self.peer() });
+        };
+        let deadline = Instant::now() + self.options.timeout;
+        self.link = loop {
+            match connection::connect(&path, &self.options) {
+                Ok(link) => break link,
+                Err(error) if Instant::now() > deadline => return Err(error),
+                Err(_) => std::thread::sleep(Duration::from_millis(5)),
+            }
+        };
+        self.assembly = Assembly::default();
+        for number in 0..self.sessions.len() {
+            let open = self.sessions[number].reopening();
+            self.send_patiently(deadline, |client| client.send_open(open))?;
+        }
+        while self.sessions.iter().any(|session| !session.is_open()) {
+            self.poll(1024, |_| {})?;
+            if Instant::now() > deadline {
+                return Err(self.timed_out("a session open"));
+            }
+        }
+        for number in 0..self.sessions.len() {
+            let key = SessionKey(number as u32);
+            let unanswered: Vec<Vec<u8>> = self.session(key)?.unanswered(0).map(<[u8]>::to_vec).collect();
+            for frames in unanswered {
+                self.send_patiently(deadline, |client| append_all(&mut client.link, &frames))?;
+            }
+        }
+        self.flush();
+        Ok(())
+    }
+
+    /// Tries again while the ring is full.
+    fn send_patiently(
+        &mut self,
+        deadline: Instant,
+        mut send: impl FnMut(&mut Self) -> Result<(), StreamError>,
+    ) -> Result<(), StreamError> {
+        loop {
+            match send(self) {
+                Err(StreamError::Log(LogError::Full { .. })) if Instant::now() < deadline => {
+                    self.flush();
+                    std::thread::yield_now();
+                }
+                other => return other,
+            }
+        }
+    }
+
+    fn timed_out(&self, request: &str) -> StreamError {
+        StreamError::TimedOut {
+            peer: self.peer(),
+            request: request.to_owned(),
+            timeout_ms: self.options.timeout.as_millis() as u64,
+        }
+    }
+}
+
+/// Appends frames that lie back to back, all or none.
+fn append_all(link: &mut PublisherLink, frames: &[u8]) -> Result<(), StreamError> {
+    // What was enqueued before must not be dropped with a message that does not fit.
+    if link.writer.publish() {
+        // Fails only when the counter is full, and then the service is being woken already.
+        let _ = rustix::io::write(&link.wake_service, &1u64.to_ne_bytes());
+    }
+    let mut position = 0;
+    while position < frames.len() {
+        let frame = Frame::parse(&frames[position..]).map_err(|error| StreamError::Encode(error.to_string()))?;
+        let padded = aligned_length(frame.length());
+        if let Err(error) = link.writer.append(&frames[position..position + padded]) {
+            link.writer.discard_unpublished();
+            return Err(error.into());
+        }
+        position += padded;
+    }
+    Ok(())
+}
+
+/// One whole message from the service. Returns from where a session's commands are to be sent again.
+#[inline]
+fn take_message(
+    sessions: &mut [Session],
+    by_id: &mut FxHashMap<u64, SessionKey>,
+    by_token: &FxHashMap<u128, SessionKey>,
+    frame: &Frame<'_>,
+    payload: &[u8],
+    take: &mut impl FnMut(Incoming<'_>),
+) -> Result<Option<(SessionKey, u64)>, StreamError> {
+    let protocol = |what: &str| Err(StreamError::Protocol { what: what.to_owned() });
+    let key = by_id.get(&frame.session()).copied();
+    match frame.kind() {
+        Kind::Reply if frame.session_seq() != 0 => {
+            let reply = Reply::new(frame, payload)?;
+            if let Some(refusal) = &reply.refusal {
+                match (refusal.code, key) {
+                    (RefusalCode::Gap, Some(key)) => return Ok(Some((key, refusal.detail))),
+                    (RefusalCode::SessionUnknown, Some(key)) => {
+                        sessions[key.index()].lost();
+                        take(Incoming::SessionLost { session: key });
+                        return Ok(None);
+                    }
+                    _ => {}
+                }
+            }
+            let Some(key) = key else { return Ok(None) };
+            match sessions[key.index()].answered(frame.session_seq()) {
+                Answered::Acknowledgement => {}
+                answered => take(Incoming::Reply { session: key, reply, first: answered == Answered::First }),
+            }
+            Ok(None)
+        }
+        Kind::Reply => {
+            let refused = Reply::new(frame, payload)?.refusal;
+            if let Some(refusal) = refused {
+                return protocol(&format!("a refusal of this connection: {:?} {}", refusal.code, refusal.text));
+            }
+            let Some(opened) = SessionOpened::from_bytes(payload) else {
+                return protocol("a malformed answer to a session open");
+            };
+            if let Some(key) = by_token.get(&opened.token).copied() {
+                sessions[key.index()].opened(frame.session(), opened.next_session_seq);
+                by_id.insert(frame.session(), key);
+                take(Incoming::Opened { session: key });
+            }
+            Ok(None)
+        }
+        Kind::Notice => {
+            let Some(key) = key else { return Ok(None) };
+            if sessions[key.index()].notice(frame.session_seq()) {
+                take(Incoming::Notice { session: key, notice: Reply::new(frame, payload)? });
+            }
+            Ok(None)
+        }
+        kind => protocol(&format!("a frame of kind {kind:?}")),
+    }
+}

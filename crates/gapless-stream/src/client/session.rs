@@ -1,0 +1,197 @@
+//! One session's commands: kept until the window has moved past them, so that they can be repeated.
+
+use crate::StreamError;
+use gapless_wire::control::SessionOpen;
+use gapless_wire::{FrameHeader, Kind};
+
+pub(super) struct Session {
+    id: Option<u64>,
+    open: bool,
+    token: u128,
+    window_messages: u32,
+    next_session_seq: u64,
+    /// Messages sent so far; message n lies in slot n % window.
+    messages: u64,
+    in_flight: u32,
+    slots: Vec<Slot>,
+    notices_seen: u64,
+    notices_acknowledged: u64,
+}
+
+/// What a reply answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answered {
+    /// A command without a reply so far.
+    First,
+    /// A command that had its reply, and was repeated.
+    Again,
+    /// An acknowledgement of notices.
+    Acknowledgement,
+}
+
+/// Notices that are received before they are acknowledged together.
+const NOTICES_PER_ACKNOWLEDGE: u64 = 64;
+
+/// A kept command.
+#[derive(Default)]
+pub(super) struct Slot {
+    first_seq: u64,
+    last_seq: u64,
+    in_flight: bool,
+    /// It acknowledges notices; the application never hears of its reply.
+    acknowledges: bool,
+    /// Its frames, each padded, back to back.
+    frames: Vec<u8>,
+}
+
+impl Slot {
+    #[inline]
+    pub(super) fn keep(&mut self, frames: &[u8], first_seq: u64, last_seq: u64) {
+        self.frames.clear();
+        self.frames.extend_from_slice(frames);
+        self.first_seq = first_seq;
+        self.last_seq = last_seq;
+        self.acknowledges = false;
+    }
+}
+
+impl Session {
+    pub(super) fn new(token: u128, window_messages: u32) -> Self {
+        Self {
+            id: None,
+            open: false,
+            token,
+            window_messages,
+            next_session_seq: 1,
+            messages: 0,
+            in_flight: 0,
+            slots: (0..window_messages).map(|_| Slot::default()).collect(),
+            notices_seen: 0,
+            notices_acknowledged: 0,
+        }
+    }
+
+    pub(super) const fn id(&self) -> Option<u64> {
+        self.id
+    }
+
+    pub(super) const fn is_open(&self) -> bool {
+        self.open
+    }
+
+    pub(super) const fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
+    fn slot_index(&self) -> usize {
+        (self.messages % u64::from(self.window_messages)) as usize
+    }
+
+    #[inline]
+    pub(super) fn has_room(&self) -> bool {
+        self.open && !self.slots[self.slot_index()].in_flight
+    }
+
+    /// The slot and header of the next command.
+    #[inline]
+    pub(super) fn next_command(&mut self) -> Result<(&mut Slot, FrameHeader), StreamError> {
+        if !self.has_room() {
+            let (session, window_messages) = (self.id.unwrap_or(0), self.window_messages);
+            return Err(StreamError::WindowFull { session, window_messages });
+        }
+        let header = FrameHeader {
+            kind: Kind::Command,
+            session: self.id.unwrap_or(0),
+            session_seq: self.next_session_seq,
+            ..FrameHeader::default()
+        };
+        let index = self.slot_index();
+        Ok((&mut self.slots[index], header))
+    }
+
+    /// The command of [`Session::next_command`] is on its way, in `frames` frames.
+    #[inline]
+    pub(super) fn sent(&mut self, frames: u64) {
+        let index = self.slot_index();
+        self.slots[index].in_flight = true;
+        self.messages += 1;
+        self.next_session_seq += frames;
+        self.in_flight += 1;
+    }
+
+    /// The command has its reply.
+    #[inline]
+    pub(super) fn answered(&mut self, session_seq: u64) -> Answered {
+        // Without fragments the slot follows from the number; else it is looked for.
+        let likely = ((session_seq.wrapping_sub(1)) % u64::from(self.window_messages)) as usize;
+        let is_it = |slot: &Slot| slot.in_flight && slot.last_seq == session_seq;
+        let index = if is_it(&self.slots[likely]) { Some(likely) } else { self.slots.iter().position(is_it) };
+        let Some(index) = index else { return Answered::Again };
+        let slot = &mut self.slots[index];
+        slot.in_flight = false;
+        self.in_flight -= 1;
+        if slot.acknowledges { Answered::Acknowledgement } else { Answered::First }
+    }
+
+    /// The number of notices to acknowledge now, if it is time.
+    pub(super) fn due_acknowledgement(&self) -> Option<u64> {
+        let is_due = self.notices_seen - self.notices_acknowledged >= NOTICES_PER_ACKNOWLEDGE;
+        (is_due && self.has_room()).then_some(self.notices_seen)
+    }
+
+    /// An acknowledgement up to `number` was put into the slot of the next command.
+    pub(super) fn acknowledging(&mut self, number: u64) {
+        self.notices_acknowledged = number;
+        let index = self.slot_index();
+        self.slots[index].acknowledges = true;
+    }
+
+    /// The frames of a command that is still kept.
+    pub(super) fn kept(&self, session_seq: u64) -> Result<&[u8], StreamError> {
+        let slot = self.slots.iter().find(|slot| slot.last_seq == session_seq && !slot.frames.is_empty());
+        slot.map(|slot| slot.frames.as_slice()).ok_or(StreamError::NotKept {
+            session: self.id.unwrap_or(0),
+            session_seq,
+            window_messages: self.window_messages,
+        })
+    }
+
+    /// The frames of every command from number `from` on that has no reply, oldest first.
+    pub(super) fn unanswered(&self, from: u64) -> impl Iterator<Item = &[u8]> {
+        let mut slots: Vec<&Slot> = self.slots.iter().filter(|slot| slot.in_flight && slot.last_seq >= from).collect();
+        slots.sort_unstable_by_key(|slot| slot.first_seq);
+        slots.into_iter().map(|slot| slot.frames.as_slice())
+    }
+
+    /// The service knows the session as `id` and accepts `next_session_seq` next.
+    pub(super) fn opened(&mut self, id: u64, next_session_seq: u64) {
+        self.id = Some(id);
+        self.open = true;
+        if self.messages == 0 {
+            // A process that was started anew goes on where its predecessor ended.
+            self.next_session_seq = next_session_seq;
+        }
+    }
+
+    /// The open to be sent again after a reconnect.
+    pub(super) fn reopening(&mut self) -> SessionOpen {
+        self.open = false;
+        SessionOpen { token: self.token, window_messages: self.window_messages, notices_seen: self.notices_seen }
+    }
+
+    /// The service does not know the session any more.
+    pub(super) fn lost(&mut self) {
+        self.open = false;
+        self.in_flight = 0;
+        self.slots.iter_mut().for_each(|slot| slot.in_flight = false);
+    }
+
+    /// A notice came; whether it is new.
+    pub(super) fn notice(&mut self, number: u64) -> bool {
+        let new = number == self.notices_seen + 1;
+        if new {
+            self.notices_seen = number;
+        }
+        new
+    }
+}

@@ -1,0 +1,408 @@
+//! [`Doorman`]: lets publishers in, makes their rings, and notices when they are gone.
+//!
+//! It never touches a frame. Its thread sleeps in `poll` on the listening socket and on one socket
+//! for each publisher; a publisher's death closes its socket, so it is known at once.
+
+use crate::StreamError;
+use crate::handshake::{HELLO_LENGTH, Hello, Status, WELCOME_DESCRIPTORS, Welcome};
+use crate::link::{ConnectionId, ForDelivery, ForIngress, LinkOptions};
+use crate::mailbox::Mailbox;
+use crate::tier::Tier;
+use gapless_agent::Waker;
+use gapless_log::{MemoryKind, RingReader, RingWriter, StreamIdentity, ring};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags,
+    SocketType,
+};
+use std::io::IoSlice;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// A publisher must say hello within this time.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(2);
+/// Publishers at one time.
+pub const CONNECTIONS_MAX: usize = 4096;
+
+/// What the doorman tells publishers about the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamDescription {
+    /// Which stream and which life of it.
+    pub identity: StreamIdentity,
+    /// The longest frame, bytes.
+    pub frame_length_max: usize,
+    /// The longest message with all its fragments, bytes.
+    pub message_length_max: usize,
+    /// What a reply promises.
+    pub tier: Tier,
+}
+
+/// Whom the doorman tells about publishers.
+#[derive(Clone)]
+pub struct DoormanLinks {
+    /// The sequencer's agent.
+    pub ingress: Mailbox<ForIngress>,
+    /// Whoever sends replies.
+    pub delivery: Mailbox<ForDelivery>,
+    /// Wakes the sequencer's thread.
+    pub ingress_waker: Waker,
+    /// Wakes the thread that sends replies.
+    pub delivery_waker: Waker,
+}
+
+/// A publisher's end of a connection.
+pub struct PublisherLink {
+    /// What the doorman said.
+    pub welcome: Welcome,
+    /// To the sequencer.
+    pub writer: RingWriter,
+    /// From the service.
+    pub reader: RingReader,
+    /// Wakes the sequencer's thread.
+    pub wake_service: OwnedFd,
+    /// Wakes the publisher.
+    pub wake_publisher: OwnedFd,
+    /// Closed by the operating system when either process dies; `None` inside one process.
+    pub socket: Option<OwnedFd>,
+}
+
+struct Room {
+    description: StreamDescription,
+    links: DoormanLinks,
+    next_connection: AtomicU32,
+    stopping: AtomicBool,
+}
+
+/// Lets publishers in.
+pub struct Doorman {
+    room: Arc<Room>,
+    socket_path: Option<PathBuf>,
+    stop: Arc<OwnedFd>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Doorman {
+    /// Starts listening on `socket_path` (mode 0600); without a path only [`Doorman::connect`] lets in.
+    ///
+    /// # Errors
+    /// A path that cannot be bound, another service that listens there already.
+    pub fn start(
+        socket_path: Option<&Path>,
+        description: StreamDescription,
+        links: DoormanLinks,
+    ) -> Result<Self, StreamError> {
+        let room =
+            Arc::new(Room { description, links, next_connection: AtomicU32::new(1), stopping: AtomicBool::new(false) });
+        let stop = Arc::new(new_eventfd()?);
+        let mut thread = None;
+        if let Some(path) = socket_path {
+            let listener = listen(path)?;
+            let (thread_room, thread_stop) = (Arc::clone(&room), Arc::clone(&stop));
+            let run = move || serve(&thread_room, &listener, &thread_stop);
+            let started = std::thread::Builder::new().name("gapless-doorman".to_owned()).spawn(run);
+            thread = Some(started.map_err(|source| StreamError::System {
+                action: "starting the doorman's thread".to_owned(),
+                source,
+            })?);
+        }
+        Ok(Self { room, socket_path: socket_path.map(Path::to_owned), stop, thread })
+    }
+
+    /// Lets in a publisher of this process.
+    ///
+    /// # Errors
+    /// Ring sizes out of range, or no memory for them.
+    pub fn connect(&self, link: LinkOptions) -> Result<PublisherLink, StreamError> {
+        let peer = "this process".to_owned();
+        if !link.is_valid() {
+            return Err(StreamError::Handshake { peer, reason: ring_size_reason(link) });
+        }
+        let made = self.room.make(link, MemoryKind::Anonymous)?;
+        let wake_service = duplicate(self.room.links.ingress_waker.wake_fd())?;
+        let wake_publisher = duplicate(made.wake.as_fd())?;
+        let link = PublisherLink {
+            welcome: self.room.welcome(made.connection),
+            writer: made.command_writer,
+            reader: made.reply_reader,
+            wake_service,
+            wake_publisher,
+            socket: None,
+        };
+        self.room.announce(made.connection, made.command_reader, made.reply_writer, made.wake);
+        Ok(link)
+    }
+
+    /// Where other processes connect.
+    #[must_use]
+    pub fn socket_path(&self) -> Option<&Path> {
+        self.socket_path.as_deref()
+    }
+}
+
+impl Drop for Doorman {
+    fn drop(&mut self) {
+        self.room.stopping.store(true, Ordering::Release);
+        // Writing 1 to an eventfd fails only when its counter is full, which wakes the thread as well.
+        let _ = rustix::io::write(&*self.stop, &1u64.to_ne_bytes());
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread has been reported by its message already.
+            let _ = thread.join();
+        }
+        if let Some(path) = &self.socket_path {
+            // A socket file that is gone already is what we want.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// Both ends of a new publisher's rings.
+struct Made {
+    connection: ConnectionId,
+    command_writer: RingWriter,
+    command_reader: RingReader,
+    reply_writer: RingWriter,
+    reply_reader: RingReader,
+    wake: Arc<OwnedFd>,
+}
+
+impl Room {
+    fn make(&self, link: LinkOptions, memory: MemoryKind) -> Result<Made, StreamError> {
+        let identity = self.description.identity;
+        let (command_writer, command_reader) = ring::create(&memory, link.command_ring_bytes, identity)?;
+        let (reply_writer, reply_reader) = ring::create(&memory, link.reply_ring_bytes, identity)?;
+        let wake = Arc::new(new_eventfd()?);
+        // Relaxed: only uniqueness matters.
+        let connection = ConnectionId(self.next_connection.fetch_add(1, Ordering::Relaxed));
+        Ok(Made { connection, command_writer, command_reader, reply_writer, reply_reader, wake })
+    }
+
+    fn welcome(&self, connection: ConnectionId) -> Welcome {
+        let description = &self.description;
+        Welcome {
+            status: Status::Welcome,
+            connection: connection.0,
+            identity: description.identity,
+            frame_length_max: description.frame_length_max as u32,
+            tier: description.tier as u32,
+            process_id: u64::from(std::process::id()),
+            message_length_max: description.message_length_max as u64,
+        }
+    }
+
+    fn refusal(&self, status: Status) -> Welcome {
+        Welcome { status, ..self.welcome(ConnectionId(0)) }
+    }
+
+    /// Whoever sends replies hears of a publisher before the sequencer does, so no reply finds nobody.
+    fn announce(&self, connection: ConnectionId, reader: RingReader, writer: RingWriter, wake: Arc<OwnedFd>) {
+        self.tell_delivery(ForDelivery::Opened { connection, writer, wake });
+        self.tell_ingress(ForIngress::Opened { connection, reader });
+    }
+
+    fn farewell(&self, connection: ConnectionId) {
+        self.tell_ingress(ForIngress::Closed { connection });
+        self.tell_delivery(ForDelivery::Closed { connection });
+    }
+
+    fn tell_delivery(&self, mut message: ForDelivery) {
+        while let Err(refused) = self.links.delivery.push(message) {
+            if self.stopping() {
+                return;
+            }
+            message = refused;
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.links.delivery_waker.wake();
+    }
+
+    fn tell_ingress(&self, mut message: ForIngress) {
+        while let Err(refused) = self.links.ingress.push(message) {
+            if self.stopping() {
+                return;
+            }
+            message = refused;
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.links.ingress_waker.wake();
+    }
+
+    fn stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
+    }
+}
+
+enum Stage {
+    /// Has connected and not said hello.
+    Silent(Instant),
+    /// Is in.
+    In(ConnectionId),
+}
+
+struct Guest {
+    socket: OwnedFd,
+    stage: Stage,
+}
+
+fn serve(room: &Room, listener: &OwnedFd, stop: &OwnedFd) {
+    let mut guests: Vec<Guest> = Vec::new();
+    while !room.stopping() {
+        let mut fds = vec![PollFd::new(stop, PollFlags::IN), PollFd::new(listener, PollFlags::IN)];
+        fds.extend(guests.iter().map(|guest| PollFd::new(&guest.socket, PollFlags::IN)));
+        let hello_due = guests.iter().any(|guest| matches!(guest.stage, Stage::Silent(_)));
+        let timeout = hello_due.then(|| rustix::time::Timespec { tv_sec: 0, tv_nsec: 100_000_000 });
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => {
+                tracing::error!(%error, "the doorman cannot wait; nobody new is let in");
+                return;
+            }
+        }
+        let came = fds[1].revents().contains(PollFlags::IN);
+        let spoke: Vec<bool> = fds[2..].iter().map(|fd| !fd.revents().is_empty()).collect();
+        drop(fds);
+        let mut spoke = spoke.into_iter();
+        guests.retain_mut(|guest| {
+            let spoke = spoke.next().unwrap_or(false);
+            let stays = match (&guest.stage, spoke) {
+                (Stage::Silent(since), false) => since.elapsed() < HELLO_TIMEOUT,
+                (Stage::In(_), false) => true,
+                (Stage::Silent(_), true) => greet(room, guest),
+                // Whatever a publisher says after its hello, or its end, is the end.
+                (Stage::In(_), true) => false,
+            };
+            if let (false, Stage::In(connection)) = (stays, &guest.stage) {
+                room.farewell(*connection);
+            }
+            stays
+        });
+        if came {
+            let_in(listener, &mut guests);
+        }
+    }
+}
+
+fn let_in(listener: &OwnedFd, guests: &mut Vec<Guest>) {
+    while let Ok(socket) = rustix::net::accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+        let stranger = match rustix::net::sockopt::socket_peercred(&socket) {
+            Ok(credentials) => {
+                let own = rustix::process::geteuid();
+                credentials.uid != own && !credentials.uid.is_root()
+            }
+            Err(_) => true,
+        };
+        if stranger || guests.len() >= CONNECTIONS_MAX {
+            tracing::warn!(stranger, guests = guests.len(), "a publisher was not let in");
+            continue;
+        }
+        guests.push(Guest { socket, stage: Stage::Silent(Instant::now()) });
+    }
+}
+
+/// Answers a hello; whether the guest stays.
+fn greet(room: &Room, guest: &mut Guest) -> bool {
+    let mut bytes = [0; HELLO_LENGTH + 1];
+    let Ok((length, _)) = rustix::net::recv(&guest.socket, &mut bytes, RecvFlags::DONTWAIT) else { return false };
+    let Some(hello) = Hello::from_bytes(&bytes[..length]) else { return false };
+    let ours = room.description.identity;
+    let refused = if hello.identity.stream_id != 0 && hello.identity.stream_id != ours.stream_id {
+        Some(Status::OtherStream)
+    } else if hello.identity.incarnation != 0 && hello.identity.incarnation != ours.incarnation {
+        Some(Status::OtherIncarnation)
+    } else if !hello.link.is_valid() {
+        Some(Status::RingSize)
+    } else {
+        None
+    };
+    let made = match refused {
+        Some(status) => Err(status),
+        None => room.make(hello.link, MemoryKind::Shared).map_err(|error| {
+            tracing::error!(%error, "no rings for a new publisher");
+            Status::Unavailable
+        }),
+    };
+    match made {
+        Err(status) => {
+            // A guest that does not read its refusal is gone anyway.
+            let _ = send_welcome(&guest.socket, &room.refusal(status), &[]);
+            false
+        }
+        Ok(made) => {
+            let service_wake = room.links.ingress_waker.wake_fd();
+            let fds = [made.command_writer.fd(), made.reply_reader.fd(), service_wake, made.wake.as_fd()];
+            if send_welcome(&guest.socket, &room.welcome(made.connection), &fds).is_err() {
+                return false;
+            }
+            // The other process has its own ends over the same memory; ours of them must not announce
+            // themselves closed when they are dropped.
+            made.command_writer.leave_to_peer();
+            made.reply_reader.leave_to_peer();
+            guest.stage = Stage::In(made.connection);
+            room.announce(made.connection, made.command_reader, made.reply_writer, made.wake);
+            true
+        }
+    }
+}
+
+fn send_welcome(
+    socket: &OwnedFd,
+    welcome: &Welcome,
+    fds: &[rustix::fd::BorrowedFd<'_>],
+) -> Result<(), rustix::io::Errno> {
+    let bytes = welcome.to_bytes();
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(WELCOME_DESCRIPTORS))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !fds.is_empty() {
+        let pushed = control.push(SendAncillaryMessage::ScmRights(fds));
+        assert!(pushed, "the space is made for {WELCOME_DESCRIPTORS} descriptors");
+    }
+    rustix::net::sendmsg(socket, &[IoSlice::new(&bytes)], &mut control, SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+fn listen(path: &Path) -> Result<OwnedFd, StreamError> {
+    let action = || format!("listening on {}", path.display());
+    let address = SocketAddrUnix::new(path).map_err(StreamError::system(action()))?;
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = |flags| rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None);
+    if path.exists() {
+        // A socket file without a listener is what a killed service leaves behind.
+        let probe = socket(SocketFlags::CLOEXEC).map_err(StreamError::system(action()))?;
+        match rustix::net::connect(&probe, &address) {
+            Err(rustix::io::Errno::CONNREFUSED) => {
+                std::fs::remove_file(path).map_err(|source| StreamError::System { action: action(), source })?;
+            }
+            Ok(()) => {
+                let peer = path.display().to_string();
+                return Err(StreamError::Handshake { peer, reason: "another service listens there".to_owned() });
+            }
+            Err(errno) => return Err(StreamError::system(action())(errno)),
+        }
+    }
+    let listener = socket(flags).map_err(StreamError::system(action()))?;
+    rustix::net::bind(&listener, &address).map_err(StreamError::system(action()))?;
+    rustix::fs::chmod(path, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).map_err(StreamError::system(action()))?;
+    rustix::net::listen(&listener, 128).map_err(StreamError::system(action()))?;
+    Ok(listener)
+}
+
+pub(crate) fn ring_size_reason(link: LinkOptions) -> String {
+    format!(
+        "ring sizes {} and {} must be powers of two from {} to {} bytes",
+        link.command_ring_bytes,
+        link.reply_ring_bytes,
+        LinkOptions::RING_BYTES.start(),
+        LinkOptions::RING_BYTES.end()
+    )
+}
+
+fn new_eventfd() -> Result<OwnedFd, StreamError> {
+    eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(StreamError::system("making an eventfd"))
+}
+
+fn duplicate(fd: rustix::fd::BorrowedFd<'_>) -> Result<OwnedFd, StreamError> {
+    rustix::io::fcntl_dupfd_cloexec(fd, 0).map_err(StreamError::system("duplicating a descriptor"))
+}

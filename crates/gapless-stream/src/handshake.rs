@@ -1,0 +1,163 @@
+//! What a publisher and the doorman say to each other over the Unix socket before the rings: one
+//! message each way, little-endian, fixed length. The answer carries four descriptors.
+//!
+//! ```text
+//!  Hello (48 bytes)                      Welcome (80 bytes)
+//!   0  u64  magic "GAPHELO\1"              0  u64  magic "GAPWELC\1"
+//!   8  u32  command ring bytes             8  u32  status: 0 welcome, else a refusal
+//!  12  u32  reply ring bytes              12  u32  connection
+//!  16  u128 stream id, 0 for any          16  u128 stream id
+//!  32  u64  incarnation, 0 for any        32  u64  incarnation
+//!  40  u64  reserved, 0                   40  u32  longest frame, bytes
+//!                                         44  u32  tier: 0 memory, 1 journal, 2 sync
+//!                                         48  u64  process id of the service
+//!                                         56  u64  longest message, bytes
+//!                                         64  …    reserved, 0
+//!  descriptors of a welcome: command ring, reply ring, the service's wake-up, the publisher's wake-up
+//! ```
+
+use crate::link::LinkOptions;
+use gapless_log::StreamIdentity;
+
+/// First word of a hello.
+pub const HELLO_MAGIC: u64 = u64::from_le_bytes(*b"GAPHELO\x01");
+/// First word of a welcome.
+pub const WELCOME_MAGIC: u64 = u64::from_le_bytes(*b"GAPWELC\x01");
+/// Length of a hello in bytes.
+pub const HELLO_LENGTH: usize = 48;
+/// Length of a welcome in bytes.
+pub const WELCOME_LENGTH: usize = 80;
+/// Descriptors that come with a welcome.
+pub const WELCOME_DESCRIPTORS: usize = 4;
+
+/// Why the doorman said no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Status {
+    /// Come in.
+    Welcome = 0,
+    /// The hello asked for another stream.
+    OtherStream = 1,
+    /// The hello asked for another incarnation: earlier sessions and sequences mean nothing here.
+    OtherIncarnation = 2,
+    /// A ring size out of range.
+    RingSize = 3,
+    /// The service is stopping or cannot make more rings.
+    Unavailable = 4,
+}
+
+impl Status {
+    const fn from_value(value: u32) -> Option<Self> {
+        Some(match value {
+            0 => Self::Welcome,
+            1 => Self::OtherStream,
+            2 => Self::OtherIncarnation,
+            3 => Self::RingSize,
+            4 => Self::Unavailable,
+            _ => return None,
+        })
+    }
+}
+
+/// A publisher's first word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hello {
+    /// The rings it wants.
+    pub link: LinkOptions,
+    /// The stream it wants; zeros for any.
+    pub identity: StreamIdentity,
+}
+
+/// The doorman's answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Welcome {
+    /// Yes or why not.
+    pub status: Status,
+    /// This connection.
+    pub connection: u32,
+    /// The stream.
+    pub identity: StreamIdentity,
+    /// The longest frame it takes, bytes.
+    pub frame_length_max: u32,
+    /// Its tier's place in [`crate::Tier::ALL`].
+    pub tier: u32,
+    /// The service's process.
+    pub process_id: u64,
+    /// The longest message, of all its fragments with their headers, bytes.
+    pub message_length_max: u64,
+}
+
+fn u32_at(bytes: &[u8], offset: usize) -> u32 {
+    u32::from_le_bytes(*bytes[offset..].first_chunk().expect("callers check the length"))
+}
+
+fn u64_at(bytes: &[u8], offset: usize) -> u64 {
+    u64::from_le_bytes(*bytes[offset..].first_chunk().expect("callers check the length"))
+}
+
+fn identity_at(bytes: &[u8], offset: usize) -> StreamIdentity {
+    let stream_id = u128::from_le_bytes(*bytes[offset..].first_chunk().expect("callers check the length"));
+    StreamIdentity { stream_id, incarnation: u64_at(bytes, offset + 16) }
+}
+
+impl Hello {
+    /// The message.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; HELLO_LENGTH] {
+        let mut bytes = [0; HELLO_LENGTH];
+        bytes[..8].copy_from_slice(&HELLO_MAGIC.to_le_bytes());
+        bytes[8..12].copy_from_slice(&(self.link.command_ring_bytes as u32).to_le_bytes());
+        bytes[12..16].copy_from_slice(&(self.link.reply_ring_bytes as u32).to_le_bytes());
+        bytes[16..32].copy_from_slice(&self.identity.stream_id.to_le_bytes());
+        bytes[32..40].copy_from_slice(&self.identity.incarnation.to_le_bytes());
+        bytes
+    }
+
+    /// Reads a message; `None` unless it has this form.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let is_hello = bytes.len() == HELLO_LENGTH && u64_at(bytes, 0) == HELLO_MAGIC && u64_at(bytes, 40) == 0;
+        is_hello.then(|| Self {
+            link: LinkOptions {
+                command_ring_bytes: u32_at(bytes, 8) as usize,
+                reply_ring_bytes: u32_at(bytes, 12) as usize,
+            },
+            identity: identity_at(bytes, 16),
+        })
+    }
+}
+
+impl Welcome {
+    /// The message.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; WELCOME_LENGTH] {
+        let mut bytes = [0; WELCOME_LENGTH];
+        bytes[..8].copy_from_slice(&WELCOME_MAGIC.to_le_bytes());
+        bytes[8..12].copy_from_slice(&(self.status as u32).to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.connection.to_le_bytes());
+        bytes[16..32].copy_from_slice(&self.identity.stream_id.to_le_bytes());
+        bytes[32..40].copy_from_slice(&self.identity.incarnation.to_le_bytes());
+        bytes[40..44].copy_from_slice(&self.frame_length_max.to_le_bytes());
+        bytes[44..48].copy_from_slice(&self.tier.to_le_bytes());
+        bytes[48..56].copy_from_slice(&self.process_id.to_le_bytes());
+        bytes[56..64].copy_from_slice(&self.message_length_max.to_le_bytes());
+        bytes
+    }
+
+    /// Reads a message; `None` unless it has this form.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        if bytes.len() != WELCOME_LENGTH || u64_at(bytes, 0) != WELCOME_MAGIC {
+            return None;
+        }
+        Some(Self {
+            status: Status::from_value(u32_at(bytes, 8))?,
+            connection: u32_at(bytes, 12),
+            identity: identity_at(bytes, 16),
+            frame_length_max: u32_at(bytes, 40),
+            tier: u32_at(bytes, 44),
+            process_id: u64_at(bytes, 48),
+            message_length_max: u64_at(bytes, 56),
+        })
+    }
+}

@@ -1,0 +1,132 @@
+//! [`Journaler`]: the agent that copies appended frames into the journal, a batch at a time, and says
+//! that they are released, or hands them to the sync thread.
+
+use crate::StreamError;
+use crate::syncer::SyncRequests;
+use gapless_agent::fault::mutant;
+use gapless_agent::{Agent, AgentError, Now, Waker};
+use gapless_journal::Journal;
+use gapless_log::{GatingCursor, Releaser};
+use gapless_wire::descriptor::{FRAGMENT_OFFSET, SEQUENCE_OFFSET};
+use gapless_wire::frame::peek_length;
+use gapless_wire::{Fragment, aligned_length};
+
+/// Who says that a frame has reached the stream's tier.
+pub enum Release {
+    /// This agent, as soon as the frame is journaled.
+    WhenJournaled(Releaser),
+    /// The sync thread, once it is on the device.
+    WhenSynced(SyncRequests),
+}
+
+/// The agent between window and journal.
+pub struct Journaler {
+    cursor: GatingCursor,
+    journal: Journal,
+    release: Release,
+    /// Threads to wake when frames were released.
+    downstream: Vec<Waker>,
+    /// Most bytes journaled in one poll: the frames of a long queue are released in steps.
+    batch_bytes_max: usize,
+}
+
+/// Messages journaled one by one in one poll.
+const SINGLE_MESSAGES_PER_POLL: usize = 64;
+
+impl Journaler {
+    /// An agent that reads `cursor`, whose scope is everything appended.
+    #[must_use]
+    pub fn new(
+        cursor: GatingCursor,
+        journal: Journal,
+        release: Release,
+        downstream: Vec<Waker>,
+        batch_bytes_max: usize,
+    ) -> Self {
+        Self { cursor, journal, release, downstream, batch_bytes_max }
+    }
+
+    fn journal_batch(&mut self) -> Result<usize, StreamError> {
+        let frames = self.cursor.available()?;
+        if frames.is_empty() {
+            return Ok(0);
+        }
+        let batch = Batch::of(frames, self.batch_bytes_max);
+        let position = self.cursor.position() + batch.length as u64;
+        if mutant("acknowledge_before_journal") {
+            self.release.reached(position, batch.last_sequence);
+        }
+        let frames = self.cursor.available()?;
+        self.journal.append(&frames[..batch.length], batch.first_sequence, batch.last_sequence)?;
+        self.journal.commit()?;
+        self.cursor.advance(batch.length);
+        if !mutant("acknowledge_before_journal") {
+            self.release.reached(position, batch.last_sequence);
+        }
+        if matches!(self.release, Release::WhenJournaled(_)) {
+            self.downstream.iter().for_each(Waker::wake);
+        }
+        Ok((batch.last_sequence - batch.first_sequence + 1) as usize)
+    }
+}
+
+impl Release {
+    fn reached(&mut self, position: u64, sequence: u64) {
+        match self {
+            Self::WhenJournaled(releaser) => releaser.release(position, sequence),
+            Self::WhenSynced(requests) => requests.journaled(position, sequence),
+        }
+    }
+}
+
+/// Whole frames at the start of what is available.
+struct Batch {
+    length: usize,
+    first_sequence: u64,
+    last_sequence: u64,
+}
+
+impl Batch {
+    /// As many messages as fit `bytes_max`, but at least one. The fragments of a message are never
+    /// parted: what is released is whole.
+    fn of(frames: &[u8], bytes_max: usize) -> Self {
+        let sequence_at = |position: usize| {
+            let field = frames[position + SEQUENCE_OFFSET..].first_chunk().expect("a frame holds a header");
+            u64::from_le_bytes(*field)
+        };
+        let (mut length, mut last, mut is_whole) = (0, 0, true);
+        while length < frames.len() && (length == 0 || length < bytes_max || !is_whole) {
+            let frame = peek_length(&frames[length..], frames.len()).expect("the window holds whole frames only");
+            let field = frames[length + FRAGMENT_OFFSET..].first_chunk().expect("a frame holds a header");
+            is_whole = Fragment::from_bits(u32::from_le_bytes(*field)).is_none_or(Fragment::is_last);
+            last = length;
+            length += aligned_length(frame);
+        }
+        Self { length, first_sequence: sequence_at(0), last_sequence: sequence_at(last) }
+    }
+}
+
+impl Agent for Journaler {
+    fn name(&self) -> &str {
+        "journaler"
+    }
+
+    fn poll(&mut self, _now: Now) -> Result<usize, AgentError> {
+        if let Release::WhenSynced(requests) = &self.release {
+            requests.check()?;
+        }
+        let mut work = self.journal_batch()?;
+        // Flushing every message by itself: small batches, several of them.
+        for _ in 1..if self.batch_bytes_max == 1 { SINGLE_MESSAGES_PER_POLL } else { 1 } {
+            match self.journal_batch()? {
+                0 => break,
+                frames => work += frames,
+            }
+        }
+        Ok(work)
+    }
+
+    fn is_drained(&self) -> bool {
+        self.cursor.is_at_limit()
+    }
+}

@@ -1,0 +1,136 @@
+//! What sequencer, doorman and service pass to each other inside the process.
+
+use gapless_log::{RingReader, RingWriter};
+use gapless_wire::control::RefusalCode;
+use rustix::fd::OwnedFd;
+use std::sync::Arc;
+
+/// One publishing process, or one in-process client; never used twice in a process's life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ConnectionId(pub u32);
+
+/// Sizes of a publisher's rings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkOptions {
+    /// Bytes of the ring from publisher to sequencer; a power of two.
+    pub command_ring_bytes: usize,
+    /// Bytes of the ring from service to publisher; a power of two.
+    pub reply_ring_bytes: usize,
+}
+
+impl Default for LinkOptions {
+    fn default() -> Self {
+        Self { command_ring_bytes: 1 << 20, reply_ring_bytes: 1 << 20 }
+    }
+}
+
+impl LinkOptions {
+    /// The least and greatest size of a ring in bytes.
+    pub const RING_BYTES: std::ops::RangeInclusive<usize> = 4096..=1 << 30;
+
+    /// Whether both sizes are powers of two in range.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        [self.command_ring_bytes, self.reply_ring_bytes]
+            .iter()
+            .all(|bytes| bytes.is_power_of_two() && Self::RING_BYTES.contains(bytes))
+    }
+}
+
+/// From the doorman to the sequencer's agent.
+pub enum ForIngress {
+    /// A publisher has come.
+    Opened {
+        /// Which.
+        connection: ConnectionId,
+        /// Its ring.
+        reader: RingReader,
+    },
+    /// A publisher is gone; what it published whole is still taken.
+    Closed {
+        /// Which.
+        connection: ConnectionId,
+    },
+}
+
+/// From the doorman to whoever sends replies.
+pub enum ForDelivery {
+    /// A publisher has come.
+    Opened {
+        /// Which.
+        connection: ConnectionId,
+        /// The ring to it.
+        writer: RingWriter,
+        /// Wakes it.
+        wake: Arc<OwnedFd>,
+    },
+    /// A publisher is gone.
+    Closed {
+        /// Which.
+        connection: ConnectionId,
+    },
+}
+
+/// From the sequencer to the service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForService {
+    /// A session's replies go to this connection from now on.
+    Attach {
+        /// The session.
+        session: u64,
+        /// Where its replies go.
+        connection: ConnectionId,
+    },
+    /// A command was repeated: send its reply again, or wait for it.
+    Repeat {
+        /// The session.
+        session: u64,
+        /// The command, by the number of its last frame.
+        session_seq: u64,
+        /// Who asked.
+        connection: ConnectionId,
+    },
+    /// An open session was opened again with its token.
+    Reopen {
+        /// The session.
+        session: u64,
+        /// The next session_seq that the sequencer accepts.
+        next_session_seq: u64,
+        /// The last notice that the publisher has received.
+        notices_seen: u64,
+        /// Who asked.
+        connection: ConnectionId,
+    },
+    /// A frame was not taken.
+    Refuse {
+        /// Who sent it.
+        connection: ConnectionId,
+        /// The session it named.
+        session: u64,
+        /// The number it carried.
+        session_seq: u64,
+        /// Why.
+        code: RefusalCode,
+        /// For a gap the next expected session_seq.
+        detail: u64,
+    },
+}
+
+/// From the service to the sequencer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForSequencer {
+    /// A timer is to fire.
+    SetTimer {
+        /// The service's identifier.
+        timer: u64,
+        /// When, ns since the epoch.
+        deadline_ns: u64,
+    },
+    /// A timer is not to fire any more.
+    CancelTimer {
+        /// The service's identifier.
+        timer: u64,
+        /// When it was to fire.
+        deadline_ns: u64,
+    },
+}

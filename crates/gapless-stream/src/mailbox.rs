@@ -1,0 +1,82 @@
+//! [`Mailbox`]: seldom messages between agents of one process. Looking into an empty one costs a
+//! relaxed load; frames never travel this way.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+struct Shared<T> {
+    pending: AtomicBool,
+    messages: Mutex<VecDeque<T>>,
+    capacity: usize,
+}
+
+/// A bounded queue between agents; both ends are clones of one value.
+pub struct Mailbox<T> {
+    shared: Arc<Shared<T>>,
+}
+
+impl<T> Clone for Mailbox<T> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<T> Mailbox<T> {
+    /// A mailbox for at most `capacity` messages; its memory is taken now.
+    #[must_use]
+    pub fn new(capacity: usize) -> Self {
+        let messages = Mutex::new(VecDeque::with_capacity(capacity));
+        Self { shared: Arc::new(Shared { pending: AtomicBool::new(false), messages, capacity }) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<T>> {
+        // A holder that panicked left the queue whole: it is never changed in two steps.
+        self.shared.messages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a message.
+    ///
+    /// # Errors
+    /// The message itself, if the mailbox is full.
+    pub fn push(&self, message: T) -> Result<(), T> {
+        let mut messages = self.lock();
+        if messages.len() == self.shared.capacity {
+            return Err(message);
+        }
+        messages.push_back(message);
+        // Release: pairs with the Acquire in pop.
+        self.shared.pending.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// Whether `count` pushes would all be taken now.
+    #[must_use]
+    pub fn has_room(&self, count: usize) -> bool {
+        // Relaxed: an empty mailbox can only have been emptied further; the lock orders the rest.
+        let waiting = if self.shared.pending.load(Ordering::Relaxed) { self.lock().len() } else { 0 };
+        waiting + count <= self.shared.capacity
+    }
+
+    /// Takes the oldest message.
+    #[inline]
+    #[must_use]
+    pub fn pop(&self) -> Option<T> {
+        // Acquire: whatever the sender did before its push is seen by who takes the message.
+        if !self.shared.pending.load(Ordering::Acquire) {
+            return None;
+        }
+        self.pop_pending()
+    }
+
+    #[cold]
+    fn pop_pending(&self) -> Option<T> {
+        let mut messages = self.lock();
+        let message = messages.pop_front();
+        if messages.is_empty() {
+            // Release: under the lock, so it cannot hide a later push.
+            self.shared.pending.store(false, Ordering::Release);
+        }
+        message
+    }
+}

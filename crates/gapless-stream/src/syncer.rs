@@ -1,0 +1,130 @@
+//! The helper thread of tier `sync`: it blocks in `fdatasync`, everything journaled meanwhile makes
+//! the next group.
+
+use crate::StreamError;
+use gapless_agent::Waker;
+use gapless_journal::Syncer;
+use gapless_log::Releaser;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+#[derive(Default)]
+struct State {
+    journaled_position: u64,
+    journaled_sequence: u64,
+    released_position: u64,
+    waiting: bool,
+    stopping: bool,
+    failure: Option<String>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // No holder leaves the state half changed.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The journaler's end.
+#[derive(Clone)]
+pub struct SyncRequests {
+    shared: Arc<Shared>,
+}
+
+/// The thread; dropping it stops it after what was asked for is on the device.
+pub struct SyncThread {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl SyncThread {
+    /// Starts the thread, which releases what it has synced and wakes `downstream`.
+    ///
+    /// # Errors
+    /// [`StreamError::System`] if no thread can be started.
+    pub fn start(
+        syncer: Syncer,
+        mut releaser: Releaser,
+        downstream: Vec<Waker>,
+    ) -> Result<(Self, SyncRequests), StreamError> {
+        let shared = Arc::<Shared>::default();
+        let thread_shared = Arc::clone(&shared);
+        let run = move || {
+            loop {
+                let (position, sequence) = {
+                    let mut state = thread_shared.lock();
+                    while state.journaled_position == state.released_position && !state.stopping {
+                        state.waiting = true;
+                        state = thread_shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                        state.waiting = false;
+                    }
+                    if state.journaled_position == state.released_position {
+                        return;
+                    }
+                    (state.journaled_position, state.journaled_sequence)
+                };
+                match syncer.sync() {
+                    Ok(_) => {
+                        releaser.release(position, sequence);
+                        thread_shared.lock().released_position = position;
+                    }
+                    Err(error) => {
+                        thread_shared.lock().failure = Some(error.to_string());
+                        downstream.iter().for_each(Waker::wake);
+                        return;
+                    }
+                }
+                downstream.iter().for_each(Waker::wake);
+            }
+        };
+        let thread = std::thread::Builder::new()
+            .name("gapless-sync".to_owned())
+            .spawn(run)
+            .map_err(|source| StreamError::System { action: "starting the sync thread".to_owned(), source })?;
+        Ok((Self { shared: Arc::clone(&shared), thread: Some(thread) }, SyncRequests { shared }))
+    }
+}
+
+impl Drop for SyncThread {
+    fn drop(&mut self) {
+        self.shared.lock().stopping = true;
+        self.shared.changed.notify_all();
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread has been reported by its message already.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl SyncRequests {
+    /// Everything before `position`, the last of it `sequence`, is journaled and wants to be synced.
+    pub(crate) fn journaled(&self, position: u64, sequence: u64) {
+        let mut state = self.shared.lock();
+        state.journaled_position = position;
+        state.journaled_sequence = sequence;
+        if state.waiting {
+            drop(state);
+            self.shared.changed.notify_one();
+        }
+    }
+
+    /// Whether syncing still works.
+    ///
+    /// # Errors
+    /// [`StreamError::System`] for ever after a sync has failed: what the device lost cannot be known.
+    pub(crate) fn check(&self) -> Result<(), StreamError> {
+        match &self.shared.lock().failure {
+            None => Ok(()),
+            Some(failure) => Err(StreamError::System {
+                action: "syncing the journal".to_owned(),
+                source: std::io::Error::other(failure.clone()),
+            }),
+        }
+    }
+}
