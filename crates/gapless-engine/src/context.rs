@@ -3,6 +3,7 @@
 use crate::outputs::{Outputs, TimerChange};
 use crate::service::Reject;
 use gapless_schema::{Direct, Encode, EncodeError, Encoding, schema_key};
+use gapless_stream::client::MessageType;
 
 /// Where a message stands in the order, and where its handler's outputs go.
 pub struct Context<'a> {
@@ -67,6 +68,17 @@ impl Context<'_> {
             let mut encoder = M::encoder(buffer)?;
             write(&mut encoder)?;
             M::finish(encoder)
+        })
+    }
+
+    /// Replies with bytes.
+    ///
+    /// # Errors
+    /// They are more than the node's limit, or there is a reply already.
+    pub fn reply_with(&mut self, message: MessageType, payload: &[u8]) -> Result<(), Reject> {
+        self.reply_bytes(message.schema, message.encoding, payload.len(), |buffer| {
+            buffer.copy_from_slice(payload);
+            Ok::<_, EncodeError>(payload.len())
         })
     }
 

@@ -22,19 +22,7 @@ impl Adder {
             return Err("nothing to add".into());
         }
         self.sum += number;
-        let sum = self.sum;
-        context.reply_bytes(ADD, Encoding::Opaque, 8, |buffer| {
-            buffer.copy_from_slice(&sum.to_le_bytes());
-            Ok::<_, Reject2>(8)
-        })
-    }
-}
-
-#[derive(Debug)]
-struct Reject2;
-impl std::fmt::Display for Reject2 {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("never")
+        context.reply_with(message(), &self.sum.to_le_bytes())
     }
 }
 

@@ -73,6 +73,14 @@ pub enum StreamError {
         /// The limit.
         limit_bytes: usize,
     },
+    /// The service refused the command.
+    #[error("refused ({code:?}): {reason}")]
+    Refused {
+        /// What kind of refusal.
+        code: gapless_wire::control::RefusalCode,
+        /// The service's text.
+        reason: String,
+    },
     /// The application's encoder failed.
     #[error("encoding the message: {0}")]
     Encode(String),

@@ -1,1 +1,61 @@
-//! The face of Gapless: what an application imports
+//! Gapless puts messages in one total order, never loses one, and runs services on them.
+//!
+//! This crate is what an application imports. [`prelude`] brings in what nearly every service needs;
+//! the modules below it are the house behind the face.
+//!
+//! ```
+//! use gapless::prelude::*;
+//!
+//! /// Counts the bytes that it is sent.
+//! #[derive(Default)]
+//! struct Meter(u64);
+//!
+//! const MEASURE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
+//!
+//! impl Service for Meter {
+//!     fn handlers(handlers: &mut Handlers<Self>) {
+//!         handlers.on_bytes(MEASURE.schema, |meter, payload, context| {
+//!             meter.0 += payload.len() as u64;
+//!             context.reply_with(MEASURE, &meter.0.to_le_bytes())
+//!         });
+//!     }
+//!     fn snapshot(&self, state: &mut Vec<u8>) {
+//!         state.extend_from_slice(&self.0.to_le_bytes());
+//!     }
+//!     fn restore(&mut self, state: &[u8]) -> Result<(), String> {
+//!         self.0 = u64::from_le_bytes(state.try_into().map_err(|_| "8 bytes are expected")?);
+//!         Ok(())
+//!     }
+//! }
+//!
+//! let node = Node::start(Meter::default(), NodeOptions::in_memory())?;
+//! let mut client = node.connect(ClientOptions::default())?;
+//! let session = client.open_session(random_token(), 16)?;
+//! let reply = client.call(session, MEASURE, b"twelve bytes", Duration::from_secs(5))?;
+//! assert_eq!(reply.payload, 12u64.to_le_bytes());
+//! node.stop()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+pub use gapless_agent as agent;
+pub use gapless_engine as engine;
+pub use gapless_journal as journal;
+pub use gapless_log as log;
+pub use gapless_schema as schema;
+pub use gapless_stream as stream;
+pub use gapless_wire as wire;
+
+/// What nearly every service and client needs.
+pub mod prelude {
+    pub use gapless_engine::node::{Persistence, Threads};
+    pub use gapless_engine::{
+        Context, EngineError, Handlers, Node, NodeOptions, OnPanic, OnUnhandled, Policy, Reject, Service,
+    };
+    pub use gapless_schema::{Direct, Encode, Message, Protobuf, Sbe};
+    pub use gapless_stream::client::{MessageType, OwnedReply, random_token};
+    pub use gapless_stream::{Client, ClientOptions, Incoming, Reply, SessionKey, StreamError, Tier};
+    pub use gapless_wire::Encoding;
+    pub use std::time::Duration;
+}

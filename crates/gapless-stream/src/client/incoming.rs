@@ -58,6 +58,21 @@ pub struct Reply<'a> {
     pub refusal: Option<Refusal<'a>>,
 }
 
+/// A reply that outlives the poll that brought it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnedReply {
+    /// The command's place in the total order.
+    pub sequence: u64,
+    /// The command's sequenced time, ns since the epoch.
+    pub timestamp_ns: u64,
+    /// Schema id << 16 | template id; 0 for an empty acknowledgement.
+    pub schema: u32,
+    /// How the payload is encoded.
+    pub encoding: Encoding,
+    /// The payload.
+    pub payload: Vec<u8>,
+}
+
 impl<'a> Reply<'a> {
     pub(super) fn new(frame: &Frame<'_>, payload: &'a [u8]) -> Result<Self, StreamError> {
         let refusal = if frame.flags() & REFUSED_FLAG != 0 {

@@ -3,16 +3,21 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | this | [`Client`]: connecting, sending, polling, waiting |
+//! | this | [`Client`]: connecting, sending, polling |
+//! | [`calling`] | [`Client::call`]: one command and its reply |
+//! | [`waiting`] | sleeping until the service sends something; noticing that it is gone |
 //! | [`session`] | one session's commands in flight |
 //! | [`connection`] | the handshake from the publisher's side |
 //! | [`incoming`] | what a poll hands out |
 
+mod calling;
 mod connection;
 mod incoming;
 mod session;
+mod waiting;
 
-pub use incoming::{Incoming, Reply};
+pub use calling::random_token;
+pub use incoming::{Incoming, OwnedReply, Reply};
 
 use crate::StreamError;
 use crate::doorman::{Doorman, PublisherLink};
@@ -24,7 +29,6 @@ use gapless_wire::control::{RefusalCode, SessionOpen, SessionOpened, WINDOW_MESS
 use gapless_wire::{Encoding, Fragment, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
 use incoming::Assembly;
 use rustc_hash::FxHashMap;
-use rustix::event::{PollFd, PollFlags, poll};
 use session::{Answered, Session};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -399,51 +403,6 @@ impl Client {
             append_all(&mut self.link, frames)?;
         }
         self.flush();
-        Ok(())
-    }
-
-    /// Sleeps until the service sends something, or `timeout`. Returns at once if something is there.
-    ///
-    /// # Errors
-    /// [`StreamError::Disconnected`] if the service is gone.
-    pub fn wait(&mut self, timeout: Duration) -> Result<(), StreamError> {
-        self.flush();
-        self.link.reader.arm();
-        if self.link.reader.next_length()?.is_none() {
-            let mut fds = vec![PollFd::new(&self.link.wake_publisher, PollFlags::IN)];
-            if let Some(socket) = &self.link.socket {
-                fds.push(PollFd::new(socket, PollFlags::IN));
-            }
-            let timeout = rustix::time::Timespec {
-                tv_sec: timeout.as_secs().min(i64::MAX as u64) as i64,
-                tv_nsec: i64::from(timeout.subsec_nanos()),
-            };
-            match poll(&mut fds, Some(&timeout)) {
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(errno) => return Err(StreamError::system("waiting for the service")(errno)),
-            }
-            // Empties the counter; an empty one says so, which is as good.
-            let _ = rustix::io::read(&self.link.wake_publisher, &mut [0u8; 8]);
-        }
-        self.link.reader.disarm();
-        if self.link.reader.next_length()?.is_none() {
-            self.check_connected()?;
-        }
-        Ok(())
-    }
-
-    fn check_connected(&mut self) -> Result<(), StreamError> {
-        self.empty_polls = 0;
-        let gone = match &self.link.socket {
-            None => self.link.reader.is_writer_closed(),
-            Some(socket) => !matches!(
-                rustix::net::recv(socket, &mut [0u8; 1], rustix::net::RecvFlags::DONTWAIT),
-                Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR)
-            ),
-        };
-        if gone && self.link.reader.next_length()?.is_none() {
-            return Err(StreamError::Disconnected { peer: self.peer() });
-        }
         Ok(())
     }
 
