@@ -1,14 +1,14 @@
 //! `Clock`: monotonic time for time-outs, and by D8 epoch time that no jump of the wall clock disturbs.
 //!
 //! Read once per duty cycle; also by drivers that measure latency. The time line is a chain of
-//! straight pieces ([`timeline::Piece`]), renewed every half second by whichever reader finds the piece
+//! straight pieces, renewed every half second by whichever reader finds the piece
 //! expired: each begins where the last one ended, and leans towards the wall clock by at most
 //! [`SLEW_PPM_MAX`]. Clones share the pieces; what is above must never read the system's clocks itself.
 
-pub mod source;
-pub mod timeline;
-pub mod tsc;
-pub mod virtual_time;
+mod source;
+mod timeline;
+mod tsc;
+mod virtual_time;
 
 use std::cell::Cell;
 use std::fmt;

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::OnceLock;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
@@ -12,6 +13,9 @@ use crate::error::Error;
 
 /// How many logical CPUs a mask can name: 0 to 1023.
 pub const CPUS_MAX: usize = 1024;
+
+/// Where threads of this process ran before the first of them was pinned.
+static UNPINNED: OnceLock<CpuMask> = OnceLock::new();
 
 /// A set of logical CPUs. As text: `[1]`, `[2,3]`, `1`, `2-3`, `[0,4-7]`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -81,9 +85,10 @@ impl CpuMask {
         let missing: Vec<usize> = self.iter().filter(|&cpu| !machine.contains(cpu)).collect();
         match Self::of(&missing) {
             None => Ok(()),
-            Some(missing) => {
-                Err(PinWarning { mask: *self, reason: format!("this machine has CPUs {machine} and lacks {missing}") })
-            }
+            Some(missing) => Err(PinWarning {
+                mask: self.to_string(),
+                reason: format!("this machine has CPUs {machine} and lacks {missing}"),
+            }),
         }
     }
 
@@ -93,8 +98,9 @@ impl CpuMask {
     /// The warning to print and to record; the thread then runs where it ran before.
     pub fn pin_current_thread(&self) -> Result<(), PinWarning> {
         self.check(&Self::of_machine())?;
-        let warning = |reason: String| PinWarning { mask: *self, reason };
+        let warning = |reason: String| PinWarning { mask: self.to_string(), reason };
         let before = Self::of_current_thread().map_err(|error| warning(format!("the system refuses: {error}")))?;
+        UNPINNED.get_or_init(|| before);
         sched_setaffinity(None, &self.cpu_set()).map_err(|error| warning(format!("the system refuses: {error}")))?;
         // A container's limits cut a mask without saying so.
         let after = Self::of_current_thread().map_err(|error| warning(format!("the system refuses: {error}")))?;
@@ -104,6 +110,15 @@ impl CpuMask {
             return Err(warning(format!("this process may run only on CPUs {before}")));
         }
         Ok(())
+    }
+
+    /// Undoes the pinning that the calling thread has inherited from the thread that started it.
+    /// Without it a helper thread would share the very core that its owner spins on.
+    pub fn unpin_current_thread() {
+        if let Some(unpinned) = UNPINNED.get() {
+            // A thread that stays pinned is slow and not wrong.
+            let _ = sched_setaffinity(None, &unpinned.cpu_set());
+        }
     }
 
     fn cpu_set(&self) -> CpuSet {
@@ -118,8 +133,8 @@ impl CpuMask {
 /// A mask was not honoured. A warning, not an error: the thread runs, unpinned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PinWarning {
-    /// The mask that was asked for.
-    pub mask: CpuMask,
+    /// The mask that was asked for, as text.
+    pub mask: String,
     /// Why not.
     pub reason: String,
 }
@@ -248,6 +263,10 @@ mod tests {
             let one = CpuMask::of(&[first]).unwrap();
             one.pin_current_thread().unwrap();
             assert_eq!(CpuMask::of_current_thread().unwrap(), one);
+            let inherited = std::thread::spawn(|| CpuMask::of_current_thread().unwrap()).join().unwrap();
+            assert_eq!(inherited, one);
+            let helper = crate::thread::spawn_helper("helper", || CpuMask::of_current_thread().unwrap()).unwrap();
+            assert_eq!(helper.join().unwrap(), before);
         })
         .join()
         .unwrap();

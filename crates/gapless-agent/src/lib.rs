@@ -15,7 +15,7 @@
 //! | [`idle`] | [`IdleStrategy`]: what a thread does when there is nothing to do |
 //! | [`wake`] | [`Waker`]: an eventfd and a parked flag |
 //! | [`cpu_mask`] | [`CpuMask`]: parsing, checking, pinning |
-//! | [`plan`] | [`plan()`](plan::plan): agents to threads, threads to cores |
+//! | [`mod@plan`] | [`plan()`](plan::plan): agents to threads, threads to cores |
 //! | [`clock`] | [`Clock`]: system, time stamp counter or virtual; the wall clock is slewed |
 //! | [`counters`] | [`Counters`] in a mapped file, [`CountersReader`] for another process |
 //! | [`park_flag`], [`latch`], [`atomic_word`] | the two ordering arguments, generic over their atomics |

@@ -259,15 +259,14 @@ fn share_out<'a>(
     let mut threads: Vec<Draft<'a>> = Vec::new();
     let (mut main, mut beside) = (None, None);
     for (index, agent) in agents.iter().enumerate() {
-        let slot = if own_thread[index] {
-            &mut None
-        } else if can_leave(index) && !agent.hot {
-            // Off the path of a message: together on one thread that is not hot.
-            &mut beside
-        } else {
-            &mut main
+        // Off the path of a message: together on one thread that is not hot.
+        let is_beside = can_leave(index) && !agent.hot;
+        let is_main = !own_thread[index] && !is_beside;
+        let slot = match (own_thread[index], is_beside) {
+            (true, _) => &mut None,
+            (false, true) => &mut beside,
+            (false, false) => &mut main,
         };
-        let is_main = !own_thread[index] && !(can_leave(index) && !agent.hot);
         let thread = *slot.get_or_insert_with(|| {
             threads.push(Draft { agents: Vec::new(), is_main, cpus: None });
             threads.len() - 1

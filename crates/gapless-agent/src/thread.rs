@@ -222,6 +222,24 @@ impl Drop for AgentThread {
     }
 }
 
+/// Starts a thread for what must block, such as fdatasync. It is not pinned, also if the thread
+/// that starts it is.
+///
+/// # Errors
+/// [`Error::ThreadStart`] if the system starts no more threads.
+pub fn spawn_helper<T: Send + 'static>(
+    name: &str,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, Error> {
+    std::thread::Builder::new()
+        .name(name.replace('\0', "?"))
+        .spawn(|| {
+            CpuMask::unpin_current_thread();
+            body()
+        })
+        .map_err(|source| Error::ThreadStart { thread: name.to_owned(), source })
+}
+
 /// CPU time of the calling thread, in nanoseconds.
 #[must_use]
 pub fn current_thread_cpu_time_ns() -> u64 {

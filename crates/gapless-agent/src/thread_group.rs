@@ -64,16 +64,15 @@ impl ThreadGroup {
     /// # Errors
     /// The first failure of any thread, now or before.
     pub fn stop_and_join(mut self) -> Result<(), AgentFailure> {
-        let mut first = Ok(());
+        let mut ended = Vec::new();
         for thread in self.threads.drain(..) {
             thread.stop();
-            first = first.and(thread.join());
+            ended.extend(thread.join().err());
         }
-        // The slot knows the cause, a thread perhaps only what followed from it.
-        match self.failures.failure() {
-            Some(cause) => Err(cause),
-            None => first,
-        }
+        // The slot knows which came first; the thread knows also what followed while it closed.
+        let Some(first) = self.failures.failure() else { return ended.pop().map_or(Ok(()), Err) };
+        let same = |other: &AgentFailure| (&other.thread, &other.agent) == (&first.thread, &first.agent);
+        Err(ended.into_iter().find(same).unwrap_or(first))
     }
 
     /// The threads, in the plan's order.

@@ -1,5 +1,6 @@
 //! Errors and panics of agents: the thread ends, its agents are closed, the owner and the other
 //! threads learn of it, and the agent is named. And the orderly stop: closed and drained in order.
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::sync::{Arc, Mutex};
 

@@ -1,4 +1,5 @@
 //! D8: epoch time is monotonic time anchored to the wall clock and slewed to it slowly.
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 use gapless_agent::clock::SLEW_PPM_MAX;
 use gapless_agent::{Clock, ClockKind, VirtualTime};

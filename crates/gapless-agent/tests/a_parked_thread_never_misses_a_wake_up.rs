@@ -1,5 +1,6 @@
 //! Parking on real threads. The longest park is an hour here, so a lost wake-up hangs the test
 //! instead of hiding behind a time-out.
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -190,4 +191,47 @@ fn wakers_make_a_system_call_only_for_a_parked_thread() {
     assert!(waker.park(u64::MAX, || true), "work that is found keeps it from waiting");
     waker.wake();
     assert!(!readable(&waker));
+}
+
+/// A sender publishes in the worst moment, after the last idle poll and before the announcement is
+/// seen, so it wakes nobody. The agent plays that sender itself, in `arm`.
+struct WorstMoment {
+    waker: Waker,
+    armed: bool,
+    pending: bool,
+    rounds: Arc<AtomicU64>,
+}
+
+impl Agent for WorstMoment {
+    fn name(&self) -> &str {
+        "worst moment"
+    }
+    fn poll(&mut self, _now: Now) -> Result<usize, AgentError> {
+        if self.armed && !self.waker.is_parked() {
+            return Err("polled after arming, but a waker would not know that the thread parks".into());
+        }
+        if !std::mem::replace(&mut self.pending, false) {
+            return Ok(0);
+        }
+        self.rounds.fetch_add(1, Ordering::SeqCst);
+        Ok(1)
+    }
+    fn arm(&mut self) {
+        self.armed = true;
+        self.pending = self.rounds.load(Ordering::SeqCst) < 1_000;
+    }
+    fn disarm(&mut self) {
+        self.armed = false;
+    }
+}
+
+#[test]
+fn work_that_comes_between_the_last_poll_and_the_wait_is_found() {
+    let rounds = Arc::new(AtomicU64::new(0));
+    let waker = Waker::new().unwrap();
+    let agent = WorstMoment { waker: waker.clone(), armed: false, pending: false, rounds: rounds.clone() };
+    let thread = AgentThread::spawn(spec(PARKS_AT_ONCE), vec![Box::new(agent)], Clock::system(), waker).unwrap();
+    wait_until(|| rounds.load(Ordering::SeqCst) == 1_000 || thread.has_ended());
+    thread.stop();
+    thread.join().unwrap();
 }

@@ -1,4 +1,5 @@
 //! The thread plan, case by case: who shares a thread, who spins, who is downgraded and told so.
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 use gapless_agent::{AgentSpec, CpuMask, IdleStrategy, OptimizeFor, PlanKind, ThreadPlan, plan};
 use proptest::prelude::*;

@@ -2,6 +2,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | [`canonical`] | `gapless bench canonical` |
 //! | [`options`] | every option of `gapless bench canonical`, parsed and validated |
 //! | [`pacing`] | when a message is due (open loop), the warm-up, whether the asked rate was reached |
 //! | [`histogram`] | latencies: recording, percentiles, intervals, `.hlog` files |
@@ -19,6 +20,7 @@
 #![deny(unsafe_code)]
 
 pub mod affinity;
+pub mod canonical;
 pub mod environment;
 mod error;
 pub mod floor;

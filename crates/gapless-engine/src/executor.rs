@@ -32,21 +32,19 @@ pub enum Delivery {
 
 /// A message that did not fit its publisher's ring.
 struct Deferred {
-    connection: ConnectionId,
     session: u64,
     /// The command whose reply it is; 0 for the session's notices.
     session_seq: u64,
 }
 
-/// Messages kept back for publishers that do not read, before further ones are left to be asked for.
+/// Messages kept back for one publisher that does not read, before further ones are left to be asked for.
 const DEFERRED_MAX: usize = 1 << 16;
-/// Kept-back messages tried again in one poll.
-const RETRIES_PER_POLL: usize = 64;
 
 /// Where the live fold's outputs go.
 struct Outbox {
     delivery: Delivery,
-    deferred: VecDeque<Deferred>,
+    /// For publishers whose ring was full, in order.
+    deferred: Vec<(ConnectionId, VecDeque<Deferred>)>,
     /// Sessions whose publisher is known before their open was applied.
     attached_early: FxHashMap<u64, ConnectionId>,
     sequencer: Mailbox<ForSequencer>,
@@ -100,7 +98,7 @@ impl<S: Service> Executor<S> {
             window: links.window,
             outbox: Outbox {
                 delivery: links.delivery,
-                deferred: VecDeque::new(),
+                deferred: Vec::new(),
                 attached_early: FxHashMap::default(),
                 sequencer: links.sequencer,
                 requests: VecDeque::new(),
@@ -226,22 +224,30 @@ impl Outbox {
         }
     }
 
+    #[cold]
     fn defer(&mut self, connection: ConnectionId, session: u64, session_seq: u64) {
-        if self.deferred.len() < DEFERRED_MAX {
-            self.deferred.push_back(Deferred { connection, session, session_seq });
-        }
+        let number = self.deferred.iter().position(|(waiting, _)| *waiting == connection).unwrap_or_else(|| {
+            self.deferred.push((connection, VecDeque::new()));
+            self.deferred.len() - 1
+        });
+        let waiting = &mut self.deferred[number].1;
         // Beyond the limit the reply stays in the session table, for when it is asked for.
+        if waiting.len() < DEFERRED_MAX {
+            waiting.push_back(Deferred { session, session_seq });
+        }
+    }
+
+    /// Whether messages to this publisher wait already; later ones must not overtake them.
+    #[inline]
+    fn is_waiting(&self, connection: ConnectionId) -> bool {
+        !self.deferred.is_empty() && self.deferred.iter().any(|(waiting, _)| *waiting == connection)
     }
 
     #[inline]
     fn send_reply(&mut self, connection: ConnectionId, session: u64, reply: &KeptReply) {
-        let delivered = match self.deferred.is_empty() {
-            true => self.deliver(connection, &reply.header(session), &reply.payload),
-            // Whoever waits already goes first.
-            false if self.deferred.iter().any(|waiting| waiting.connection == connection) => Delivered::Later,
-            false => self.deliver(connection, &reply.header(session), &reply.payload),
-        };
-        if delivered == Delivered::Later {
+        if self.is_waiting(connection)
+            || self.deliver(connection, &reply.header(session), &reply.payload) == Delivered::Later
+        {
             self.defer(connection, session, reply.session_seq);
         }
     }
@@ -329,32 +335,39 @@ impl Outbox {
         }
     }
 
-    /// Tries again what did not fit.
+    /// Tries again what did not fit, for each publisher until its ring is full again.
     #[cold]
     fn retry<S: Service>(&mut self, fold: &Fold<S>) {
-        let mut stuck: Vec<ConnectionId> = Vec::new();
-        for _ in 0..RETRIES_PER_POLL.min(self.deferred.len()) {
-            let Some(deferred) = self.deferred.pop_front() else { return };
-            let Deferred { connection, session, session_seq } = deferred;
-            let Some(entry) = fold.sessions.get(session) else { continue };
-            let delivered = if stuck.contains(&connection) {
-                Delivered::Later
-            } else if session_seq == 0 {
-                entry
-                    .notices
-                    .iter()
-                    .map(|notice| self.send_notice(connection, session, notice))
-                    .fold(Delivered::Yes, |all, one| if one == Delivered::Yes { all } else { one })
-            } else {
-                // A reply that is no longer kept was acknowledged by a later command.
-                let Some(reply) = entry.find(session_seq) else { continue };
-                self.deliver(connection, &reply.header(session), &reply.payload)
-            };
-            if delivered == Delivered::Later {
-                stuck.push(connection);
-                self.deferred.push_back(deferred);
+        let mut all = std::mem::take(&mut self.deferred);
+        all.retain_mut(|(connection, waiting)| {
+            while let Some(Deferred { session, session_seq }) = waiting.front() {
+                if self.try_again(fold, *connection, *session, *session_seq) == Delivered::Later {
+                    return true;
+                }
+                waiting.pop_front();
             }
+            false
+        });
+        self.deferred = all;
+    }
+
+    fn try_again<S: Service>(
+        &mut self,
+        fold: &Fold<S>,
+        connection: ConnectionId,
+        session: u64,
+        session_seq: u64,
+    ) -> Delivered {
+        let Some(entry) = fold.sessions.get(session) else { return Delivered::Never };
+        if session_seq == 0 {
+            // The publisher drops those that it has by their numbers.
+            let mut notices = entry.notices.iter();
+            let first_late = notices.find(|notice| self.send_notice(connection, session, notice) == Delivered::Later);
+            return if first_late.is_some() { Delivered::Later } else { Delivered::Yes };
         }
+        // A reply that is no longer kept was acknowledged by a later command.
+        let Some(reply) = entry.find(session_seq) else { return Delivered::Never };
+        self.deliver(connection, &reply.header(session), &reply.payload)
     }
 }
 

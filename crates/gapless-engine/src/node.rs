@@ -345,6 +345,10 @@ impl Node {
         let mut recovered = Recovered::default();
         let mut identity = StreamIdentity { stream_id: random_u128()?, incarnation: random_u128()? as u64 };
         let mut dead_letters = DeadLetters::counting();
+        if let Some(layout) = &layout {
+            let root = layout.root();
+            std::fs::create_dir_all(root).map_err(EngineError::system(format!("making {}", root.display())))?;
+        }
         if let (Some(layout), true) = (&layout, options.tier != Tier::Memory) {
             let mut found = open_journal(layout, &options)?;
             identity = found.identity;

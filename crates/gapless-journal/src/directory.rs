@@ -64,7 +64,8 @@ impl DirectoryLock {
             Err(error) => return Err(JournalError::io("lock", &path, error.into())),
         }
         let program = std::env::current_exe().ok();
-        let program = program.as_deref().and_then(Path::file_name).map_or("unknown".into(), |name| name.to_string_lossy());
+        let program =
+            program.as_deref().and_then(Path::file_name).map_or("unknown".into(), |name| name.to_string_lossy());
         file.set_len(0)
             .and_then(|()| writeln!(file, "process {} ({program})", std::process::id()))
             .map_err(|error| JournalError::io("write", &path, error))?;
@@ -180,7 +181,8 @@ fn examine(path: PathBuf, file: &File, meaning: NameMeaning) -> Result<Examined,
     let mapping =
         Mapping::read_only(file, d::HEADER_PAGE_LENGTH).map_err(|error| JournalError::io("map", &path, error))?;
     let read = |offset| mark::read(mapping.mark(offset));
-    let read_sequence = |offset, sequence: fn(&MarkValue) -> u64| read(offset).filter(|mark| sequence(mark) <= SEQUENCE_MAX);
+    let read_sequence =
+        |offset, sequence: fn(&MarkValue) -> u64| read(offset).filter(|mark| sequence(mark) <= SEQUENCE_MAX);
     let Some(opened) = read(d::OPENED_MARK_OFFSET) else {
         let reason = "both slots of the opened mark fail their checksum".to_owned();
         return Err(JournalError::HeaderDamaged { segment: path, position: d::OPENED_MARK_OFFSET as u64, reason });

@@ -128,7 +128,9 @@ pub enum JournalError {
         directory: PathBuf,
     },
     /// Not a segment, or its first bytes are destroyed.
-    #[error("{segment} is not a segment of a journal: its first bytes are {found:02x?}; remove it if it is foreign, else restore it from a copy")]
+    #[error(
+        "{segment} is not a segment of a journal: its first bytes are {found:02x?}; remove it if it is foreign, else restore it from a copy"
+    )]
     NotASegment {
         /// The file.
         segment: PathBuf,
@@ -136,7 +138,9 @@ pub enum JournalError {
         found: Vec<u8>,
     },
     /// Written by a program with another layout.
-    #[error("{segment} has layout version {found}, this program knows {expected}; read it with the program that wrote it")]
+    #[error(
+        "{segment} has layout version {found}, this program knows {expected}; read it with the program that wrote it"
+    )]
     Version {
         /// The file.
         segment: PathBuf,
@@ -156,7 +160,9 @@ pub enum JournalError {
         reason: String,
     },
     /// A mark on which recovery depends cannot be read.
-    #[error("the {mark} mark of {segment} at byte {position} is damaged, both of its slots; restore the segment from a copy")]
+    #[error(
+        "the {mark} mark of {segment} at byte {position} is damaged, both of its slots; restore the segment from a copy"
+    )]
     MarkDamaged {
         /// The file.
         segment: PathBuf,
@@ -176,7 +182,9 @@ pub enum JournalError {
         found: u128,
     },
     /// The segment belongs to another incarnation of the stream.
-    #[error("{segment} belongs to incarnation {found:016x}, the segments before it to {expected:016x}; remove what does not belong here")]
+    #[error(
+        "{segment} belongs to incarnation {found:016x}, the segments before it to {expected:016x}; remove what does not belong here"
+    )]
     ForeignIncarnation {
         /// The file.
         segment: PathBuf,
@@ -186,7 +194,9 @@ pub enum JournalError {
         found: u64,
     },
     /// A segment's name and its header disagree.
-    #[error("{segment} begins with sequence {found} by its header, not with the one in its name; give it back its name {expected_name}")]
+    #[error(
+        "{segment} begins with sequence {found} by its header, not with the one in its name; give it back its name {expected_name}"
+    )]
     NameMismatch {
         /// The file.
         segment: PathBuf,
@@ -206,7 +216,9 @@ pub enum JournalError {
         sequence: u64,
     },
     /// A segment in the middle is missing.
-    #[error("sequences {missing_from}..={missing_to} are missing between {before} and {after}; restore the missing segments from a copy")]
+    #[error(
+        "sequences {missing_from}..={missing_to} are missing between {before} and {after}; restore the missing segments from a copy"
+    )]
     Gap {
         /// The segment before the gap.
         before: PathBuf,
@@ -218,7 +230,9 @@ pub enum JournalError {
         missing_to: u64,
     },
     /// The newest segment is sealed, so there was one behind it.
-    #[error("the segment behind {segment} is missing or damaged: it begins with sequence {sequence}; restore it from a copy")]
+    #[error(
+        "the segment behind {segment} is missing or damaged: it begins with sequence {sequence}; restore it from a copy"
+    )]
     SuccessorMissing {
         /// The sealed segment.
         segment: PathBuf,
@@ -283,7 +297,9 @@ pub enum JournalError {
         last: u64,
     },
     /// The writer cut what this reader has read already.
-    #[error("the journal was truncated behind this reader: it stands at byte {position} of {segment}, the journal ends at {end}; replay again")]
+    #[error(
+        "the journal was truncated behind this reader: it stands at byte {position} of {segment}, the journal ends at {end}; replay again"
+    )]
     Rewound {
         /// The file.
         segment: PathBuf,
@@ -293,7 +309,9 @@ pub enum JournalError {
         end: u64,
     },
     /// The device refused to take data; what it holds is unknown from here on.
-    #[error("fdatasync of {segment} failed: {source}. It is never retried, because the kernel may have dropped the data; nothing after the last synced sequence is safe")]
+    #[error(
+        "fdatasync of {segment} failed: {source}. It is never retried, because the kernel may have dropped the data; nothing after the last synced sequence is safe"
+    )]
     SyncFailed {
         /// The file.
         segment: PathBuf,
@@ -314,7 +332,9 @@ impl JournalError {
         let path = path.into();
         match source.kind() {
             io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly { action, path },
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::NoSpace { path, needed_bytes: 0, source },
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                Self::NoSpace { path, needed_bytes: 0, source }
+            }
             _ => Self::Io { action, path, source },
         }
     }

@@ -7,11 +7,11 @@ use std::fs::File;
 use crate::descriptor::{self as d, INDEX_STRIDE};
 use crate::directory::{Found, Survey};
 use crate::error::{FrameFault, JournalError, MarkName};
+use crate::index;
 use crate::mapping::Mapping;
 use crate::options::{Environment, RecoveryCheck};
 use crate::scan::{self, ScanEnd};
 use crate::segment::end_of_nonzero;
-use crate::index;
 
 /// The mark that is good, and how far it reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,7 +134,8 @@ fn judge(
         }
         // After a power failure a segment may be missing that was never synced, and then so were
         // those behind it; they have no final names yet.
-        if found.is_sealed() && mark.second < expected_last && !(may_lose_next && !next.is_settled) {
+        let must_follow = next.is_settled || !may_lose_next;
+        if found.is_sealed() && mark.second < expected_last && must_follow {
             return Err(gap(found, next, mark.second));
         }
         if is_vouched_for && mark.second == expected_last && check == RecoveryCheck::Tail && has_index(found)? {
@@ -182,8 +183,10 @@ fn scan_segment(found: &Found) -> Result<(ScanEnd, Scanned), JournalError> {
     let frames_offset = header.frames_offset as usize;
     let mapping = map(found, header.segment_length)?;
     let mark_sequence = found.journaled.map_or(0, |mark| mark.second);
-    let mut scanned =
-        Scanned { index: Vec::new(), at_mark: (mark_sequence + 1 == found.first_sequence).then_some(header.frames_offset) };
+    let mut scanned = Scanned {
+        index: Vec::new(),
+        at_mark: (mark_sequence + 1 == found.first_sequence).then_some(header.frames_offset),
+    };
     let mut next_slot_position = frames_offset;
     // SAFETY: the journal's lock is held by the caller and nothing is written during recovery.
     #[allow(unsafe_code)]
@@ -201,7 +204,8 @@ fn scan_segment(found: &Found) -> Result<(ScanEnd, Scanned), JournalError> {
     };
     let mut end = scan::scan(bytes, frames_offset, found.first_sequence, header.frame_length_max as usize, each);
     let is_cut = found.file_length < header.segment_length;
-    if is_cut && matches!(end.fault, FrameFault::Empty | FrameFault::Frame(gapless_wire::FrameError::Truncated { .. })) {
+    if is_cut && matches!(end.fault, FrameFault::Empty | FrameFault::Frame(gapless_wire::FrameError::Truncated { .. }))
+    {
         end.fault = FrameFault::EndOfFile { file_bytes: found.file_length };
     }
     Ok((end, scanned))

@@ -19,6 +19,12 @@ pub(crate) fn push_frame(bytes: &mut Vec<u8>, sequence: u64, payload_length: usi
     for (i, byte) in writer.payload_mut()[..payload_length].iter_mut().enumerate() {
         *byte = (sequence as usize * 31 + i * 7 + 1) as u8;
     }
-    let header = FrameHeader { sequence, timestamp_ns: sequence * 1000, session: 1, session_seq: sequence, ..FrameHeader::default() };
+    let header = FrameHeader {
+        sequence,
+        timestamp_ns: sequence * 1000,
+        session: 1,
+        session_seq: sequence,
+        ..FrameHeader::default()
+    };
     writer.finish(&header, payload_length);
 }

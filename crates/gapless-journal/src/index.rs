@@ -65,6 +65,17 @@ pub(crate) fn nearest(
         .find(|&(first, position)| check_frame(&bytes[position..], first, frame_length_max).is_ok())
 }
 
+/// How many entries lead to no frame. Entries behind the end of `bytes` are not judged.
+pub(crate) fn count_bad(words: &[AtomicU64], bytes: &[u8], frames_offset: usize, frame_length_max: usize) -> u64 {
+    let is_bad = |&(first, position): &(u64, u64)| {
+        let position = usize::try_from(position).unwrap_or(usize::MAX);
+        let leads_nowhere = || check_frame(&bytes[position..], first, frame_length_max).is_err();
+        let is_unused = first == 0 && position == 0;
+        !is_unused && (position < frames_offset || (position < bytes.len() && leads_nowhere()))
+    };
+    words.chunks_exact(2).map(read).filter(is_bad).count() as u64
+}
+
 fn read(entry: &[AtomicU64]) -> (u64, u64) {
     // Relaxed: as in `record`.
     (u64::from_le(entry[0].load(Ordering::Relaxed)), u64::from_le(entry[1].load(Ordering::Relaxed)))

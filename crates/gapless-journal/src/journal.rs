@@ -360,13 +360,17 @@ impl Journal {
         let old = std::mem::replace(&mut self.active, next);
         {
             let mut state = self.shared.state();
-            state.rolled.push_back(Rolled { segment: old, last_sequence: first_sequence - 1 });
-            state.unsettled.push_back((self.active.clone(), first_sequence));
-            state.entries.push_back(Entry {
-                first_sequence,
-                opened_ns,
-                length: self.active.header.segment_length,
+            let old_first_sequence = state.entries.back().map_or(1, |entry| entry.first_sequence);
+            state.rolled.push_back(Rolled {
+                file: old.file.clone(),
+                segment: Some(old),
+                first_sequence: old_first_sequence,
+                last_sequence: first_sequence - 1,
+                end: self.position as u64,
+                sealed_ns: opened_ns,
             });
+            state.unsettled.push_back((self.active.clone(), first_sequence));
+            state.entries.push_back(Entry { first_sequence, opened_ns, length: self.active.header.segment_length });
             state.active = self.active.clone();
         }
         self.stand_at(self.active.header.frames_offset as usize);
@@ -427,4 +431,45 @@ impl Drop for Journal {
 
 fn malformed(frames: &[u8], offset: usize, reason: String) -> JournalError {
     JournalError::BatchMalformed { batch_bytes: frames.len(), offset, reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_handles_move_between_threads() {
+        const fn is_send<T: Send>() {}
+        const { is_send::<Journal>() };
+        const { is_send::<Syncer>() };
+        const { is_send::<Preparer>() };
+        const { is_send::<crate::Replay>() };
+        const { is_send::<crate::JournalReader>() };
+    }
+
+    #[test]
+    fn the_helper_keeps_its_window_ahead_of_the_writer_and_into_the_next_segment() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut options = JournalOptions::new(directory.path(), 1);
+        options.segment_length_bytes = 8 << 20;
+        options.populate_ahead_bytes = 3 << 20;
+        let (mut journal, _) = Journal::open(options).unwrap();
+        let work_off = |journal: &Journal| while journal.preparer().run_once().unwrap() {};
+        work_off(&journal);
+        let populated = |segment: &Segment| segment.populated_until.load(Ordering::SeqCst);
+        assert!(populated(&journal.active) >= journal.position + (3 << 20));
+        let frames = crate::fixture::frames(1, 7_000, 960);
+        let mut first = 1;
+        for batch in frames.chunks(1024 * 10) {
+            journal.append(batch, first, first + batch.len() as u64 / 1024 - 1).unwrap();
+            first += batch.len() as u64 / 1024;
+        }
+        journal.commit().unwrap();
+        work_off(&journal);
+        assert_eq!(populated(&journal.active), 8 << 20);
+        let prepared = journal.shared.state().prepared.clone().unwrap();
+        let beyond = journal.position + (3 << 20) - (8 << 20);
+        assert!(populated(&prepared) >= prepared.header.frames_offset as usize + beyond);
+        assert!(populated(&prepared) < 8 << 20);
+    }
 }

@@ -8,6 +8,7 @@
 //! | [`syncer`], [`preparer`] | [`Syncer`] and [`Preparer`], for helper threads |
 //! | [`recovery`] | [`RecoveryReport`]: what opening found and cut (decision D7) |
 //! | [`reader`], [`replay`] | [`JournalReader`] and [`Replay`], without the lock |
+//! | [`inspect`] | [`inspect::info`] and [`inspect::verify`] |
 //! | [`error`] | [`JournalError`] |
 //!
 //! A journal keeps the frames of one stream, byte for byte as they stand in the window, in
@@ -25,6 +26,7 @@ mod evaluation;
 #[cfg(test)]
 mod fixture;
 mod index;
+pub mod inspect;
 pub mod journal;
 mod mapping;
 mod mark;
@@ -39,11 +41,13 @@ mod segment;
 mod shared;
 pub mod syncer;
 mod truncation;
+mod wake;
 mod works;
 mod write_buffer;
 
 pub use boot::BootId;
 pub use error::{FrameFault, JournalError, MarkName};
+pub use inspect::{JournalInfo, SegmentInfo, VerifyReport, info, verify};
 pub use journal::Journal;
 pub use options::{Environment, Flush, JournalOptions, RecoveryCheck, Retention};
 pub use preparer::Preparer;

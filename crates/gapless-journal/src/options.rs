@@ -137,7 +137,8 @@ impl JournalOptions {
         let needed = frames_offset(self.segment_length_bytes) + aligned_length(self.frame_length_max) as u64;
         if self.segment_length_bytes < needed {
             let longest = self.frame_length_max;
-            let reason = format!("a segment holds at least one frame of {longest} bytes: {needed} or more, not {found}");
+            let reason =
+                format!("a segment holds at least one frame of {longest} bytes: {needed} or more, not {found}");
             return refuse("segment_length_bytes", reason);
         }
         if self.flush == Flush::Write && !(1..=1 << 30).contains(&self.write_buffer_bytes) {

@@ -13,8 +13,9 @@ use crate::shared::Shared;
 
 /// How long the loop of [`Preparer::run`] waits before it tries again on a full disk.
 const RETRY_INTERVAL: Duration = Duration::from_millis(200);
-/// Retention by age needs a look at the clock now and then, also when nothing is written.
-const AGE_CHECK_INTERVAL: Duration = Duration::from_secs(10);
+/// Retention by age and the sync of sealed segments need a look at the clock now and then, also when
+/// nothing is written.
+const CLOCK_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Works ahead of a journal's writer and cleans up behind it.
 #[derive(Clone, Debug)]
@@ -39,6 +40,9 @@ impl Preparer {
         if shared.populate_step(&mut works)? || shared.settle(&mut works)? {
             return Ok(true);
         }
+        if shared.unmap_step(&mut works) {
+            return Ok(true);
+        }
         if works.preparation.is_some() || shared.wants_preparation() {
             shared.prepare_step(&mut works)?;
             return Ok(true);
@@ -54,7 +58,9 @@ impl Preparer {
     }
 
     /// Sleeps until the writer has passed a threshold, a snapshot was taken, or `timeout` is over.
-    /// `false` when the journal has ended.
+    /// `false` when the journal has ended. A loop of one's own gives a timeout of some seconds, because
+    /// retention by age and the sync of sealed segments fall due by time alone; see
+    /// [`Preparer::run`].
     #[must_use]
     pub fn wait(&self, timeout: Option<Duration>) -> bool {
         self.shared.wake.wait(timeout)
@@ -71,15 +77,13 @@ impl Preparer {
     /// # Errors
     /// Anything else that goes wrong; the journal's writer finds it refused, too, where it matters.
     pub fn run(mut self) -> Result<(), JournalError> {
-        let retention = self.shared.options.retention;
-        let idle_limit = retention.age_max_ns.map(|_| AGE_CHECK_INTERVAL);
         let mut is_full = false;
         loop {
             let limit = match self.run_once() {
                 Ok(true) if !self.shared.wake.is_ended() => continue,
                 Ok(_) => {
                     is_full = false;
-                    idle_limit
+                    self.shared.waits_for_clock().then_some(CLOCK_CHECK_INTERVAL)
                 }
                 Err(error @ JournalError::NoSpace { .. }) => {
                     if !is_full {

@@ -81,6 +81,20 @@ impl JournalReader {
             .map(|good| (good.name, good.sequence))
     }
 
+    /// The last sequence that can be read now; one before the first where there is none. On another
+    /// boot than the one on which the journal was written this reads the newest segment.
+    ///
+    /// # Errors
+    /// As [`Replay::next_frame`].
+    pub fn last_sequence(&self) -> Result<u64, JournalError> {
+        let mut replay = self.replay(self.newest().first_sequence)?;
+        if replay.is_same_boot() {
+            return replay.journaled_sequence();
+        }
+        while replay.next_batch()?.is_some() {}
+        Ok(replay.next_sequence() - 1)
+    }
+
     /// Frames from `from_sequence` on, each with both checksums checked. `from_sequence` may be one
     /// behind the last, for a reader that only follows.
     ///
@@ -95,8 +109,8 @@ impl JournalReader {
         &self.survey.segments
     }
 
-    pub(crate) fn survey(&self) -> &Survey {
-        &self.survey
+    pub(crate) fn leftovers(&self) -> &[PathBuf] {
+        &self.survey.leftovers
     }
 
     fn oldest(&self) -> &Found {

@@ -13,11 +13,11 @@ use gapless_agent::fault;
 
 use crate::boot::BootId;
 use crate::descriptor as d;
-use crate::directory::{DirectoryLock, Survey, survey, sync_directory};
+use crate::directory::{DirectoryLock, Found, Survey, survey, sync_directory};
 use crate::error::{FrameFault, JournalError, MarkName};
 use crate::evaluation::{Evaluation, Kept, Tail, evaluate};
 use crate::index;
-use crate::options::JournalOptions;
+use crate::options::{Flush, JournalOptions};
 use crate::segment::{Preparation, Segment, allocate, write_zeros};
 use crate::shared::{Entry, Rolled, Shared, State};
 
@@ -181,34 +181,42 @@ fn recover(
         let found = &segment.found;
         let is_scanned = segment.index.is_some();
         if is_scanned || segment.last_sequence > synced_sequence || !found.is_settled {
+            let restored = restore_sealed(&options, segment)?;
             rolled.push_back(Rolled {
-                segment: Arc::new(restore_sealed(&options, segment)?),
+                file: restored.file.clone(),
+                segment: None,
+                first_sequence: found.first_sequence,
                 last_sequence: segment.last_sequence,
+                end: segment.position as u64,
+                sealed_ns: found.opened_ns,
             });
         }
     }
     if is_rewritten || !is_same_boot {
-        for (segment, end) in rolled.iter().map(|rolled| (&*rolled.segment, sealed_end(&rolled.segment))).chain([(&active, position)]) {
-            let path = segment.path();
+        let frames_of = |rolled: &Rolled| (rolled.file.clone(), rolled.first_sequence, rolled.end);
+        let newest_frames = (active.file.clone(), newest.found.first_sequence, position as u64);
+        for (file, first_sequence, end) in rolled.iter().map(frames_of).chain([newest_frames]) {
+            let path = options.directory.join(d::segment_name(first_sequence));
             if is_rewritten {
-                rewrite(&segment.file, segment.header.frames_offset, end as u64)
+                rewrite(&file, d::HEADER_PAGE_LENGTH as u64, end)
                     .map_err(|error| JournalError::io("write again", &path, error))?;
             }
-            let synced = segment.file.sync_data();
-            synced.map_err(|source| JournalError::SyncFailed { segment: path, source })?;
-            segment.write_mark(d::FAILED_MARK_OFFSET, 0, 0);
+            file.sync_data().map_err(|source| JournalError::SyncFailed { segment: path, source })?;
         }
         rolled.clear();
         synced_sequence = last_sequence;
+    }
+    if !newest.found.is_settled {
+        settle(&options, &active, newest.found.first_sequence)?;
+    }
+    for segment in survey.segments.iter().filter(|found| found.sync_failed) {
+        clear_failed_mark(&options, segment)?;
     }
     // The boot mark is last: until then the marks are judged as those of the boot before.
     active.write_mark(d::JOURNALED_MARK_OFFSET, position as u64, last_sequence);
     active.write_mark(d::SYNCED_MARK_OFFSET, synced_sequence, 0);
     let (low, high) = BootId::to_words(options.environment.boot_id);
     active.write_mark(d::BOOT_MARK_OFFSET, low, high);
-    if !newest.found.is_settled {
-        settle(&options, &active, newest.found.first_sequence)?;
-    }
     sync_directory(&options.directory)?;
 
     let report = RecoveryReport {
@@ -276,10 +284,6 @@ fn restore_sealed(options: &JournalOptions, kept: &Kept) -> Result<Segment, Jour
     Ok(segment)
 }
 
-fn sealed_end(segment: &Segment) -> usize {
-    segment.mark(d::JOURNALED_MARK_OFFSET).map_or(0, |mark| (mark.first & !d::SEALED_BIT) as usize)
-}
-
 fn open_for_writing(kept: &Kept) -> Result<File, JournalError> {
     let (path, length) = (&kept.found.path, kept.found.header.segment_length);
     let file = OpenOptions::new()
@@ -318,6 +322,19 @@ fn rewrite(file: &File, from: u64, to: u64) -> std::io::Result<()> {
         file.write_all_at(&buffer[..piece], position)?;
         position += piece as u64;
     }
+    Ok(())
+}
+
+/// Takes back the note of a failed sync, once its frames are on the device after all.
+fn clear_failed_mark(options: &JournalOptions, found: &Found) -> Result<(), JournalError> {
+    let path = options.directory.join(d::segment_name(found.first_sequence));
+    let file = match OpenOptions::new().read(true).write(true).open(&path) {
+        Ok(file) => file,
+        // It was behind the cut.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(JournalError::io("open for writing", path, error)),
+    };
+    Segment::map(path, file, found.header, Flush::Write)?.write_mark(d::FAILED_MARK_OFFSET, 0, 0);
     Ok(())
 }
 

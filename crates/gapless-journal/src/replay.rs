@@ -43,7 +43,11 @@ pub struct ReplayStop {
 impl std::fmt::Display for ReplayStop {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { segment, position, sequence, reason } = self;
-        write!(f, "the journal ends at byte {position} of {}: sequence {sequence} belongs there, but {reason}; it was never synced", segment.display())
+        write!(
+            f,
+            "the journal ends at byte {position} of {}: sequence {sequence} belongs there, but {reason}; it was never synced",
+            segment.display()
+        )
     }
 }
 
@@ -162,6 +166,32 @@ impl Replay {
         self.stop.as_ref()
     }
 
+    pub(crate) fn is_same_boot(&self) -> bool {
+        self.is_same_boot
+    }
+
+    /// The last sequence of the newest segment, by its mark.
+    pub(crate) fn journaled_sequence(&mut self) -> Result<u64, JournalError> {
+        let (mut is_sealed, mut last_sequence) = self.move_limit()?;
+        while is_sealed {
+            self.segments = survey(&self.directory, None)?.segments;
+            match self.successor() {
+                Some(next) => self.enter(&next)?,
+                None => break,
+            }
+            (is_sealed, last_sequence) = self.move_limit()?;
+        }
+        Ok(last_sequence)
+    }
+
+    /// How many index entries of the current segment lead to no frame.
+    pub(crate) fn bad_index_entries(&self) -> u64 {
+        let header = &self.current.found.header;
+        let bytes = self.current.bytes(0, self.limit);
+        let limits = (header.frames_offset as usize, header.frame_length_max as usize);
+        self.current.index().map_or(0, |words| index::count_bad(words, bytes, limits.0, limits.1))
+    }
+
     fn stand_at_start(&mut self) {
         let found = &self.current.found;
         let frames_offset = found.header.frames_offset as usize;
@@ -252,7 +282,9 @@ impl Replay {
             // A writer that died in a roll may have left the old segment unsealed.
             let next = self.segments.iter().find(|found| found.first_sequence == self.next_unchecked).cloned();
             return match next {
-                Some(next) if next.first_sequence > self.current.found.first_sequence => self.enter(&next).map(|()| true),
+                Some(next) if next.first_sequence > self.current.found.first_sequence => {
+                    self.enter(&next).map(|()| true)
+                }
                 _ => Ok(false),
             };
         }
@@ -347,7 +379,8 @@ impl Replay {
 
     fn end_of_file(&self) -> Option<FrameFault> {
         let found = &self.current.found;
-        let is_cut = self.checked_until >= self.current.mapping.length() && found.file_length < found.header.segment_length;
+        let is_cut =
+            self.checked_until >= self.current.mapping.length() && found.file_length < found.header.segment_length;
         is_cut.then_some(FrameFault::EndOfFile { file_bytes: found.file_length })
     }
 
@@ -461,9 +494,8 @@ impl<'a> Iterator for FrameBatch<'a> {
 }
 
 fn not_held(directory: &Path, segments: &[Found], sequence: u64, last: Option<u64>) -> JournalError {
-    let last = last
-        .or_else(|| segments.last().and_then(|found| found.journaled.map(|mark| mark.second)))
-        .unwrap_or_default();
+    let last =
+        last.or_else(|| segments.last().and_then(|found| found.journaled.map(|mark| mark.second))).unwrap_or_default();
     let first = segments.first().map_or(0, |found| found.first_sequence);
     JournalError::NotHeld { directory: directory.to_owned(), sequence, first, last }
 }

@@ -41,7 +41,12 @@ impl Shared {
             _ => {}
         }
         sync_directory(&self.options.directory)?;
-        self.state().entries.pop_front();
+        {
+            let mut state = self.state();
+            state.entries.pop_front();
+            // What is gone need not get to the device.
+            state.rolled.retain(|rolled| rolled.first_sequence >= next_first_sequence);
+        }
         // Release: pairs with the acquire of `Journal::first_sequence`.
         self.first_sequence.store(next_first_sequence, Ordering::Release);
         Ok(true)

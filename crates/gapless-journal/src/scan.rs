@@ -27,7 +27,8 @@ pub(crate) fn check_frame(bytes: &[u8], expected: u64, frame_length_max: usize) 
         return Err(FrameFault::TooLong { length_bytes: frame.length(), limit_bytes: frame_length_max });
     }
     let padded = aligned_length(frame.length());
-    let padding_is_zero = bytes.get(frame.length()..padded).is_some_and(|padding| padding.iter().all(|&byte| byte == 0));
+    let padding_is_zero =
+        bytes.get(frame.length()..padded).is_some_and(|padding| padding.iter().all(|&byte| byte == 0));
     if padding_is_zero { Ok(frame) } else { Err(FrameFault::Padding) }
 }
 

@@ -140,19 +140,23 @@ impl Preparation {
         Ok(self.zeroed_until == end)
     }
 
-    /// Writes the header page and puts it, and the file's name, on the device.
+    /// Writes the marks and the fixed header and puts them, and the file's name, on the device.
     pub(crate) fn finish(self, flush: Flush, boot_id: Option<BootId>) -> Result<Segment, JournalError> {
         let Self { file, path, header, .. } = self;
-        file.write_all_at(&header.to_bytes(), 0).map_err(|error| JournalError::io("write", &path, error))?;
-        let segment = Segment::map(path, file, header, flush)?;
+        let segment = Segment::map(path.clone(), file, header, flush)?;
         let (low, high) = BootId::to_words(boot_id);
         segment.write_mark(d::BOOT_MARK_OFFSET, low, high);
         segment.write_mark(d::JOURNALED_MARK_OFFSET, header.frames_offset, 0);
         segment.write_mark(d::SYNCED_MARK_OFFSET, 0, 0);
         segment.write_mark(d::FAILED_MARK_OFFSET, 0, 0);
         segment.write_mark(d::OPENED_MARK_OFFSET, 0, 0);
-        let path = segment.path();
-        segment.file.sync_all().map_err(|error| JournalError::io("sync", &path, error))?;
+        // The fixed header is last, and the marks are on the device before it: a segment with a fixed
+        // header has its marks, whatever ends this in the middle.
+        let sync = || segment.file.sync_all().map_err(|error| JournalError::io("sync", &path, error));
+        sync()?;
+        let written = segment.file.write_all_at(&header.to_bytes(), 0);
+        written.map_err(|error| JournalError::io("write", &path, error))?;
+        sync()?;
         sync_directory(path.parent().unwrap_or(&path))?;
         Ok(segment)
     }

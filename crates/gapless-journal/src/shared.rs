@@ -5,16 +5,18 @@
 //! `works`, then `syncing`, then `state`.
 
 use std::collections::VecDeque;
+use std::fs::File;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::descriptor::{FixedHeader, frames_offset, segment_name};
 use crate::directory::{DirectoryLock, unpoisoned};
 use crate::error::JournalError;
+use crate::mapping::Mapping;
 use crate::options::JournalOptions;
 use crate::segment::{Preparation, Segment};
+use crate::wake::Wake;
 
 /// A value on a cache line of its own, and on a pair of lines where the processor fetches pairs.
 #[derive(Debug, Default)]
@@ -32,8 +34,14 @@ pub(crate) struct Entry {
 /// A segment that takes no more frames and may not be on the device yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Rolled {
-    pub(crate) segment: Arc<Segment>,
+    pub(crate) file: Arc<File>,
+    /// Its mapping, until the helper thread takes it down, which takes long.
+    pub(crate) segment: Option<Arc<Segment>>,
+    pub(crate) first_sequence: u64,
     pub(crate) last_sequence: u64,
+    /// Where its frames end.
+    pub(crate) end: u64,
+    pub(crate) sealed_ns: u64,
 }
 
 /// The segments. Held for moments only.
@@ -63,8 +71,8 @@ impl State {
 pub(crate) struct Works {
     pub(crate) preparation: Option<Preparation>,
     pub(crate) next_number: u64,
-    /// How far into the oldest rolled segment its pages are on the device.
-    pub(crate) sealed_synced_until: usize,
+    /// The oldest rolled segment on its way to the device, by its first sequence, and how far it is.
+    pub(crate) sealed_sync: Option<(u64, Mapping, usize)>,
     /// Whether the kernel populates pages on request; tried once.
     pub(crate) populates: bool,
 }
@@ -114,7 +122,7 @@ impl Shared {
             poison: Mutex::new(None),
             wake: Wake::default(),
             state: Mutex::new(state),
-            works: Mutex::new(Works { preparation: None, next_number, sealed_synced_until: 0, populates: true }),
+            works: Mutex::new(Works { preparation: None, next_number, sealed_sync: None, populates: true }),
             syncing: Mutex::new(()),
             #[cfg(any(test, feature = "fault-injection"))]
             fails_next_sync: AtomicBool::new(false),
@@ -169,96 +177,5 @@ impl Shared {
     #[cold]
     pub(crate) fn poisoned_error(&self) -> JournalError {
         JournalError::Poisoned { reason: unpoisoned(self.poison.lock()).clone().unwrap_or_default() }
-    }
-}
-
-/// How the writer tells its helper thread that there is something to do, without a system call
-/// unless the helper sleeps.
-#[derive(Debug, Default)]
-pub(crate) struct Wake {
-    is_due: AtomicBool,
-    is_parked: AtomicBool,
-    is_ended: AtomicBool,
-    mutex: Mutex<()>,
-    condvar: Condvar,
-}
-
-impl Wake {
-    /// There is something to do.
-    pub(crate) fn signal(&self) {
-        // SeqCst on this store and the load behind it, and on their twins in `wait`: either this
-        // load sees the helper parked, or the helper's swap sees the work.
-        self.is_due.store(true, Ordering::SeqCst);
-        if self.is_parked.load(Ordering::SeqCst) {
-            // With the mutex the helper is either before its check or asleep, never between.
-            let _guard = unpoisoned(self.mutex.lock());
-            self.condvar.notify_all();
-        }
-    }
-
-    /// No more work will come.
-    pub(crate) fn end(&self) {
-        self.is_ended.store(true, Ordering::SeqCst);
-        self.signal();
-    }
-
-    pub(crate) fn is_ended(&self) -> bool {
-        self.is_ended.load(Ordering::SeqCst)
-    }
-
-    /// Sleeps until there is something to do, or `timeout` has passed. `false` at the end.
-    pub(crate) fn wait(&self, timeout: Option<Duration>) -> bool {
-        let mut guard = unpoisoned(self.mutex.lock());
-        self.is_parked.store(true, Ordering::SeqCst);
-        while !self.is_due.swap(false, Ordering::SeqCst) && !self.is_ended() {
-            match timeout {
-                None => guard = unpoisoned(self.condvar.wait(guard)),
-                Some(timeout) => {
-                    let (_guard, result) = self
-                        .condvar
-                        .wait_timeout(guard, timeout)
-                        .unwrap_or_else(std::sync::PoisonError::into_inner);
-                    if result.timed_out() {
-                        break;
-                    }
-                    guard = _guard;
-                }
-            }
-        }
-        self.is_parked.store(false, Ordering::SeqCst);
-        !self.is_ended()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Wake;
-    use std::sync::Arc;
-
-    #[test]
-    fn no_signal_is_lost() {
-        let wake = Arc::new(Wake::default());
-        let helper = std::thread::spawn({
-            let wake = wake.clone();
-            move || {
-                let mut woken = 0;
-                while wake.wait(None) {
-                    woken += 1;
-                }
-                woken
-            }
-        });
-        for _ in 0..1000 {
-            wake.signal();
-            std::thread::yield_now();
-        }
-        wake.end();
-        assert!(helper.join().unwrap() <= 1000);
-        assert!(!wake.wait(None), "the end stays");
-    }
-
-    #[test]
-    fn a_wait_with_a_limit_ends_by_itself() {
-        assert!(Wake::default().wait(Some(std::time::Duration::from_millis(1))));
     }
 }

@@ -3,7 +3,9 @@
 //! For a helper thread, because fdatasync blocks. A failed sync is fatal for ever (decision D7): the
 //! kernel may have dropped the data and would report success the next time.
 
+use std::fs::File;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -57,9 +59,9 @@ impl Syncer {
             }
             fault::crash_point("before_sync");
             for rolled in &rolled {
-                shared.sync_segment(&rolled.segment)?;
+                shared.sync_file(&rolled.file, || shared.segment_path(rolled.first_sequence))?;
             }
-            shared.sync_segment(&active)?;
+            shared.sync_file(&active.file, || active.path())?;
             fault::crash_point("after_sync");
             shared.state().rolled.drain(..rolled.len());
             shared.move_synced(&active, target);
@@ -75,7 +77,7 @@ impl Syncer {
         self.shared.check_poison()?;
         let _syncing = self.shared.syncing();
         let active = self.shared.state().active.clone();
-        self.shared.sync_segment(&active)
+        self.shared.sync_file(&active.file, || active.path())
     }
 
     /// The last sequence on the device.
@@ -100,13 +102,13 @@ impl Syncer {
 }
 
 impl Shared {
-    /// Puts a segment's data on the device. The caller holds `syncing`.
-    pub(crate) fn sync_segment(&self, segment: &Segment) -> Result<(), JournalError> {
+    /// Puts a file's data on the device. The caller holds `syncing`.
+    pub(crate) fn sync_file(&self, file: &File, path: impl Fn() -> PathBuf) -> Result<(), JournalError> {
         #[cfg(any(test, feature = "fault-injection"))]
         if self.fails_next_sync.swap(false, Ordering::SeqCst) {
-            return Err(self.sync_failed(segment, io::Error::other("injected for a test")));
+            return Err(self.sync_failed(path(), io::Error::other("injected for a test")));
         }
-        segment.file.sync_data().map_err(|error| self.sync_failed(segment, error))
+        file.sync_data().map_err(|error| self.sync_failed(path(), error))
     }
 
     /// Moves the synced mark, never back. The caller holds `syncing`.
@@ -120,10 +122,116 @@ impl Shared {
     }
 
     /// Notes for this process, and for the next on this boot, that a sync has failed.
-    pub(crate) fn sync_failed(&self, segment: &Segment, source: io::Error) -> JournalError {
-        segment.write_mark(FAILED_MARK_OFFSET, 1, 0);
-        let error = JournalError::SyncFailed { segment: segment.path(), source };
+    pub(crate) fn sync_failed(&self, segment: PathBuf, source: io::Error) -> JournalError {
+        let active = self.state().active.clone();
+        active.write_mark(FAILED_MARK_OFFSET, 1, 0);
+        let error = JournalError::SyncFailed { segment, source };
         self.poison(&error);
         error
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! A failed sync is fatal for ever, and the next process makes good what it can.
+    use crate::fixture::frames;
+    use crate::{Flush, Journal, JournalError, JournalOptions};
+
+    fn options(directory: &std::path::Path, flush: Flush) -> JournalOptions {
+        let mut options = JournalOptions::new(directory, 1);
+        options.segment_length_bytes = 64 * 1024;
+        options.frame_length_max = 2048;
+        options.flush = flush;
+        options
+    }
+
+    fn append(journal: &mut Journal, count: u64) {
+        let first = journal.last_sequence() + 1;
+        journal.append(&frames(first, count, 100), first, first + count - 1).unwrap();
+        journal.commit().unwrap();
+    }
+
+    #[test]
+    fn a_failed_sync_is_never_retried_and_nothing_is_taken_afterwards() {
+        for flush in [Flush::Mapped, Flush::Write] {
+            let directory = tempfile::tempdir().unwrap();
+            let (mut journal, _) = Journal::open(options(directory.path(), flush)).unwrap();
+            let syncer = journal.syncer();
+            append(&mut journal, 10);
+            assert_eq!(syncer.sync().unwrap(), 10);
+            append(&mut journal, 700);
+            syncer.fail_next_sync();
+            assert!(matches!(syncer.sync(), Err(JournalError::SyncFailed { .. })));
+            assert!(matches!(syncer.sync(), Err(JournalError::Poisoned { .. })));
+            assert_eq!(syncer.synced_sequence(), 10);
+            let refused = journal.append(&frames(711, 1, 100), 711, 711).unwrap_err();
+            assert!(matches!(refused, JournalError::Poisoned { .. }) && refused.to_string().contains("fdatasync"));
+            assert!(matches!(journal.commit(), Err(JournalError::Poisoned { .. })));
+            assert!(matches!(journal.preparer().run_once(), Err(JournalError::Poisoned { .. })));
+            assert!(matches!(journal.truncate_after(500), Err(JournalError::Poisoned { .. })));
+            drop((journal, syncer));
+
+            let (mut journal, report) = Journal::open(options(directory.path(), flush)).unwrap();
+            assert!(report.is_rewritten);
+            assert_eq!((report.last_sequence, journal.synced_sequence()), (710, 710));
+            append(&mut journal, 1);
+            assert_eq!(journal.syncer().sync().unwrap(), 711);
+            drop(journal);
+            let (_journal, report) = Journal::open(options(directory.path(), flush)).unwrap();
+            assert!(!report.is_rewritten);
+        }
+    }
+
+    #[test]
+    fn a_sync_covers_what_was_rolled_since_and_does_nothing_twice() {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut journal, _) = Journal::open(options(directory.path(), Flush::Mapped)).unwrap();
+        let syncer = journal.syncer();
+        assert_eq!(syncer.sync().unwrap(), 0);
+        append(&mut journal, 2000);
+        assert!(journal.shared.state().rolled.len() > 3);
+        assert_eq!(syncer.sync().unwrap(), 2000);
+        assert!(journal.shared.state().rolled.is_empty());
+        syncer.fail_next_sync();
+        assert_eq!(syncer.sync().unwrap(), 2000, "there is nothing to sync, so nothing fails");
+        append(&mut journal, 1);
+        assert!(syncer.sync().is_err());
+    }
+
+    #[test]
+    fn what_is_appended_and_not_committed_is_not_synced() {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut journal, _) = Journal::open(options(directory.path(), Flush::Mapped)).unwrap();
+        append(&mut journal, 5);
+        journal.append(&frames(6, 5, 100), 6, 10).unwrap();
+        assert_eq!(journal.syncer().sync().unwrap(), 5);
+    }
+
+    #[test]
+    fn syncs_and_appends_run_side_by_side() {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut journal, _) = Journal::open(options(directory.path(), Flush::Mapped)).unwrap();
+        let (syncer, preparer) = (journal.syncer(), journal.preparer());
+        let helpers = [
+            std::thread::spawn(move || preparer.run().map(|()| 0)),
+            std::thread::spawn(move || {
+                let mut last = 0;
+                while last < 5000 {
+                    let synced = syncer.sync()?;
+                    assert!(synced >= last);
+                    last = synced;
+                    std::thread::yield_now();
+                }
+                Ok(last)
+            }),
+        ];
+        for _ in 0..500 {
+            append(&mut journal, 10);
+            assert!(journal.synced_sequence() <= journal.journaled_sequence());
+        }
+        let [preparer, syncer] = helpers;
+        assert_eq!(syncer.join().unwrap().unwrap(), 5000);
+        drop(journal);
+        preparer.join().unwrap().unwrap();
     }
 }

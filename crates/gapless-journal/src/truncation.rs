@@ -80,7 +80,7 @@ impl Journal {
             state.rolled.retain(|rolled| rolled.last_sequence < kept.first_sequence);
             state.active = segment.clone();
         }
-        works.sealed_synced_until = 0;
+        works.sealed_sync = None;
         drop(works);
         self.active = segment;
         self.stand_at(position);
@@ -92,10 +92,6 @@ impl Journal {
     /// Opens a sealed segment for writing again.
     fn reopen(&self, entry: Entry) -> Result<Arc<Segment>, JournalError> {
         let path = self.shared.segment_path(entry.first_sequence);
-        let held = self.shared.state().rolled.iter().find(|rolled| rolled.segment.path() == path).cloned();
-        if let Some(rolled) = held {
-            return Ok(rolled.segment);
-        }
         let file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -148,8 +144,8 @@ fn position_behind(segment: &Segment, first_sequence: u64, sequence: u64) -> Res
     #[allow(unsafe_code)]
     let bytes = unsafe { mapping.bytes(0..mapping.length()) };
     let limit = header.frame_length_max as usize;
-    let (mut at, mut position) =
-        index::nearest(segment.index(), bytes, frames_offset, sequence, limit).unwrap_or((first_sequence, frames_offset));
+    let (mut at, mut position) = index::nearest(segment.index(), bytes, frames_offset, sequence, limit)
+        .unwrap_or((first_sequence, frames_offset));
     while at <= sequence {
         match scan::check_frame(&bytes[position..], at, limit) {
             Ok(frame) => position += gapless_wire::aligned_length(frame.length()),

@@ -9,16 +9,19 @@ use std::sync::atomic::Ordering;
 use crate::descriptor::{JOURNALED_MARK_OFFSET, PAGE_LENGTH, SEALED_BIT};
 use crate::directory::sync_directory;
 use crate::error::JournalError;
+use crate::mapping::Mapping;
 use crate::options::Flush;
 use crate::segment::{Preparation, Segment};
-use crate::shared::{Shared, Works};
+use crate::shared::{Rolled, Shared, Works};
 
 /// Pages are populated in pieces of this length.
 const POPULATE_STEP_LENGTH: usize = 2 << 20;
 /// A sealed segment goes to the device in pieces of this length.
 const SYNC_STEP_LENGTH: usize = 8 << 20;
-/// How many sealed segments may wait for the device where no helper thread takes them there.
-const ROLLED_MAX: usize = 4;
+/// How many sealed segments may wait for the device.
+const ROLLED_MAX: usize = 8;
+/// How long a sealed segment waits for the device: as long as the kernel leaves pages dirty by default.
+const SEALED_SYNC_DELAY_NS: u64 = 30_000_000_000;
 
 impl Shared {
     /// A segment for a writer that cannot wait for its helper.
@@ -31,6 +34,7 @@ impl Shared {
             if self.prepare_step(&mut works)? {
                 // Nobody else may be there to do this.
                 self.settle(&mut works)?;
+                while self.unmap_step(&mut works) {}
                 while self.state().rolled.len() > ROLLED_MAX {
                     self.sync_sealed_step(&mut works)?;
                 }
@@ -44,6 +48,11 @@ impl Shared {
         let state = self.state();
         let half = state.active.header.segment_length / 2;
         state.prepared.is_none() && (self.options.zero_initial || writer_position(&state.active) >= half)
+    }
+
+    /// Whether time alone makes something to do.
+    pub(crate) fn waits_for_clock(&self) -> bool {
+        self.options.retention.age_max_ns.is_some() || !self.state().rolled.is_empty()
     }
 
     /// Takes the preparation of the next segment one step on; `true` when it is ready.
@@ -101,7 +110,7 @@ impl Shared {
             let Some((segment, first_sequence)) = oldest else { return Ok(did_work) };
             let (from, to) = (segment.path(), self.segment_path(first_sequence));
             if let Err(error) = segment.sync_header() {
-                return Err(self.sync_failed(&segment, error));
+                return Err(self.sync_failed(from, error));
             }
             std::fs::rename(&from, &to).map_err(|error| JournalError::io("rename", &from, error))?;
             segment.set_path(to);
@@ -137,27 +146,47 @@ impl Shared {
         }
     }
 
-    /// Takes the oldest sealed segment a step nearer to the device; `true` if there is one.
+    /// Takes down the mapping of a segment that the writer has left; `true` if there was one.
+    pub(crate) fn unmap_step(&self, _works: &mut Works) -> bool {
+        let segment = self.state().rolled.iter_mut().find_map(|rolled| rolled.segment.take());
+        // Dropped here, outside of the lock that the writer takes.
+        segment.is_some()
+    }
+
+    /// Takes the oldest sealed segment a step nearer to the device; `true` if there was such a step.
+    ///
+    /// No tier asks for it: it makes the synced mark follow, so that after a power failure damage in
+    /// what is long on the device is an error and not an end. It waits until the kernel has written
+    /// most of it by itself.
     pub(crate) fn sync_sealed_step(&self, works: &mut Works) -> Result<bool, JournalError> {
-        let oldest = self.state().rolled.front().cloned();
-        let Some(rolled) = oldest else { return Ok(false) };
-        let segment = &rolled.segment;
-        let end = segment.mapping.length().min(writer_position(segment) as usize);
-        if works.sealed_synced_until < end {
-            let until = end.min(works.sealed_synced_until + SYNC_STEP_LENGTH);
-            if let Err(error) = segment.mapping.sync(works.sealed_synced_until..until) {
-                return Err(self.sync_failed(segment, error));
+        let now_ns = (self.options.environment.epoch_ns)();
+        let due = {
+            let state = self.state();
+            let is_due = |rolled: &Rolled| now_ns.saturating_sub(rolled.sealed_ns) >= SEALED_SYNC_DELAY_NS;
+            let are_many = state.rolled.len() > ROLLED_MAX;
+            state.rolled.front().filter(|rolled| are_many || is_due(rolled)).cloned()
+        };
+        let Some(rolled) = due else { return Ok(false) };
+        let path = || self.segment_path(rolled.first_sequence);
+        let (mapping, from) = match works.sealed_sync.take() {
+            Some((first_sequence, mapping, from)) if first_sequence == rolled.first_sequence => (mapping, from),
+            _ => {
+                let mapping = Mapping::read_only(&rolled.file, rolled.end as usize);
+                (mapping.map_err(|error| JournalError::io("map", path(), error))?, 0)
             }
-            works.sealed_synced_until = until.next_multiple_of(PAGE_LENGTH);
+        };
+        if from < mapping.length() {
+            let until = from + SYNC_STEP_LENGTH;
+            mapping.sync(from..until).map_err(|error| self.sync_failed(path(), error))?;
+            works.sealed_sync = Some((rolled.first_sequence, mapping, until));
             return Ok(true);
         }
-        works.sealed_synced_until = 0;
         let _syncing = self.syncing();
-        self.sync_segment(segment)?;
+        self.sync_file(&rolled.file, path)?;
         let active = {
             let mut state = self.state();
             // Another thread may have synced it, and taken it out, in the meantime.
-            if state.rolled.front().is_some_and(|front| Arc::ptr_eq(&front.segment, segment)) {
+            if state.rolled.front().is_some_and(|front| front.first_sequence == rolled.first_sequence) {
                 state.rolled.pop_front();
             }
             state.active.clone()

@@ -1,6 +1,8 @@
 //! What is appended is replayed: across batches, rolls, reopenings, truncations and both ways of
 //! flushing, against a vector as model.
 
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
 mod support;
 
 use gapless_journal::{Flush, Journal, JournalError, JournalReader, RecoveryCheck};

@@ -145,8 +145,8 @@ impl GatingCursor {
         self.gate.noted.store(truncations, Ordering::Release);
     }
 
-    /// All whole frames that can be read now, in place, back to back, each padded to 8 bytes; empty if
-    /// there are none.
+    /// Whole frames that can be read now, in place, back to back, each padded to 8 bytes: what is left
+    /// of an earlier look, else all there are; empty if there are none.
     ///
     /// # Errors
     /// [`LogError::Truncated`] if the window now ends before this cursor: [`GatingCursor::rewind`].

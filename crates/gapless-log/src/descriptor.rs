@@ -23,7 +23,7 @@
 //!   768  u64  closed: 1 when the writer will write no more, 2 when the reader will read no more
 //! ```
 //! Positions are bytes since the start, never wrap, and map to `position % capacity`. Index slot
-//! `sequence % slots` holds the position of that sequence's frame.
+//! `sequence % slots` holds the position of that sequence's frame, or [`NOWHERE`] if it was cut off.
 
 /// Length of the header page.
 pub const HEADER_LENGTH: usize = 4096;
@@ -73,6 +73,8 @@ pub const HEADER_WORDS: usize = CLOSED_WORD + 1;
 pub const CAPACITY_MIN: usize = 4096;
 /// Greatest capacity of a mapping, bytes.
 pub const CAPACITY_MAX: usize = 1 << 36;
+/// What an index slot holds when its frame was cut off.
+pub const NOWHERE: u64 = u64::MAX;
 /// Greatest position that a mapping may hold when it is opened, so that sums of positions never
 /// overflow: 4 EiB.
 pub const POSITION_MAX: u64 = 1 << 62;

@@ -71,11 +71,8 @@ impl Shape {
 
     /// Checks the sizes that a foreign header says.
     fn check_found(&self) -> Result<(), LogError> {
-        let foreign = |field, found: usize, expected: String| LogError::Foreign {
-            field,
-            found: found.to_string(),
-            expected,
-        };
+        let foreign =
+            |field, found: usize, expected: String| LogError::Foreign { field, found: found.to_string(), expected };
         if !self.has_valid_capacity() {
             let expected = format!("a power of two from {} to {}", d::CAPACITY_MIN, d::CAPACITY_MAX);
             return Err(foreign("capacity", self.capacity, expected));

@@ -301,6 +301,11 @@ impl WindowWriter {
             return Err(LogError::TruncatesReleased { sequence, released_sequence });
         }
         let position = self.position_of_unreleased(sequence + 1)?;
+        let slots = self.memory.shape().index_slots as u64;
+        for cut in (sequence + 1).max(self.tail_sequence.saturating_sub(slots) + 1)..=self.tail_sequence {
+            // Relaxed: who sees a frame released that is written here anew sees this too.
+            self.memory.index_word(cut).store(d::NOWHERE, Ordering::Relaxed);
+        }
         self.tail = position;
         self.tail_sequence = sequence;
         if position >= self.published {
@@ -321,9 +326,12 @@ impl WindowWriter {
 
     /// Position of the frame `sequence`, which is committed and not released.
     fn position_of_unreleased(&self, sequence: u64) -> Result<u64, LogError> {
-        // The index knows the last frames, as many as it has slots.
+        // The index knows the last frames, as many as it has slots, if none were cut off behind them.
         if self.tail_sequence - sequence < self.memory.shape().index_slots as u64 {
-            return Ok(self.memory.index_word(sequence).load(Ordering::Relaxed));
+            let position = self.memory.index_word(sequence).load(Ordering::Relaxed);
+            if position != d::NOWHERE {
+                return Ok(position);
+            }
         }
         // Before that, the frames themselves know: what is not released is never overwritten.
         // They may have been written through the other mapping of the data; the fence keeps the

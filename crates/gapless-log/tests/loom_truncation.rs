@@ -103,6 +103,35 @@ fn a_cursor_that_was_late_is_not_overrun_by_the_new_frames() {
     });
 }
 
+#[test]
+fn two_cuts_in_a_row_are_both_taken_note_of() {
+    check(3, || {
+        let (mut writer, _releaser) = window(4);
+        let mut cursor = writer.gating_cursor(Scope::Appended);
+        let mut belief = Belief::default();
+        for sequence in 1..=3 {
+            writer.append(&frame(sequence, sequence * 10), sequence).unwrap();
+        }
+        writer.publish();
+        belief.poll(&mut cursor);
+        let reader = thread::spawn(move || {
+            belief.poll(&mut cursor);
+            belief.poll(&mut cursor);
+            (belief, cursor)
+        });
+        writer.truncate_after(2).unwrap();
+        writer.truncate_after(1).unwrap();
+        append_second(&mut writer);
+        let (mut belief, mut cursor) = reader.join().unwrap();
+        belief.poll(&mut cursor);
+        append_second_later(&mut writer);
+        while belief.0.last() != Some(&(2, 21)) {
+            belief.poll(&mut cursor);
+        }
+        assert_eq!(belief.0, [(1, 10), (2, 21)]);
+    });
+}
+
 fn append_second_later(writer: &mut WindowWriter) {
     if writer.last_sequence() == 1 {
         append_second(writer);

@@ -1,7 +1,7 @@
 //! The time line: straight pieces from a counter to monotonic and epoch time, and how each follows
 //! from the last.
 //!
-//! Pure: [`Renewal::next`] takes the current piece and a [`Sample`] and gives the next piece.
+//! Pure, but for [`begin`]: [`Renewal::next`] takes the current piece and a [`Sample`] and gives the next piece.
 //!
 //! Two corrections, both at most [`SLEW_PPM_MAX`] (0.5 ms a second):
 //! - epoch time leans towards the wall clock so that a tenth of the distance goes in a second; a
@@ -110,8 +110,15 @@ pub(crate) struct Renewal {
 
 /// The first piece, anchored to the wall clock.
 pub(crate) fn begin(source: &Source) -> (Piece, Renewal) {
-    let counts_nanoseconds = source.counts_nanoseconds();
-    let (first, rate_q32) = if counts_nanoseconds { (source.sample(), Q32 as u64) } else { calibrate(source) };
+    if source.counts_nanoseconds() {
+        first_piece(source.sample(), Q32 as u64, true)
+    } else {
+        let (first, rate_q32) = calibrate(source);
+        first_piece(first, rate_q32, false)
+    }
+}
+
+fn first_piece(first: Sample, rate_q32: u64, counts_nanoseconds: bool) -> (Piece, Renewal) {
     let piece = Piece {
         raw: first.raw,
         monotonic_ns: first.monotonic_ns,
@@ -121,10 +128,8 @@ pub(crate) fn begin(source: &Source) -> (Piece, Renewal) {
         slew_span_ns: 0,
         renew_at_ns: first.monotonic_ns.saturating_add(FIRST_PIECE_NS),
     };
-    (
-        piece,
-        Renewal { counts_nanoseconds, piece_ns: FIRST_PIECE_NS, rate_q32, measured_from: first, out_of_step: false },
-    )
+    let measured_from = first;
+    (piece, Renewal { counts_nanoseconds, piece_ns: FIRST_PIECE_NS, rate_q32, measured_from, out_of_step: false })
 }
 
 fn calibrate(source: &Source) -> (Sample, u64) {
@@ -195,4 +200,109 @@ impl Renewal {
 /// `later − earlier`, in nanoseconds.
 pub(crate) fn difference_ns(later: u64, earlier: u64) -> i64 {
     later.wrapping_sub(earlier) as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: u64 = 1_700_000_000_000_000_000;
+
+    /// A counter at a rate that can be changed, and the clock over it, whose first measurement was
+    /// 5 millionths off.
+    struct Machine {
+        ticks: f64,
+        monotonic_ns: u64,
+        piece: Piece,
+        renewal: Renewal,
+    }
+
+    impl Machine {
+        fn new(ticks_per_ns: f64) -> Self {
+            let first = Sample { raw: 1 << 40, monotonic_ns: 77, wall_ns: START + 77 };
+            let rate_q32 = (Q32 as f64 / ticks_per_ns * 1.000_005) as u64;
+            let (piece, renewal) = first_piece(first, rate_q32, false);
+            Self { ticks: first.raw as f64, monotonic_ns: 77, piece, renewal }
+        }
+
+        fn now(&self) -> Now {
+            self.piece.at(self.ticks as u64)
+        }
+
+        fn error_ns(&self) -> i64 {
+            difference_ns(self.now().monotonic_ns, self.monotonic_ns)
+        }
+
+        /// Lets time pass as a thread would that reads the clock each millisecond.
+        fn run(&mut self, milliseconds: u64, ticks_per_ns: f64) {
+            for _ in 0..milliseconds {
+                let before = self.now();
+                self.ticks += ticks_per_ns * 1e6;
+                self.monotonic_ns += 1_000_000;
+                let sample = self.sample();
+                if self.now().monotonic_ns >= self.piece.renew_at_ns {
+                    let end = self.now();
+                    self.piece = self.renewal.next(&self.piece, &sample);
+                    assert_eq!(self.now(), end, "a piece begins where the last one ended");
+                }
+                let after = self.now();
+                let passed_ns = difference_ns(after.monotonic_ns, before.monotonic_ns);
+                assert!((998_000..=1_002_000).contains(&passed_ns), "a millisecond became {passed_ns} ns");
+            }
+        }
+
+        fn sample(&self) -> Sample {
+            Sample { raw: self.ticks as u64, monotonic_ns: self.monotonic_ns, wall_ns: START + self.monotonic_ns }
+        }
+
+        fn renew(&mut self) {
+            self.piece = self.renewal.next(&self.piece, &self.sample());
+        }
+    }
+
+    #[test]
+    fn a_counter_is_kept_in_step_though_its_rate_drifts() {
+        let mut machine = Machine::new(2.45);
+        for second in 0..120 {
+            // The system's own clock is steered by up to some hundred millionths.
+            let drift = 1.0 + 2e-4 * (f64::from(second) / 10.0).sin();
+            machine.run(1_000, 2.45 * drift);
+            assert!(machine.error_ns().abs() < 50_000, "{} ns off in second {second}", machine.error_ns());
+        }
+        machine.run(5_000, 2.45);
+        assert!(machine.error_ns().abs() < 100, "{} ns off", machine.error_ns());
+        assert!(difference_ns(machine.now().epoch_ns, START + machine.monotonic_ns).abs() < 50_000);
+    }
+
+    #[test]
+    fn a_counter_that_jumps_or_changes_its_rate_is_caught() {
+        for (jump_ticks, ticks_per_ns) in [(9e12, 2.45), (-1e12, 2.45), (0.0, 3.2), (-1e12, 1.8)] {
+            let mut machine = Machine::new(2.45);
+            machine.run(3_000, 2.45);
+            // A migration: half a second passes unseen, the counter is another.
+            machine.ticks += jump_ticks + ticks_per_ns * 5e8;
+            machine.monotonic_ns += 500_000_000;
+            machine.renew();
+            assert_eq!(machine.error_ns(), 0, "the system's clock is taken over at once");
+            for _ in 0..4 {
+                machine.ticks += ticks_per_ns * 2e7;
+                machine.monotonic_ns += 20_000_000;
+                machine.renew();
+            }
+            machine.run(10_000, ticks_per_ns);
+            assert!(machine.error_ns().abs() < 1_000, "{} ns off after {jump_ticks}", machine.error_ns());
+        }
+    }
+
+    #[test]
+    fn no_counter_makes_a_piece_panic() {
+        let (piece, mut renewal) = first_piece(Sample { raw: 5, monotonic_ns: 5, wall_ns: 5 }, u64::MAX, false);
+        for raw in [0, 1, u64::MAX / 2, u64::MAX] {
+            let _ = piece.at(raw);
+            for monotonic_ns in [0, u64::MAX / 2, u64::MAX] {
+                let next = renewal.next(&piece, &Sample { raw, monotonic_ns, wall_ns: raw });
+                let _ = next.at(raw.wrapping_mul(3));
+            }
+        }
+    }
 }

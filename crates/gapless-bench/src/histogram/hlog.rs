@@ -93,6 +93,8 @@ mod tests {
         let mut recorder = IntervalRecorder::new(0, 2_000_000_000);
         for value in 1..=1_000 {
             recorder.record(0, value);
+        }
+        for value in 1..=1_000 {
             recorder.record(1_000_000_000, value * 1_000);
         }
         recorder.finish(1_500_000_000)

@@ -26,7 +26,7 @@ pub struct Interval {
 }
 
 /// What a run recorded.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct RecordedRun {
     /// All latencies.
     pub total: LatencyHistogram,
@@ -133,8 +133,8 @@ impl IntervalRecorder {
         })
     }
 
-    /// Records a reply: the scheduled time of its message and its latency, ns. A message that was
-    /// scheduled before the section began counts to the first interval, one after its expected end to the last.
+    /// Records a reply: the scheduled time of its message and its latency, ns. Intervals only move on: a
+    /// reply that comes late counts to the interval that is open, one after the expected end to the last.
     #[inline]
     pub fn record(&mut self, scheduled_ns: u64, latency_ns: u64) {
         if scheduled_ns >= self.current_end_ns {

@@ -51,6 +51,16 @@ impl LatencyHistogram {
         self.inner.saturating_record(latency_ns);
     }
 
+    /// Records one latency `count` times, ns.
+    pub fn record_many(&mut self, latency_ns: u64, count: u64) {
+        self.inner.saturating_record_n(latency_ns, count);
+    }
+
+    /// Every recorded value and how often it was seen, ascending.
+    pub fn values(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.inner.iter_recorded().map(|step| (step.value_iterated_to(), step.count_at_value()))
+    }
+
     /// Adds all values of another histogram.
     pub fn merge(&mut self, other: &Self) {
         self.inner.add(&other.inner).expect("all histograms have the same bounds and digits");

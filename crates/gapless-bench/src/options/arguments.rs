@@ -77,7 +77,7 @@ pub struct CanonicalArguments {
     #[arg(long, short = 'T', alias = "outputThroughput", help_heading = OUTPUT)]
     pub output_throughput: bool,
 
-    /// CPUs of the injecting thread, such as [1] or [2,3]
+    /// CPUs of the injecting thread, such as `[1]` or `[2,3]`
     #[arg(long, short = 'j', alias = "injectorCPUAffinityMask", value_name = "CPUS", help_heading = AFFINITY)]
     pub injector_cpu_mask: Option<CpuMask>,
 

@@ -362,7 +362,7 @@ impl CanonicalArguments {
             client_processes: u32::try_from(self.client_processes.unwrap_or(0)).unwrap_or(u32::MAX),
             affinity: Affinity::default(),
             detached_send_queue_depth: None,
-            journal: (tier != Tier::Memory).then(|| JournalSettings {
+            journal: (tier != Tier::Memory).then_some(JournalSettings {
                 directory: None,
                 initial_length_bytes: matrix::INITIAL_LOG_BYTES,
                 zero_out_initial: false,

@@ -2,6 +2,8 @@
 //!
 //! Built from a [`Report`] alone, so that a table can be printed again from a committed JSON file.
 
+use std::io::IsTerminal;
+
 use comfy_table::presets::{ASCII_MARKDOWN, UTF8_FULL_CONDENSED};
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 
@@ -15,6 +17,14 @@ pub enum TableStyle {
     Terminal,
     /// A Markdown table, to be pasted into a document.
     Markdown,
+}
+
+impl TableStyle {
+    /// Lines on a terminal; Markdown where the output goes to a file or a pipe.
+    #[must_use]
+    pub fn for_stdout() -> Self {
+        if std::io::stdout().is_terminal() { Self::Terminal } else { Self::Markdown }
+    }
 }
 
 const ABSENT: &str = "–";

@@ -84,10 +84,9 @@ impl Source {
             .write(true)
             .open(&real_path)
             .map_err(|source| BenchError::io("open for writing", path, source))?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Err(Errno::WOULDBLOCK) => return Err(error("is locked by another program; close it there and try again")),
-            // File systems without locks have nobody who locked it.
-            Ok(()) | Err(_) => (),
+        // Any other error comes from a file system without locks: there nobody has locked it.
+        if flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+            return Err(error("is locked by another program; close it there and try again"));
         }
         let bytes = std::fs::read(&real_path).map_err(|source| BenchError::io("read", path, source))?;
         Ok(Self { path: path.to_owned(), real_path, bytes, file })

@@ -53,10 +53,10 @@ impl<'a> Package<'a> {
         if edit.formula_removed {
             self.forget_formula(&workbook_name, &relationships, &sheet_id, cell, &mut replacements)?;
         }
-        if self.has_formulas()? {
-            if let Some(text) = calculate_on_load(&workbook)? {
-                replacements.push(Replacement { name: workbook_name, text: Some(text) });
-            }
+        if self.has_formulas()?
+            && let Some(text) = calculate_on_load(&workbook)?
+        {
+            replacements.push(Replacement { name: workbook_name, text: Some(text) });
         }
         Ok(replacements)
     }

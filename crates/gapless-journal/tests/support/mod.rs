@@ -1,4 +1,5 @@
 //! Frames and directories for the tests of the journal's promises.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 
 use std::path::{Path, PathBuf};
@@ -101,6 +102,17 @@ pub fn find_frame(segment: &Path, sequence: u64) -> (u64, u64) {
         position += length;
     }
     panic!("sequence {sequence} is not in {}", segment.display());
+}
+
+/// Where the frames of a segment end in its file.
+pub fn end_of_frames(segment: &Path) -> u64 {
+    let bytes = std::fs::read(segment).unwrap();
+    let header = gapless_journal::descriptor::FixedHeader::from_bytes(bytes[..128].try_into().unwrap()).unwrap();
+    let mut position = header.frames_offset as usize;
+    while let Ok(frame) = gapless_wire::Frame::parse(&bytes[position..]) {
+        position += aligned_length(frame.length());
+    }
+    position as u64
 }
 
 /// Flips one bit of a file.

@@ -10,9 +10,9 @@ mod pinned;
 mod ring;
 
 /// Frames per round of a one-way row.
-const FRAMES: usize = 2_000_000;
+const FRAMES: usize = 1 << 19;
 /// Round trips per round of a ping-pong row.
-const ROUND_TRIPS: usize = 100_000;
+const ROUND_TRIPS: usize = 20_000;
 /// Bytes of each ring.
 const CAPACITY: usize = 1 << 20;
 /// Bytes of a frame's header.
@@ -39,10 +39,10 @@ impl Latency {
 }
 
 fn main() {
-    let rounds = std::env::args().nth(1).map_or(5, |text| text.parse().expect("ROUNDS is a number"));
+    let rounds = std::env::args().nth(1).map_or(10, |text| text.parse().expect("ROUNDS is a number"));
     println!("{:<34}{:>12}{:>12}{:>8}", "one way, M frames/s", "floor", "ring", "ratio");
     for payload in [64, 256, 1024] {
-        for batch in [1, 16] {
+        for batch in [1, 16, 64, 256] {
             one_way(payload, batch, rounds);
         }
     }

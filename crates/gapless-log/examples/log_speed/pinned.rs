@@ -5,10 +5,9 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 /// Runs `there` on the second core while `here` runs on the first; what `here` returns.
 pub fn on_two_cores<T>(there: impl FnOnce() + Send, here: impl FnOnce() -> T) -> T {
     std::thread::scope(|scope| {
-        let other = scope.spawn(|| {
-            pin(1);
-            there();
-        });
+        // A thread begins where its parent is, so it never has to wait for the parent's core.
+        pin(1);
+        let other = scope.spawn(there);
         pin(0);
         let result = here();
         other.join().expect("the other side of a measurement does not panic");

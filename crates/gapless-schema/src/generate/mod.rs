@@ -123,8 +123,7 @@ impl Generator {
     /// The first thing that is wrong with the schema.
     pub fn generate(&self) -> Result<Generated, SchemaError> {
         let (schema, files) = self.read()?;
-        let module = names::snake(&self.module.clone().unwrap_or_else(|| stem(&self.path)));
-        let module = names::Names::default().claim_method(&module);
+        let module = module_name(&self.module.clone().unwrap_or_else(|| stem(&self.path)));
         Ok(Generated {
             rust: emit::rust(&schema, &module, &self.runtime),
             proto: proto::proto(&schema),
@@ -210,6 +209,13 @@ fn write(path: &Path, text: &str) -> Result<(), SchemaError> {
 
 fn stem(path: &Path) -> String {
     path.file_stem().map_or_else(|| "schema".to_owned(), |stem| stem.to_string_lossy().into_owned())
+}
+
+/// A name as one of a module: what cannot stand in an identifier becomes an underscore.
+fn module_name(name: &str) -> String {
+    let name = name.replace(|character: char| !character.is_ascii_alphanumeric(), "_");
+    let name = if names::snake(&name).is_empty() { "schema" } else { &name };
+    names::Names::default().claim_method(name)
 }
 
 fn summary(schema: &Schema) -> String {

@@ -18,9 +18,13 @@ pub(crate) fn parse_number(
             _ => Err(place.error(format!("{what} is {text:?}"), "one ASCII character")),
         },
         Primitive::Float | Primitive::Double => {
-            let number = text.parse::<f64>().ok().filter(|number| {
-                primitive == Primitive::Double || !number.is_finite() || (*number as f32).is_finite()
-            });
+            // Parsed in its own precision, so that it is rounded once.
+            let number = match primitive {
+                Primitive::Float => text.parse::<f32>().ok().map(f64::from),
+                _ => text.parse::<f64>().ok(),
+            };
+            // What parses to infinity without saying so is out of range.
+            let number = number.filter(|number| number.is_finite() || text.contains(['n', 'N']));
             number.map(Number::Float).ok_or_else(|| place.error(format!("{what} is {text:?}"), "a floating point number"))
         }
         _ => {

@@ -74,7 +74,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// [`DecodeError::Truncated`].
-    #[inline]
+    #[inline(always)]
     pub fn chunk<const N: usize>(&mut self, field: &'static str) -> Result<&'a [u8; N], DecodeError> {
         let Some((chunk, rest)) = self.rest.split_first_chunk() else {
             return Err(self.truncated(field, N));
@@ -87,9 +87,8 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// [`DecodeError::Truncated`].
-    #[inline]
-    pub fn slice(&mut self, length: u64, field: &'static str) -> Result<&'a [u8], DecodeError> {
-        let length = usize::try_from(length).unwrap_or(usize::MAX);
+    #[inline(always)]
+    pub fn slice(&mut self, length: usize, field: &'static str) -> Result<&'a [u8], DecodeError> {
         let Some((slice, rest)) = self.rest.split_at_checked(length) else {
             return Err(self.truncated(field, length));
         };
@@ -103,7 +102,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// [`DecodeError::BlockLength`], [`DecodeError::Truncated`].
-    #[inline]
+    #[inline(always)]
     pub fn block<const N: usize>(
         &mut self,
         block_length: u64,
@@ -115,7 +114,7 @@ impl<'a> Reader<'a> {
             return Err(self.short_block(block_length, needed, version, field));
         }
         let position = self.position();
-        let block = self.slice(block_length, field)?;
+        let block = self.slice(usize::try_from(block_length).unwrap_or(usize::MAX), field)?;
         match block.first_chunk() {
             Some(known) => Ok((known, block)),
             None => Err(DecodeError::truncated(field, position, N, block.len())),
@@ -145,6 +144,9 @@ pub trait Entry<'a>: Sized {
     /// Bytes that the fields of `version` take.
     fn needed_length(version: u64) -> usize;
 
+    /// An entry without groups and data, whose block is given; `None` if the block is too short.
+    fn from_block(block: &'a [u8], version: u64) -> Option<Self>;
+
     /// Reads the entry that begins here.
     ///
     /// # Errors
@@ -157,7 +159,7 @@ pub trait Entry<'a>: Sized {
 pub struct Group<'a, E> {
     bytes: &'a [u8],
     count: usize,
-    block_length: u64,
+    block_length: usize,
     version: u64,
     entry: PhantomData<E>,
 }
@@ -183,7 +185,7 @@ impl<'a, E: Entry<'a>> Group<'a, E> {
     ///
     /// # Errors
     /// What is wrong with an entry and where.
-    #[inline]
+    #[inline(always)]
     pub fn parse(reader: &mut Reader<'a>, block_length: u64, count: u64, version: u64) -> Result<Self, DecodeError> {
         if count == 0 {
             return Ok(Self::empty());
@@ -195,7 +197,7 @@ impl<'a, E: Entry<'a>> Group<'a, E> {
         if block_length == 0 && count > EMPTY_ENTRIES_MAX {
             return Err(too_many::<E>(reader, count));
         }
-        let Ok(entries) = usize::try_from(count) else {
+        let (Ok(count), Ok(stride)) = (usize::try_from(count), usize::try_from(block_length)) else {
             return Err(too_many::<E>(reader, count));
         };
         let bytes = if E::HAS_MEMBERS {
@@ -205,12 +207,12 @@ impl<'a, E: Entry<'a>> Group<'a, E> {
             }
             &start[..start.len() - reader.rest.len()]
         } else {
-            let Some(length) = block_length.checked_mul(count) else {
-                return Err(too_many::<E>(reader, count));
+            let Some(length) = stride.checked_mul(count) else {
+                return Err(too_many::<E>(reader, count as u64));
             };
             reader.slice(length, E::NAME)?
         };
-        Ok(Self { bytes, count: entries, block_length, version, entry: PhantomData })
+        Ok(Self { bytes, count, block_length: stride, version, entry: PhantomData })
     }
 
     /// Entries that are left.
@@ -237,12 +239,17 @@ fn too_many<'a, E: Entry<'a>>(reader: &Reader<'_>, found: u64) -> DecodeError {
 impl<'a, E: Entry<'a>> Iterator for Group<'a, E> {
     type Item = E;
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<E> {
         self.count = self.count.checked_sub(1)?;
+        // It was checked once, so it is there; should that ever be wrong, the group ends here.
+        if !E::HAS_MEMBERS {
+            let (block, rest) = self.bytes.split_at_checked(self.block_length)?;
+            self.bytes = rest;
+            return E::from_block(block, self.version);
+        }
         let mut reader = Reader::new(self.bytes);
-        // It was parsed once, so it parses again; should that ever be wrong, the group ends here.
-        let entry = E::parse(&mut reader, self.block_length, self.version).ok();
+        let entry = E::parse(&mut reader, self.block_length as u64, self.version).ok();
         self.bytes = reader.rest;
         entry
     }

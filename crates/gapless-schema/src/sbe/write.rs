@@ -25,11 +25,17 @@ impl<'a> Tail<'a> {
         self.total - self.rest.len()
     }
 
+    /// Moves the tail out; what stays behind has no bytes.
+    #[inline(always)]
+    pub const fn take(&mut self) -> Self {
+        core::mem::replace(self, Self { rest: &mut [], total: 0 })
+    }
+
     /// Takes `N` bytes.
     ///
     /// # Errors
     /// [`EncodeError::Capacity`]; nothing is taken then.
-    #[inline]
+    #[inline(always)]
     pub fn chunk<const N: usize>(&mut self, field: &'static str) -> Result<&'a mut [u8; N], EncodeError> {
         if self.rest.len() < N {
             return Err(self.full(field, N));
@@ -57,7 +63,7 @@ impl<'a> Tail<'a> {
     ///
     /// # Errors
     /// [`EncodeError::Capacity`]; nothing is written then.
-    #[inline]
+    #[inline(always)]
     pub fn put_data<const N: usize>(
         &mut self,
         length: [u8; N],

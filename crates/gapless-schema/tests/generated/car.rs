@@ -10,7 +10,9 @@
     missing_docs,
     non_camel_case_types,
     unused_imports,
+    unused_braces,
     unused_mut,
+    unused_parens,
     unused_variables,
     clippy::all,
     clippy::pedantic,
@@ -54,8 +56,8 @@ pub mod car {
         #[must_use]
         pub const fn raw(self) -> u8 {
             match self {
-                Self::F => 0u8,
-                Self::T => 1u8,
+                Self::F => (0u8),
+                Self::T => (1u8),
                 Self::Unknown(raw) => raw,
             }
         }
@@ -95,7 +97,7 @@ pub mod car {
     }
     impl Code {
         /// The number that means null where a field is optional.
-        pub const NULL: u8 = 0u8;
+        pub const NULL: u8 = (0u8);
         /// The value of a number.
         #[inline]
         #[must_use]
@@ -112,9 +114,9 @@ pub mod car {
         #[must_use]
         pub const fn raw(self) -> u8 {
             match self {
-                Self::A => 65u8,
-                Self::B => 66u8,
-                Self::C => 67u8,
+                Self::A => (65u8),
+                Self::B => (66u8),
+                Self::C => (67u8),
                 Self::Unknown(raw) => raw,
             }
         }
@@ -171,9 +173,9 @@ pub mod car {
         #[must_use]
         pub const fn raw(self) -> u8 {
             match self {
-                Self::SunRoof => 0u8,
-                Self::SportsPack => 1u8,
-                Self::CruiseControl => 2u8,
+                Self::SunRoof => (0u8),
+                Self::SportsPack => (1u8),
+                Self::CruiseControl => (2u8),
                 Self::Unknown(raw) => raw,
             }
         }
@@ -787,7 +789,7 @@ pub mod car {
         pub fn manufacturer_code(&self) -> Option<&'a [u8; 3]> {
             let raw = field::<5, 3, 14>(self.block);
             let value = raw;
-            if value[0] == 0u8 { None } else { Some(value) }
+            if value[0] == (0u8) { None } else { Some(value) }
         }
         /// Field `manufacturerCode` as text, up to the first NUL.
         ///
@@ -817,7 +819,7 @@ pub mod car {
         pub fn fuel(&self) -> Option<&'a [u8; 6]> {
             let raw = field::<8, 6, 14>(self.block);
             let value = raw;
-            if value[0] == 0u8 { None } else { Some(value) }
+            if value[0] == (0u8) { None } else { Some(value) }
         }
         /// Field `fuel` as text, up to the first NUL.
         ///
@@ -918,7 +920,7 @@ pub mod car {
         ) -> &mut Self {
             match value {
                 Some(value) => self.manufacturer_code(value),
-                None => self.manufacturer_code(&[0u8; 3]),
+                None => self.manufacturer_code(&[(0u8); 3]),
             }
         }
         /// Sets field `manufacturerCode` to a text, filled up with NUL.
@@ -957,7 +959,7 @@ pub mod car {
         pub fn fuel_or_null(&mut self, value: Option<&[u8; 6]>) -> &mut Self {
             match value {
                 Some(value) => self.fuel(value),
-                None => self.fuel(&[0u8; 6]),
+                None => self.fuel(&[(0u8); 6]),
             }
         }
         /// Sets field `fuel` to a text, filled up with NUL.
@@ -1314,7 +1316,7 @@ pub mod car {
         const fn needed_length_at(version: u64) -> usize {
             28
         }
-        #[inline]
+        #[inline(always)]
         fn parse_body(
             reader: &mut ::gapless_schema::sbe::Reader<'a>,
             block_length: u64,
@@ -1361,15 +1363,17 @@ pub mod car {
                 )?
             };
             let manufacturer = {
-                let length = u64::from(
-                    u16::from_le_bytes(*reader.chunk::<2>("Car.manufacturer")?),
-                );
+                let length = usize::try_from(
+                        u16::from_le_bytes(*reader.chunk::<2>("Car.manufacturer")?),
+                    )
+                    .unwrap_or(usize::MAX);
                 reader.slice(length, "Car.manufacturer")?
             };
             let model = {
-                let length = u64::from(
-                    u16::from_le_bytes(*reader.chunk::<2>("Car.model")?),
-                );
+                let length = usize::try_from(
+                        u16::from_le_bytes(*reader.chunk::<2>("Car.model")?),
+                    )
+                    .unwrap_or(usize::MAX);
                 reader.slice(length, "Car.model")?
             };
             Ok(Self {
@@ -1420,7 +1424,7 @@ pub mod car {
         pub fn code(&self) -> Option<Code> {
             let raw = field::<7, 1, 28>(self.block);
             let value = Code::from_raw(u8::from_le_bytes(*raw));
-            if u8::from_le_bytes(*raw) == 0u8 { None } else { Some(value) }
+            if u8::from_le_bytes(*raw) == (0u8) { None } else { Some(value) }
         }
         /// Field `vehicleCode`.
         ///
@@ -1430,7 +1434,7 @@ pub mod car {
         pub fn vehicle_code(&self) -> Option<&'a [u8; 6]> {
             let raw = field::<8, 6, 28>(self.block);
             let value = raw;
-            if value[0] == 0u8 { None } else { Some(value) }
+            if value[0] == (0u8) { None } else { Some(value) }
         }
         /// Field `vehicleCode` as text, up to the first NUL.
         ///
@@ -1532,20 +1536,20 @@ pub mod car {
     impl<'a> CarEncoder<'a> {
         const TEMPLATE: [u8; 36] = {
             let block = [0; 36];
-            let block = with(block, 0, 28u16.to_le_bytes());
-            let block = with(block, 2, 1u16.to_le_bytes());
-            let block = with(block, 4, 1u16.to_le_bytes());
-            let block = with(block, 6, 0u16.to_le_bytes());
+            let block = with(block, 0, (28u16).to_le_bytes());
+            let block = with(block, 2, (1u16).to_le_bytes());
+            let block = with(block, 4, (1u16).to_le_bytes());
+            let block = with(block, 6, (0u16).to_le_bytes());
             let block = with(block, 8, i32::MIN.to_le_bytes());
             let block = with(block, 12, i16::MIN.to_le_bytes());
             let block = with(block, 14, u8::MAX.to_le_bytes());
-            let block = with(block, 15, 0u8.to_le_bytes());
-            let block = with_repeated(block, 16, 0u8.to_le_bytes(), 6);
+            let block = with(block, 15, (0u8).to_le_bytes());
+            let block = with_repeated(block, 16, (0u8).to_le_bytes(), 6);
             let block = with(block, 22, i16::MIN.to_le_bytes());
             let block = with(block, 24, i8::MIN.to_le_bytes());
             let block = with(block, 25, i16::MIN.to_le_bytes());
-            let block = with_repeated(block, 27, 0u8.to_le_bytes(), 3);
-            let block = with_repeated(block, 30, 0u8.to_le_bytes(), 6);
+            let block = with_repeated(block, 27, (0u8).to_le_bytes(), 3);
+            let block = with_repeated(block, 30, (0u8).to_le_bytes(), 6);
             block
         };
         /// Begins a message at the start of `buffer`: its header is written, every optional field is null, the
@@ -1638,7 +1642,7 @@ pub mod car {
         pub fn code_or_null(&mut self, value: Option<Code>) -> &mut Self {
             match value {
                 Some(value) => self.code(value),
-                None => self.code(Code::from_raw(0u8)),
+                None => self.code(Code::from_raw((0u8))),
             }
         }
         /// Field `vehicleCode`.
@@ -1661,7 +1665,7 @@ pub mod car {
         pub fn vehicle_code_or_null(&mut self, value: Option<&[u8; 6]>) -> &mut Self {
             match value {
                 Some(value) => self.vehicle_code(value),
-                None => self.vehicle_code(&[0u8; 6]),
+                None => self.vehicle_code(&[(0u8); 6]),
             }
         }
         /// Sets field `vehicleCode` to a text, filled up with NUL.
@@ -1825,13 +1829,38 @@ pub mod car {
             reached: 6u8,
             child_performance_figure: CarPerformanceFigureStage::CLOSED,
         };
+        /// Whether `member` is the next to be written and nothing before it is open.
+        #[inline(always)]
+        const fn is_at(&self, member: u8) -> bool {
+            self.reached == member
+                && (self.reached != 4u8 || self.child_performance_figure.is_at(1u8))
+        }
         /// Completes what is open and fills in what is skipped before `member`.
-        #[inline]
-        fn advance(
+        #[inline(always)]
+        fn advance<'a>(
             &mut self,
-            tail: &mut Tail<'_>,
+            tail: &mut Tail<'a>,
             member: u8,
         ) -> Result<(), EncodeError> {
+            if self.is_at(member) {
+                return Ok(());
+            }
+            let (stage, rest, advanced) = self.skip_to(tail.take(), member);
+            *self = stage;
+            *tail = rest;
+            advanced
+        }
+        #[cold]
+        #[inline(never)]
+        fn skip_to(
+            mut self,
+            mut tail: Tail<'_>,
+            member: u8,
+        ) -> (Self, Tail<'_>, Result<(), EncodeError>) {
+            let advanced = self.fill(&mut tail, member);
+            (self, tail, advanced)
+        }
+        fn fill(&mut self, tail: &mut Tail<'_>, member: u8) -> Result<(), EncodeError> {
             if self.reached > member {
                 return Err(
                     ::gapless_schema::sbe::write::too_late(
@@ -2036,7 +2065,7 @@ pub mod car {
                 encoder.available(*value);
             }
             if let Some(value) = &self.code {
-                if (*value).raw() == 0u8 {
+                if (*value).raw() == (0u8) {
                     return Err(EncodeError::Range {
                         field: "Car.code",
                         range: "of its type without the null value",
@@ -2493,7 +2522,7 @@ pub mod car {
         const fn needed_length_at(version: u64) -> usize {
             4
         }
-        #[inline]
+        #[inline(always)]
         fn parse_body(
             reader: &mut ::gapless_schema::sbe::Reader<'a>,
             block_length: u64,
@@ -2526,7 +2555,13 @@ pub mod car {
         fn needed_length(version: u64) -> usize {
             Self::needed_length_at(version)
         }
-        #[inline]
+        #[inline(always)]
+        fn from_block(block: &'a [u8], version: u64) -> Option<Self> {
+            Some(Self {
+                block: block.first_chunk()?,
+            })
+        }
+        #[inline(always)]
         fn parse(
             reader: &mut ::gapless_schema::sbe::Reader<'a>,
             block_length: u64,
@@ -2708,7 +2743,7 @@ pub mod car {
         /// The dimensions of a group without entries.
         const EMPTY: [u8; 4] = {
             let block = [0; 4];
-            let block = with(block, 0, 4u16.to_le_bytes());
+            let block = with(block, 0, (4u16).to_le_bytes());
             block
         };
         /// Begins the next entry; its optional fields are null, the others zero.
@@ -2743,7 +2778,7 @@ pub mod car {
         const fn needed_length_at(version: u64) -> usize {
             1
         }
-        #[inline]
+        #[inline(always)]
         fn parse_body(
             reader: &mut ::gapless_schema::sbe::Reader<'a>,
             block_length: u64,
@@ -2771,7 +2806,13 @@ pub mod car {
         fn needed_length(version: u64) -> usize {
             Self::needed_length_at(version)
         }
-        #[inline]
+        #[inline(always)]
+        fn from_block(block: &'a [u8], version: u64) -> Option<Self> {
+            Some(Self {
+                block: block.first_chunk()?,
+            })
+        }
+        #[inline(always)]
         fn parse(
             reader: &mut ::gapless_schema::sbe::Reader<'a>,
             block_length: u64,
@@ -2948,7 +2989,7 @@ pub mod car {
         /// The dimensions of a group without entries.
         const EMPTY: [u8; 4] = {
             let block = [0; 4];
-            let block = with(block, 0, 1u16.to_le_bytes());
+            let block = with(block, 0, (1u16).to_le_bytes());
             block
         };
         /// Begins the next entry; its optional fields are null, the others zero.
@@ -2983,7 +3024,7 @@ pub mod car {
         const fn needed_length_at(version: u64) -> usize {
             6
         }
-        #[inline]
+        #[inline(always)]
         fn parse_body(
             reader: &mut ::gapless_schema::sbe::Reader<'a>,
             block_length: u64,
@@ -3028,7 +3069,13 @@ pub mod car {
         fn needed_length(version: u64) -> usize {
             Self::needed_length_at(version)
         }
-        #[inline]
+        #[inline(always)]
+        fn from_block(block: &'a [u8], version: u64) -> Option<Self> {
+            Some(Self {
+                block: block.first_chunk()?,
+            })
+        }
+        #[inline(always)]
         fn parse(
             reader: &mut ::gapless_schema::sbe::Reader<'a>,
             block_length: u64,
@@ -3277,7 +3324,7 @@ pub mod car {
         /// The dimensions of a group without entries.
         const EMPTY: [u8; 4] = {
             let block = [0; 4];
-            let block = with(block, 0, 6u16.to_le_bytes());
+            let block = with(block, 0, (6u16).to_le_bytes());
             block
         };
         /// Begins the next entry; its optional fields are null, the others zero.
@@ -3316,7 +3363,7 @@ pub mod car {
         const fn needed_length_at(version: u64) -> usize {
             1
         }
-        #[inline]
+        #[inline(always)]
         fn parse_body(
             reader: &mut ::gapless_schema::sbe::Reader<'a>,
             block_length: u64,
@@ -3371,7 +3418,11 @@ pub mod car {
         fn needed_length(version: u64) -> usize {
             Self::needed_length_at(version)
         }
-        #[inline]
+        #[inline(always)]
+        fn from_block(block: &'a [u8], version: u64) -> Option<Self> {
+            None
+        }
+        #[inline(always)]
         fn parse(
             reader: &mut ::gapless_schema::sbe::Reader<'a>,
             block_length: u64,
@@ -3436,13 +3487,37 @@ pub mod car {
     }
     impl CarPerformanceFigureStage {
         const CLOSED: Self = Self { reached: 1u8 };
+        /// Whether `member` is the next to be written and nothing before it is open.
+        #[inline(always)]
+        const fn is_at(&self, member: u8) -> bool {
+            self.reached == member
+        }
         /// Completes what is open and fills in what is skipped before `member`.
-        #[inline]
-        fn advance(
+        #[inline(always)]
+        fn advance<'a>(
             &mut self,
-            tail: &mut Tail<'_>,
+            tail: &mut Tail<'a>,
             member: u8,
         ) -> Result<(), EncodeError> {
+            if self.is_at(member) {
+                return Ok(());
+            }
+            let (stage, rest, advanced) = self.skip_to(tail.take(), member);
+            *self = stage;
+            *tail = rest;
+            advanced
+        }
+        #[cold]
+        #[inline(never)]
+        fn skip_to(
+            mut self,
+            mut tail: Tail<'_>,
+            member: u8,
+        ) -> (Self, Tail<'_>, Result<(), EncodeError>) {
+            let advanced = self.fill(&mut tail, member);
+            (self, tail, advanced)
+        }
+        fn fill(&mut self, tail: &mut Tail<'_>, member: u8) -> Result<(), EncodeError> {
             if self.reached > member {
                 return Err(
                     ::gapless_schema::sbe::write::too_late(
@@ -3687,7 +3762,7 @@ pub mod car {
         const fn needed_length_at(version: u64) -> usize {
             6
         }
-        #[inline]
+        #[inline(always)]
         fn parse_body(
             reader: &mut ::gapless_schema::sbe::Reader<'a>,
             block_length: u64,
@@ -3733,7 +3808,13 @@ pub mod car {
         fn needed_length(version: u64) -> usize {
             Self::needed_length_at(version)
         }
-        #[inline]
+        #[inline(always)]
+        fn from_block(block: &'a [u8], version: u64) -> Option<Self> {
+            Some(Self {
+                block: block.first_chunk()?,
+            })
+        }
+        #[inline(always)]
         fn parse(
             reader: &mut ::gapless_schema::sbe::Reader<'a>,
             block_length: u64,
@@ -3996,7 +4077,7 @@ pub mod car {
         /// The dimensions of a group without entries.
         const EMPTY: [u8; 4] = {
             let block = [0; 4];
-            let block = with(block, 0, 6u16.to_le_bytes());
+            let block = with(block, 0, (6u16).to_le_bytes());
             block
         };
         /// Begins the next entry; its optional fields are null, the others zero.
@@ -4038,7 +4119,7 @@ pub mod car {
         /// The dimensions of a group without entries.
         const EMPTY: [u8; 4] = {
             let block = [0; 4];
-            let block = with(block, 0, 1u16.to_le_bytes());
+            let block = with(block, 0, (1u16).to_le_bytes());
             block
         };
         /// Begins the next entry; its optional fields are null, the others zero.

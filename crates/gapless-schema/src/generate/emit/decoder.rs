@@ -90,7 +90,7 @@ impl Emitter<'_> {
             #[inline]
             const fn needed_length_at(version: u64) -> usize #needed
 
-            #[inline]
+            #[inline(always)]
             fn parse_body(
                 reader: &mut #runtime::sbe::Reader<'a>,
                 block_length: u64,
@@ -110,6 +110,12 @@ impl Emitter<'_> {
         let name = ident(&format!("{}Decoder", level.rust));
         let path = &level.path;
         let has_members = level.has_members();
+        let from_block = if has_members {
+            quote!(None)
+        } else {
+            let version_fields = level.is_versioned().then(|| quote!(acting: block, version,));
+            quote!(Some(Self { block: block.first_chunk()?, #version_fields }))
+        };
         quote! {
             impl<'a> #runtime::sbe::Entry<'a> for #name<'a> {
                 const NAME: &'static str = #path;
@@ -120,7 +126,12 @@ impl Emitter<'_> {
                     Self::needed_length_at(version)
                 }
 
-                #[inline]
+                #[inline(always)]
+                fn from_block(block: &'a [u8], version: u64) -> Option<Self> {
+                    #from_block
+                }
+
+                #[inline(always)]
                 fn parse(
                     reader: &mut #runtime::sbe::Reader<'a>,
                     block_length: u64,
@@ -152,7 +163,7 @@ impl Emitter<'_> {
         let length = size(data.length.size());
         let value = self.read(data.length, &quote!(*reader.chunk::<#length>(#path)?));
         let parse = quote! {{
-            let length = u64::from(#value);
+            let length = usize::try_from(#value).unwrap_or(usize::MAX);
             reader.slice(length, #path)?
         }};
         self.member_parse(level, &name, data.notes.since, &parse, &quote!(&[]))

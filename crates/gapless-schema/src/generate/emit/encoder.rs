@@ -384,6 +384,12 @@ impl Emitter<'_> {
             let members = group.level.members() as u8;
             quote!(if self.reached == #after { self.#field.advance(tail, #members)?; })
         });
+        let closed = staged.iter().map(|(index, group)| {
+            let (field, _) = child(group);
+            let after = *index as u8 + 1;
+            let members = group.level.members() as u8;
+            quote!(&& (self.reached != #after || self.#field.is_at(#members)))
+        });
         let paths = level.groups.iter().map(|group| group.level.path.clone());
         let paths: Vec<_> =
             paths.chain(level.data.iter().map(|data| format!("{}.{}", level.path, data.name))).collect();
@@ -417,9 +423,33 @@ impl Emitter<'_> {
             impl #name {
                 const CLOSED: Self = Self { reached: #members, #(#child_closed)* };
 
+                /// Whether `member` is the next to be written and nothing before it is open.
+                #[inline(always)]
+                const fn is_at(&self, member: u8) -> bool {
+                    self.reached == member #(#closed)*
+                }
+
                 /// Completes what is open and fills in what is skipped before `member`.
-                #[inline]
-                fn advance(&mut self, tail: &mut Tail<'_>, member: u8) -> Result<(), EncodeError> {
+                #[inline(always)]
+                fn advance<'a>(&mut self, tail: &mut Tail<'a>, member: u8) -> Result<(), EncodeError> {
+                    if self.is_at(member) {
+                        return Ok(());
+                    }
+                    // By value, so that on the straight path neither needs an address.
+                    let (stage, rest, advanced) = self.skip_to(tail.take(), member);
+                    *self = stage;
+                    *tail = rest;
+                    advanced
+                }
+
+                #[cold]
+                #[inline(never)]
+                fn skip_to(mut self, mut tail: Tail<'_>, member: u8) -> (Self, Tail<'_>, Result<(), EncodeError>) {
+                    let advanced = self.fill(&mut tail, member);
+                    (self, tail, advanced)
+                }
+
+                fn fill(&mut self, tail: &mut Tail<'_>, member: u8) -> Result<(), EncodeError> {
                     if self.reached > member {
                         return Err(#runtime::sbe::write::too_late(match member { #(#late)* _ => #whole }));
                     }

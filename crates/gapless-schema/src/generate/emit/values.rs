@@ -33,17 +33,19 @@ pub(super) fn number(primitive: Primitive, value: Number) -> TokenStream {
             } else if value == greatest {
                 quote!(#of::MAX)
             } else {
-                format!("{value}{of}").parse().expect("an integer with its type is Rust")
+                format!("({value}{of})").parse().expect("an integer with its type is Rust")
             }
         }
         Number::Float(value) if value.is_nan() => quote!(#of::NAN),
         Number::Float(value) if value.is_infinite() && value > 0.0 => quote!(#of::INFINITY),
         Number::Float(value) if value.is_infinite() => quote!(#of::NEG_INFINITY),
         Number::Float(value) => {
-            let literal = Literal::f64_unsuffixed(value.abs());
             let sign = value.is_sign_negative().then(|| quote!(-));
-            // The literal is cast by the compiler, with the rounding of the type.
-            if primitive == Primitive::Float { quote!((#sign #literal as f32)) } else { quote!((#sign #literal)) }
+            let literal = match primitive {
+                Primitive::Float => Literal::f32_suffixed(value.abs() as f32),
+                _ => Literal::f64_suffixed(value.abs()),
+            };
+            quote!((#sign #literal))
         }
     }
 }

@@ -1,0 +1,26 @@
+//! Prints the machine's own floor: what shared memory, disk, sockets and wake-ups cost here and now.
+//!
+//! `cargo run --release -p gapless-bench --example floor -- [DIRECTORY]`; the directory is where the files of the
+//! disk floors are written, the current one by default.
+
+use std::path::PathBuf;
+
+use gapless_bench::environment::Environment;
+use gapless_bench::floor::FloorPlan;
+use gapless_bench::progress::Progress;
+use gapless_bench::report::table::{TableStyle, floors};
+
+fn main() {
+    let directory = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("."), PathBuf::from);
+    let plan = FloorPlan::complete(&directory);
+    let progress = Progress::new(plan.items.len() as u64, "floor", false);
+    let report = plan.measure_with(|index, kind| {
+        progress.set_position(index as u64);
+        progress.set_label(kind.name());
+    });
+    progress.finish();
+    println!("{}\n{}", Environment::capture().summary(), floors(&report.rows, TableStyle::Terminal));
+    for reason in &report.skipped {
+        println!("{reason}");
+    }
+}

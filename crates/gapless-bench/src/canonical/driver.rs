@@ -1,0 +1,442 @@
+//! The driver: injects Cars, at a rate or as fast as possible, and takes the replies. It runs in the
+//! service's process or in one of its own; the code is the same.
+//!
+//! Inside the clock it writes each Car, reads each reply's frame with both checksums, and notes what
+//! is to be compared; the comparing itself comes after.
+
+use super::car::{CarForm, LENGTH_MAX, Read, SCHEMA, SERIAL_NUMBER};
+use super::processor::{ProcessorState, QUERY};
+use crate::histogram::{IntervalRecorder, RecordedRun};
+use crate::pacing::{RateCheck, Schedule, WarmUp};
+use crate::resources::thread_cpu_ns;
+use crate::{BenchError, Result};
+use gapless::agent::Clock;
+use gapless::log::LogError;
+use gapless::prelude::*;
+use gapless::wire::checksum::crc32c;
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// What a driver does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Load {
+    /// Messages to inject.
+    pub count: u64,
+    /// Messages a second; `None` is as fast as possible.
+    pub rate_per_s: Option<u64>,
+    /// Warm-up, ns.
+    pub warm_up_ns: u64,
+    /// Whether the fields are left unset.
+    pub empty_message: bool,
+    /// Sessions that the messages are spread over.
+    pub sessions: u64,
+    /// Commands that are sent twice, of a million.
+    pub repeats_per_million: u32,
+    /// Messages without a reply at one time.
+    pub in_flight_max: u64,
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Messages injected; less than asked for only if interrupted.
+    pub sent: u64,
+    /// Messages that have their reply.
+    pub replied: u64,
+    /// Commands sent a second time.
+    pub repeats: u64,
+    /// Replies to those.
+    pub replies_again: u64,
+    /// Replies to a repeat that were not the original one.
+    pub repeats_differing: u64,
+    /// Replies whose content was not the expected one.
+    pub replies_wrong: u64,
+    /// Commands that were refused, with the first reason.
+    pub refused: Option<(u64, String)>,
+    /// Messages of the counted section.
+    pub counted: u64,
+    /// Length of the counted section, ns.
+    pub elapsed_ns: u64,
+    /// CPU time of the driver in the counted section, ns.
+    pub driver_cpu_ns: u64,
+    /// When the counted section began, on the driver's clock.
+    pub counted_from_ns: u64,
+    /// Latencies from the scheduled times, of a run at a rate.
+    pub latencies: RecordedRun,
+    /// Whether the asked rate was reached.
+    pub rate_reached: Option<bool>,
+    /// Whether the warm-up took its whole time.
+    pub warm_up_cut_short: bool,
+    /// Bytes of a message's payload.
+    pub payload_bytes: u64,
+    /// What the service's state has to have gained.
+    pub expected: ProcessorState,
+}
+
+/// What a driver shows and hears while it runs.
+#[derive(Debug, Default)]
+pub struct Signals {
+    /// Messages replied to.
+    pub replied: AtomicU64,
+    /// The counted section has begun.
+    pub counting: AtomicBool,
+    /// Set to end early.
+    pub interrupted: AtomicBool,
+}
+
+/// Commands a session may have in flight.
+const SESSION_WINDOW_MESSAGES: u32 = 16;
+/// Messages that are sent before the replies are looked at again, in a run without a rate.
+const BURST_MESSAGES: u64 = 16;
+/// The signals are looked at this often.
+const SIGNAL_INTERVAL_MESSAGES: u64 = 1024;
+/// A reply that takes longer is lost.
+const LOST_AFTER_NS: u64 = 10_000_000_000;
+
+/// What is noted of each message while the clock runs.
+struct Notes {
+    /// Checksum of each message's reply, 0 until it is there.
+    checksums: Vec<u32>,
+    due_ns: Vec<u64>,
+    replies_again: u64,
+    repeats_differing: u64,
+    refused: Option<(u64, String)>,
+}
+
+/// Due times are kept for this many messages, more than can be in flight.
+const DUE_SLOTS: usize = 1 << 17;
+
+/// Runs `load` over `client`.
+///
+/// # Errors
+/// The service is gone, or the client's side fails.
+pub fn drive<F: CarForm>(
+    client: &mut Client,
+    load: &Load,
+    clock: &Clock,
+    signals: &Signals,
+    recorder_hook: impl FnOnce(&mut IntervalRecorder),
+) -> Result<Outcome> {
+    let keys = open_sessions(client, load.sessions)?;
+    let mut outcome = Outcome { payload_bytes: length::<F>(load)?, ..Outcome::default() };
+    let mut notes = Notes {
+        checksums: vec![0; usize::try_from(load.count).map_err(|_| too_many())?],
+        due_ns: vec![0; if load.rate_per_s.is_some() { DUE_SLOTS } else { 1 }],
+        replies_again: 0,
+        repeats_differing: 0,
+        refused: None,
+    };
+    match load.rate_per_s {
+        Some(rate_per_s) => {
+            at_a_rate::<F>(client, load, rate_per_s, &keys, clock, signals, recorder_hook, &mut notes, &mut outcome)?;
+        }
+        None => as_fast_as_possible::<F>(client, load, &keys, clock, signals, &mut notes, &mut outcome)?,
+    }
+    outcome.replies_again = notes.replies_again;
+    outcome.repeats_differing = notes.repeats_differing;
+    outcome.refused = notes.refused.take();
+    verify::<F>(load, &notes, &mut outcome)?;
+    Ok(outcome)
+}
+
+fn too_many() -> BenchError {
+    BenchError::Option("more messages than this machine can count".to_owned())
+}
+
+pub(super) fn stream_error(error: StreamError) -> BenchError {
+    BenchError::Measurement { name: "canonical", reason: error.to_string() }
+}
+
+fn message<F: CarForm>() -> MessageType {
+    MessageType { schema: SCHEMA, encoding: F::Inbound::ENCODING }
+}
+
+fn serial_number(load: &Load, index: u64) -> Option<i32> {
+    (!load.empty_message).then_some(SERIAL_NUMBER.wrapping_add(index as i32))
+}
+
+fn encode_failed(error: gapless_schema::EncodeError) -> BenchError {
+    BenchError::Measurement { name: "canonical", reason: error.to_string() }
+}
+
+fn length<F: CarForm>(load: &Load) -> Result<u64> {
+    let mut buffer = [0; LENGTH_MAX];
+    Ok(F::write(&mut buffer, serial_number(load, 0)).map_err(encode_failed)? as u64)
+}
+
+fn open_sessions(client: &mut Client, sessions: u64) -> Result<Vec<SessionKey>> {
+    let mut keys = Vec::new();
+    let mut opened = 0;
+    let mut idle = 0;
+    while opened < sessions {
+        while (keys.len() as u64) < sessions {
+            match client.begin_session(random_token(), SESSION_WINDOW_MESSAGES) {
+                Ok(key) => keys.push(key),
+                Err(StreamError::Log(LogError::Full { .. })) => break,
+                Err(error) => return Err(stream_error(error)),
+            }
+        }
+        let before = opened;
+        client.poll(256, |incoming| opened += u64::from(matches!(incoming, Incoming::Opened { .. }))).map_err(stream_error)?;
+        if opened == before {
+            idle += 1;
+            if idle > 10_000 {
+                let reason = format!("{opened} of {sessions} sessions were opened in time");
+                return Err(BenchError::Measurement { name: "canonical", reason });
+            }
+            client.wait(std::time::Duration::from_millis(1)).map_err(stream_error)?;
+        }
+    }
+    Ok(keys)
+}
+
+/// Sends message `index`; false if there is no room for it now.
+#[inline]
+fn inject<F: CarForm>(client: &mut Client, load: &Load, key: SessionKey, index: u64) -> Result<bool> {
+    let written = client.enqueue(key, message::<F>(), LENGTH_MAX, |buffer| {
+        F::write(buffer, serial_number(load, index)).map_err(|error| StreamError::Encode(error.to_string()))
+    });
+    match written {
+        Ok(_) => Ok(true),
+        Err(StreamError::Log(LogError::Full { .. }) | StreamError::WindowFull { .. }) => Ok(false),
+        Err(error) => Err(stream_error(error)),
+    }
+}
+
+/// Decides which commands are repeated, evenly spread.
+struct Repeats {
+    per_million: u64,
+    owed: u64,
+    sent: u64,
+}
+
+impl Repeats {
+    /// Perhaps repeats the command just sent (its reply is still due), or the one before it in its
+    /// session (its reply is there), by turns.
+    #[inline]
+    fn after(&mut self, client: &mut Client, load: &Load, key: SessionKey, index: u64) -> Result<()> {
+        self.owed += self.per_million;
+        if self.owed < 1_000_000 {
+            return Ok(());
+        }
+        let session_seq = index / load.sessions + 1;
+        let wanted = if self.sent.is_multiple_of(2) { session_seq } else { session_seq.saturating_sub(1).max(1) };
+        match client.repeat(key, wanted) {
+            Ok(()) => {
+                self.owed -= 1_000_000;
+                self.sent += 1;
+                Ok(())
+            }
+            // It is owed until there is room.
+            Err(StreamError::Log(LogError::Full { .. })) => Ok(()),
+            Err(error) => Err(stream_error(error)),
+        }
+    }
+}
+
+impl Notes {
+    /// Notes a reply; the index of the message that has it now, `None` if it had it before.
+    #[inline]
+    fn reply(&mut self, sessions: u64, incoming: &Incoming<'_>) -> Option<u64> {
+        let Incoming::Reply { session, reply, first } = incoming else { return None };
+        let index = (reply.session_seq - 1) * sessions + session.index() as u64;
+        if let Some(refusal) = &reply.refusal {
+            let refused = self.refused.get_or_insert_with(|| (0, refusal.text.to_owned()));
+            refused.0 += 1;
+        }
+        let checksum = &mut self.checksums[index as usize];
+        if *first {
+            *checksum = reply.payload_crc;
+            return Some(index);
+        }
+        self.replies_again += 1;
+        self.repeats_differing += u64::from(*checksum != reply.payload_crc);
+        None
+    }
+}
+
+fn as_fast_as_possible<F: CarForm>(
+    client: &mut Client,
+    load: &Load,
+    keys: &[SessionKey],
+    clock: &Clock,
+    signals: &Signals,
+    notes: &mut Notes,
+    outcome: &mut Outcome,
+) -> Result<()> {
+    let mut repeats = Repeats { per_million: u64::from(load.repeats_per_million), owed: 0, sent: 0 };
+    let warm_up = WarmUp::new(load.warm_up_ns, load.count);
+    let start_ns = clock.monotonic_ns();
+    let (mut sent, mut replied, mut next_key) = (0, 0, 0);
+    let mut count = load.count;
+    let mut counted_from: Option<(u64, u64, u64)> = None;
+    let mut next_look = 0;
+    let mut last_reply_ns = start_ns;
+    while replied < count {
+        let mut burst = 0;
+        while sent < count && burst < BURST_MESSAGES && sent - replied < load.in_flight_max {
+            if !inject::<F>(client, load, keys[next_key], sent)? {
+                break;
+            }
+            repeats.after(client, load, keys[next_key], sent)?;
+            sent += 1;
+            burst += 1;
+            next_key = if next_key + 1 == keys.len() { 0 } else { next_key + 1 };
+        }
+        let before = replied;
+        client
+            .poll(64, |incoming| replied += u64::from(notes.reply(load.sessions, &incoming).is_some()))
+            .map_err(stream_error)?;
+        if replied >= next_look || replied == before {
+            let now_ns = clock.monotonic_ns();
+            if replied != before {
+                last_reply_ns = now_ns;
+                next_look = replied + SIGNAL_INTERVAL_MESSAGES;
+            } else if now_ns - last_reply_ns > LOST_AFTER_NS {
+                break;
+            }
+            signals.replied.store(replied, Ordering::Relaxed);
+            if counted_from.is_none() && !warm_up.covers(replied, now_ns - start_ns) {
+                signals.counting.store(true, Ordering::Release);
+                counted_from = Some((clock.monotonic_ns(), replied, thread_cpu_ns()));
+            }
+            if signals.interrupted.load(Ordering::Relaxed) {
+                count = sent;
+            }
+        }
+    }
+    let end_ns = clock.monotonic_ns();
+    let (from_ns, from_replied, from_cpu_ns) = counted_from.unwrap_or((start_ns, 0, 0));
+    outcome.counted_from_ns = from_ns;
+    outcome.elapsed_ns = end_ns - from_ns;
+    outcome.counted = replied - from_replied;
+    outcome.driver_cpu_ns = thread_cpu_ns() - from_cpu_ns;
+    outcome.warm_up_cut_short = from_ns - start_ns < load.warm_up_ns;
+    (outcome.sent, outcome.replied, outcome.repeats) = (sent, replied, repeats.sent);
+    drain(client, load, notes, clock, outcome)
+}
+
+#[allow(clippy::too_many_arguments, reason = "one call, in this file")]
+fn at_a_rate<F: CarForm>(
+    client: &mut Client,
+    load: &Load,
+    rate_per_s: u64,
+    keys: &[SessionKey],
+    clock: &Clock,
+    signals: &Signals,
+    recorder_hook: impl FnOnce(&mut IntervalRecorder),
+    notes: &mut Notes,
+    outcome: &mut Outcome,
+) -> Result<()> {
+    let mut repeats = Repeats { per_million: u64::from(load.repeats_per_million), owed: 0, sent: 0 };
+    let warm_up = WarmUp::new(load.warm_up_ns, load.count);
+    let first_counted = warm_up.first_counted(rate_per_s);
+    let start_ns = clock.monotonic_ns() + 1_000_000;
+    let schedule = Schedule::new(start_ns, rate_per_s);
+    let mut pacer = schedule.pacer();
+    let counted_from_ns = schedule.due_ns(first_counted);
+    let mut recorder = IntervalRecorder::new(counted_from_ns, schedule.due_ns(load.count) - counted_from_ns);
+    recorder_hook(&mut recorder);
+    let (mut sent, mut replied, mut next_key) = (0, 0, 0);
+    let (mut count, mut last_injected_ns, mut last_reply_ns) = (load.count, start_ns, start_ns);
+    let mut from_cpu_ns = thread_cpu_ns();
+    while replied < count {
+        let now_ns = clock.monotonic_ns();
+        if sent < count && now_ns >= pacer.next_due_ns() {
+            if sent == first_counted {
+                from_cpu_ns = thread_cpu_ns();
+                signals.counting.store(true, Ordering::Release);
+            }
+            let due_ns = pacer.next_due_ns();
+            notes.due_ns[sent as usize & (DUE_SLOTS - 1)] = due_ns;
+            if sent - replied < DUE_SLOTS as u64 && inject::<F>(client, load, keys[next_key], sent)? {
+                client.flush();
+                pacer.take_if_due(now_ns);
+                repeats.after(client, load, keys[next_key], sent)?;
+                sent += 1;
+                next_key = if next_key + 1 == keys.len() { 0 } else { next_key + 1 };
+                last_injected_ns = now_ns;
+                if sent.is_multiple_of(SIGNAL_INTERVAL_MESSAGES) {
+                    signals.replied.store(replied, Ordering::Relaxed);
+                    if signals.interrupted.load(Ordering::Relaxed) {
+                        count = sent;
+                    }
+                }
+            }
+        }
+        let before = replied;
+        client
+            .poll(16, |incoming| {
+                if let Some(index) = notes.reply(load.sessions, &incoming) {
+                    replied += 1;
+                    if index >= first_counted {
+                        let due_ns = notes.due_ns[index as usize & (DUE_SLOTS - 1)];
+                        recorder.record(due_ns, clock.monotonic_ns().saturating_sub(due_ns));
+                    }
+                }
+            })
+            .map_err(stream_error)?;
+        if replied != before {
+            last_reply_ns = now_ns;
+        } else if now_ns.saturating_sub(last_reply_ns) > LOST_AFTER_NS && sent > replied {
+            break;
+        }
+    }
+    let end_ns = clock.monotonic_ns();
+    outcome.counted_from_ns = counted_from_ns;
+    outcome.elapsed_ns = end_ns.saturating_sub(counted_from_ns);
+    outcome.counted = replied.saturating_sub(first_counted);
+    outcome.driver_cpu_ns = thread_cpu_ns() - from_cpu_ns;
+    outcome.warm_up_cut_short = warm_up.is_cut_short(rate_per_s);
+    outcome.latencies = recorder.finish(end_ns);
+    let last_due_ns = schedule.due_ns(sent.saturating_sub(1));
+    outcome.rate_reached =
+        Some(RateCheck { first_due_ns: counted_from_ns, last_due_ns, last_injected_ns }.reached() && replied == sent);
+    (outcome.sent, outcome.replied, outcome.repeats) = (sent, replied, repeats.sent);
+    drain(client, load, notes, clock, outcome)
+}
+
+/// Takes the replies to repeats that are still on their way, outside the clock.
+fn drain(client: &mut Client, load: &Load, notes: &mut Notes, clock: &Clock, outcome: &mut Outcome) -> Result<()> {
+    let mut quiet_since_ns = clock.monotonic_ns();
+    while clock.monotonic_ns() - quiet_since_ns < 20_000_000 {
+        let taken = client
+            .poll(1024, |incoming| outcome.replied += u64::from(notes.reply(load.sessions, &incoming).is_some()))
+            .map_err(stream_error)?;
+        if taken > 0 {
+            quiet_since_ns = clock.monotonic_ns();
+        }
+    }
+    Ok(())
+}
+
+/// Compares every reply with what it should be, and says what the service's state should have gained.
+fn verify<F: CarForm>(load: &Load, notes: &Notes, outcome: &mut Outcome) -> Result<()> {
+    let mut buffer = [0; LENGTH_MAX];
+    let mut sum_of = |index: u64| -> Result<(u32, Read)> {
+        let length = F::write(&mut buffer, serial_number(load, index)).map_err(encode_failed)?;
+        let car = <F::Inbound as Message>::decode(&buffer[..length])
+            .and_then(|car| F::read(&car))
+            .map_err(|error| BenchError::Measurement { name: "canonical", reason: error.to_string() })?;
+        Ok((crc32c(&buffer[..length]), car))
+    };
+    for index in 0..outcome.sent {
+        let (checksum, read) = sum_of(index)?;
+        let noted = notes.checksums[index as usize];
+        outcome.replies_wrong += u64::from(noted != 0 && noted != checksum);
+        outcome.expected.cars += 1;
+        outcome.expected.sum = outcome.expected.sum.wrapping_add(read.sum);
+    }
+    Ok(())
+}
+
+/// The service's state, asked for over a session of its own.
+///
+/// # Errors
+/// No answer.
+pub fn query(client: &mut Client) -> Result<ProcessorState> {
+    let key = client.open_session(random_token(), 1).map_err(stream_error)?;
+    let reply = client.call(key, QUERY, &[], std::time::Duration::from_secs(10)).map_err(stream_error)?;
+    ProcessorState::from_bytes(&reply.payload)
+        .ok_or_else(|| BenchError::Measurement { name: "canonical", reason: "a malformed state".to_owned() })
+}

@@ -1,0 +1,183 @@
+//! `gapless bench canonical`: receive, decode, dispatch, process, create the response, persist, encode
+//! and send, on one node, from a driver beside it.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`car`] | the message in its four forms |
+//! | [`processor`] | the service |
+//! | [`driver`] | the load, and the checking of every reply |
+//! | [`scene`] | the node as the settings describe it, and its directory |
+//! | [`run`] | one run: node, driver, checks, a row of the report |
+//! | [`client_process`] | the driver in a process of its own |
+//!
+//! The order of the steps differs from the reference's on purpose: the handler runs on released
+//! frames, so persistence comes before processing, and no reply can leave that a crash would take back.
+
+pub mod car;
+pub mod client_process;
+pub mod driver;
+pub mod processor;
+pub mod run;
+pub mod scene;
+
+use crate::floor::FloorPlan;
+use crate::histogram::hlog::{TaggedRun, write_file};
+use crate::options::{CanonicalArguments, CanonicalOptions, OutputSettings, RunPlan, RunSettings, SheetFigure};
+use crate::progress::Progress;
+use crate::report::table::{TableStyle, canonical};
+use crate::report::{Report, Row};
+use crate::{BenchError, Result, workbook};
+use run::{Finished, run_one};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
+
+/// Runs what the command line asks for and writes what it wants written. `interrupted` ends it early,
+/// with the rows that are complete.
+///
+/// # Errors
+/// Options that contradict each other, a node that cannot be run, results that cannot be written, and
+/// a run whose check failed, after everything was written.
+pub fn run(arguments: &CanonicalArguments, interrupted: &Arc<AtomicBool>) -> Result<()> {
+    let CanonicalOptions { plan, output, warnings } = arguments.resolve_here()?;
+    if let Some(target) = &output.workbook {
+        // A long run must not end with an error that was there before it.
+        workbook::check(&target.path, target.cell)?;
+    }
+    let quiet = output.json_on_stdout();
+    let started = SystemTime::now();
+    let mut report = Report::new("canonical");
+    report.notes = warnings;
+    let parent = Path::new(".");
+    let runs = plan.runs();
+    let progress = Progress::new(runs.len() as u64 * 100, "floor", quiet);
+    let floor_payload = run::payload_bytes(&runs[0])?;
+    let floor_directory = floor_directory(&runs[0], parent)?;
+    let floor = FloorPlan::canonical(floor_directory.path(), floor_payload).measure();
+    drop(floor_directory);
+    report.floor = floor.rows;
+    report.notes.extend(floor.skipped);
+    let mut finished: Vec<Finished> = Vec::new();
+    for (number, settings) in runs.iter().enumerate() {
+        if interrupted.load(Ordering::Relaxed) {
+            break;
+        }
+        progress.set_label(&label(settings));
+        let mut one = run_one(settings, parent, number, &output, &progress, interrupted)?;
+        compare_with_floor(&mut one.row, &report);
+        finished.push(one);
+    }
+    progress.finish();
+    if interrupted.load(Ordering::Relaxed) {
+        report.notes.push(format!("interrupted: {} of {} rows, the last one cut short", finished.len(), runs.len()));
+    }
+    for one in &finished {
+        for note in &one.notes {
+            if !report.notes.contains(note) {
+                report.notes.push(note.clone());
+            }
+        }
+    }
+    report.rows = finished.iter().map(|one| one.row.clone()).collect();
+    write_results(&report, &output, &plan, &finished, started)?;
+    match report.rows.iter().find(|row| row.verified == Some(false)) {
+        Some(row) => Err(BenchError::Measurement {
+            name: "canonical",
+            reason: format!("the check failed: {}", row.notes.join("; ")),
+        }),
+        None => Ok(()),
+    }
+}
+
+fn label(settings: &RunSettings) -> String {
+    format!("{} {} {} {}", settings.mode, settings.encoding, settings.tier, settings.cpu)
+}
+
+/// A directory for the floor's files on the device of the journal, removed at once after it.
+struct FloorDirectory(std::path::PathBuf);
+
+impl FloorDirectory {
+    fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for FloorDirectory {
+    fn drop(&mut self) {
+        // The floor removes its files; an own directory that is not empty is left to be seen.
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+fn floor_directory(settings: &RunSettings, parent: &Path) -> Result<FloorDirectory> {
+    let named = settings.journal.as_ref().and_then(|journal| journal.directory.as_deref());
+    let path = named.unwrap_or(parent).join(format!(".gapless-floor-{}", std::process::id()));
+    std::fs::create_dir_all(&path).map_err(|source| BenchError::io("create", &path, source))?;
+    Ok(FloorDirectory(path))
+}
+
+/// Each row stands beside the floor that bounds it.
+fn compare_with_floor(row: &mut Row, report: &Report) {
+    let name = match (row.latency_ns.is_some(), row.config.tier.as_deref()) {
+        (true, Some("sync")) => "pwrite_fdatasync",
+        (true, _) => "shm_ping_pong",
+        (false, _) => "shm_stream",
+    };
+    let payload = row.config.payload_bytes.unwrap_or(0) + crate::floor::HEADER_BYTES;
+    if let Some(floor) = report.floor_row(name, payload) {
+        row.compare_with(floor);
+    }
+}
+
+fn write_results(
+    report: &Report,
+    output: &OutputSettings,
+    plan: &RunPlan,
+    finished: &[Finished],
+    started: SystemTime,
+) -> Result<()> {
+    if let Some(target) = &output.json {
+        report.write_json(target)?;
+    }
+    if let Some(target) = &output.hlog {
+        let tagged: Vec<TaggedRun<'_>> = finished
+            .iter()
+            .filter(|one| one.latencies.total.count() > 0)
+            .map(|one| TaggedRun {
+                tag: if matches!(plan, RunPlan::Single(_)) { String::new() } else { one.tag.clone() },
+                run: &one.latencies,
+                begin: one.began.duration_since(started).unwrap_or(Duration::ZERO),
+            })
+            .collect();
+        if !tagged.is_empty() {
+            let comments = [format!("gapless bench canonical; {}", report.environment.summary())];
+            write_file(&target.path, started, &comments, &tagged)?;
+            if !target.named {
+                eprintln!("latencies: {}", target.path.display());
+            }
+        }
+    }
+    if let Some(target) = &output.workbook {
+        match target.cell {
+            None => workbook::create(&target.path, report)?,
+            Some(cell) => {
+                let row = report.rows.last();
+                let value = row.and_then(|row| match target.figure {
+                    SheetFigure::LatencyP50 => Some(row.latency_ns?.p50 as f64 / 1000.0),
+                    SheetFigure::Throughput => row.throughput_per_s,
+                });
+                let Some(value) = value else {
+                    let reason = "the run has no such figure; --output-throughput needs a finished run, and a \
+                                  latency needs --mode latency";
+                    return Err(BenchError::Option(reason.to_owned()));
+                };
+                workbook::write_cell(&target.path, cell, value)?;
+            }
+        }
+    }
+    if !output.json_on_stdout() {
+        println!("{}", canonical(report, TableStyle::for_stdout()));
+    }
+    Ok(())
+}

@@ -1,0 +1,301 @@
+//! One run: a node, a driver beside it, the checks, and the row of the report.
+
+use super::car::{CarForm, LENGTH_MAX, ProtobufRandom, ProtobufSerial, SERIAL_NUMBER, SbeRandom, SbeSerial};
+use super::client_process;
+use super::driver::{Load, Outcome, Signals, drive, query, stream_error};
+use super::processor::{Processor, ProcessorState};
+use super::scene::Scene;
+use crate::affinity::{pair_of_cores, pin_current_thread};
+use crate::histogram::RecordedRun;
+use crate::options::{MessageEncoding, Mode, OutputSettings, RunSettings, Tier};
+use crate::progress::Progress;
+use crate::report::{CpuPerMessage, Row, RowConfig};
+use crate::resources::{memory, process_cpu_ns};
+use crate::{BenchError, Result};
+use gapless::agent::Clock;
+use gapless::prelude::*;
+use gapless::stream::link::LinkOptions;
+use serde_json::json;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::SystemTime;
+
+/// A finished run.
+pub struct Finished {
+    /// For the report.
+    pub row: Row,
+    /// For the `.hlog` file.
+    pub latencies: RecordedRun,
+    /// When its counted section began, nearly.
+    pub began: SystemTime,
+    /// Names it in the `.hlog` file.
+    pub tag: String,
+    /// For the report's notes: what the thread plan says, for instance.
+    pub notes: Vec<String>,
+}
+
+/// Messages without a reply at one time, in a run without a rate.
+const IN_FLIGHT_MAX: u64 = 1024;
+/// The same at tier `sync`, where a group waits for the device.
+const IN_FLIGHT_MAX_SYNC: u64 = 12_000;
+
+/// Bytes of the payload that `settings` send.
+///
+/// # Errors
+/// The message cannot be encoded.
+pub fn payload_bytes(settings: &RunSettings) -> Result<u64> {
+    let serial_number = (!settings.empty_message).then_some(SERIAL_NUMBER);
+    let mut buffer = [0; LENGTH_MAX];
+    let length = match settings.encoding {
+        MessageEncoding::SbeSerial => SbeSerial::write(&mut buffer, serial_number),
+        MessageEncoding::SbeRandom => SbeRandom::write(&mut buffer, serial_number),
+        MessageEncoding::ProtobufSerial => ProtobufSerial::write(&mut buffer, serial_number),
+        MessageEncoding::ProtobufRandom => ProtobufRandom::write(&mut buffer, serial_number),
+    };
+    length
+        .map(|length| length as u64)
+        .map_err(|error| BenchError::Measurement { name: "canonical", reason: error.to_string() })
+}
+
+pub(super) fn load_of(settings: &RunSettings) -> Load {
+    Load {
+        count: settings.count,
+        rate_per_s: settings.rate_per_s,
+        warm_up_ns: settings.warm_up_ns,
+        empty_message: settings.empty_message,
+        sessions: settings.sessions.min(settings.count),
+        repeats_per_million: settings.repeats_per_million,
+        in_flight_max: if settings.tier == Tier::Sync { IN_FLIGHT_MAX_SYNC } else { IN_FLIGHT_MAX },
+    }
+}
+
+pub(super) fn client_options() -> ClientOptions {
+    let link = LinkOptions { command_ring_bytes: 4 << 20, reply_ring_bytes: 4 << 20 };
+    ClientOptions { link, ..ClientOptions::default() }
+}
+
+/// Runs one configuration.
+///
+/// # Errors
+/// The node or the driver fails.
+pub fn run_one(
+    settings: &RunSettings,
+    parent: &Path,
+    number: usize,
+    output: &OutputSettings,
+    progress: &Progress,
+    interrupted: &Arc<AtomicBool>,
+) -> Result<Finished> {
+    let run = Run { settings, parent, number, output, progress, interrupted };
+    match settings.encoding {
+        MessageEncoding::SbeSerial => run.with_form::<SbeSerial>(),
+        MessageEncoding::SbeRandom => run.with_form::<SbeRandom>(),
+        MessageEncoding::ProtobufSerial => run.with_form::<ProtobufSerial>(),
+        MessageEncoding::ProtobufRandom => run.with_form::<ProtobufRandom>(),
+    }
+}
+
+struct Run<'a> {
+    settings: &'a RunSettings,
+    parent: &'a Path,
+    number: usize,
+    output: &'a OutputSettings,
+    progress: &'a Progress,
+    interrupted: &'a Arc<AtomicBool>,
+}
+
+fn node_failed(error: &EngineError) -> BenchError {
+    BenchError::Measurement { name: "canonical", reason: error.to_string() }
+}
+
+impl Run<'_> {
+    fn with_form<F: CarForm>(&self) -> Result<Finished> {
+        let settings = self.settings;
+        let scene = Scene::new(settings, self.parent, self.number)?;
+        let driver_cpu = match &settings.affinity.injector {
+            Some(mask) => mask.cpus().first().copied(),
+            None => pair_of_cores().map(|(first, _)| first),
+        };
+        let is_inside = settings.client_processes == 0;
+        let options = scene.node_options(settings, usize::from(is_inside), driver_cpu);
+        let node = Node::start(Processor::<F>::default(), options).map_err(|error| node_failed(&error))?;
+        let mut observer = node.connect(ClientOptions::default()).map_err(stream_error)?;
+        let before = query(&mut observer)?;
+        let signals = Arc::new(Signals::default());
+        let began = SystemTime::now();
+        let (outcome, service_cpu_ns) = if is_inside {
+            self.drive_inside::<F>(&node, &signals, driver_cpu)?
+        } else {
+            client_process::drive_outside::<F>(settings, &node, driver_cpu, self.progress, self.interrupted)?
+        };
+        let after = query(&mut observer)?;
+        let peak = memory();
+        let plan = node.plan().to_string();
+        let pin_warnings = node.pin_warnings();
+        drop(observer);
+        node.stop().map_err(|error| node_failed(&error))?;
+        Ok(self.finish(outcome, before, after, service_cpu_ns, peak, began, &plan, pin_warnings))
+    }
+
+    /// Drives from a thread of this process; the outcome, and the CPU time of everything else in it.
+    fn drive_inside<F: CarForm>(
+        &self,
+        node: &Node,
+        signals: &Arc<Signals>,
+        driver_cpu: Option<usize>,
+    ) -> Result<(Outcome, u64)> {
+        let mut client = node.connect(client_options()).map_err(stream_error)?;
+        let load = load_of(self.settings);
+        let cpu_at_begin = Arc::new(AtomicU64::new(process_cpu_ns()));
+        let print_intervals = self.output.print_interval_stats;
+        let line = self.progress.clone();
+        let done = AtomicBool::new(false);
+        let masks = self.settings.affinity.injector.as_ref().map(crate::options::CpuMask::cpus);
+        let cpus = masks.or_else(|| driver_cpu.map(|cpu| vec![cpu]));
+        let outcome = std::thread::scope(|scope| {
+            let driver = scope.spawn(|| {
+                if let Some(cpus) = &cpus {
+                    // An unpinned driver is slower, not wrong; the resolved options have warned of missing CPUs.
+                    let _ = pin_current_thread(cpus);
+                }
+                let (clock, _) = Clock::fastest();
+                let driven = drive::<F>(&mut client, &load, &clock, signals, |recorder| {
+                    if print_intervals {
+                        let print = move |statistics: crate::histogram::intervals::IntervalStatistics| {
+                            line.line(&statistics.to_string());
+                        };
+                        // Without the thread there are no lines; the figures are the same.
+                        let _ = recorder.print_intervals(print);
+                    }
+                });
+                let process = process_cpu_ns();
+                done.store(true, Ordering::Release);
+                driven.map(|outcome| (outcome, process))
+            });
+            let base = self.number as u64 * 100;
+            let mut counting = false;
+            self.progress.follow(
+                || {
+                    if !counting && signals.counting.load(Ordering::Acquire) {
+                        counting = true;
+                        cpu_at_begin.store(process_cpu_ns(), Ordering::Relaxed);
+                    }
+                    if self.interrupted.load(Ordering::Relaxed) {
+                        signals.interrupted.store(true, Ordering::Relaxed);
+                    }
+                    base + signals.replied.load(Ordering::Relaxed) * 100 / load.count.max(1)
+                },
+                || done.load(Ordering::Acquire),
+            );
+            driver.join()
+        });
+        let reason = || "the driver panicked".to_owned();
+        let (outcome, process_ns) =
+            outcome.map_err(|_| BenchError::Measurement { name: "canonical", reason: reason() })??;
+        let all = process_ns.saturating_sub(cpu_at_begin.load(Ordering::Relaxed));
+        let service = all.saturating_sub(outcome.driver_cpu_ns);
+        Ok((outcome, service))
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "one call, in this file")]
+    fn finish(
+        &self,
+        outcome: Outcome,
+        before: ProcessorState,
+        after: ProcessorState,
+        service_cpu_ns: u64,
+        peak: Option<crate::resources::Memory>,
+        began: SystemTime,
+        plan: &str,
+        pin_warnings: Vec<String>,
+    ) -> Finished {
+        let settings = self.settings;
+        let gained =
+            ProcessorState { cars: after.cars.wrapping_sub(before.cars), sum: after.sum.wrapping_sub(before.sum) };
+        let mut row = Row { config: self.config(&outcome), ..Row::default() };
+        let per_message = |ns: u64| (ns as f64 / outcome.counted.max(1) as f64).round();
+        if settings.mode == Mode::Latency || settings.rate_per_s.is_some() {
+            row.latency_ns = outcome.latencies.total.latency_ns();
+            row.rate_reached = outcome.rate_reached;
+            row.intervals = outcome.latencies.interval_rows();
+        }
+        if settings.mode == Mode::Throughput || settings.rate_per_s.is_none() {
+            row.throughput_per_s = Some((outcome.counted as f64 * 1e9 / outcome.elapsed_ns.max(1) as f64).round());
+        }
+        row.sent = Some(outcome.counted);
+        row.elapsed_ns = Some(outcome.elapsed_ns);
+        row.cpu_ns_per_message =
+            Some(CpuPerMessage { driver: per_message(outcome.driver_cpu_ns), service: per_message(service_cpu_ns) });
+        row.peak_memory_bytes = peak.map(|memory| memory.peak_bytes);
+        if let Some(memory) = peak {
+            row.extra.insert("anonymous_memory_bytes".to_owned(), json!(memory.anonymous_bytes));
+            row.extra.insert("mapped_memory_bytes".to_owned(), json!(memory.mapped_bytes));
+        }
+        row.extra.insert("repeats_sent".to_owned(), json!(outcome.repeats));
+        row.extra.insert("repeats_answered".to_owned(), json!(outcome.replies_again));
+        row.lost = Some(outcome.sent - outcome.replied.min(outcome.sent));
+        row.duplicated = Some(gained.cars.saturating_sub(outcome.sent));
+        row.notes = complaints(&outcome, gained);
+        row.verified = Some(row.notes.is_empty());
+        row.notes.extend(pin_warnings);
+        if outcome.warm_up_cut_short {
+            row.notes.push("the warm-up was cut short: it took half of the messages".to_owned());
+        }
+        let tag = format!("{}-{}-{}-{}", settings.mode, settings.encoding, settings.tier, settings.cpu);
+        let notes = plan.lines().map(str::trim).filter(|line| !line.is_empty()).map(|line| {
+            format!("{} plan, optimized for {}: {line}", settings.cpu, settings.mode)
+        });
+        Finished { latencies: outcome.latencies, began, tag, notes: notes.collect(), row }
+    }
+
+    fn config(&self, outcome: &Outcome) -> RowConfig {
+        let settings = self.settings;
+        let mut config = RowConfig {
+            program: Some(settings.program.to_string()),
+            mode: Some(settings.mode.to_string()),
+            access: Some(settings.encoding.access().to_string()),
+            encoding: Some(settings.encoding.to_string()),
+            tier: Some(settings.tier.to_string()),
+            cpu: Some(settings.cpu.to_string()),
+            clustered: Some(false),
+            transport: Some(if settings.client_processes == 0 { "none" } else { "shm" }.to_owned()),
+            payload_bytes: Some(outcome.payload_bytes),
+            rate_per_s: settings.rate_per_s,
+            count: Some(settings.count),
+            ..RowConfig::default()
+        };
+        let mut put = |key: &str, value| config.extra.insert(key.to_owned(), value);
+        put("sessions", json!(settings.sessions));
+        put("repeat_percent", json!(f64::from(settings.repeats_per_million) / 10_000.0));
+        put("client_processes", json!(settings.client_processes));
+        if let Some(journal) = &settings.journal {
+            put("journal_mapped", json!(journal.mapped));
+            put("journal_flush_on_commit", json!(journal.flush_on_commit));
+            put("journal_initial_length_bytes", json!(journal.initial_length_bytes));
+        }
+        config
+    }
+}
+
+/// What is wrong with a run; nothing if every message is accounted for and every content right.
+fn complaints(outcome: &Outcome, gained: ProcessorState) -> Vec<String> {
+    let mut complaints = Vec::new();
+    let mut unless = |good: bool, text: String| {
+        if !good {
+            complaints.push(text);
+        }
+    };
+    unless(outcome.replied == outcome.sent, format!("{} of {} commands have a reply", outcome.replied, outcome.sent));
+    unless(outcome.replies_wrong == 0, format!("{} replies have the wrong content", outcome.replies_wrong));
+    unless(outcome.repeats_differing == 0, format!("{} repeats got another reply", outcome.repeats_differing));
+    unless(outcome.replies_again <= outcome.repeats, "more replies to repeats than repeats".to_owned());
+    if let Some((count, reason)) = &outcome.refused {
+        unless(false, format!("{count} commands were refused: {reason}"));
+    }
+    unless(
+        gained == outcome.expected,
+        format!("the service's state gained {gained:?}, its commands add up to {:?}", outcome.expected),
+    );
+    complaints
+}

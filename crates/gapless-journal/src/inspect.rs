@@ -1,0 +1,245 @@
+//! Looking at a journal: what `gapless journal info` and `gapless journal verify` print.
+//!
+//! Reads only, without the lock, also beside a running writer.
+
+use std::path::{Path, PathBuf};
+
+use crate::descriptor as d;
+use crate::directory::Found;
+use crate::error::{JournalError, MarkName};
+use crate::options::Environment;
+use crate::reader::JournalReader;
+use crate::replay::ReplayStop;
+
+/// One segment, by its header and marks alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentInfo {
+    /// The file.
+    pub path: PathBuf,
+    /// Counts the segments of the directory from 1, deleted ones included.
+    pub number: u64,
+    /// The sequence of its first frame.
+    pub first_sequence: u64,
+    /// The last sequence that its journaled mark names; `None` if the mark is damaged.
+    pub journaled_sequence: Option<u64>,
+    /// The last sequence that its synced mark names; `None` if the mark is damaged.
+    pub synced_sequence: Option<u64>,
+    /// Length of the file in bytes.
+    pub file_bytes: u64,
+    /// Length that it should have, in bytes.
+    pub length_bytes: u64,
+    /// Bytes of frames by its journaled mark.
+    pub used_bytes: u64,
+    /// Whether it takes no more frames.
+    pub is_sealed: bool,
+    /// When it took its first frame, ns since the epoch.
+    pub opened_ns: u64,
+    /// Whether a sync of it has failed.
+    pub sync_failed: bool,
+}
+
+/// A journal, by the headers and marks of its segments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JournalInfo {
+    /// The directory.
+    pub directory: PathBuf,
+    /// The stream whose frames these are.
+    pub stream_id: u128,
+    /// Drawn when the directory was made.
+    pub incarnation: u64,
+    /// Whether it was last written on this boot of this machine.
+    pub is_same_boot: bool,
+    /// The mark that is good, and the sequence up to which it vouches for every frame.
+    pub good_mark: (MarkName, u64),
+    /// The longest frame of the stream in bytes.
+    pub frame_length_max: u32,
+    /// Oldest first.
+    pub segments: Vec<SegmentInfo>,
+    /// Files with a segment's name that were never in use.
+    pub leftovers: Vec<PathBuf>,
+}
+
+impl JournalInfo {
+    /// The first sequence held.
+    #[must_use]
+    pub fn first_sequence(&self) -> u64 {
+        self.segments.first().map_or(0, |segment| segment.first_sequence)
+    }
+
+    /// The last sequence that any journaled mark names; one before the first where there is none.
+    #[must_use]
+    pub fn journaled_sequence(&self) -> u64 {
+        self.segments.iter().filter_map(|segment| segment.journaled_sequence).max().unwrap_or(0)
+    }
+
+    /// The last sequence that any synced mark names; 0 for none.
+    #[must_use]
+    pub fn synced_sequence(&self) -> u64 {
+        self.segments.iter().filter_map(|segment| segment.synced_sequence).max().unwrap_or(0)
+    }
+
+    /// What the files take on the device, in bytes.
+    #[must_use]
+    pub fn file_bytes(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.file_bytes).sum()
+    }
+}
+
+/// What reading every frame of a journal found.
+#[derive(Debug)]
+pub struct VerifyReport {
+    /// The journal by its headers and marks.
+    pub info: JournalInfo,
+    /// How many frames are there and whole.
+    pub frames: u64,
+    /// Their length in bytes, padding included.
+    pub frame_bytes: u64,
+    /// The last sequence that can be replayed without a break from the first; one before the first
+    /// where there is none.
+    pub last_sequence: u64,
+    /// What is wrong, oldest segment first. Empty for a sound journal.
+    pub problems: Vec<JournalError>,
+    /// Where the journal ends on this machine although its bytes go on; not an error, because no
+    /// mark vouches for what follows. Opening the journal for writing cuts there.
+    pub stop: Option<ReplayStop>,
+    /// Index entries that lead nowhere: slows a search down, and harms nothing.
+    pub bad_index_entries: u64,
+}
+
+/// Describes the journal of `directory`.
+///
+/// # Errors
+/// As [`JournalReader::open`].
+pub fn info(directory: impl Into<PathBuf>) -> Result<JournalInfo, JournalError> {
+    info_in(directory, Environment::default())
+}
+
+/// As [`info`], on another machine than this one.
+///
+/// # Errors
+/// As [`JournalReader::open`].
+pub fn info_in(directory: impl Into<PathBuf>, environment: Environment) -> Result<JournalInfo, JournalError> {
+    info_of(&JournalReader::open_in(directory, environment)?)
+}
+
+/// Reads and checks every frame of the journal of `directory`. Goes on with the next segment behind
+/// a bad frame, so that the report names every damaged segment.
+///
+/// # Errors
+/// As [`JournalReader::open`]; damaged frames are in the report.
+pub fn verify(directory: impl Into<PathBuf>) -> Result<VerifyReport, JournalError> {
+    verify_in(directory, Environment::default())
+}
+
+/// As [`verify`], on another machine than this one.
+///
+/// # Errors
+/// As [`verify`].
+pub fn verify_in(directory: impl Into<PathBuf>, environment: Environment) -> Result<VerifyReport, JournalError> {
+    let reader = JournalReader::open_in(directory, environment)?;
+    let info = info_of(&reader)?;
+    let last_sequence = info.first_sequence() - 1;
+    let mut report = VerifyReport {
+        info,
+        frames: 0,
+        frame_bytes: 0,
+        last_sequence,
+        problems: Vec::new(),
+        stop: None,
+        bad_index_entries: 0,
+    };
+    let segments = reader.segments();
+    for (i, found) in segments.iter().enumerate() {
+        let until = segments.get(i + 1).map(|next| next.first_sequence);
+        match verify_segment(&reader, found, until, &mut report) {
+            Ok(Some(stop)) => {
+                report.stop = Some(stop);
+                break;
+            }
+            Ok(None) => {}
+            Err(error) => report.problems.push(error),
+        }
+    }
+    Ok(report)
+}
+
+/// Reads one segment, up to the sequence where the next begins.
+fn verify_segment(
+    reader: &JournalReader,
+    found: &Found,
+    until: Option<u64>,
+    report: &mut VerifyReport,
+) -> Result<Option<ReplayStop>, JournalError> {
+    let mut replay = reader.replay(found.first_sequence)?;
+    report.bad_index_entries += replay.bad_index_entries();
+    while until.is_none_or(|until| replay.next_sequence() < until) {
+        let is_unbroken = report.problems.is_empty();
+        let Some(batch) = replay.next_batch()? else { break };
+        report.frame_bytes += batch.bytes().len() as u64;
+        let frames = batch.count() as u64;
+        report.frames += frames;
+        if is_unbroken {
+            report.last_sequence += frames;
+        }
+    }
+    Ok(replay.stop().cloned())
+}
+
+fn info_of(reader: &JournalReader) -> Result<JournalInfo, JournalError> {
+    let segments = reader.segments();
+    Ok(JournalInfo {
+        directory: reader.directory().to_owned(),
+        stream_id: reader.stream_id(),
+        incarnation: reader.incarnation(),
+        is_same_boot: reader.is_same_boot(),
+        good_mark: reader.good_mark()?,
+        frame_length_max: segments.last().map_or(0, |found| found.header.frame_length_max),
+        segments: segments.iter().map(segment_info).collect(),
+        leftovers: reader.leftovers().to_vec(),
+    })
+}
+
+fn segment_info(found: &Found) -> SegmentInfo {
+    let end = found.journaled_position().unwrap_or(0);
+    SegmentInfo {
+        path: found.path.clone(),
+        number: found.header.number,
+        first_sequence: found.first_sequence,
+        journaled_sequence: found.journaled.map(|mark| mark.second),
+        synced_sequence: found.synced.map(|mark| mark.first),
+        file_bytes: found.file_length,
+        length_bytes: found.header.segment_length,
+        used_bytes: end.saturating_sub(found.header.frames_offset),
+        is_sealed: found.is_sealed(),
+        opened_ns: found.opened_ns,
+        sync_failed: found.sync_failed,
+    }
+}
+
+impl std::fmt::Display for SegmentInfo {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let Self { number, first_sequence, used_bytes, length_bytes, .. } = self;
+        write!(f, "{name}: number {number}, sequences {first_sequence}..=")?;
+        match self.journaled_sequence {
+            Some(last) => write!(f, "{last}")?,
+            None => write!(f, "? (journaled mark damaged)")?,
+        }
+        write!(f, ", {used_bytes} of {} bytes used", length_bytes.saturating_sub(d::frames_offset(*length_bytes)))?;
+        f.write_str(if self.is_sealed { ", sealed" } else { ", open" })?;
+        if self.file_bytes < *length_bytes {
+            write!(f, ", file cut to {} bytes", self.file_bytes)?;
+        }
+        if self.sync_failed { write!(f, ", a sync has FAILED") } else { Ok(()) }
+    }
+}
+
+/// Whether a directory holds a journal, by the names of its files.
+#[must_use]
+pub fn holds_journal(directory: &Path) -> bool {
+    let Ok(listing) = std::fs::read_dir(directory) else { return false };
+    listing.flatten().any(|entry| {
+        let name = entry.file_name();
+        matches!(name.to_str().and_then(d::meaning_of_name), Some(d::NameMeaning::Segment(_)))
+    })
+}

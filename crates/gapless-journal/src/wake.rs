@@ -1,0 +1,148 @@
+//! Waking the helper thread: without a system call unless it sleeps.
+//!
+//! Signalled by the writer at thresholds, waited for by the preparer.
+
+#[cfg(loom)]
+use loom::sync::{Condvar, Mutex, atomic::AtomicBool};
+use std::sync::atomic::Ordering;
+#[cfg(not(loom))]
+use std::sync::{Condvar, Mutex, atomic::AtomicBool};
+use std::time::Duration;
+
+use crate::directory::unpoisoned;
+
+/// How the writer tells its helper thread that there is something to do, without a system call
+/// unless the helper sleeps.
+#[derive(Debug)]
+pub(crate) struct Wake {
+    is_due: AtomicBool,
+    is_parked: AtomicBool,
+    is_ended: AtomicBool,
+    mutex: Mutex<()>,
+    condvar: Condvar,
+}
+
+impl Default for Wake {
+    fn default() -> Self {
+        Self {
+            is_due: AtomicBool::new(false),
+            is_parked: AtomicBool::new(false),
+            is_ended: AtomicBool::new(false),
+            mutex: Mutex::new(()),
+            condvar: Condvar::new(),
+        }
+    }
+}
+
+impl Wake {
+    /// There is something to do.
+    pub(crate) fn signal(&self) {
+        // SeqCst on this store and the load behind it, and on their twins in `wait`: either this
+        // load sees the helper parked, or the helper's swap sees the work.
+        self.is_due.store(true, Ordering::SeqCst);
+        if self.is_parked.load(Ordering::SeqCst) {
+            // With the mutex the helper is either before its check or asleep, never between.
+            let _guard = unpoisoned(self.mutex.lock());
+            self.condvar.notify_all();
+        }
+    }
+
+    /// No more work will come.
+    pub(crate) fn end(&self) {
+        self.is_ended.store(true, Ordering::SeqCst);
+        self.signal();
+    }
+
+    pub(crate) fn is_ended(&self) -> bool {
+        self.is_ended.load(Ordering::SeqCst)
+    }
+
+    /// Sleeps until there is something to do, or `timeout` has passed. `false` at the end.
+    pub(crate) fn wait(&self, timeout: Option<Duration>) -> bool {
+        let mut guard = unpoisoned(self.mutex.lock());
+        self.is_parked.store(true, Ordering::SeqCst);
+        while !self.is_due.swap(false, Ordering::SeqCst) && !self.is_ended() {
+            match timeout {
+                None => guard = unpoisoned(self.condvar.wait(guard)),
+                Some(timeout) => {
+                    let (_guard, result) =
+                        self.condvar.wait_timeout(guard, timeout).unwrap_or_else(std::sync::PoisonError::into_inner);
+                    if result.timed_out() {
+                        break;
+                    }
+                    guard = _guard;
+                }
+            }
+        }
+        self.is_parked.store(false, Ordering::SeqCst);
+        !self.is_ended()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::Wake;
+    use std::sync::Arc;
+
+    #[test]
+    fn no_signal_is_lost() {
+        let wake = Arc::new(Wake::default());
+        let helper = std::thread::spawn({
+            let wake = wake.clone();
+            move || {
+                let mut woken = 0;
+                while wake.wait(None) {
+                    woken += 1;
+                }
+                woken
+            }
+        });
+        for _ in 0..1000 {
+            wake.signal();
+            std::thread::yield_now();
+        }
+        wake.end();
+        assert!(helper.join().unwrap() <= 1000);
+        assert!(!wake.wait(None), "the end stays");
+    }
+
+    #[test]
+    fn a_wait_with_a_limit_ends_by_itself() {
+        assert!(Wake::default().wait(Some(std::time::Duration::from_millis(1))));
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    //! Every interleaving of a signal with a helper on its way to sleep.
+    use super::Wake;
+    use loom::sync::Arc;
+
+    #[test]
+    fn a_signal_wakes_a_helper_that_is_falling_asleep() {
+        loom::model(|| {
+            let wake = Arc::new(Wake::default());
+            let helper = loom::thread::spawn({
+                let wake = wake.clone();
+                // A lost signal would leave it asleep for ever, which loom reports.
+                move || assert!(wake.wait(None))
+            });
+            wake.signal();
+            helper.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn the_end_wakes_it_too() {
+        loom::model(|| {
+            let wake = Arc::new(Wake::default());
+            let helper = loom::thread::spawn({
+                let wake = wake.clone();
+                move || while wake.wait(None) {}
+            });
+            wake.signal();
+            wake.end();
+            helper.join().unwrap();
+        });
+    }
+}

@@ -1,0 +1,190 @@
+//! Any words anywhere in a mapping, while it is used and before it is opened: what comes out is an
+//! error or bytes for `Frame::parse` to judge, after a bounded number of steps.
+#![cfg(not(loom))]
+
+use gapless_log::{
+    FreeCursor, FreeRead, LogError, MemoryKind, RingReader, RingWriter, StreamIdentity, Window, WindowOptions, ring,
+};
+use gapless_wire::{Frame, FrameHeader, FrameWriter, aligned_length};
+use proptest::prelude::*;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use tempfile::TempDir;
+
+const CAPACITY: usize = 4096;
+/// More frames than a mapping of this capacity can hold.
+const FRAMES_MAX: usize = CAPACITY / 64 + 1;
+const INDEX_SLOTS: usize = 16;
+
+/// The words of the header that the protocol changes.
+const LIVE_WORDS: [u64; 8] = [128, 136, 256, 264, 384, 512, 640, 768];
+
+fn frame(sequence: u64, payload_length: usize) -> Vec<u8> {
+    let mut bytes = vec![0; aligned_length(64 + payload_length)];
+    FrameWriter::new(&mut bytes).finish(&FrameHeader { sequence, ..FrameHeader::default() }, payload_length);
+    bytes
+}
+
+/// Words that are near something, and any words.
+fn word() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        (0_u64..2048).prop_map(|each| each * 8),
+        (0_u64..5000),
+        (0_u64..5000).prop_map(|each| u64::MAX - each),
+        (0_u64..64).prop_map(|each| (1 << each) - 1),
+        (64_u64..300, any::<u32>()).prop_map(|(length, rest)| u64::from(rest) << 32 | length),
+        any::<u64>(),
+    ]
+}
+
+/// An offset in a file of header, index and data.
+fn offset(index_bytes: u64) -> impl Strategy<Value = u64> {
+    prop_oneof![
+        prop::sample::select(&LIVE_WORDS[..]),
+        (0..INDEX_SLOTS as u64).prop_map(|slot| 4096 + slot * 8),
+        (0..CAPACITY as u64 / 8).prop_map(move |number| 4096 + index_bytes + number * 8),
+        (0_u64..64).prop_map(move |number| 4096 + index_bytes + number * 64),
+    ]
+}
+
+fn scribbles(index_bytes: u64) -> impl Strategy<Value = Vec<Vec<(u64, u64)>>> {
+    prop::collection::vec(prop::collection::vec((offset(index_bytes), word()), 1..6), 1..12)
+}
+
+fn write(file: &File, words: &[(u64, u64)]) {
+    for (offset, value) in words {
+        file.write_all_at(&value.to_le_bytes(), *offset).unwrap();
+    }
+}
+
+/// Reads what there is; how many frames it claimed to be.
+fn drain(reader: &mut RingReader) -> Result<usize, LogError> {
+    let mut count = 0;
+    while let Some(length) = reader.next_length()? {
+        let mut copy = vec![0; aligned_length(length)];
+        reader.copy(&mut copy);
+        // It may be a frame or not; either way nothing but its bytes is looked at.
+        let _ = std::hint::black_box(Frame::parse(&copy).and_then(|frame| frame.verify()));
+        reader.advance(length);
+        count += 1;
+        assert!(count <= FRAMES_MAX, "more frames than there is room for");
+    }
+    reader.release();
+    Ok(count)
+}
+
+fn is_expected(error: &LogError) -> bool {
+    matches!(error, LogError::Corrupt { .. } | LogError::Full { .. })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_rings_ends_live_through_any_words(rounds in scribbles(0), lengths in prop::collection::vec(0_usize..1900, 12)) {
+        let directory = TempDir::new().unwrap();
+        let path = directory.path().join("ring");
+        let (mut writer, mut reader) =
+            ring::create(&MemoryKind::File(path.clone()), CAPACITY, StreamIdentity::default()).unwrap();
+        let file = File::options().read(true).write(true).open(&path).unwrap();
+        for (words, length) in rounds.iter().zip(lengths) {
+            if let Err(error) = writer.append(&frame(0, length)) {
+                prop_assert!(is_expected(&error), "{}", error);
+            }
+            let _ = writer.publish();
+            write(&file, words);
+            if let Err(error) = drain(&mut reader) {
+                prop_assert!(is_expected(&error), "{}", error);
+            }
+            // What is opened now meets words that no honest process left.
+            match RingReader::open(file.try_clone().unwrap().into()) {
+                Ok(mut again) => drop(drain(&mut again)),
+                Err(error) => prop_assert!(is_expected(&error), "{}", error),
+            }
+            match RingWriter::open(file.try_clone().unwrap().into()) {
+                Ok(mut again) => {
+                    drop(again.append(&frame(0, length)));
+                    let _ = (again.publish(), again.backlog_bytes(), again.is_reader_closed());
+                }
+                Err(error) => prop_assert!(is_expected(&error), "{}", error),
+            }
+        }
+    }
+
+    #[test]
+    fn a_free_cursor_lives_through_any_words(rounds in scribbles(4096), starts in prop::collection::vec(word(), 12)) {
+        let directory = TempDir::new().unwrap();
+        let path = directory.path().join("window");
+        let options = WindowOptions {
+            memory: MemoryKind::File(path.clone()),
+            capacity_bytes: CAPACITY,
+            index_slots: INDEX_SLOTS,
+            frame_length_max: 1024,
+            ..WindowOptions::default()
+        };
+        let (mut writer, mut releaser) = options.create(1).unwrap();
+        for sequence in 1..=40 {
+            writer.append(&frame(sequence, sequence as usize * 7), sequence).unwrap();
+            writer.publish();
+            releaser.release(writer.tail(), sequence);
+        }
+        let window = Window::open_file(&path).unwrap();
+        let file = File::options().read(true).write(true).open(&path).unwrap();
+        let mut begun = window.free_cursor(35);
+        for (words, start) in rounds.iter().zip(starts) {
+            let mut copy = Vec::new();
+            begun.read(&mut copy).ok();
+            write(&file, words);
+            for cursor in [&mut begun, &mut window.free_cursor(1), &mut window.free_cursor(38), &mut window.free_cursor(start)] {
+                prop_assert!(read_on(cursor)?);
+            }
+        }
+    }
+
+    #[test]
+    fn any_header_can_be_opened_or_is_refused(words in prop::collection::vec(word(), 8), kept in 0_usize..8) {
+        let directory = TempDir::new().unwrap();
+        let path = directory.path().join("ring");
+        ring::create(&MemoryKind::File(path.clone()), CAPACITY, StreamIdentity::default()).unwrap();
+        let file = File::options().read(true).write(true).open(&path).unwrap();
+        let shape = || {
+            let mut bytes = [0; 32];
+            file.read_exact_at(&mut bytes, 0).unwrap();
+            bytes
+        };
+        let sound = shape();
+        for (number, word) in words.iter().enumerate().skip(kept) {
+            file.write_all_at(&word.to_le_bytes(), number as u64 * 8).unwrap();
+        }
+        // What follows the shape is identity and limits, which are whatever they are.
+        let is_sound = shape() == sound;
+        prop_assert_eq!(RingReader::open(file.try_clone().unwrap().into()).is_ok(), is_sound);
+        prop_assert!(Window::open_file(&path).is_err());
+    }
+}
+
+/// Reads a cursor until it stops: at an error, at the end, or where it was lapped.
+fn read_on(cursor: &mut FreeCursor) -> Result<bool, TestCaseError> {
+    let mut copy = Vec::new();
+    for _ in 0..2 * FRAMES_MAX {
+        let due = cursor.sequence();
+        match cursor.read(&mut copy) {
+            Ok(FreeRead::Frame(length)) => {
+                prop_assert_eq!(copy.len(), length);
+                prop_assert!((64..=CAPACITY / 2).contains(&length) && cursor.sequence() > due || due == u64::MAX);
+                let _ = std::hint::black_box(Frame::parse(&copy).and_then(|frame| frame.verify()));
+            }
+            Ok(FreeRead::Empty) => return Ok(true),
+            Ok(FreeRead::Lapped { from_sequence }) => {
+                prop_assert_eq!((from_sequence, cursor.sequence()), (due, due));
+                return Ok(true);
+            }
+            Err(error) => {
+                prop_assert!(matches!(error, LogError::Corrupt { .. }), "{}", error);
+                return Ok(true);
+            }
+        }
+    }
+    // Frames that only ever lead to the next are as many as there is room for.
+    Ok(false)
+}

@@ -1,0 +1,185 @@
+//! Opening what is not a mapping, or not this kind of mapping, or one that was cut or made longer: an
+//! error that names the field, before anything is mapped.
+#![cfg(not(loom))]
+
+use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, StreamIdentity, Window, WindowOptions, ring};
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+const CAPACITY: usize = 8192;
+
+/// A directory with a sound ring and a sound window.
+fn sound_files() -> (TempDir, PathBuf, PathBuf) {
+    let directory = TempDir::new().unwrap();
+    let (ring_path, window_path) = (directory.path().join("ring"), directory.path().join("window"));
+    ring::create(&MemoryKind::File(ring_path.clone()), CAPACITY, StreamIdentity::default()).unwrap();
+    let options = WindowOptions {
+        memory: MemoryKind::File(window_path.clone()),
+        capacity_bytes: CAPACITY,
+        index_slots: 64,
+        frame_length_max: 1024,
+        ..WindowOptions::default()
+    };
+    options.create(1).unwrap();
+    Window::open_file(&window_path).unwrap();
+    RingReader::open(open(&ring_path).into()).unwrap();
+    (directory, ring_path, window_path)
+}
+
+fn open(path: &Path) -> File {
+    File::options().read(true).write(true).open(path).unwrap()
+}
+
+fn foreign_field(error: LogError) -> &'static str {
+    match error {
+        LogError::Foreign { field, .. } => field,
+        error => panic!("{error}"),
+    }
+}
+
+/// The field that opening the ring's ends and the window complains of.
+fn fields(ring_path: &Path, window_path: &Path) -> [&'static str; 3] {
+    [
+        foreign_field(RingReader::open(open(ring_path).into()).err().unwrap()),
+        foreign_field(RingWriter::open(open(ring_path).into()).err().unwrap()),
+        foreign_field(Window::open_file(window_path).err().unwrap()),
+    ]
+}
+
+#[test]
+fn a_header_word_that_is_wrong_is_named() {
+    let cases: [(u64, &[u64], &str); 4] = [
+        (0, &[0, 1, u64::MAX, u64::from_le_bytes(*b"GAPLESS\x02")], "magic"),
+        (8, &[0, 3, u64::MAX], "kind"),
+        (16, &[0, 1, 4095, 4097, 1 << 37, u64::MAX], "capacity"),
+        (24, &[3, 1 << 14, 1 << 60, u64::MAX], "index slots"),
+    ];
+    for (offset, values, field) in cases {
+        for value in values {
+            let (_directory, ring_path, window_path) = sound_files();
+            for path in [&ring_path, &window_path] {
+                open(path).write_all_at(&value.to_le_bytes(), offset).unwrap();
+            }
+            assert_eq!(fields(&ring_path, &window_path), [field; 3], "{value:#x} at {offset}");
+        }
+    }
+}
+
+#[test]
+fn another_kind_of_mapping_is_refused() {
+    let (_directory, ring_path, window_path) = sound_files();
+    assert_eq!(fields(&window_path, &ring_path), ["kind"; 3]);
+}
+
+#[test]
+fn a_window_without_an_index_and_a_ring_with_one_are_refused() {
+    let (_directory, ring_path, window_path) = sound_files();
+    open(&window_path).write_all_at(&0_u64.to_le_bytes(), 24).unwrap();
+    open(&ring_path).write_all_at(&64_u64.to_le_bytes(), 24).unwrap();
+    assert_eq!(fields(&ring_path, &window_path), ["index slots"; 3]);
+}
+
+#[test]
+fn a_file_of_another_length_is_refused() {
+    for change in [-8192, -4096, -1, 1, 4096] {
+        let (_directory, ring_path, window_path) = sound_files();
+        for path in [&ring_path, &window_path] {
+            let file = open(path);
+            let length = file.metadata().unwrap().len();
+            file.set_len(length.saturating_add_signed(change)).unwrap();
+        }
+        assert_eq!(fields(&ring_path, &window_path), ["file length"; 3], "{change}");
+    }
+}
+
+#[test]
+fn a_capacity_that_the_file_does_not_have_is_refused() {
+    for capacity in [4096_u64, 16384, 1 << 36] {
+        let (_directory, ring_path, window_path) = sound_files();
+        for path in [&ring_path, &window_path] {
+            open(path).write_all_at(&capacity.to_le_bytes(), 16).unwrap();
+        }
+        assert_eq!(fields(&ring_path, &window_path), ["file length"; 3], "{capacity}");
+    }
+}
+
+#[test]
+fn what_is_shorter_than_a_header_is_refused() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("short");
+    for length in [0, 1, 63] {
+        fs::write(&path, vec![b'G'; length]).unwrap();
+        assert_eq!(fields(&path, &path), ["file length"; 3], "{length}");
+    }
+    fs::write(&path, [b'G'; 64]).unwrap();
+    assert_eq!(fields(&path, &path), ["magic"; 3]);
+}
+
+#[test]
+fn what_is_no_regular_file_is_refused_at_once() {
+    let directory = TempDir::new().unwrap();
+    assert_eq!(foreign_field(Window::open_file(directory.path()).err().unwrap()), "file type");
+    assert_eq!(foreign_field(Window::open_file(Path::new("/dev/null")).err().unwrap()), "file type");
+    // A pipe without a writer would hold up an ordinary open for ever.
+    let pipe = directory.path().join("pipe");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
+    assert_eq!(foreign_field(Window::open_file(&pipe).err().unwrap()), "file type");
+}
+
+#[test]
+fn what_cannot_be_opened_is_named_with_its_path() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("nowhere").join("window");
+    let error = Window::open_file(&path).err().unwrap();
+    assert!(error.to_string().contains(path.to_str().unwrap()), "{error}");
+    let options = WindowOptions { memory: MemoryKind::File(path.clone()), ..WindowOptions::default() };
+    let error = options.create(1).err().unwrap();
+    assert!(error.to_string().contains(path.to_str().unwrap()), "{error}");
+}
+
+#[test]
+fn a_link_is_not_followed() {
+    let (directory, _ring_path, window_path) = sound_files();
+    let link = directory.path().join("link");
+    std::os::unix::fs::symlink(&window_path, &link).unwrap();
+    let error = Window::open_file(&link).err().unwrap();
+    assert!(matches!(error, LogError::System { .. }), "{error}");
+}
+
+#[test]
+fn a_file_is_its_owners_alone_and_replaces_an_older_one() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("window");
+    fs::write(&path, "something else").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    let options = WindowOptions { memory: MemoryKind::File(path.clone()), ..WindowOptions::default() };
+    let (mut first, _releaser) = options.create(1).unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    // Whoever maps the old one keeps it; to cut it to nothing would kill them at their next look.
+    let reader = Window::open_file(&path).unwrap();
+    let (_second, _releaser) = options.create(100).unwrap();
+    first.claim(64).unwrap();
+    first.commit(64, 1);
+    first.publish();
+    assert_eq!((reader.appended(), reader.appended_sequence()), (64, 1));
+    assert_eq!(Window::open_file(&path).unwrap().appended_sequence(), 99);
+}
+
+#[test]
+fn nobody_else_can_write_into_a_shared_window() {
+    let options = WindowOptions { memory: MemoryKind::Shared, ..WindowOptions::default() };
+    let (writer, _releaser) = options.create(1).unwrap();
+    let window = writer.window();
+    let file = File::from(window.fd().try_clone_to_owned().unwrap());
+    assert!(file.write_all_at(&[0; 8], 128).is_err(), "sealed against writing");
+    assert!(file.set_len(0).is_err(), "sealed against shrinking");
+    // SAFETY: a mapping at an address of the kernel's choice, which is expected to be refused.
+    let mapped = unsafe {
+        let protection = rustix::mm::ProtFlags::READ | rustix::mm::ProtFlags::WRITE;
+        rustix::mm::mmap(std::ptr::null_mut(), 4096, protection, rustix::mm::MapFlags::SHARED, &file, 0)
+    };
+    assert!(mapped.is_err(), "sealed against writing mappings");
+    Window::open(file.into()).unwrap();
+}

@@ -1,0 +1,133 @@
+//! Free cursors that start anywhere and are lapped, gating cursors that go away.
+
+use crate::frames::marks;
+use crate::places::Place;
+use crate::window::{append, is_full, panics_with, pass};
+use gapless_log::{FreeRead, Scope, WindowOptions};
+
+pub fn a_free_cursor_starts_anywhere(place: &impl Place) {
+    let (mut writer, mut releaser) = place.options().create(1).unwrap();
+    let window = place.reader(&writer);
+    for seed in 1..=20 {
+        pass(&mut writer, &mut releaser, 3 * seed as usize, seed);
+    }
+    let mut copy = Vec::new();
+    for start in [0, 1, 7, 20] {
+        let mut cursor = window.free_cursor(start);
+        for sequence in start.max(1)..=20 {
+            assert_eq!(cursor.sequence(), sequence);
+            assert!(matches!(cursor.read(&mut copy).unwrap(), FreeRead::Frame(_)));
+            assert_eq!(marks(&copy), [(sequence, sequence)]);
+        }
+        assert_eq!(cursor.read(&mut copy).unwrap(), FreeRead::Empty);
+    }
+    for start in [21, 22, u64::MAX] {
+        assert_eq!(window.free_cursor(start).read(&mut copy).unwrap(), FreeRead::Empty);
+    }
+}
+
+pub fn a_lapped_cursor_is_told_from_where_to_replay(place: &impl Place) {
+    let (mut writer, mut releaser) = place.options().create(1).unwrap();
+    let window = place.reader(&writer);
+    let (mut begun, mut fresh) = (window.free_cursor(1), window.free_cursor(2));
+    let mut copy = Vec::new();
+    pass(&mut writer, &mut releaser, 960, 1);
+    assert_eq!(begun.read(&mut copy).unwrap(), FreeRead::Frame(1024));
+    for seed in 2..=6 {
+        pass(&mut writer, &mut releaser, 960, seed);
+    }
+    // Frames 3 to 6 are in the window.
+    for cursor in [&mut begun, &mut fresh] {
+        for _ in 0..2 {
+            assert_eq!(cursor.read(&mut copy).unwrap(), FreeRead::Lapped { from_sequence: 2 });
+        }
+        cursor.seek(3);
+        for sequence in 3..=6 {
+            assert_eq!(cursor.read(&mut copy).unwrap(), FreeRead::Frame(1024));
+            assert_eq!(marks(&copy), [(sequence, sequence)]);
+        }
+        assert_eq!(cursor.read(&mut copy).unwrap(), FreeRead::Empty);
+    }
+}
+
+pub fn what_an_abandoned_claim_overwrote_is_lost(place: &impl Place) {
+    let (mut writer, mut releaser) = place.options().create(1).unwrap();
+    let window = place.reader(&writer);
+    for seed in 1..=4 {
+        pass(&mut writer, &mut releaser, 960, seed);
+    }
+    writer.claim(2048).unwrap().fill(0xff);
+    writer.claim(64).unwrap();
+    let mut copy = Vec::new();
+    for sequence in [1, 2] {
+        let found = window.free_cursor(sequence).read(&mut copy).unwrap();
+        assert_eq!(found, FreeRead::Lapped { from_sequence: sequence });
+    }
+    assert_eq!(window.free_cursor(3).read(&mut copy).unwrap(), FreeRead::Frame(1024));
+}
+
+pub fn an_index_with_fewer_slots_than_frames_says_lapped(place: &impl Place) {
+    let options = WindowOptions { index_slots: 4, ..place.options() };
+    let (mut writer, mut releaser) = options.create(1).unwrap();
+    let window = place.reader(&writer);
+    let mut from_start = window.free_cursor(1);
+    let mut copy = Vec::new();
+    for seed in 1..=6 {
+        pass(&mut writer, &mut releaser, 0, seed);
+    }
+    append(&mut writer, 0, 7).unwrap();
+    for sequence in [1, 2, 3] {
+        let found = window.free_cursor(sequence).read(&mut copy).unwrap();
+        assert_eq!(found, FreeRead::Lapped { from_sequence: sequence }, "slot reused, also by a frame to come");
+    }
+    for sequence in 4..=6 {
+        assert_eq!(window.free_cursor(sequence).read(&mut copy).unwrap(), FreeRead::Frame(64));
+        assert_eq!(marks(&copy), [(sequence, sequence)]);
+    }
+    // Who goes from frame to frame needs the index only to begin.
+    from_start.seek(4);
+    for sequence in 4..=6 {
+        assert_eq!(from_start.sequence(), sequence);
+        assert_eq!(from_start.read(&mut copy).unwrap(), FreeRead::Frame(64));
+    }
+}
+
+pub fn a_free_cursor_before_the_first_frame_is_lapped(place: &impl Place) {
+    let (mut writer, mut releaser) = place.options().create(100).unwrap();
+    let window = place.reader(&writer);
+    let mut copy = Vec::new();
+    for _ in 0..2 {
+        for sequence in [1, 64, 99] {
+            let found = window.free_cursor(sequence).read(&mut copy).unwrap();
+            assert_eq!(found, FreeRead::Lapped { from_sequence: sequence });
+        }
+        pass(&mut writer, &mut releaser, 0, 1);
+    }
+    assert_eq!(window.free_cursor(100).read(&mut copy).unwrap(), FreeRead::Frame(64));
+}
+
+pub fn a_dropped_cursor_holds_nobody_up(place: &impl Place) {
+    let (mut writer, mut releaser) = place.options().create(1).unwrap();
+    let (left, right) = (writer.gating_cursor(Scope::Released), writer.gating_cursor(Scope::Appended));
+    for seed in 1..=4 {
+        pass(&mut writer, &mut releaser, 960, seed);
+    }
+    assert!(is_full(append(&mut writer, 0, 5)));
+    drop(left);
+    assert!(is_full(append(&mut writer, 0, 5)));
+    drop(right);
+    append(&mut writer, 0, 5).unwrap();
+}
+
+pub fn a_cursor_cannot_pass_what_it_may_read(place: &impl Place) {
+    let (mut writer, _releaser) = place.options().create(1).unwrap();
+    let mut cursor = writer.gating_cursor(Scope::Appended);
+    append(&mut writer, 0, 1).unwrap();
+    assert!(panics_with("cannot pass", || cursor.advance(8)), "it has not looked yet");
+    cursor.available().unwrap();
+    for length in [72, usize::MAX] {
+        assert!(panics_with("cannot pass", || cursor.advance(length)));
+    }
+    cursor.advance(64);
+    assert_eq!(cursor.position(), 64);
+}

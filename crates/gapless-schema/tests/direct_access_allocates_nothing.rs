@@ -1,0 +1,92 @@
+//! Writing and reading a Car directly allocates nothing, in both encodings.
+
+mod messages;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use messages::car::*;
+use messages::reference;
+
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: every call is handed to the system allocator unchanged; counting touches a thread-local cell without
+// allocating.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller upholds the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller upholds the contract of `dealloc`, and `pointer` came from `alloc` above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn allocations(of: impl FnOnce()) -> u64 {
+    let before = ALLOCATIONS.with(Cell::get);
+    of();
+    ALLOCATIONS.with(Cell::get) - before
+}
+
+#[test]
+fn sbe_is_written_and_read_in_place() {
+    let mut buffer = [0; 512];
+    let mut length = 0;
+    let written = allocations(|| {
+        let mut car = CarEncoder::new(&mut buffer).unwrap();
+        car.serial_number(1).vehicle_code_str("abc").unwrap();
+        car.engine().capacity(4200).fuel_str("gas").unwrap();
+        car.fuel_figure().unwrap().entry().unwrap().speed(30).mpg(2.5);
+        let mut figures = car.performance_figure().unwrap();
+        let mut figure = figures.entry().unwrap();
+        figure.acceleration().unwrap().entry().unwrap().mph(30);
+        car.model("MODEL").unwrap();
+        length = car.finish().unwrap();
+    });
+    let mut seen = 0.0;
+    let read = allocations(|| {
+        let car = CarDecoder::parse(&buffer[..length]).unwrap();
+        assert_eq!(car.vehicle_code_str(), Ok(Some("abc")));
+        seen += car.fuel_figure().filter_map(|figure| figure.mpg()).sum::<f32>();
+        for figure in car.performance_figure() {
+            seen += figure.acceleration().filter_map(|entry| entry.mph()).map(f32::from).sum::<f32>();
+        }
+        assert_eq!(car.model_str(), Ok("MODEL"));
+    });
+    assert_eq!((written, read, seen), (0, 0, 32.5));
+}
+
+#[test]
+fn protobuf_is_written_and_read_in_place() {
+    let object = reference();
+    let mut buffer = [0; 512];
+    let mut length = 0;
+    let written = allocations(|| {
+        let mut car = CarProtobufEncoder::new(&mut buffer);
+        object.encode_protobuf(&mut car);
+        length = car.finish().unwrap();
+    });
+    let mut fields = 0;
+    let read = allocations(|| {
+        for field in CarProtobufDecoder::new(&buffer[..length]) {
+            fields += match field.unwrap() {
+                CarField::SomeNumbers(numbers) => numbers.map(|number| number.unwrap()).sum(),
+                CarField::Engine(engine) => engine.count() as i32,
+                _ => 1,
+            };
+        }
+    });
+    // Five root fields, three of the engine, the sum of the numbers, extras, three and two figures, two texts.
+    assert_eq!((written, read, fields), (0, 0, 5 + 3 + 10 + 1 + 3 + 2 + 2));
+    assert!(allocations(|| drop(object.clone())) > 0, "the counter counts");
+}

@@ -1,0 +1,17 @@
+//! FNV-1a: short fingerprints that are the same on every machine and in every version of the program.
+//! Against accidents, not against enemies.
+
+/// The fingerprint of nothing.
+pub const EMPTY: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// `fingerprint`, extended by `bytes`.
+pub fn extend(fingerprint: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(fingerprint, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
+}
+
+/// 128 bits of fingerprint, never 0.
+pub fn wide(bytes: &[u8]) -> u128 {
+    let offset = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128;
+    let prime = 0x0000_0000_0100_0000_0000_0000_0000_013b_u128;
+    bytes.iter().fold(offset, |hash, byte| (hash ^ u128::from(*byte)).wrapping_mul(prime)).max(1)
+}

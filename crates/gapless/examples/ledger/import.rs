@@ -1,0 +1,217 @@
+//! [`Import`]: sends a file's lines to the ledger, in order, and asks it how it stands.
+//!
+//! The ledger keeps the number of the last line that it has taken, in the same step in which it books
+//! that line. So a run that follows a killed one asks for the number and goes on behind it: what the
+//! journal has is not sent again, what it has not is. Inside a run the session sees to the order, and
+//! its window lets 64 lines travel at once.
+
+use crate::fnv;
+use crate::lines::Lines;
+use crate::messages::{self, Fields, Progress, REFUSALS_PER_PAGE, Take, Totals};
+use crate::progress::ProgressLine;
+use crate::reason::Reason;
+use crate::transfer::{HEADER, Transfer, with_commas};
+use gapless::prelude::*;
+use std::error::Error;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// Anything that ends a run; shown in one line.
+pub type Failure = Box<dyn Error>;
+
+/// Lines on their way at one time.
+const WINDOW_MESSAGES: u32 = 64;
+/// The ledger has this long to answer a question.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// One file on its way into the ledger.
+pub struct Import<'a> {
+    path: PathBuf,
+    key: u128,
+    lines: Lines,
+    node: &'a Node,
+    client: Client,
+    session: SessionKey,
+    lines_per_second: Option<u32>,
+}
+
+/// Opens a file of transfers and reads its header.
+///
+/// # Errors
+/// There is no such file, it cannot be read, or it does not begin with the header.
+pub fn open(path: &Path) -> Result<Lines, Failure> {
+    let about = |error: std::io::Error| format!("cannot read {}: {error}", path.display());
+    let file = File::open(path).map_err(about)?;
+    if !file.metadata().map_err(about)?.is_file() {
+        return Err(format!("{} is not a regular file; a file is read again after a kill", path.display()).into());
+    }
+    let mut lines = Lines::new(file);
+    if !lines.next().map_err(about)? {
+        return Err(format!("{} is empty; its first line must be {HEADER}", path.display()).into());
+    }
+    // Some spreadsheets begin a file with a byte order mark.
+    let found = lines.text().strip_prefix(b"\xef\xbb\xbf").unwrap_or(lines.text());
+    if found != HEADER.as_bytes() {
+        let found = shown(found);
+        return Err(format!("{}, line 1: the header {HEADER} was expected, found: {found}", path.display()).into());
+    }
+    Ok(lines)
+}
+
+impl<'a> Import<'a> {
+    /// Connects to the ledger and goes to the line behind the last that it has taken.
+    ///
+    /// # Errors
+    /// The file is not the one of which the ledger has taken lines; the node has stopped.
+    pub fn resume(
+        node: &'a Node,
+        path: &Path,
+        lines: Lines,
+        lines_per_second: Option<u32>,
+    ) -> Result<(Self, u64), Failure> {
+        let name = path.file_name().unwrap_or(path.as_os_str());
+        // The same file name is the same import, and the same session, in every run.
+        let key = fnv::wide(name.as_encoded_bytes());
+        let mut client = node.connect(ClientOptions::default())?;
+        let session = client.open_session(key, WINDOW_MESSAGES)?;
+        let mut import = Self { path: path.to_owned(), key, lines, node, client, session, lines_per_second };
+        let answer = import.ask(messages::PROGRESS, &key.to_le_bytes())?;
+        let taken = Progress::from_bytes(&answer).ok_or("the ledger's answer is malformed")?;
+        while import.lines.number() < taken.line {
+            if !import.lines.next()? {
+                break;
+            }
+        }
+        if taken.line > 1 && (import.lines.number(), import.lines.fingerprint()) != (taken.line, taken.fingerprint) {
+            return Err(format!(
+                "{} is not what it was when its first {} lines were taken, so nothing is taken from it now; lines may \
+                 be added at its end, but other transfers belong into a file with another name",
+                path.display(),
+                with_commas(taken.line.into())
+            )
+            .into());
+        }
+        Ok((import, taken.line))
+    }
+
+    /// Sends what is left of the file. Returns whether the end was reached; if not, `stop` was set.
+    ///
+    /// # Errors
+    /// The file cannot be read, the ledger takes no more, the node has stopped.
+    pub fn run(&mut self, stop: &AtomicBool, progress: &mut ProgressLine) -> Result<bool, Failure> {
+        let began = Instant::now();
+        let (mut sent, mut is_ended) = (0, false);
+        loop {
+            // Relaxed: a flag on its own; nothing else is read because of it.
+            let is_stopped = stop.load(Ordering::Relaxed);
+            while !is_ended && !is_stopped && self.client.can_send(self.session) && self.is_due(sent, began) {
+                is_ended = !self.lines.next()?;
+                if !is_ended {
+                    self.send_line()?;
+                    sent += 1;
+                }
+            }
+            let in_flight = self.client.in_flight(self.session);
+            progress.show(self.lines.number() - u64::from(in_flight), self.lines.bytes_read());
+            if in_flight == 0 && (is_ended || is_stopped) {
+                progress.clear();
+                return Ok(is_ended);
+            }
+            self.take_answers()?;
+        }
+    }
+
+    /// The last line read.
+    pub const fn line(&self) -> u64 {
+        self.lines.number()
+    }
+
+    /// Whether the next line may leave, at the pace that was asked for.
+    fn is_due(&self, sent: u32, began: Instant) -> bool {
+        self.lines_per_second.is_none_or(|rate| began.elapsed() >= Duration::from_secs(1) * sent / rate)
+    }
+
+    fn send_line(&mut self) -> Result<(), StreamError> {
+        let lines = &self.lines;
+        let content = if lines.is_too_long() { Err(Reason::LineTooLong) } else { Transfer::parse(lines.text()) };
+        let take = Take { import: self.key, line: lines.number(), fingerprint: lines.fingerprint(), content };
+        self.client.enqueue(self.session, messages::TAKE, Take::LENGTH, |payload| {
+            take.write_to(payload);
+            Ok(Take::LENGTH)
+        })?;
+        Ok(())
+    }
+
+    /// Takes what the ledger has answered, or waits a moment for it.
+    fn take_answers(&mut self) -> Result<(), Failure> {
+        let mut objection = None;
+        let polled = self.client.poll(usize::MAX, |incoming| match incoming {
+            Incoming::Reply { reply, .. } => {
+                objection = objection.take().or(reply.refusal.map(|refusal| refusal.text.to_owned()));
+            }
+            Incoming::SessionLost { .. } => objection = Some("the session is lost; run again to go on".to_owned()),
+            Incoming::Opened { .. } | Incoming::Notice { .. } => {}
+        });
+        if let Some(objection) = objection {
+            return Err(format!("the ledger takes no more of {}: {objection}", self.path.display()).into());
+        }
+        let moment = Duration::from_millis(if self.lines_per_second.is_some() { 1 } else { 50 });
+        let waited = match polled {
+            Ok(0) => self.client.wait(moment),
+            other => other.map(|_| ()),
+        };
+        // Why the node has stopped says more than that it is gone.
+        match (self.node.failure(), waited) {
+            (Some(failure), _) => Err(failure.into()),
+            (None, waited) => Ok(waited?),
+        }
+    }
+
+    /// Asks the ledger something. Questions are commands too: they have their place in the order.
+    fn ask(&mut self, question: MessageType, payload: &[u8]) -> Result<Vec<u8>, Failure> {
+        match self.client.call(self.session, question, payload, ANSWER_TIMEOUT) {
+            Ok(reply) => Ok(reply.payload),
+            Err(error) => Err(self.node.failure().map_or_else(|| error.into(), Into::into)),
+        }
+    }
+
+    /// The refused lines of the whole import, in order.
+    fn refusals(&mut self) -> Result<Vec<(u64, Reason)>, Failure> {
+        let mut refusals = Vec::new();
+        loop {
+            let index = (refusals.len() as u64).to_le_bytes();
+            let answer = self.ask(messages::REFUSALS, &[&self.key.to_le_bytes()[..], &index].concat())?;
+            let mut fields = Fields(&answer);
+            while let (Some(line), Some(code)) = (fields.u64(), fields.u8()) {
+                refusals.push((line, Reason::from_code(code).ok_or("the ledger's answer is malformed")?));
+            }
+            if answer.len() < REFUSALS_PER_PAGE * 9 {
+                return Ok(refusals);
+            }
+        }
+    }
+
+    /// What there is to say about the import and the ledger: a function of the ledger's state and the
+    /// file, so it is the same however many runs it took.
+    ///
+    /// # Errors
+    /// The node has stopped, or the file cannot be read again.
+    pub fn report(&mut self) -> Result<String, Failure> {
+        let refusals = self.refusals()?;
+        let answer = self.ask(messages::TOTALS, &self.key.to_le_bytes())?;
+        let totals = Totals::from_bytes(&answer).ok_or("the ledger's answer is malformed")?;
+        crate::report::write(&self.path, &refusals, &totals)
+    }
+}
+
+/// A line as it can be printed: at most 80 characters, nothing that moves a terminal's cursor.
+pub fn shown(line: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&line[..line.len().min(400)]);
+    let mut shown: String = text.chars().take(80).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    if text.chars().nth(80).is_some() {
+        shown.push('…');
+    }
+    shown
+}

@@ -1,0 +1,180 @@
+//! What the program and the ledger say to each other, byte by byte. All numbers little-endian.
+//!
+//! ```text
+//! Progress     import u128                          →  line u64, fingerprint u64
+//! Take         import u128, line u64, fingerprint   →  reason u8; 0 for an accepted line
+//!              u64, reason u8, padding [u8; 7],
+//!              id u64, amount u64, from [u8; 16],
+//!              to [u8; 16]
+//! Refusals     import u128, index u64               →  for each from that index on, at most
+//!                                                      4,096: line u64, reason u8
+//! Totals       import u128                          →  accepted u64, refused u64, accounts u64,
+//!                                                      deposited u128, balances u128, fingerprint u64
+//! ```
+//! An *import* is one file's way into the ledger; its number is the fingerprint of the file's name.
+
+use crate::reason::Reason;
+use crate::transfer::{AccountName, Transfer};
+use gapless::prelude::{Encoding, MessageType};
+
+/// How far has an import come?
+pub const PROGRESS: MessageType = message(1);
+/// The next line of an import.
+pub const TAKE: MessageType = message(2);
+/// Which lines of an import were refused?
+pub const REFUSALS: MessageType = message(3);
+/// How does it stand?
+pub const TOTALS: MessageType = message(4);
+
+/// The most refusals in one answer.
+pub const REFUSALS_PER_PAGE: usize = 4096;
+
+const fn message(template: u32) -> MessageType {
+    MessageType { schema: 20 << 16 | template, encoding: Encoding::Opaque }
+}
+
+/// Reads fields off the front; `None` beyond the end.
+pub struct Fields<'a>(pub &'a [u8]);
+
+impl<'a> Fields<'a> {
+    /// The next `N` bytes.
+    pub fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (field, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*field)
+    }
+
+    /// A byte.
+    pub fn u8(&mut self) -> Option<u8> {
+        self.take().map(u8::from_le_bytes)
+    }
+
+    /// Eight bytes.
+    pub fn u64(&mut self) -> Option<u64> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    /// Sixteen bytes.
+    pub fn u128(&mut self) -> Option<u128> {
+        self.take().map(u128::from_le_bytes)
+    }
+
+    /// `value`, if nothing is left behind it.
+    pub fn end<T>(&self, value: T) -> Option<T> {
+        self.0.is_empty().then_some(value)
+    }
+}
+
+/// How far an import has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// The last line taken; 1, the header, before any.
+    pub line: u64,
+    /// Of the file up to that line.
+    pub fingerprint: u64,
+}
+
+impl Progress {
+    /// The answer's payload.
+    pub fn to_bytes(self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&self.line.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.fingerprint.to_le_bytes());
+        bytes
+    }
+
+    /// Reads the answer.
+    pub fn from_bytes(payload: &[u8]) -> Option<Self> {
+        let mut fields = Fields(payload);
+        let progress = Self { line: fields.u64()?, fingerprint: fields.u64()? };
+        fields.end(progress)
+    }
+}
+
+/// The next line of an import. A line that is no transfer is sent too: it takes its place in the
+/// order, and its refusal is as durable as a booking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Take {
+    /// Whose.
+    pub import: u128,
+    /// Its number in the file.
+    pub line: u64,
+    /// Of the file up to this line.
+    pub fingerprint: u64,
+    /// What it says.
+    pub content: Result<Transfer, Reason>,
+}
+
+impl Take {
+    /// Length of the payload, bytes.
+    pub const LENGTH: usize = 88;
+
+    /// Writes the payload.
+    pub fn write_to(&self, payload: &mut [u8]) {
+        let nothing = Transfer { id: 0, from: AccountName::OUTSIDE, to: AccountName::OUTSIDE, amount: 0 };
+        let (code, transfer) = match self.content {
+            Ok(transfer) => (0, transfer),
+            Err(reason) => (reason.code(), nothing),
+        };
+        payload[..16].copy_from_slice(&self.import.to_le_bytes());
+        payload[16..24].copy_from_slice(&self.line.to_le_bytes());
+        payload[24..32].copy_from_slice(&self.fingerprint.to_le_bytes());
+        payload[32..40].copy_from_slice(&u64::from(code).to_le_bytes());
+        payload[40..48].copy_from_slice(&transfer.id.to_le_bytes());
+        payload[48..56].copy_from_slice(&transfer.amount.to_le_bytes());
+        payload[56..72].copy_from_slice(&transfer.from.0);
+        payload[72..88].copy_from_slice(&transfer.to.0);
+    }
+
+    /// Reads a payload.
+    pub fn from_bytes(payload: &[u8]) -> Option<Self> {
+        let mut fields = Fields(payload);
+        let (import, line, fingerprint) = (fields.u128()?, fields.u64()?, fields.u64()?);
+        let [code, padding @ ..] = fields.take::<8>()?;
+        let (id, amount) = (fields.u64()?, fields.u64()?);
+        let transfer = Transfer { id, from: AccountName(fields.take()?), to: AccountName(fields.take()?), amount };
+        let content = if code == 0 { Ok(transfer) } else { Err(Reason::from_code(code)?) };
+        (padding == [0; 7]).then_some(())?;
+        fields.end(Self { import, line, fingerprint, content })
+    }
+}
+
+/// How an import and the ledger stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Totals {
+    /// Lines of the import that were booked.
+    pub accepted: u64,
+    /// Lines of the import that were not.
+    pub refused: u64,
+    /// Accounts of the ledger.
+    pub accounts: u64,
+    /// What was ever deposited, in hundredths.
+    pub deposited: u128,
+    /// The sum of all balances, in hundredths.
+    pub balances: u128,
+    /// Of the ledger's whole state.
+    pub fingerprint: u64,
+}
+
+impl Totals {
+    /// The answer's payload.
+    pub fn to_bytes(self) -> Vec<u8> {
+        let numbers = [self.accepted, self.refused, self.accounts].map(u64::to_le_bytes).concat();
+        let sums = [self.deposited, self.balances].map(u128::to_le_bytes).concat();
+        [numbers, sums, self.fingerprint.to_le_bytes().to_vec()].concat()
+    }
+
+    /// Reads the answer.
+    pub fn from_bytes(payload: &[u8]) -> Option<Self> {
+        let mut fields = Fields(payload);
+        let totals = Self {
+            accepted: fields.u64()?,
+            refused: fields.u64()?,
+            accounts: fields.u64()?,
+            deposited: fields.u128()?,
+            balances: fields.u128()?,
+            fingerprint: fields.u64()?,
+        };
+        fields.end(totals)
+    }
+}

@@ -1,0 +1,139 @@
+//! A transfer, and how it is read from a line of CSV. Knows nothing of accounts or files.
+
+use crate::reason::Reason;
+use std::fmt;
+
+/// The first line of every file.
+pub const HEADER: &str = "id,from,to,amount,note";
+const COLUMNS: usize = 5;
+
+/// An account's name: 1 to 16 letters, digits, dots, hyphens and underscores, padded with zeros.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AccountName(pub [u8; 16]);
+
+impl AccountName {
+    /// Nobody: what stands on the other side of a deposit.
+    pub const OUTSIDE: Self = Self([0; 16]);
+
+    fn parse(text: &str) -> Result<Self, Reason> {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
+        let mut name = [0; 16];
+        match name.get_mut(..text.len()) {
+            Some(room) if text.bytes().all(allowed) => room.copy_from_slice(text.as_bytes()),
+            _ => return Err(Reason::AccountMalformed),
+        }
+        Ok(Self(name))
+    }
+}
+
+/// Hundredths of the currency, shown with two decimals and commas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Amount(pub u128);
+
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:02}", with_commas(self.0 / 100), self.0 % 100)
+    }
+}
+
+/// A number as people read it.
+pub fn with_commas(number: u128) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Money from one account to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// The file's number for it.
+    pub id: u64,
+    /// Who pays; [`AccountName::OUTSIDE`] for a deposit, which opens its account if it is new.
+    pub from: AccountName,
+    /// Who is paid.
+    pub to: AccountName,
+    /// How much, in hundredths.
+    pub amount: u64,
+}
+
+impl Transfer {
+    /// Reads a line without its line end.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it, from left to right.
+    pub fn parse(line: &[u8]) -> Result<Self, Reason> {
+        if line.is_empty() {
+            return Err(Reason::LineEmpty);
+        }
+        let line = std::str::from_utf8(line).map_err(|_| Reason::NotUtf8)?;
+        let fields = split(line)?;
+        let [id, from, to, amount, _note] = match fields.as_slice() {
+            fields if fields.len() < COLUMNS => return Err(Reason::ColumnsMissing),
+            fields => <&[String; COLUMNS]>::try_from(fields).map_err(|_| Reason::ColumnsSurplus)?,
+        };
+        let id = if is_digits(id) { id.parse().unwrap_or(0) } else { 0 };
+        if id == 0 {
+            return Err(Reason::IdMalformed);
+        }
+        let (from, to) = (AccountName::parse(from)?, AccountName::parse(to)?);
+        if to == AccountName::OUTSIDE {
+            return Err(Reason::ReceiverMissing);
+        }
+        Ok(Self { id, from, to, amount: parse_amount(amount)? })
+    }
+}
+
+/// The columns of a line. A column may stand in quotes as a whole, and then a quote in it is written twice.
+fn split(line: &str) -> Result<Vec<String>, Reason> {
+    let mut fields = Vec::new();
+    let mut rest = line;
+    loop {
+        let mut field = String::new();
+        if let Some(mut quoted) = rest.strip_prefix('"') {
+            rest = loop {
+                let (text, behind) = quoted.split_once('"').ok_or(Reason::Quoting)?;
+                field.push_str(text);
+                let Some(more) = behind.strip_prefix('"') else { break behind };
+                field.push('"');
+                quoted = more;
+            };
+        } else {
+            let (text, behind) = rest.split_at(rest.find(',').unwrap_or(rest.len()));
+            if text.contains('"') {
+                return Err(Reason::Quoting);
+            }
+            field.push_str(text);
+            rest = behind;
+        }
+        fields.push(field);
+        match rest.strip_prefix(',') {
+            Some(next) => rest = next,
+            None if rest.is_empty() => return Ok(fields),
+            None => return Err(Reason::Quoting),
+        }
+    }
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// "12", "12.3" or "12.34", in hundredths.
+fn parse_amount(text: &str) -> Result<u64, Reason> {
+    let (is_negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
+    let (whole, decimals) = digits.split_once('.').unwrap_or((digits, "0"));
+    if !is_digits(whole) || !is_digits(decimals) || decimals.len() > 2 {
+        return Err(Reason::AmountMalformed);
+    }
+    if is_negative {
+        return Err(Reason::AmountNegative);
+    }
+    let hundredths = format!("{whole}{decimals:0<2}").parse().map_err(|_| Reason::AmountOverflow)?;
+    if hundredths == 0 { Err(Reason::AmountZero) } else { Ok(hundredths) }
+}
