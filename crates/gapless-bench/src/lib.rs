@@ -7,7 +7,8 @@
 //! | [`pacing`] | when a message is due (open loop), the warm-up, whether the asked rate was reached |
 //! | [`histogram`] | latencies: recording, percentiles, intervals, `.hlog` files |
 //! | [`floor`] | what the machine itself can do, measured in the same run |
-//! | [`time_sources`] | `gapless bench time`: what it costs to read a clock |
+//! | [`parts`] | `gapless bench serialization`, `log`, `messaging`, `persistence` and `time` |
+//! | [`time_sources`] | clocks that can be read, and what it costs |
 //! | [`environment`] | the machine, the kernel and the commit that a figure belongs to |
 //! | [`resources`] | CPU time and memory of a process |
 //! | [`affinity`] | which CPUs there are, and pinning the calling thread |
@@ -27,6 +28,7 @@ pub mod floor;
 pub mod histogram;
 pub mod options;
 pub mod pacing;
+pub mod parts;
 pub mod progress;
 pub mod report;
 pub mod resources;

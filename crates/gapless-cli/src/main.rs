@@ -6,6 +6,7 @@
 
 mod commands;
 
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -21,22 +22,60 @@ struct Arguments {
 enum Command {
     /// Measure this machine with the canonical benchmark, or its parts one by one
     Bench(commands::bench::Arguments),
+    /// Look into a node's journal: check it, print it, follow it
+    Journal(commands::journal::Arguments),
     /// Generate Rust and protobuf from SBE schemas, or check them
     Schema(commands::schema::Arguments),
 }
 
+const WRONG_OPTIONS: u8 = 2;
+
 fn main() -> ExitCode {
     // Warnings of the engine go to stderr; standard output belongs to results.
-    tracing_subscriber::fmt().with_writer(std::io::stderr).with_max_level(tracing_subscriber::filter::LevelFilter::WARN).init();
-    let done = match Arguments::parse().command {
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_max_level(tracing_subscriber::filter::LevelFilter::WARN)
+        .init();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return refuse(&error),
+    };
+    let done = match arguments.command {
         Command::Bench(arguments) => commands::bench::run(&arguments),
+        Command::Journal(arguments) => commands::journal::run(&arguments),
         Command::Schema(arguments) => commands::schema::run(&arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("gapless: {error}");
-            ExitCode::FAILURE
+            let is_usage = error.is::<commands::Usage>()
+                || matches!(error.downcast_ref(), Some(gapless_bench::BenchError::Option(_)));
+            if is_usage { ExitCode::from(WRONG_OPTIONS) } else { ExitCode::FAILURE }
         }
     }
+}
+
+/// Help and version as they are; what is wrong with the options in one line.
+fn refuse(error: &clap::Error) -> ExitCode {
+    let is_an_answer = matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    );
+    if is_an_answer {
+        // A reader of the help that has gone is no error.
+        let _ = error.print();
+        return u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from);
+    }
+    let text = error.render().to_string();
+    // Everything before the usage: what is wrong, the possible values, a tip.
+    let words: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"))
+        .filter(|line| !line.is_empty())
+        .collect();
+    let line = words.join(" ");
+    eprintln!("gapless: {}; --help lists the options", line.strip_prefix("error: ").unwrap_or(&line));
+    ExitCode::from(WRONG_OPTIONS)
 }

@@ -5,6 +5,7 @@ use crate::EngineError;
 use crate::fold::DeadLetter;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,7 +35,13 @@ impl DeadLetters {
         let path = directory.join(FILE_NAME);
         let action = || format!("opening {}", path.display());
         let mut options = OpenOptions::new();
-        let file = options.create(true).append(true).read(true).open(&path).map_err(EngineError::system(action()))?;
+        let file = options
+            .create(true)
+            .append(true)
+            .read(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(EngineError::system(action()))?;
         let mut last_sequence = 0;
         for line in BufReader::new(&file).lines() {
             let line = line.map_err(EngineError::system(action()))?;

@@ -9,11 +9,11 @@ use gapless_stream::link::ForDelivery;
 use gapless_stream::mailbox::Mailbox;
 use gapless_wire::checksum::crc32c;
 use gapless_wire::{Fragment, FrameHeader, FrameWriter, HEADER_LENGTH, aligned_length};
-use rustc_hash::FxHashMap;
 use rustix::fd::OwnedFd;
 use std::sync::Arc;
 
 struct Outlet {
+    connection: ConnectionId,
     writer: RingWriter,
     wake: Arc<OwnedFd>,
     dirty: bool,
@@ -32,8 +32,10 @@ pub enum Delivered {
 
 /// The rings to the publishers.
 pub struct Outlets {
-    outlets: FxHashMap<ConnectionId, Outlet>,
-    dirty: Vec<ConnectionId>,
+    /// Few, and mostly the same one again and again: found by looking, from where the last was.
+    outlets: Vec<Outlet>,
+    last: usize,
+    any_dirty: bool,
     publishers: Mailbox<ForDelivery>,
     frame_length_max: usize,
 }
@@ -42,7 +44,7 @@ impl Outlets {
     /// No publishers yet; they come through `publishers`.
     #[must_use]
     pub fn new(publishers: Mailbox<ForDelivery>, frame_length_max: usize) -> Self {
-        Self { outlets: FxHashMap::default(), dirty: Vec::new(), publishers, frame_length_max }
+        Self { outlets: Vec::new(), last: 0, any_dirty: false, publishers, frame_length_max }
     }
 
     /// Takes in publishers that have come or gone.
@@ -51,20 +53,29 @@ impl Outlets {
         while let Some(event) = self.publishers.pop() {
             match event {
                 ForDelivery::Opened { connection, writer, wake } => {
-                    self.outlets.insert(connection, Outlet { writer, wake, dirty: false });
+                    self.outlets.push(Outlet { connection, writer, wake, dirty: false });
                 }
                 ForDelivery::Closed { connection } => {
-                    self.outlets.remove(&connection);
+                    self.outlets.retain(|outlet| outlet.connection != connection);
                 }
             }
         }
+    }
+
+    #[inline]
+    fn find(&mut self, connection: ConnectionId) -> Option<usize> {
+        if self.outlets.get(self.last).is_none_or(|outlet| outlet.connection != connection) {
+            self.last = self.outlets.iter().position(|outlet| outlet.connection == connection)?;
+        }
+        Some(self.last)
     }
 
     /// Puts a message into a publisher's ring; it is seen after [`Outlets::flush`].
     #[inline]
     pub fn deliver(&mut self, connection: ConnectionId, header: &FrameHeader, payload: &[u8]) -> Delivered {
         let frame_length_max = self.frame_length_max;
-        let Some(outlet) = self.outlets.get_mut(&connection) else { return Delivered::Never };
+        let Some(index) = self.find(connection) else { return Delivered::Never };
+        let outlet = &mut self.outlets[index];
         let length = HEADER_LENGTH + payload.len();
         let written = if length <= frame_length_max {
             write_frame(&mut outlet.writer, header, payload, Fragment::WHOLE)
@@ -77,24 +88,23 @@ impl Outlets {
             Err(LogError::Full { .. }) => return Delivered::Later,
             Err(error) => {
                 tracing::warn!(connection = connection.0, %error, "a publisher cannot be sent to; it is dropped");
-                self.outlets.remove(&connection);
+                self.outlets.swap_remove(index);
                 return Delivered::Never;
             }
         }
-        if !outlet.dirty {
-            outlet.dirty = true;
-            self.dirty.push(connection);
-        }
+        outlet.dirty = true;
+        self.any_dirty = true;
         Delivered::Yes
     }
 
     /// Lets the publishers see what was delivered, and wakes those that sleep.
     #[inline]
     pub fn flush(&mut self) {
-        for connection in self.dirty.drain(..) {
-            let Some(outlet) = self.outlets.get_mut(&connection) else { continue };
-            outlet.dirty = false;
-            if outlet.writer.publish() {
+        if !std::mem::take(&mut self.any_dirty) {
+            return;
+        }
+        for outlet in &mut self.outlets {
+            if std::mem::take(&mut outlet.dirty) && outlet.writer.publish() {
                 // Fails only when the counter is full, and then the publisher is being woken already.
                 let _ = rustix::io::write(&*outlet.wake, &1u64.to_ne_bytes());
             }
@@ -103,7 +113,7 @@ impl Outlets {
 
     /// Drops publishers of this process that read no more; those of others are announced.
     pub fn drop_closed(&mut self) {
-        self.outlets.retain(|_, outlet| !outlet.writer.is_reader_closed());
+        self.outlets.retain(|outlet| !outlet.writer.is_reader_closed());
     }
 }
 

@@ -4,7 +4,7 @@ use crate::EngineError;
 use crate::dead_letters::DeadLetters;
 use crate::delivery::{Delivered, Outlets};
 use crate::fold::{DeadLetter, Fold, Sink};
-use crate::sender::SendQueue;
+use crate::sender::{SendQueue, Undelivered};
 use crate::service::Service;
 use crate::sessions::{KeptReply, Notice, SessionEntry};
 use crate::snapshot::SnapshotSchedule;
@@ -190,9 +190,16 @@ impl<S> Drop for Executor<S> {
 }
 
 impl Outbox {
+    #[inline]
     fn refresh(&mut self) {
-        if let Delivery::Direct(outlets) = &mut self.delivery {
-            outlets.refresh();
+        match &mut self.delivery {
+            Delivery::Direct(outlets) => outlets.refresh(),
+            Delivery::Detached(queue) => {
+                while let Some(back) = queue.take_undelivered() {
+                    let Undelivered { connection, session, session_seq } = back;
+                    defer(&mut self.deferred, connection, session, session_seq);
+                }
+            }
         }
     }
 
@@ -224,17 +231,8 @@ impl Outbox {
         }
     }
 
-    #[cold]
     fn defer(&mut self, connection: ConnectionId, session: u64, session_seq: u64) {
-        let number = self.deferred.iter().position(|(waiting, _)| *waiting == connection).unwrap_or_else(|| {
-            self.deferred.push((connection, VecDeque::new()));
-            self.deferred.len() - 1
-        });
-        let waiting = &mut self.deferred[number].1;
-        // Beyond the limit the reply stays in the session table, for when it is asked for.
-        if waiting.len() < DEFERRED_MAX {
-            waiting.push_back(Deferred { session, session_seq });
-        }
+        defer(&mut self.deferred, connection, session, session_seq);
     }
 
     /// Whether messages to this publisher wait already; later ones must not overtake them.
@@ -319,7 +317,11 @@ impl Outbox {
                     return;
                 };
                 entry.connection = Some(connection);
-                let opened = SessionOpened { token: entry.token, next_session_seq };
+                let opened = SessionOpened {
+                    token: entry.token,
+                    next_session_seq,
+                    notices_acknowledged: entry.last_notice - entry.notices.len() as u64,
+                };
                 let entry = &*entry;
                 self.send_opened(connection, session, opened, session);
                 self.send_notices(entry, connection, notices_seen);
@@ -371,6 +373,25 @@ impl Outbox {
     }
 }
 
+/// Keeps a message back for a publisher whose ring is full.
+#[cold]
+fn defer(
+    deferred: &mut Vec<(ConnectionId, VecDeque<Deferred>)>,
+    connection: ConnectionId,
+    session: u64,
+    session_seq: u64,
+) {
+    let number = deferred.iter().position(|(waiting, _)| *waiting == connection).unwrap_or_else(|| {
+        deferred.push((connection, VecDeque::new()));
+        deferred.len() - 1
+    });
+    let waiting = &mut deferred[number].1;
+    // Beyond the limit the reply stays in the session table, for when it is asked for.
+    if waiting.len() < DEFERRED_MAX {
+        waiting.push_back(Deferred { session, session_seq });
+    }
+}
+
 impl Sink for Outbox {
     #[inline]
     fn reply(&mut self, session: &SessionEntry, reply: &KeptReply) {
@@ -389,7 +410,8 @@ impl Sink for Outbox {
 
     fn notice(&mut self, session: &SessionEntry) {
         if let (Some(connection), Some(notice)) = (session.connection, session.notices.back()) {
-            if self.send_notice(connection, session.session, notice) == Delivered::Later {
+            if self.is_waiting(connection) || self.send_notice(connection, session.session, notice) == Delivered::Later
+            {
                 self.defer(connection, session.session, 0);
             }
         }

@@ -229,7 +229,7 @@ impl<S: Service> Fold<S> {
             return Err(EngineError::Corrupt { sequence, reason: "a malformed session open".to_owned() });
         };
         let entry = self.sessions.open(frame.session(), open.token, open.window_messages, frame.timestamp_ns());
-        sink.opened(entry, SessionOpened { token: open.token, next_session_seq: 1 }, sequence);
+        sink.opened(entry, SessionOpened { token: open.token, next_session_seq: 1, notices_acknowledged: 0 }, sequence);
         Ok(())
     }
 
@@ -248,13 +248,12 @@ impl<S: Service> Fold<S> {
     }
 
     fn command(&mut self, frame: &Frame<'_>, payload: &[u8], sink: &mut impl Sink) -> Result<(), EngineError> {
-        if self.sessions.get(frame.session()).is_none() {
-            let (sequence, reason) = (frame.sequence(), format!("session {} is not open", frame.session()));
-            return Err(EngineError::Corrupt { sequence, reason });
-        }
         let outcome = self.run(frame, payload)?;
         let session_seq = frame.session_seq();
-        let entry = self.sessions.get_mut(frame.session()).expect("looked up above");
+        let Some(entry) = self.sessions.get_mut(frame.session()) else {
+            let (sequence, reason) = (frame.sequence(), format!("session {} is not open", frame.session()));
+            return Err(EngineError::Corrupt { sequence, reason });
+        };
         entry.last_active_ns = frame.timestamp_ns();
         let slot = entry.next_slot(session_seq);
         slot.begin(frame);
@@ -293,7 +292,7 @@ impl<S: Service> Fold<S> {
         let schema = frame.schema();
         if !self.policy.skip_sequences.is_empty() && self.policy.skip_sequences.contains(&sequence) {
             let text = "skipped by an operator".to_owned();
-            return Ok(Outcome::Refused { code: RefusalCode::HandlerPanicked, text, dead: true });
+            return Ok(Outcome::Refused { code: RefusalCode::Rejected, text, dead: true });
         }
         let unhandled = |reason: String, code| match self.policy.on_unhandled {
             OnUnhandled::DeadLetter => Ok(Outcome::Refused { code, text: reason, dead: true }),

@@ -65,8 +65,6 @@ pub struct Threads {
     pub plan: PlanKind,
     /// Whether batches are kept small or large.
     pub optimize_for: OptimizeFor,
-    /// Whether the thread of the business logic spins for ever, also when idle.
-    pub hot: bool,
     /// Threads of this process that spin beside the node's: an in-process client, for instance.
     pub callers_hot: usize,
     /// Journal on a thread of its own.
@@ -88,7 +86,6 @@ impl Default for Threads {
         Self {
             plan: PlanKind::Default,
             optimize_for: OptimizeFor::Latency,
-            hot: false,
             callers_hot: 0,
             detach_persister: false,
             detach_sender: false,
@@ -203,6 +200,8 @@ pub struct Node {
     tier: Tier,
 }
 
+/// A clean stop may take this long: what was taken is handled, and a last snapshot written.
+const DRAIN_NS_MAX: u64 = 600_000_000_000;
 /// Mailboxes hold this many messages.
 const MAILBOX_MESSAGES: usize = 4096;
 
@@ -216,17 +215,14 @@ impl Seats {
     fn new(options: &NodeOptions) -> Result<Self, EngineError> {
         let threads = &options.threads;
         let is_durable = options.tier != Tier::Memory;
-        let spec = |name: &str, cpus: &Option<CpuMask>| AgentSpec::new(name).detachable().cpus(cpus.clone());
-        let mut agents = vec![AgentSpec::new("sequencer")];
+        // All of them are on the path of a message. The weights are their shares of its time.
+        let mut agents = vec![AgentSpec::new("sequencer").hot()];
         if is_durable {
-            agents.push(spec("journaler", &threads.persister_cpus));
+            agents.push(AgentSpec::new("journaler").detachable().hot().cpus(threads.persister_cpus));
         }
-        agents.push(AgentSpec::new("service").cpus(threads.service_cpus.clone()));
+        agents.push(AgentSpec::new("service").hot().weight(2).cpus(threads.service_cpus));
         if threads.detach_sender || threads.plan == PlanKind::Max {
-            agents.push(spec("sender", &threads.sender_cpus));
-        }
-        if threads.hot {
-            agents = agents.into_iter().map(AgentSpec::hot).collect();
+            agents.push(AgentSpec::new("sender").detachable().hot().cpus(threads.sender_cpus));
         }
         let mut plan =
             gapless_agent::plan(threads.plan, threads.optimize_for, &agents, cores_available(), threads.callers_hot);
@@ -235,6 +231,9 @@ impl Seats {
         }
         if threads.detach_sender {
             detach(&mut plan, "sender", &threads.sender_cpus);
+        }
+        for thread in &mut plan.threads {
+            thread.spec.drain_ns_max = DRAIN_NS_MAX;
         }
         let wakers = plan.threads.iter().map(|_| Waker::new()).collect::<Result<_, _>>();
         Ok(Self { wakers: wakers.map_err(EngineError::system("making a waker"))?, plan })
@@ -436,8 +435,7 @@ impl Node {
         let delivery = if seats.seat("sender").is_some() {
             let depth = options.threads.send_queue_depth;
             let queue_bytes = (depth * 4096).clamp(1 << 20, 1 << 26).next_power_of_two();
-            let (queue, sender) =
-                sender::detached(outlets, depth, queue_bytes, seats.waker("sender"), for_service.clone())?;
+            let (queue, sender) = sender::detached(outlets, depth, queue_bytes, seats.waker("sender"))?;
             sender_agent = Some(sender);
             Delivery::Detached(queue)
         } else {

@@ -7,9 +7,8 @@ use crate::delivery::{Delivered, Outlets};
 use gapless_agent::{Agent, AgentError, Now, Waker};
 use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, StreamIdentity, ring};
 use gapless_stream::ConnectionId;
-use gapless_stream::link::ForService;
 use gapless_stream::mailbox::Mailbox;
-use gapless_wire::{Frame, FrameHeader, FrameWriter, HEADER_LENGTH, aligned_length};
+use gapless_wire::{Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -21,6 +20,16 @@ pub struct SendQueue {
     depth: u64,
     waker: Waker,
     dirty: bool,
+    undelivered: Mailbox<Undelivered>,
+}
+
+/// A message that did not fit its publisher's ring: back to the executor, which still has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Undelivered {
+    pub connection: ConnectionId,
+    pub session: u64,
+    /// The command whose reply it is; 0 for the session's notices.
+    pub session_seq: u64,
 }
 
 /// The agent.
@@ -28,7 +37,7 @@ pub struct Sender {
     reader: RingReader,
     popped: Arc<AtomicU64>,
     outlets: Outlets,
-    undelivered: Mailbox<ForService>,
+    undelivered: Mailbox<Undelivered>,
     frame: Vec<u8>,
 }
 
@@ -41,11 +50,14 @@ pub fn detached(
     depth: usize,
     queue_bytes: usize,
     waker: Waker,
-    undelivered: Mailbox<ForService>,
 ) -> Result<(SendQueue, Sender), LogError> {
     let (writer, reader) = ring::create(&MemoryKind::Anonymous, queue_bytes, StreamIdentity::default())?;
     let popped = Arc::<AtomicU64>::default();
-    let queue = SendQueue { writer, pushed: 0, popped: Arc::clone(&popped), depth: depth as u64, waker, dirty: false };
+    // Every waiting message can come back.
+    let undelivered = Mailbox::new(depth);
+    let (depth, back) = (depth as u64, undelivered.clone());
+    let queue =
+        SendQueue { writer, pushed: 0, popped: Arc::clone(&popped), depth, waker, dirty: false, undelivered: back };
     Ok((queue, Sender { reader, popped, outlets, undelivered, frame: Vec::new() }))
 }
 
@@ -74,6 +86,11 @@ impl SendQueue {
         Delivered::Yes
     }
 
+    /// A message that came back.
+    pub(crate) fn take_undelivered(&self) -> Option<Undelivered> {
+        self.undelivered.pop()
+    }
+
     pub(crate) fn flush(&mut self) {
         if std::mem::take(&mut self.dirty) {
             // The thread's waker asks by itself whether anybody sleeps.
@@ -98,8 +115,9 @@ impl Agent for Sender {
             let (header, connection) = (frame.header(), ConnectionId(frame.term() as u32));
             let header = FrameHeader { term: 0, ..header };
             if self.outlets.deliver(connection, &header, frame.payload()) == Delivered::Later {
-                let (session, session_seq) = (header.session, header.session_seq);
-                if self.undelivered.push(ForService::Repeat { session, session_seq, connection }).is_err() {
+                let session_seq = if header.kind == Kind::Notice { 0 } else { header.session_seq };
+                let back = Undelivered { connection, session: header.session, session_seq };
+                if self.undelivered.push(back).is_err() {
                     break;
                 }
             }

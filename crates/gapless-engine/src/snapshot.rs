@@ -28,8 +28,9 @@ use gapless_schema::Encoding;
 use gapless_wire::checksum::crc32c;
 use gapless_wire::control::WINDOW_MESSAGES_MAX;
 use std::collections::VecDeque;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -244,7 +245,9 @@ pub fn write(directory: &Path, sequence: u64, bytes: &[u8]) -> Result<(), Engine
     let action = || format!("writing {}", path.display());
     std::fs::create_dir_all(directory).map_err(EngineError::system(action()))?;
     let write = || -> std::io::Result<()> {
-        let mut file = File::create(&aside)?;
+        // Sessions' tokens are in it.
+        let mut options = OpenOptions::new();
+        let mut file = options.create(true).truncate(true).write(true).mode(0o600).open(&aside)?;
         let (first, second) = bytes.split_at(bytes.len() / 2);
         file.write_all(first)?;
         crash_point("in_snapshot_write");

@@ -33,7 +33,15 @@ pub(crate) fn sync_directory(directory: &Path) -> Result<(), JournalError> {
 /// The lock of a directory; let go by the kernel when the process dies, however it dies.
 #[derive(Debug)]
 pub(crate) struct DirectoryLock {
-    _file: File,
+    file: File,
+}
+
+impl Drop for DirectoryLock {
+    fn drop(&mut self) {
+        // Closing alone would not do: a process that another thread is just starting holds a copy of
+        // the descriptor until it runs its own program.
+        let _unlocked = rustix::fs::flock(&self.file, FlockOperation::Unlock);
+    }
 }
 
 impl DirectoryLock {
@@ -69,7 +77,7 @@ impl DirectoryLock {
         file.set_len(0)
             .and_then(|()| writeln!(file, "process {} ({program})", std::process::id()))
             .map_err(|error| JournalError::io("write", &path, error))?;
-        Ok(Self { _file: file })
+        Ok(Self { file })
     }
 }
 

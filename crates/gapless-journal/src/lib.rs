@@ -25,6 +25,7 @@ pub mod error;
 mod evaluation;
 #[cfg(test)]
 mod fixture;
+mod frame_batch;
 mod index;
 pub mod inspect;
 pub mod journal;
@@ -47,11 +48,12 @@ mod write_buffer;
 
 pub use boot::BootId;
 pub use error::{FrameFault, JournalError, MarkName};
+pub use frame_batch::FrameBatch;
 pub use inspect::{JournalInfo, SegmentInfo, VerifyReport, info, verify};
 pub use journal::Journal;
 pub use options::{Environment, Flush, JournalOptions, RecoveryCheck, Retention};
 pub use preparer::Preparer;
 pub use reader::JournalReader;
 pub use recovery::{Cut, RecoveryReport};
-pub use replay::{FrameBatch, Replay, ReplayStop};
+pub use replay::{Replay, ReplayStop};
 pub use syncer::Syncer;

@@ -14,6 +14,7 @@ use crate::boot::BootId;
 use crate::descriptor as d;
 use crate::directory::{Found, Survey, survey};
 use crate::error::{FrameFault, JournalError, MarkName};
+use crate::frame_batch::FrameBatch;
 use crate::index;
 use crate::mapping::Mapping;
 use crate::mark;
@@ -145,7 +146,7 @@ impl Replay {
         let first_sequence = self.next_sequence;
         self.position = self.checked_until;
         self.next_sequence = self.next_unchecked;
-        Ok(Some(FrameBatch { bytes: self.current.bytes(start, self.checked_until), first_sequence }))
+        Ok(Some(FrameBatch::new(self.current.bytes(start, self.checked_until), first_sequence)))
     }
 
     /// The sequence that [`Replay::next_frame`] returns next.
@@ -454,42 +455,6 @@ impl Current {
         let header = &self.found.header;
         let is_whole = self.mapping.length() as u64 >= header.frames_offset;
         is_whole.then(|| self.mapping.words(d::INDEX_OFFSET, d::index_entries(header.segment_length) * 2))
-    }
-}
-
-/// Frames that are checked, one behind the other.
-#[derive(Clone, Copy, Debug)]
-pub struct FrameBatch<'a> {
-    bytes: &'a [u8],
-    first_sequence: u64,
-}
-
-impl<'a> FrameBatch<'a> {
-    /// The frames with their padding, as they stand in a window.
-    #[must_use]
-    pub const fn bytes(&self) -> &'a [u8] {
-        self.bytes
-    }
-
-    /// The sequence of the first.
-    #[must_use]
-    pub const fn first_sequence(&self) -> u64 {
-        self.first_sequence
-    }
-}
-
-impl<'a> Iterator for FrameBatch<'a> {
-    type Item = Frame<'a>;
-
-    #[inline]
-    fn next(&mut self) -> Option<Frame<'a>> {
-        if self.bytes.is_empty() {
-            return None;
-        }
-        let frame = Frame::parse(self.bytes).expect("a batch holds frames that were checked");
-        self.bytes = &self.bytes[aligned_length(frame.length())..];
-        self.first_sequence += 1;
-        Some(frame)
     }
 }
 

@@ -3,10 +3,16 @@
 //! Signalled by the writer at thresholds, waited for by the preparer.
 
 #[cfg(loom)]
-use loom::sync::{Condvar, Mutex, atomic::AtomicBool};
+use loom::sync::{
+    Condvar, Mutex,
+    atomic::{AtomicBool, fence},
+};
 use std::sync::atomic::Ordering;
 #[cfg(not(loom))]
-use std::sync::{Condvar, Mutex, atomic::AtomicBool};
+use std::sync::{
+    Condvar, Mutex,
+    atomic::{AtomicBool, fence},
+};
 use std::time::Duration;
 
 use crate::directory::unpoisoned;
@@ -37,10 +43,12 @@ impl Default for Wake {
 impl Wake {
     /// There is something to do.
     pub(crate) fn signal(&self) {
-        // SeqCst on this store and the load behind it, and on their twins in `wait`: either this
-        // load sees the helper parked, or the helper's swap sees the work.
-        self.is_due.store(true, Ordering::SeqCst);
-        if self.is_parked.load(Ordering::SeqCst) {
+        // AcqRel: pairs with the swap in `wait`. The fence here and its twin there order
+        // each side's store before its load, so relaxed is enough for the flag: either this load sees
+        // the helper parked, or the helper's swap sees the work.
+        self.is_due.swap(true, Ordering::AcqRel);
+        fence(Ordering::SeqCst);
+        if self.is_parked.load(Ordering::Relaxed) {
             // With the mutex the helper is either before its check or asleep, never between.
             let _guard = unpoisoned(self.mutex.lock());
             self.condvar.notify_all();
@@ -60,8 +68,11 @@ impl Wake {
     /// Sleeps until there is something to do, or `timeout` has passed. `false` at the end.
     pub(crate) fn wait(&self, timeout: Option<Duration>) -> bool {
         let mut guard = unpoisoned(self.mutex.lock());
-        self.is_parked.store(true, Ordering::SeqCst);
-        while !self.is_due.swap(false, Ordering::SeqCst) && !self.is_ended() {
+        // Relaxed: the fence orders it, see `signal`.
+        self.is_parked.store(true, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        // AcqRel: pairs with the swap in `signal`.
+        while !self.is_due.swap(false, Ordering::AcqRel) && !self.is_ended() {
             match timeout {
                 None => guard = unpoisoned(self.condvar.wait(guard)),
                 Some(timeout) => {
@@ -74,7 +85,8 @@ impl Wake {
                 }
             }
         }
-        self.is_parked.store(false, Ordering::SeqCst);
+        // Relaxed: a signal that still sees it wakes nobody, and the next wait sees the work.
+        self.is_parked.store(false, Ordering::Relaxed);
         !self.is_ended()
     }
 }

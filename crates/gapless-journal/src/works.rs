@@ -42,12 +42,12 @@ impl Shared {
         }
     }
 
-    /// Whether it is time to prepare the next segment: at half of the active one, or at once where
-    /// its zeros take long to write.
+    /// Whether it is time to prepare the next segment: at half of the active one. Not earlier, also where
+    /// its zeros take long to write: a helper that writes them steals from the writer's core.
     pub(crate) fn wants_preparation(&self) -> bool {
         let state = self.state();
         let half = state.active.header.segment_length / 2;
-        state.prepared.is_none() && (self.options.zero_initial || writer_position(&state.active) >= half)
+        state.prepared.is_none() && writer_position(&state.active) >= half
     }
 
     /// Whether time alone makes something to do.

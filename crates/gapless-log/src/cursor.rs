@@ -80,12 +80,14 @@ pub struct GatingCursor {
     limit: u64,
     /// The truncations it has taken note of.
     truncations: u64,
+    /// Where the window ended when it was found to end before this cursor, and after so many truncations.
+    cut: Option<(u64, u64)>,
     scope: Scope,
 }
 
 impl GatingCursor {
     pub(crate) fn new(memory: Arc<Memory>, gate: Arc<Gate>, position: u64, scope: Scope, truncations: u64) -> Self {
-        Self { memory, gate, position, limit: position, truncations, scope }
+        Self { memory, gate, position, limit: position, truncations, cut: None, scope }
     }
 
     /// Position of the next frame, bytes.
@@ -108,18 +110,30 @@ impl GatingCursor {
             // Acquire: the tail that was cut is seen below (pairs with Gate::announce_truncation).
             let truncations = self.gate.truncations.load(Ordering::Acquire);
             if truncations != self.truncations {
-                self.limit = self.load_limit();
-                self.check_limit()?;
+                self.look(truncations)?;
                 self.note(truncations);
             }
         }
         if self.position == self.limit {
-            self.limit = self.load_limit();
-            self.check_limit()?;
+            self.look(self.truncations)?;
         }
         Ok((self.limit - self.position) as usize)
     }
 
+    /// Looks how far it may read; fails if the window was cut before it, by one of so many truncations.
+    #[inline]
+    fn look(&mut self, truncations: u64) -> Result<(), LogError> {
+        let limit = self.load_limit();
+        if limit < self.position {
+            self.cut = Some((limit, truncations));
+            self.limit = self.position;
+            return Err(LogError::Truncated { position: limit, cursor_position: self.position });
+        }
+        self.limit = limit;
+        Ok(())
+    }
+
+    #[inline]
     fn load_limit(&self) -> u64 {
         let word = match self.scope {
             Scope::Appended => d::TAIL_WORD,
@@ -127,15 +141,6 @@ impl GatingCursor {
         };
         // Acquire: pairs with the Release in publish, truncate_after and release.
         self.memory.header_word(word).load(Ordering::Acquire)
-    }
-
-    /// The window may have been cut before this cursor.
-    fn check_limit(&mut self) -> Result<(), LogError> {
-        if self.limit < self.position {
-            let position = std::mem::replace(&mut self.limit, self.position);
-            return Err(LogError::Truncated { position, cursor_position: self.position });
-        }
-        Ok(())
     }
 
     /// Lets the writer go on after a truncation: nothing that it cut is looked at any more.
@@ -193,15 +198,14 @@ impl GatingCursor {
         self.position += length_bytes as u64;
     }
 
-    /// Goes back to the end of the window after it was truncated.
+    /// Goes back to the position that [`LogError::Truncated`] told; without such an error it stays.
+    /// If the window was cut again meanwhile, the next poll tells so.
     pub fn rewind(&mut self) {
-        // Acquire, before the tail: the tail is at least as new (pairs with Gate::announce_truncation).
-        let truncations = self.gate.truncations.load(Ordering::Acquire);
-        self.position = self.position.min(self.load_limit());
-        self.limit = self.position;
-        // Release: pairs with Gate::load.
-        self.gate.position.store(self.position, Ordering::Release);
-        if self.scope == Scope::Appended {
+        if let Some((position, truncations)) = self.cut.take() {
+            self.position = position;
+            self.limit = position;
+            // Release: pairs with Gate::load.
+            self.gate.position.store(position, Ordering::Release);
             self.note(truncations);
         }
     }

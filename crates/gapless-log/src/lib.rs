@@ -10,18 +10,33 @@
 //! | [`error`] | [`LogError`] |
 //!
 //! # The ordering arguments
-//! Each of them is model-checked by a test under `tests/loom_*.rs`.
+//! Each of them is model-checked by a test under `tests/loom_*.rs`: `RUSTFLAGS="--cfg loom" cargo test
+//! -p gapless-log --release --test 'loom_*'`.
 //!
 //! 1. *Publication.* The writer writes a frame, then stores the tail with Release; a reader loads the
 //!    tail with Acquire, so it sees whole frames only.
 //! 2. *Gating.* A gating cursor (or a ring's reader) stores its position with Release after its last
 //!    look at a frame; the writer loads it with Acquire before it writes over that frame.
-//! 3. *Lapping.* The writer announces how far it may write (`claimed`) before it writes, separated by
-//!    a Release fence; a free cursor copies, then an Acquire fence, then reads `claimed`: if its frame
-//!    was not inside the announced range, no word of the copy can be newer (a sequence lock).
+//! 3. *Lapping.* The writer announces how far it may write (`claimed`, which never goes back) before it
+//!    writes, separated by a Release fence; a free cursor copies, then an Acquire fence, then reads
+//!    `claimed`: if its frame was not inside the announced range, no word of the copy can be newer (a
+//!    sequence lock).
 //! 4. *Parking.* The waiter stores its parked flag, then looks at the tail once more; the writer
 //!    stores the tail, then looks at the flag; a sequentially consistent fence between the two on both
 //!    sides makes sure that at least one of them sees the other.
+//! 5. *Release.* Whoever releases loads the tail with Acquire and stores the released position, then its
+//!    sequence, with Release; so who sees a sequence released sees its frame, its place in the index
+//!    and a released position behind it, without having synchronised with the writer.
+//! 6. *Truncation.* The writer stores the new tail, then counts the truncation at each gate, with
+//!    Release; a cursor that sees the count sees the new tail, rewinds if it stood beyond it, and notes
+//!    the count with Release. Until all have, the writer has no room: nobody looks at a cut frame while
+//!    it is written anew, and nobody takes new bytes for the rest of an old frame.
+//!
+//! # What is not proven
+//! A free cursor in the writer's own process copies words while [`WindowWriter::claim`] may hand out
+//! the same bytes as a plain slice. The copy is thrown away in that case, and it is made by means that
+//! the compiler cannot see through, but the language's memory model has no name for such a reader (as
+//! for every sequence lock). In another process there is no such question.
 
 pub mod cursor;
 pub mod descriptor;

@@ -95,6 +95,8 @@ impl Shape {
 }
 
 #[cfg(not(loom))]
+mod copy;
+#[cfg(not(loom))]
 mod mapped;
 #[cfg(not(loom))]
 pub use mapped::Memory;

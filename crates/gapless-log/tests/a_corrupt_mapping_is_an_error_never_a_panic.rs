@@ -1,6 +1,7 @@
 //! Any words anywhere in a mapping, while it is used and before it is opened: what comes out is an
 //! error or bytes for `Frame::parse` to judge, after a bounded number of steps.
 #![cfg(not(loom))]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use gapless_log::{
     FreeCursor, FreeRead, LogError, MemoryKind, RingReader, RingWriter, StreamIdentity, Window, WindowOptions, ring,

@@ -1,6 +1,7 @@
 //! Opening what is not a mapping, or not this kind of mapping, or one that was cut or made longer: an
 //! error that names the field, before anything is mapped.
 #![cfg(not(loom))]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, StreamIdentity, Window, WindowOptions, ring};
 use std::fs::{self, File};

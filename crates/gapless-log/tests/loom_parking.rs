@@ -1,6 +1,7 @@
 //! Ordering argument 4: a reader that goes to sleep with a frame before it is always reported to the
 //! writer.
 #![cfg(loom)]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod model;
 use loom::thread;

@@ -1,5 +1,6 @@
 //! Ordering argument 1: whoever sees a frame's position sees the whole frame.
 #![cfg(loom)]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod model;
 use gapless_log::Scope;

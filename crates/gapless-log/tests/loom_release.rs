@@ -1,6 +1,7 @@
 //! Released and appended: a cursor of scope `Released` sees whole frames, and only those that whoever
 //! reaches the tier has released, though it never synchronises with the writer itself.
 #![cfg(loom)]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod model;
 use gapless_log::Scope;

@@ -7,15 +7,15 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use gapless_schema::{DecodeError, EncodeError, Encode, Message, Protobuf, Sbe};
+use gapless_schema::{DecodeError, Encode, EncodeError, Message, Protobuf, Sbe};
 
 include!("../tests/generated/car.rs");
 include!("../tests/messages/reference_car.rs");
 
 use car::*;
 
-const MESSAGES: u32 = 20_000;
-const ROUNDS: usize = 101;
+const MESSAGES: u32 = 500;
+const ROUNDS: usize = 2001;
 
 /// The values of a message, as a program would have them.
 struct Values {
@@ -119,11 +119,12 @@ fn decode_protobuf(payload: &[u8]) -> Result<(), DecodeError> {
     let mut car = CarProtobufDecoder::new(payload);
     while let Some(field) = car.next_field()? {
         match field {
-            CarField::Engine(mut engine) => {
-                while let Some(field) = engine.next_field()? {
-                    black_box(field);
-                }
-            }
+            CarField::SerialNumber(number) => drop(black_box(number)),
+            CarField::ModelYear(year) => drop(black_box(year)),
+            CarField::Available(available) => drop(black_box(available)),
+            CarField::Code(code) => drop(black_box(code)),
+            CarField::VehicleCode(code) => drop(black_box(code)),
+            CarField::Engine(engine) => decode_engine(engine)?,
             CarField::SomeNumbers(numbers) => {
                 for number in numbers {
                     black_box(number?);
@@ -136,25 +137,44 @@ fn decode_protobuf(payload: &[u8]) -> Result<(), DecodeError> {
             }
             CarField::FuelFigure(mut figure) => {
                 while let Some(field) = figure.next_field()? {
-                    black_box(field);
-                }
-            }
-            CarField::PerformanceFigure(mut figure) => {
-                while let Some(field) = figure.next_field()? {
                     match field {
-                        CarPerformanceFigureField::OctaneRating(octane) => {
-                            black_box(octane);
-                        }
-                        CarPerformanceFigureField::Acceleration(mut acceleration) => {
-                            while let Some(field) = acceleration.next_field()? {
-                                black_box(field);
-                            }
-                        }
+                        CarFuelFigureField::Speed(speed) => drop(black_box(speed)),
+                        CarFuelFigureField::Mpg(mpg) => drop(black_box(mpg)),
                     }
                 }
             }
-            field => {
-                black_box(field);
+            CarField::PerformanceFigure(figure) => decode_performance(figure)?,
+            CarField::Manufacturer(manufacturer) => drop(black_box(manufacturer)),
+            CarField::Model(model) => drop(black_box(model)),
+        }
+    }
+    Ok(())
+}
+
+fn decode_engine(mut engine: EngineProtobufDecoder<'_>) -> Result<(), DecodeError> {
+    while let Some(field) = engine.next_field()? {
+        match field {
+            EngineField::Capacity(capacity) => drop(black_box(capacity)),
+            EngineField::NumCylinders(count) => drop(black_box(count)),
+            EngineField::MaxRpm(speed) => drop(black_box(speed)),
+            EngineField::ManufacturerCode(code) => drop(black_box(code)),
+            EngineField::Fuel(fuel) => drop(black_box(fuel)),
+        }
+    }
+    Ok(())
+}
+
+fn decode_performance(mut figure: CarPerformanceFigureProtobufDecoder<'_>) -> Result<(), DecodeError> {
+    while let Some(field) = figure.next_field()? {
+        match field {
+            CarPerformanceFigureField::OctaneRating(octane) => drop(black_box(octane)),
+            CarPerformanceFigureField::Acceleration(mut acceleration) => {
+                while let Some(field) = acceleration.next_field()? {
+                    match field {
+                        CarPerformanceFigureAccelerationField::Mph(mph) => drop(black_box(mph)),
+                        CarPerformanceFigureAccelerationField::Seconds(seconds) => drop(black_box(seconds)),
+                    }
+                }
             }
         }
     }

@@ -1,7 +1,9 @@
 //! [`DecodeError`] and [`EncodeError`]: what generated code answers to bytes and values that do not fit.
 //!
 //! Fields are named by their path in the schema (`Car.performanceFigure.acceleration`), positions are bytes from the
-//! start of the payload. The constructors are cold and never inlined, so that they cost the fast path nothing.
+//! start of the payload. Encode errors are made in their cold branch without a call: a call would return them through memory,
+//! the compiler could not tell that they are never `Ok`, and the encoder's state would live on the stack. Decoding has
+//! no state to lose, so its errors are made out of line.
 
 /// Why a payload is not the message it should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -40,7 +42,9 @@ pub enum DecodeError {
         found: u64,
     },
     /// The block is shorter than the fields of the version that wrote it.
-    #[error("{field} at byte {position}: block length {found_bytes} is below the {needed_bytes} bytes of version {version}")]
+    #[error(
+        "{field} at byte {position}: block length {found_bytes} is below the {needed_bytes} bytes of version {version}"
+    )]
     BlockLength {
         /// Path of the message or group.
         field: &'static str,
@@ -139,11 +143,20 @@ pub enum EncodeError {
     },
 }
 
-/// Shorthands for generated code.
+/// Marks the branch that calls it as one that is rarely taken.
+#[cold]
+#[inline(never)]
+pub(crate) const fn cold() {}
+
 impl DecodeError {
     #[cold]
     #[inline(never)]
-    pub(crate) const fn truncated(field: &'static str, position: usize, needed_bytes: usize, found_bytes: usize) -> Self {
+    pub(crate) const fn truncated(
+        field: &'static str,
+        position: usize,
+        needed_bytes: usize,
+        found_bytes: usize,
+    ) -> Self {
         Self::Truncated { field, position, needed_bytes, found_bytes }
     }
 
@@ -155,9 +168,14 @@ impl DecodeError {
 }
 
 impl EncodeError {
-    #[cold]
-    #[inline(never)]
-    pub(crate) const fn capacity(field: &'static str, position: usize, needed_bytes: usize, found_bytes: usize) -> Self {
+    #[inline(always)]
+    pub(crate) const fn capacity(
+        field: &'static str,
+        position: usize,
+        needed_bytes: usize,
+        found_bytes: usize,
+    ) -> Self {
+        cold();
         Self::Capacity { field, position, needed_bytes, found_bytes }
     }
 }

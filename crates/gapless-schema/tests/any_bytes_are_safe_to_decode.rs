@@ -148,8 +148,7 @@ fn any_car() -> impl Strategy<Value = car::Car> {
         },
     );
     let fuel = (short(), real()).prop_map(|(speed, mpg)| CarFuelFigure { speed, mpg });
-    let acceleration =
-        (short(), real()).prop_map(|(mph, seconds)| CarPerformanceFigureAcceleration { mph, seconds });
+    let acceleration = (short(), real()).prop_map(|(mph, seconds)| CarPerformanceFigureAcceleration { mph, seconds });
     let performance = (some(-127..=127i8), proptest::collection::vec(acceleration, 0..5))
         .prop_map(|(octane_rating, acceleration)| CarPerformanceFigure { octane_rating, acceleration });
     let root = (some((i32::MIN + 1)..=i32::MAX), short(), some(available), some(code), some(text(6)), engine);

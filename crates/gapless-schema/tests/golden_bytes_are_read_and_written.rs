@@ -133,10 +133,7 @@ fn an_old_reader_reads_what_a_new_writer_wrote() {
     let allocation = |account| extension_v0::OrderLegsAllocations { account };
     assert_eq!((order.order_id, order.venue.country), (77, 49));
     assert_eq!(order.side, extension_v0::Side::Unknown(b'C'), "a value that came later");
-    assert_eq!(
-        order.legs,
-        [extension_v0::OrderLegs { ratio: 1, allocations: vec![allocation(100), allocation(101)] }]
-    );
+    assert_eq!(order.legs, [extension_v0::OrderLegs { ratio: 1, allocations: vec![allocation(100), allocation(101)] }]);
     let note = Sbe::<extension_v0::Note>::decode(&golden("extension-v2-note")).unwrap();
     assert_eq!(note, extension_v0::Note { at: 6, text: "new".into() });
 }

@@ -3,7 +3,7 @@
 
 mod messages;
 
-use gapless_schema::{DecodeError, Direct, EncodeError, Encode, Message, Sbe, SbeObject};
+use gapless_schema::{DecodeError, Direct, Encode, EncodeError, Message, Sbe, SbeObject};
 use messages::big_endian::{Big, BigEncoder};
 use messages::car::*;
 use messages::{extension_v2, golden, numbers, reference, truck};
@@ -98,10 +98,7 @@ fn objects_refuse_what_would_be_read_as_something_else() {
     let mut other = messages::truck();
     other.performance_figures[0].octane_rating = 111;
     let range = Sbe(other).encode(&mut buffer).unwrap_err();
-    assert_eq!(
-        range,
-        EncodeError::Range { field: "Truck.performanceFigures.octaneRating", range: "90 to 110" }
-    );
+    assert_eq!(range, EncodeError::Range { field: "Truck.performanceFigures.octaneRating", range: "90 to 110" });
     let mut other = messages::truck();
     other.model = "日本".into();
     let latin = Sbe(other).encode(&mut buffer).unwrap_err();
@@ -112,10 +109,7 @@ fn objects_refuse_what_would_be_read_as_something_else() {
 fn headers_of_other_messages_are_refused() {
     let mut bytes = golden("car");
     bytes[2] = 9;
-    assert_eq!(
-        CarDecoder::parse(&bytes).unwrap_err(),
-        DecodeError::Template { message: "Car", expected: 1, found: 9 }
-    );
+    assert_eq!(CarDecoder::parse(&bytes).unwrap_err(), DecodeError::Template { message: "Car", expected: 1, found: 9 });
     bytes[4] = 7;
     let error = CarDecoder::parse(&bytes).unwrap_err();
     assert_eq!(error, DecodeError::Schema { message: "Car", expected: 1, found: 7 });
@@ -136,7 +130,12 @@ fn lengths_that_lie_are_noticed() {
     let total = bytes.len();
     assert_eq!(
         CarDecoder::parse(&bytes).unwrap_err(),
-        DecodeError::Truncated { field: "Car.someNumbers", position: 40, needed_bytes: 240_000, found_bytes: total - 40 }
+        DecodeError::Truncated {
+            field: "Car.someNumbers",
+            position: 40,
+            needed_bytes: 240_000,
+            found_bytes: total - 40
+        }
     );
     bytes[36..38].copy_from_slice(&3u16.to_le_bytes());
     let short = CarDecoder::parse(&bytes).unwrap_err();

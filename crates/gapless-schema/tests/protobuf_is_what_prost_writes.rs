@@ -3,7 +3,7 @@
 
 mod messages;
 
-use gapless_schema::{DecodeError, EncodeError, Encode, Message as _, Protobuf, ProtobufObject};
+use gapless_schema::{DecodeError, Encode, EncodeError, Message as _, Protobuf, ProtobufObject};
 use messages::car::*;
 use messages::{numbers, reference};
 use prost::Message;
@@ -70,10 +70,8 @@ fn prost_car() -> ProstCar {
     let figures = |values: &[(i32, f32)]| {
         values.iter().map(|(whole, part)| ProstFigure { whole: Some(*whole), part: Some(*part) }).collect()
     };
-    let performance = |octane, values: &[(i32, f32)]| ProstPerformance {
-        octane_rating: Some(octane),
-        acceleration: figures(values),
-    };
+    let performance =
+        |octane, values: &[(i32, f32)]| ProstPerformance { octane_rating: Some(octane), acceleration: figures(values) };
     ProstCar {
         serial_number: Some(12_345),
         model_year: Some(2005),
@@ -172,7 +170,10 @@ fn what_is_wrong_is_named_with_its_place() {
     assert_eq!(problem(&[16, 0x80, 0x80, 8]), ("Car.modelYear", 1, "the number is outside of the range of its type"));
     assert_eq!(problem(&[10, 0]), ("Car.serialNumber", 1, "the wire type is not that of the field"));
     assert_eq!(problem(&[0xa3, 6]), ("Car", 2, "the wire type of an unknown field is not 0, 1, 2 or 5"));
-    assert_eq!(problem(&[[8].as_slice(), &[0xff; 11]].concat()), ("Car.serialNumber", 1, "the varint has more than 64 bits"));
+    assert_eq!(
+        problem(&[[8].as_slice(), &[0xff; 11]].concat()),
+        ("Car.serialNumber", 1, "the varint has more than 64 bits")
+    );
     let nested = problem(&[6 << 3 | 2, 2, 8, 0x80]);
     assert_eq!(nested, ("Engine.capacity", 3, "the varint is cut short"), "positions are those of the payload");
     let cut = Car::from_protobuf(&[5 << 3 | 2, 9, b'a']).unwrap_err();

@@ -88,7 +88,7 @@ pub struct Ingress {
 enum Turn {
     /// So many frames were taken.
     Taken(usize),
-    /// The window is full: nobody's turn until a cursor moves on.
+    /// The window or the service's mailbox is full: nobody's turn until the service moves on.
     WindowFull(usize),
     /// The ring is of no more use.
     Spoiled(String),
@@ -145,7 +145,7 @@ impl Ingress {
         let mut taken = 0;
         // A frame causes at most two messages to the service, so none of this turn's can be refused.
         if !self.links.service.has_room(2 * self.options.frames_per_poll_max + 2) {
-            return Ok(Turn::Taken(0));
+            return Ok(Turn::WindowFull(0));
         }
         while taken < self.options.frames_per_poll_max {
             let publisher = &mut self.publishers[number];
@@ -181,8 +181,8 @@ impl Ingress {
                 continue;
             }
             let decision = self.sequencer.decide(&frame, connection);
-            if let Decision::Append { attach } = decision {
-                let (session, is_open) = (frame.session(), frame.kind() == Kind::SessionOpen);
+            if decision == Decision::Append {
+                let is_open = frame.kind() == Kind::SessionOpen;
                 let token = is_open.then(|| SessionOpen::from_bytes(frame.payload())).flatten();
                 let (sequence, timestamp_ns) = self.sequencer.stamp(self.now.epoch_ns);
                 if let Some(open) = token {
@@ -191,9 +191,8 @@ impl Ingress {
                 }
                 stamp(claim, sequence, timestamp_ns, self.sequencer.term());
                 self.window.commit(length, sequence);
-                if attach {
-                    let session = if is_open { sequence } else { session };
-                    self.tell(ForService::Attach { session, connection });
+                if is_open {
+                    self.tell(ForService::Attach { session: sequence, connection });
                 }
             } else {
                 let (session, session_seq) = (frame.session(), frame.session_seq());
@@ -244,8 +243,11 @@ impl Ingress {
             let header = frame.header();
             let begin = *first.get_or_insert(header);
             let index = frames.len();
+            let Some(session_seq) = begin.session_seq.checked_add(index as u64) else {
+                return spoiled("a fragment's session_seq runs over");
+            };
             let expected = FrameHeader {
-                session_seq: begin.session_seq + index as u64,
+                session_seq,
                 fragment: Fragment { index: index as u16, count: begin.fragment.count },
                 ..begin
             };
@@ -269,21 +271,18 @@ impl Ingress {
         }
         let whole = Frame::parse(&message).expect("checked above");
         let decision = self.sequencer.decide(&whole, connection);
-        if let Decision::Append { attach } = decision {
+        if decision == Decision::Append {
             for (index, range) in frames.iter().enumerate() {
                 if index > 0 {
                     let fragment = Frame::parse(&message[range.clone()]).expect("checked above");
                     let next = self.sequencer.decide(&fragment, connection);
-                    assert!(matches!(next, Decision::Append { .. }), "fragments follow each other");
+                    assert!(next == Decision::Append, "fragments follow each other");
                 }
                 let (sequence, timestamp_ns) = self.sequencer.stamp(self.now.epoch_ns);
                 let claim = self.window.claim(range.len())?;
                 claim.copy_from_slice(&message[range.start..range.start + claim.len()]);
                 stamp(claim, sequence, timestamp_ns, self.sequencer.term());
                 self.window.commit(range.len(), sequence);
-            }
-            if attach {
-                self.tell(ForService::Attach { session: begin.session, connection });
             }
         } else if let Some(reason) = self.answer(decision, begin.session, last_seq, 0, connection) {
             return spoiled(reason);
@@ -307,19 +306,14 @@ impl Ingress {
     ) -> Option<&'static str> {
         let refuse = |code, detail| ForService::Refuse { connection, session, session_seq, code, detail };
         let counter = match decision {
-            Decision::Repeat { .. } => &self.shared.frames_repeated,
+            Decision::Repeat => &self.shared.frames_repeated,
             _ => &self.shared.frames_refused,
         };
         // Relaxed: a statistic with one writer.
         counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         let message = match decision {
-            Decision::Append { .. } => unreachable!("the caller appends"),
-            Decision::Repeat { attach } => {
-                if attach {
-                    self.tell(ForService::Attach { session, connection });
-                }
-                ForService::Repeat { session, session_seq, connection }
-            }
+            Decision::Append => unreachable!("the caller appends"),
+            Decision::Repeat => ForService::Repeat { session, session_seq, connection },
             Decision::Reopen { session, next_session_seq } => {
                 self.sequencer.attach(session, connection);
                 ForService::Reopen { session, next_session_seq, notices_seen, connection }
@@ -401,9 +395,16 @@ impl Ingress {
         self.first = if self.first + 1 < self.publishers.len() { self.first + 1 } else { 0 };
         for turn in 0..self.publishers.len() {
             let number = (self.first + turn) % self.publishers.len();
-            // Asked before its ring is looked at, so that nothing published before it closed is missed.
-            let closed = self.publishers[number].closed || self.publishers[number].reader.is_writer_closed();
-            let outcome = self.take_from(number)?;
+            let mut outcome = self.take_from(number)?;
+            let mut closed = false;
+            if matches!(outcome, Turn::Taken(0)) {
+                let publisher = &self.publishers[number];
+                closed = publisher.closed || publisher.reader.is_writer_closed();
+                if closed {
+                    // Looked at once more, so that nothing published before it closed is missed.
+                    outcome = self.take_from(number)?;
+                }
+            }
             self.publishers[number].reader.release();
             match outcome {
                 Turn::Taken(0) if closed => self.publishers[number].done = true,

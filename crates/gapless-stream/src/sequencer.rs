@@ -12,15 +12,9 @@ use crate::link::ConnectionId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// It is the next of its session: append it.
-    Append {
-        /// Set if the session's replies now go elsewhere than before.
-        attach: bool,
-    },
+    Append,
     /// It was appended before: never again; the service has or will have its reply.
-    Repeat {
-        /// Set if the session's replies now go elsewhere than before.
-        attach: bool,
-    },
+    Repeat,
     /// The token of a session that is open already.
     Reopen {
         /// The session that the token names.
@@ -33,7 +27,7 @@ pub enum Decision {
         /// The next session_seq that it accepts.
         next_session_seq: u64,
     },
-    /// There is no such session, or no longer.
+    /// There is no such session, or no longer, or the connection has not opened it.
     SessionUnknown,
     /// Not a frame that a publisher may send.
     Malformed(&'static str),
@@ -126,24 +120,26 @@ impl Sequencer {
         let Some(state) = self.sessions.get_mut(&frame.session()) else {
             return Decision::SessionUnknown;
         };
-        let attach = state.connection != Some(connection);
+        // A session is its token's: its identifier can be guessed, and a publisher that has died may have
+        // left frames in its ring when its successor goes on.
+        if state.connection != Some(connection) {
+            return Decision::SessionUnknown;
+        }
         let session_seq = frame.session_seq();
         if session_seq == state.next_session_seq {
             state.next_session_seq += 1;
-            state.connection = Some(connection);
             // The time of the last stamp is close enough, and the same at every replay within the scan's second.
             state.last_active_ns = self.last_timestamp_ns;
             if frame.kind() == Kind::SessionClose {
                 self.forget(frame.session());
             }
-            return Decision::Append { attach };
+            return Decision::Append;
         }
         if session_seq == 0 {
             return Decision::Malformed("session_seq starts at 1");
         }
         if session_seq < state.next_session_seq {
-            state.connection = Some(connection);
-            return Decision::Repeat { attach };
+            return Decision::Repeat;
         }
         Decision::Gap { next_session_seq: state.next_session_seq }
     }
@@ -159,7 +155,7 @@ impl Sequencer {
             Some(session) => {
                 Decision::Reopen { session: *session, next_session_seq: self.sessions[session].next_session_seq }
             }
-            None => Decision::Append { attach: true },
+            None => Decision::Append,
         }
     }
 

@@ -57,6 +57,7 @@ impl SessionOpen {
 /// ```text
 ///  0  u128 token            of the open
 /// 16  u64  next_session_seq the next number that the session accepts
+/// 24  u64  notices_acknowledged the last notice that the session has acknowledged
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionOpened {
@@ -64,18 +65,21 @@ pub struct SessionOpened {
     pub token: u128,
     /// The next number that the session accepts.
     pub next_session_seq: u64,
+    /// The last notice that the session has acknowledged, 0 for none.
+    pub notices_acknowledged: u64,
 }
 
 impl SessionOpened {
     /// Length of the payload in bytes.
-    pub const LENGTH: usize = 24;
+    pub const LENGTH: usize = 32;
 
     /// The payload.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; Self::LENGTH] {
         let mut bytes = [0; Self::LENGTH];
         bytes[..16].copy_from_slice(&self.token.to_le_bytes());
-        bytes[16..].copy_from_slice(&self.next_session_seq.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.next_session_seq.to_le_bytes());
+        bytes[24..].copy_from_slice(&self.notices_acknowledged.to_le_bytes());
         bytes
     }
 
@@ -86,6 +90,7 @@ impl SessionOpened {
         Some(Self {
             token: u128::from_le_bytes(*bytes.first_chunk()?),
             next_session_seq: u64::from_le_bytes(*bytes[16..].first_chunk()?),
+            notices_acknowledged: u64::from_le_bytes(*bytes[24..].first_chunk()?),
         })
     }
 }

@@ -3,6 +3,8 @@
 //! and the report of the one that reaches the end is the report of a ledger that was never killed:
 //! every refused line once, every transfer once.
 
+#![allow(clippy::unwrap_used, reason = "this is a test")]
+
 mod ledger_fold;
 mod ledger_process;
 

@@ -6,7 +6,7 @@ mod ledger_process;
 use ledger_fold::expected_report;
 use ledger_process::{Place, Run, example, shipped_transfers};
 
-/// Lines behind the two deposits of [`report_on`], and the reason for which each is refused; `""` for
+/// Lines behind two deposits of 1000.00, and the reason for which each is refused; `""` for
 /// lines that are booked.
 const CASES: &[(&[u8], &str)] = &[
     (b"3,ann,bob,1.00,", ""),

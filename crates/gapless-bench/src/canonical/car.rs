@@ -95,7 +95,11 @@ impl CarForm for SbeSerial {
     fn write(buffer: &mut [u8], serial_number: Option<i32>) -> Result<usize, EncodeError> {
         let mut car = CarEncoder::new(buffer)?;
         let Some(serial_number) = serial_number else { return car.finish() };
-        car.serial_number(serial_number).model_year(2005).available(Availability::T).code(Code::A).vehicle_code(b"abcdef");
+        car.serial_number(serial_number)
+            .model_year(2005)
+            .available(Availability::T)
+            .code(Code::A)
+            .vehicle_code(b"abcdef");
         car.engine().capacity(4200).num_cylinders(8).manufacturer_code(b"abc");
         let mut numbers = car.some_numbers()?;
         for number in 0..5 {
@@ -194,7 +198,11 @@ impl CarForm for ProtobufSerial {
     fn write(buffer: &mut [u8], serial_number: Option<i32>) -> Result<usize, EncodeError> {
         let mut car = CarProtobufEncoder::new(buffer);
         let Some(serial_number) = serial_number else { return car.finish() };
-        car.serial_number(serial_number).model_year(2005).available(Availability::T).code(Code::A).vehicle_code("abcdef");
+        car.serial_number(serial_number)
+            .model_year(2005)
+            .available(Availability::T)
+            .code(Code::A)
+            .vehicle_code("abcdef");
         car.engine(|engine| {
             engine.capacity(4200).num_cylinders(8).manufacturer_code("abc");
         });
@@ -269,7 +277,9 @@ impl CarForm for ProtobufSerial {
                                 while let Some(field) = acceleration.next_field()? {
                                     match field {
                                         CarPerformanceFigureAccelerationField::Mph(value) => read.number(Some(value)),
-                                        CarPerformanceFigureAccelerationField::Seconds(value) => read.float(Some(value)),
+                                        CarPerformanceFigureAccelerationField::Seconds(value) => {
+                                            read.float(Some(value))
+                                        }
                                     }
                                 }
                             }
@@ -374,7 +384,9 @@ mod tests {
 
     #[test]
     fn the_message_has_the_length_of_the_reference() {
-        for (length, _) in [round_trip::<SbeSerial>(Some(SERIAL_NUMBER)), round_trip::<ProtobufSerial>(Some(SERIAL_NUMBER))] {
+        for (length, _) in
+            [round_trip::<SbeSerial>(Some(SERIAL_NUMBER)), round_trip::<ProtobufSerial>(Some(SERIAL_NUMBER))]
+        {
             assert!((140..=210).contains(&length), "{length} bytes");
         }
     }

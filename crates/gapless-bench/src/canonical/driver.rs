@@ -177,7 +177,9 @@ fn open_sessions(client: &mut Client, sessions: u64) -> Result<Vec<SessionKey>> 
             }
         }
         let before = opened;
-        client.poll(256, |incoming| opened += u64::from(matches!(incoming, Incoming::Opened { .. }))).map_err(stream_error)?;
+        client
+            .poll(256, |incoming| opened += u64::from(matches!(incoming, Incoming::Opened { .. })))
+            .map_err(stream_error)?;
         if opened == before {
             idle += 1;
             if idle > 10_000 {

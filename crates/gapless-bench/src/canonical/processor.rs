@@ -31,10 +31,7 @@ impl ProcessorState {
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; 16] = bytes.try_into().ok()?;
-        Some(Self {
-            cars: u64::from_le_bytes(*bytes.first_chunk()?),
-            sum: u64::from_le_bytes(*bytes.last_chunk()?),
-        })
+        Some(Self { cars: u64::from_le_bytes(*bytes.first_chunk()?), sum: u64::from_le_bytes(*bytes.last_chunk()?) })
     }
 }
 
@@ -52,11 +49,7 @@ impl<F> Default for Processor<F> {
 
 impl<F: CarForm> Processor<F> {
     #[inline]
-    fn car(
-        &mut self,
-        car: <F::Inbound as Message>::Decoded<'_>,
-        context: &mut Context<'_>,
-    ) -> Result<(), Reject> {
+    fn car(&mut self, car: <F::Inbound as Message>::Decoded<'_>, context: &mut Context<'_>) -> Result<(), Reject> {
         let read = F::read(&car)?;
         self.state.cars += 1;
         self.state.sum = self.state.sum.wrapping_add(read.sum);

@@ -36,7 +36,7 @@ pub struct Finished {
 }
 
 /// Messages without a reply at one time, in a run without a rate.
-const IN_FLIGHT_MAX: u64 = 1024;
+const IN_FLIGHT_MAX: u64 = 4096;
 /// The same at tier `sync`, where a group waits for the device.
 const IN_FLIGHT_MAX_SYNC: u64 = 12_000;
 
@@ -243,9 +243,11 @@ impl Run<'_> {
             row.notes.push("the warm-up was cut short: it took half of the messages".to_owned());
         }
         let tag = format!("{}-{}-{}-{}", settings.mode, settings.encoding, settings.tier, settings.cpu);
-        let notes = plan.lines().map(str::trim).filter(|line| !line.is_empty()).map(|line| {
-            format!("{} plan, optimized for {}: {line}", settings.cpu, settings.mode)
-        });
+        let notes = plan
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+            .map(|line| format!("{} plan, optimized for {}: {line}", settings.cpu, settings.mode));
         Finished { latencies: outcome.latencies, began, tag, notes: notes.collect(), row }
     }
 

@@ -21,8 +21,7 @@ impl Scene {
     pub fn new(settings: &RunSettings, parent: &Path, number: usize) -> Result<Self> {
         let named = settings.journal.as_ref().and_then(|journal| journal.directory.clone());
         let is_own = named.is_none();
-        let directory =
-            named.unwrap_or_else(|| parent.join(format!(".gapless-bench-{}-{number}", std::process::id())));
+        let directory = named.unwrap_or_else(|| parent.join(format!(".gapless-bench-{}-{number}", std::process::id())));
         std::fs::create_dir_all(&directory).map_err(|source| BenchError::io("create", &directory, source))?;
         Ok(Self { directory, is_own })
     }
@@ -55,7 +54,6 @@ impl Scene {
                 CpuConfiguration::Max => PlanKind::Max,
             },
             optimize_for: if throughput { OptimizeFor::Throughput } else { OptimizeFor::Latency },
-            hot: false,
             callers_hot,
             detach_persister: settings.journal.as_ref().and_then(|journal| journal.detached).unwrap_or(false),
             detach_sender: settings.detached_send_queue_depth.is_some(),

@@ -1,11 +1,10 @@
 //! `gapless bench`: the canonical benchmark, and its parts one by one.
 
-use super::Outcome;
+use super::{Outcome, interrupt, print};
 use clap::{Args, Subcommand};
 use gapless_bench::canonical;
 use gapless_bench::options::CanonicalArguments;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use gapless_bench::parts::{self, PartArguments, persistence::PersistenceArguments};
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -17,6 +16,21 @@ pub(crate) struct Arguments {
 enum Benchmark {
     /// Receive, decode, dispatch, process, persist, encode and send on one durable node
     Canonical(Box<CanonicalArguments>),
+    /// Write and read a Car, every field, in each of its four encodings
+    #[command(after_help = "Example:\n  gapless bench serialization --json serialization.json")]
+    Serialization(PartArguments),
+    /// Frames between two cores through ring and window, one way and there and back
+    #[command(after_help = "Example:\n  gapless bench log --count 5000000")]
+    Log(PartArguments),
+    /// From a client to a node at tier memory and back, 72 bytes to 500 KB
+    #[command(after_help = "Example:\n  gapless bench messaging --count 10000 --json messaging.json")]
+    Messaging(PartArguments),
+    /// Append to a journal (mapped, written, synced) and replay it
+    #[command(after_help = "Example:\n  gapless bench persistence --log-location /var/lib/gapless")]
+    Persistence(PersistenceArguments),
+    /// What it costs to read each clock
+    #[command(after_help = "Example:\n  gapless bench time --json -")]
+    Time(PartArguments),
     /// The driver of `canonical` in a process of its own
     #[command(name = canonical::client_process::SUBCOMMAND, hide = true)]
     CanonicalClient {
@@ -26,20 +40,14 @@ enum Benchmark {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    match &arguments.benchmark {
-        Benchmark::Canonical(arguments) => Ok(canonical::run(arguments, &interrupt()?)?),
-        Benchmark::CanonicalClient { order } => Ok(canonical::client_process::main(order)?),
-    }
-}
-
-/// Set by Ctrl-C; the second one ends the program at once.
-fn interrupt() -> Result<Arc<AtomicBool>, ctrlc::Error> {
-    let interrupted = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&interrupted);
-    ctrlc::set_handler(move || {
-        if flag.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    })?;
-    Ok(interrupted)
+    let text = match &arguments.benchmark {
+        Benchmark::Canonical(arguments) => return Ok(canonical::run(arguments, &interrupt()?)?),
+        Benchmark::CanonicalClient { order } => return Ok(canonical::client_process::main(order)?),
+        Benchmark::Serialization(arguments) => parts::serialization::run(arguments, &*interrupt()?),
+        Benchmark::Log(arguments) => parts::log::run(arguments, &*interrupt()?),
+        Benchmark::Messaging(arguments) => parts::messaging::run(arguments, &*interrupt()?),
+        Benchmark::Persistence(arguments) => parts::persistence::run(arguments, &*interrupt()?),
+        Benchmark::Time(arguments) => parts::clocks::run(arguments, &*interrupt()?),
+    }?;
+    print(&text)
 }

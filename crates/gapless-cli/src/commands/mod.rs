@@ -1,7 +1,53 @@
 //! The subcommands, one file each.
 
 pub(crate) mod bench;
+pub(crate) mod journal;
 pub(crate) mod schema;
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What a subcommand ends with.
 pub(crate) type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+/// Options that make no sense together; the program ends with 2.
+#[derive(Debug)]
+pub(crate) struct Usage(pub(crate) String);
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+/// Set by Ctrl-C; the second one ends the program at once.
+pub(crate) fn interrupt() -> Result<Arc<AtomicBool>, ctrlc::Error> {
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&interrupted);
+    ctrlc::set_handler(move || {
+        // Relaxed: the flag guards no data; whoever polls it sees it some time.
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    })?;
+    Ok(interrupted)
+}
+
+/// Prints to stdout. A reader that has gone, as `head` does, ends the program's output and is no error.
+pub(crate) fn print(text: &str) -> Outcome {
+    let mut stdout = io::stdout().lock();
+    closed_is_fine(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))?;
+    Ok(())
+}
+
+/// `false` if the pipe is closed.
+pub(crate) fn closed_is_fine(written: io::Result<()>) -> io::Result<bool> {
+    match written {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(error),
+    }
+}

@@ -1,6 +1,7 @@
 //! [`Memory`] as mapped words: creates, checks, maps and unmaps; copies words in and out. All raw
 //! access of the crate is here. It knows the layout's sizes and nothing of the protocol in the words.
 
+use super::copy::copy_words;
 use super::{AtomicU64, LogError, MemoryKind, Shape, d};
 use crate::sync::Ordering;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -241,11 +242,7 @@ impl Memory {
     /// length is a multiple of 8.
     #[inline]
     pub(crate) fn load(&self, position: u64, bytes: &mut [u8]) {
-        let words = self.words(position, bytes.len());
-        for (word, target) in words.iter().zip(bytes.as_chunks_mut::<8>().0) {
-            // Relaxed: as in `load_word`.
-            *target = word.load(Ordering::Relaxed).to_ne_bytes();
-        }
+        copy_words(self.words(position, bytes.len()), bytes);
     }
 
     /// As [`Memory::load_word`], while the writer may be writing there: to be validated afterwards.

@@ -1,6 +1,7 @@
 //! Rings and windows between real processes. Each test starts this very program again as the other
 //! process, with its part in the environment and the memory as a path or an inherited descriptor.
 #![cfg(not(loom))]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod a_killed_writer_leaves_nothing_half_visible;
 mod a_mad_process_spoils_only_its_own_ring;

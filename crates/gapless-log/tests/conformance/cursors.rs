@@ -1,6 +1,6 @@
 //! Free cursors that start anywhere and are lapped, gating cursors that go away.
 
-use crate::frames::marks;
+use crate::frames::{frame, marks, write_frame};
 use crate::places::Place;
 use crate::window::{append, is_full, panics_with, pass};
 use gapless_log::{FreeRead, Scope, WindowOptions};
@@ -104,6 +104,27 @@ pub fn a_free_cursor_before_the_first_frame_is_lapped(place: &impl Place) {
         pass(&mut writer, &mut releaser, 0, 1);
     }
     assert_eq!(window.free_cursor(100).read(&mut copy).unwrap(), FreeRead::Frame(64));
+}
+
+pub fn a_frame_that_was_cut_is_not_found_through_the_index(place: &impl Place) {
+    let options = WindowOptions { index_slots: 4, ..place.options() };
+    let (mut writer, mut releaser) = options.create(1).unwrap();
+    let window = place.reader(&writer);
+    pass(&mut writer, &mut releaser, 0, 1);
+    for seed in 2..=5 {
+        append(&mut writer, 0, seed).unwrap();
+    }
+    // Slot 1 belonged to frame 5, at 256. Now that is in the middle of a payload which looks like frame 1.
+    writer.truncate_after(1).unwrap();
+    let space = writer.claim(512).unwrap();
+    let length = write_frame(space, 2, 448, 22);
+    space[256 - 64..][..64].copy_from_slice(&frame(1, 0, 666));
+    writer.commit(length, 2);
+    writer.publish();
+    releaser.release(writer.tail(), 2);
+    let mut copy = Vec::new();
+    assert_eq!(window.free_cursor(1).read(&mut copy).unwrap(), FreeRead::Lapped { from_sequence: 1 });
+    assert_eq!(window.free_cursor(2).read(&mut copy).unwrap(), FreeRead::Frame(512));
 }
 
 pub fn a_dropped_cursor_holds_nobody_up(place: &impl Place) {

@@ -1,6 +1,7 @@
 //! What every window and ring promises, whatever memory it is in: one suite, run for anonymous memory,
 //! for shared memory mapped a second time through its descriptor, and for a file opened by its path.
 #![cfg(not(loom))]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod cursors;
 mod frames;
@@ -57,6 +58,7 @@ conformance! {
         what_an_abandoned_claim_overwrote_is_lost,
         an_index_with_fewer_slots_than_frames_says_lapped,
         a_free_cursor_before_the_first_frame_is_lapped,
+        a_frame_that_was_cut_is_not_found_through_the_index,
         a_dropped_cursor_holds_nobody_up,
         a_cursor_cannot_pass_what_it_may_read;
     ring:

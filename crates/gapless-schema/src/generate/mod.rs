@@ -141,6 +141,26 @@ impl Generator {
         self.read().map(|(schema, _)| summary(&schema))
     }
 
+    /// In a build script: generates `OUT_DIR/<name of the file>.rs` and `.proto`, for [`crate::include_schema`].
+    ///
+    /// # Errors
+    /// What is wrong with the schema, or that a file cannot be written.
+    ///
+    /// # Panics
+    /// If `OUT_DIR` is not set, that is, outside of a build script.
+    pub fn build(&self) -> Result<(), SchemaError> {
+        let folder = PathBuf::from(std::env::var_os("OUT_DIR").expect("OUT_DIR is set by cargo for build scripts"));
+        // Said before the schema is read, so that a wrong one is read again once it is repaired.
+        println!("cargo::rerun-if-changed={}", self.path.display());
+        let generated = self.generate()?;
+        for file in &generated.files {
+            println!("cargo::rerun-if-changed={}", file.display());
+        }
+        let stem = stem(&self.path);
+        write(&folder.join(format!("{stem}.rs")), &generated.rust)?;
+        write(&folder.join(format!("{stem}.proto")), &generated.proto)
+    }
+
     fn read(&self) -> Result<(Schema, Vec<PathBuf>), SchemaError> {
         let sources = match &self.text {
             Some(text) => xml::load_text(&self.path, text.clone())?,
@@ -152,7 +172,7 @@ impl Generator {
     }
 }
 
-/// For build scripts: generates `OUT_DIR/<name of the file>.rs` and `.proto`, for [`crate::include_schema`].
+/// In a build script: [`Generator::build`] of a schema file.
 ///
 /// # Errors
 /// What is wrong with the schema, or that a file cannot be written.
@@ -160,17 +180,7 @@ impl Generator {
 /// # Panics
 /// If `OUT_DIR` is not set, that is, outside of a build script.
 pub fn build(schema: impl AsRef<Path>) -> Result<(), SchemaError> {
-    let path = schema.as_ref();
-    let folder = PathBuf::from(std::env::var_os("OUT_DIR").expect("OUT_DIR is set by cargo for build scripts"));
-    // Said before the schema is read, so that a wrong one is read again once it is repaired.
-    println!("cargo::rerun-if-changed={}", path.display());
-    let generated = Generator::new().schema_file(path).generate()?;
-    for file in &generated.files {
-        println!("cargo::rerun-if-changed={}", file.display());
-    }
-    let stem = stem(path);
-    write(&folder.join(format!("{stem}.rs")), &generated.rust)?;
-    write(&folder.join(format!("{stem}.proto")), &generated.proto)
+    Generator::new().schema_file(schema).build()
 }
 
 /// For the command line: generates `<name>.rs` and `<name>.proto` in `folder`; returns what to print.

@@ -13,23 +13,61 @@ const KEYWORDS: &[&str] = &[
     "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield", "union", "Self",
 ];
 
-/// Methods of generated flyweights and objects.
+/// Methods of generated flyweights, enums and sets.
 const METHODS: &[&str] = &[
-    "acting_version", "clone", "default", "encode_into", "encode_protobuf", "entry", "finish", "from_decoder",
-    "is_null", "merge_protobuf", "new", "next", "next_field", "parse", "sbe_body_length", "needed_length",
-    "contains", "with", "raw", "from_raw", "is_empty", "empty", "set",
+    "advance",
+    "clone",
+    "entry",
+    "fill",
+    "finish",
+    "from_raw",
+    "is_at",
+    "is_empty",
+    "is_null",
+    "needed_length_at",
+    "new",
+    "next",
+    "parse",
+    "parse_body",
+    "raw",
+    "skip_to",
 ];
 
 /// Types that generated code names without a path.
 const TYPES: &[&str] = &[
-    "Clone", "Copy", "Debug", "Default", "Err", "Eq", "Hash", "IntoIterator", "Iterator", "None", "Ok", "Option",
-    "PartialEq", "Result", "Self", "Some", "String", "ToOwned", "TryFrom", "Unknown", "Vec", "From", "Into", "FnOnce",
+    "AsRef",
+    "Clone",
+    "Copy",
+    "Debug",
+    "DecodeError",
+    "Default",
+    "EncodeError",
+    "Eq",
+    "Err",
+    "ExactSizeIterator",
+    "FnOnce",
+    "From",
+    "Hash",
+    "Into",
+    "IntoIterator",
+    "Iterator",
+    "None",
+    "Ok",
+    "Option",
+    "PartialEq",
+    "Result",
+    "Self",
+    "Some",
+    "String",
+    "Tail",
+    "ToOwned",
+    "TryFrom",
+    "Vec",
 ];
 
 /// What stands behind the name of a level in the names of its types.
-pub(crate) const SUFFIXES: &[&str] = &[
-    "", "Decoder", "Encoder", "GroupEncoder", "Field", "ProtobufEncoder", "ProtobufDecoder", "Stage",
-];
+pub(crate) const SUFFIXES: &[&str] =
+    &["", "Decoder", "Encoder", "GroupEncoder", "Field", "ProtobufEncoder", "ProtobufDecoder", "Stage"];
 
 /// Names that are taken in one scope.
 #[derive(Default)]
@@ -69,15 +107,35 @@ impl Names {
         name
     }
 
+    /// A name for a choice of a set, which has a method to ask for it and one to set it.
+    pub(crate) fn claim_choice(&mut self, name: &str) -> String {
+        let mut name = snake(name);
+        while KEYWORDS.contains(&&*name)
+            || METHODS.contains(&&*name)
+            || self.0.contains(&name)
+            || self.0.contains(&with(&name))
+        {
+            name.push('_');
+        }
+        self.0.insert(name.clone());
+        self.0.insert(with(&name));
+        name
+    }
+
     /// A name for a variant of an enum.
     pub(crate) fn claim_variant(&mut self, name: &str) -> String {
         let mut name = pascal(name);
-        while name == "Self" || name == "Unknown" || self.0.contains(&name) {
+        while matches!(&*name, "Self" | "Unknown" | "NULL") || self.0.contains(&name) {
             name.push('_');
         }
         self.0.insert(name.clone());
         name
     }
+}
+
+/// The method that sets a choice of a set.
+pub(crate) fn with(choice: &str) -> String {
+    format!("with_{}", choice.trim_start_matches('_'))
 }
 
 /// The words of a name: split at underscores and where lower case turns to upper case.
@@ -96,7 +154,9 @@ fn words(name: &str) -> Vec<String> {
         if *character == '_' || begins {
             words.push(String::new());
         }
-        if *character != '_' && let Some(word) = words.last_mut() {
+        if *character != '_'
+            && let Some(word) = words.last_mut()
+        {
             word.push(character.to_ascii_lowercase());
         }
     }
@@ -116,7 +176,9 @@ pub(crate) fn pascal(name: &str) -> String {
     let mut joined = String::new();
     for word in &words {
         // A digit on both sides of the seam would read as one number.
-        if joined.ends_with(|last: char| last.is_ascii_digit()) && word.starts_with(|first: char| first.is_ascii_digit()) {
+        if joined.ends_with(|last: char| last.is_ascii_digit())
+            && word.starts_with(|first: char| first.is_ascii_digit())
+        {
             joined.push('_');
         }
         let (first, rest) = word.split_at(1);

@@ -34,7 +34,10 @@ fn check_level(level: &Level) -> Result<(), SchemaError> {
 /// The `.proto` of a schema.
 pub(crate) fn proto(schema: &Schema) -> String {
     let mut out = Out { text: String::new(), indent: 0 };
-    out.line(&format!("// Generated from an SBE schema (id {}, version {}). Do not edit: change the schema.", schema.id, schema.version));
+    out.line(&format!(
+        "// Generated from an SBE schema (id {}, version {}). Do not edit: change the schema.",
+        schema.id, schema.version
+    ));
     out.line("// Numbers of fields are SBE field ids. Null is absent.");
     out.line("syntax = \"proto3\";");
     out.line("");
@@ -47,10 +50,10 @@ pub(crate) fn proto(schema: &Schema) -> String {
         enumeration(&mut out, of);
     }
     for level in &schema.composites {
-        message(&mut out, level, &level.rust);
+        message(&mut out, level);
     }
     for item in &schema.messages {
-        message(&mut out, &item.level, &item.level.rust);
+        message(&mut out, &item.level);
     }
     out.text
 }
@@ -95,9 +98,9 @@ fn enumeration(out: &mut Out, of: &EnumType) {
     out.line("");
 }
 
-fn message(out: &mut Out, level: &Level, name: &str) {
+fn message(out: &mut Out, level: &Level) {
     out.notes(&level.notes);
-    out.line(&format!("message {name} {{"));
+    out.line(&format!("message {} {{", level.rust));
     out.indent += 1;
     for field in &level.fields {
         out.notes(&field.notes);
@@ -106,7 +109,7 @@ fn message(out: &mut Out, level: &Level, name: &str) {
             _ => {
                 let deprecated = if field.notes.deprecated.is_some() { " [deprecated = true]" } else { "" };
                 let of = field_type(field);
-                out.line(&format!("{of} {} = {}{deprecated};", snake(&field.name), field.number));
+                out.line(&format!("{of} {} = {}{deprecated};", name(level, &field.name, &field.rust), field.number));
             }
         }
     }
@@ -116,19 +119,29 @@ fn message(out: &mut Out, level: &Level, name: &str) {
             Some(field) => scalar_type(&field.kind),
             None => group.level.rust.clone(),
         };
-        out.line(&format!("repeated {of} {} = {};", snake(&group.name), group.number));
+        out.line(&format!("repeated {of} {} = {};", name(level, &group.name, &group.rust), group.number));
     }
     for data in &level.data {
         out.notes(&data.notes);
         let of = if data.charset.is_some() { "string" } else { "bytes" };
-        out.line(&format!("{of} {} = {};", snake(&data.name), data.number));
+        out.line(&format!("{of} {} = {};", name(level, &data.name, &data.rust), data.number));
     }
     out.indent -= 1;
     out.line("}");
     out.line("");
     for group in level.groups.iter().filter(|group| group.level.list_field().is_none()) {
-        message(out, &group.level, &group.level.rust);
+        message(out, &group.level);
     }
+}
+
+/// The name of a field: that of the schema, or where two become the same, that of the Rust method.
+fn name(level: &Level, name: &str, rust: &str) -> String {
+    let fields = level.fields.iter().map(|field| &field.name);
+    let groups = level.groups.iter().map(|group| &group.name);
+    let data = level.data.iter().map(|data| &data.name);
+    let plain = snake(name);
+    let same = fields.chain(groups).chain(data).filter(|other| snake(other) == plain).count();
+    if same > 1 { rust.to_owned() } else { plain }
 }
 
 fn field_type(field: &Field) -> String {

@@ -34,7 +34,9 @@ pub(crate) fn schema(sources: &[Source]) -> Result<Schema, SchemaError> {
                 "types" => blocks.push(child),
                 "message" => message_elements.push(child),
                 "include" => {}
-                other => return Err(child.error(format!("unknown element <{other}>"), "<types>, <message> or xi:include")),
+                other => {
+                    return Err(child.error(format!("unknown element <{other}>"), "<types>, <message> or xi:include"));
+                }
             }
         }
     }
@@ -234,7 +236,8 @@ impl<'d> MessageReader<'d> {
         };
         let offset = offset(element, *end)?;
         *end = offset.checked_add(kind.length()).filter(|end| *end <= BLOCK_LENGTH_MAX).ok_or_else(|| {
-            element.error(format!("field {name:?} makes the block too long"), format!("at most {BLOCK_LENGTH_MAX} bytes"))
+            element
+                .error(format!("field {name:?} makes the block too long"), format!("at most {BLOCK_LENGTH_MAX} bytes"))
         })?;
         let mut own = notes(element)?;
         if let Type::Encoded(encoded) = &resolved {

@@ -7,13 +7,18 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::error::SchemaError;
-use super::model::{Charset, Choice, Constant, EnumType, EnumValue, Field, Kind, Level, Notes, Number, Primitive, SetType};
-use super::names::Names;
+use super::model::{
+    Charset, Choice, Constant, EnumType, EnumValue, Field, Kind, Level, Notes, Number, Primitive, SetType,
+};
+use super::names::{Names, pascal};
 use super::values::{notes, number_in, parse_number};
 use super::xml::Element;
 
 /// The longest array or text; a block must fit its length field anyway.
 const ARRAY_LENGTH_MAX: usize = 1 << 20;
+
+/// The longest chain of references; a composite in a composite in a composite is three.
+const CHAIN_MAX: usize = 32;
 
 /// A resolved type.
 #[derive(Clone)]
@@ -124,6 +129,9 @@ impl<'d> Types<'d> {
         if self.chain.iter().any(|other| other == name) {
             let chain = format!("{} -> {name}", self.chain.join(" -> "));
             return Err(place.error(format!("the type refers to itself: {chain}"), "references without a cycle"));
+        }
+        if self.chain.len() >= CHAIN_MAX {
+            return Err(place.error("references are nested too deeply", format!("at most {CHAIN_MAX} in a chain")));
         }
         self.chain.push(name.to_owned());
         let resolved = self.resolve(&element, name);
@@ -270,9 +278,10 @@ impl<'d> Types<'d> {
         let resolved = self.named(name, element, "encodingType")?;
         match resolved {
             Type::Encoded(encoded) if encoded.length == 1 && encoded.constant.is_none() => Ok(encoded),
-            _ => Err(element
-                .attribute_location("encodingType")
-                .error(format!("the encoding type {name:?} is not a single number"), "a primitive type or such a <type>")),
+            _ => Err(element.attribute_location("encodingType").error(
+                format!("the encoding type {name:?} is not a single number"),
+                "a primitive type or such a <type>",
+            )),
         }
     }
 
@@ -330,7 +339,6 @@ impl<'d> Types<'d> {
             return Err(place.error("a set of another type", "uint8, uint16, uint32 or uint64"));
         }
         let mut names = Names::default();
-        names.claim_method("bits");
         let bits = primitive.size() as u32 * 8;
         let mut choices: Vec<Choice> = Vec::new();
         for child in element.children() {
@@ -353,7 +361,7 @@ impl<'d> Types<'d> {
                     ));
                 }
             }
-            let rust = names.claim_method(&choice_name);
+            let rust = names.claim_choice(&choice_name);
             choices.push(Choice { rust, name: choice_name, bit, notes: notes(&child)? });
         }
         let rust = self.rust_names.claim_type(name);
@@ -410,7 +418,8 @@ impl<'d> Types<'d> {
             members.push((member, resolved, offset));
         }
         if members.is_empty() {
-            return Err(element.error(format!("composite {name:?} has no members"), "<type>, <enum>, <set>, <composite> or <ref>"));
+            return Err(element
+                .error(format!("composite {name:?} has no members"), "<type>, <enum>, <set>, <composite> or <ref>"));
         }
         let mut level = None;
         if of_fixed_length {
@@ -433,7 +442,7 @@ impl<'d> Types<'d> {
 
     /// A type that is defined inside of a composite; its Rust name carries the composite's if it is taken.
     fn inline(&mut self, element: &Element<'d>, composite: &str, member: &str) -> Result<Type, SchemaError> {
-        let taken = self.raw.contains_key(member) || self.done.contains_key(member);
+        let taken = self.raw.contains_key(member) || self.rust_names.is_taken(&pascal(member));
         let name = if taken { format!("{composite}_{member}") } else { member.to_owned() };
         self.resolve(element, &name)
     }
@@ -448,7 +457,9 @@ impl Type {
             Self::Set(of) => Ok(Kind::Set(of.clone())),
             Self::Composite(composite) => match &composite.level {
                 Some(level) => Ok(Kind::Composite(level.clone())),
-                None => Err(user.error("a composite with data of variable length", "a type of fixed length, or <data>")),
+                None => {
+                    Err(user.error("a composite with data of variable length", "a type of fixed length, or <data>"))
+                }
             },
         }
     }

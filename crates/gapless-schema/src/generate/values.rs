@@ -25,7 +25,9 @@ pub(crate) fn parse_number(
             };
             // What parses to infinity without saying so is out of range.
             let number = number.filter(|number| number.is_finite() || text.contains(['n', 'N']));
-            number.map(Number::Float).ok_or_else(|| place.error(format!("{what} is {text:?}"), "a floating point number"))
+            number
+                .map(Number::Float)
+                .ok_or_else(|| place.error(format!("{what} is {text:?}"), "a floating point number"))
         }
         _ => {
             let (least, greatest) = primitive.integer_range();
@@ -62,10 +64,9 @@ pub(crate) fn number_in(
 /// The offset of a field or member: its attribute, or where the one before ends.
 pub(crate) fn offset(element: &Element<'_>, end: usize) -> Result<usize, SchemaError> {
     match element.number::<usize>("offset", "a number of bytes")? {
-        Some(offset) if offset < end => Err(element.attribute_location("offset").error(
-            format!("offset {offset} lies within the field before"),
-            format!("at least {end}"),
-        )),
+        Some(offset) if offset < end => Err(element
+            .attribute_location("offset")
+            .error(format!("offset {offset} lies within the field before"), format!("at least {end}"))),
         Some(offset) => Ok(offset),
         None => Ok(end),
     }

@@ -80,11 +80,7 @@ fn includes(source: &Source) -> Result<Vec<(String, Location)>, SchemaError> {
 pub(crate) fn parse(source: &Source) -> Result<Document<'_>, SchemaError> {
     if source.text.len() as u64 > FILE_BYTES_MAX {
         let file = PathBuf::from(&*source.name);
-        return Err(SchemaError::TooLarge {
-            file,
-            found_bytes: source.text.len() as u64,
-            limit_bytes: FILE_BYTES_MAX,
-        });
+        return Err(SchemaError::TooLarge { file, found_bytes: source.text.len() as u64, limit_bytes: FILE_BYTES_MAX });
     }
     check_depth(source)?;
     let options = ParsingOptions { nodes_limit: NODES_MAX, ..ParsingOptions::default() };
@@ -201,9 +197,8 @@ impl<'d> Element<'d> {
     }
 
     pub(crate) fn required(&self, name: &str) -> Result<&'d str, SchemaError> {
-        self.attribute(name).ok_or_else(|| {
-            self.error(format!("<{}> has no attribute {name:?}", self.name()), format!("{name}=\"…\""))
-        })
+        self.attribute(name)
+            .ok_or_else(|| self.error(format!("<{}> has no attribute {name:?}", self.name()), format!("{name}=\"…\"")))
     }
 
     /// A number in an attribute.

@@ -1,11 +1,14 @@
 //! [`Reader`], which walks the fields of a protobuf message, and [`Packed`], the values of a repeated scalar.
 //!
-//! Safe on any bytes: what is not protobuf is a [`DecodeError`] with field and position.
+//! Safe on any bytes: what is not protobuf is a [`DecodeError`] with field and position. What is rare takes the reader
+//! by value, so that on the straight path its two fields stay in registers.
 
 use core::marker::PhantomData;
 
 use super::{FIXED32, FIXED64, LENGTH_DELIMITED, VARINT};
 use crate::DecodeError;
+
+const NO_NUMBER: &str = "the field number is outside of 1..=536870911";
 
 /// Walks fields from the start of a message to its end.
 #[derive(Clone, Copy, Debug)]
@@ -13,15 +16,6 @@ pub struct Reader<'a> {
     rest: &'a [u8],
     /// Position of the end of `rest` in the payload.
     end: usize,
-}
-
-/// The key of a field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Key {
-    /// Field number.
-    pub number: u32,
-    /// How the value is laid out.
-    pub wire: u32,
 }
 
 impl<'a> Reader<'a> {
@@ -45,112 +39,126 @@ impl<'a> Reader<'a> {
         self.rest = &[];
     }
 
-    /// The key of the next field; `None` at the end.
+    /// The key of the next field, number and wire type; `None` at the end.
     ///
     /// # Errors
     /// A key that is cut short or has no meaning.
-    #[inline]
-    pub fn key(&mut self, message: &'static str) -> Result<Option<Key>, DecodeError> {
+    #[inline(always)]
+    pub fn key(&mut self, message: &'static str) -> Result<Option<u32>, DecodeError> {
         if self.rest.is_empty() {
             return Ok(None);
         }
         let start = *self;
-        let key = self.varint(message)?;
-        match u32::try_from(key) {
-            Ok(key) if key >> 3 != 0 => Ok(Some(Key { number: key >> 3, wire: key & 7 })),
-            _ => Err(start.error(message, "the field number is outside of 1..=536870911")),
+        match u32::try_from(self.varint(message)?) {
+            Ok(key) => Ok(Some(key)),
+            Err(_) => Err(start.error(message, NO_NUMBER)),
         }
-    }
-
-    /// The value of a scalar field.
-    ///
-    /// # Errors
-    /// Another wire type than the field's, a value out of range, or the end of the message.
-    #[inline]
-    pub fn value<T: Value>(&mut self, key: Key, field: &'static str) -> Result<T, DecodeError> {
-        if key.wire != T::WIRE {
-            return Err(self.error(field, "the wire type is not that of the field"));
-        }
-        T::read(self, field)
     }
 
     /// A nested message.
     ///
     /// # Errors
-    /// Another wire type, or the end of the message.
-    #[inline]
-    pub fn message(&mut self, key: Key, field: &'static str) -> Result<Reader<'a>, DecodeError> {
-        let rest = self.bytes(key, field)?;
+    /// The end of the message.
+    #[inline(always)]
+    pub fn message(&mut self, field: &'static str) -> Result<Reader<'a>, DecodeError> {
+        let rest = self.bytes(field)?;
         Ok(Reader { rest, end: self.position() })
     }
 
     /// Text.
     ///
     /// # Errors
-    /// Another wire type, text that is not UTF-8, or the end of the message.
+    /// Text that is not UTF-8, or the end of the message.
     #[inline]
-    pub fn text(&mut self, key: Key, field: &'static str) -> Result<&'a str, DecodeError> {
-        crate::sbe::text::utf8(self.bytes(key, field)?, field)
+    pub fn text(&mut self, field: &'static str) -> Result<&'a str, DecodeError> {
+        crate::sbe::text::utf8(self.bytes(field)?, field)
     }
 
     /// Bytes.
     ///
     /// # Errors
-    /// Another wire type, or the end of the message.
-    #[inline]
-    pub fn bytes(&mut self, key: Key, field: &'static str) -> Result<&'a [u8], DecodeError> {
-        if key.wire != LENGTH_DELIMITED {
-            return Err(self.error(field, "the wire type is not that of the field"));
-        }
+    /// The end of the message.
+    #[inline(always)]
+    pub fn bytes(&mut self, field: &'static str) -> Result<&'a [u8], DecodeError> {
         let length = self.varint(field)?;
         self.take(length, field)
     }
 
-    /// The values of a repeated scalar, packed or one by one.
+    /// The values of a packed list.
     ///
     /// # Errors
-    /// Another wire type, or the end of the message.
+    /// The end of the message.
     #[inline]
-    pub fn packed<T: Value>(&mut self, key: Key, field: &'static str) -> Result<Packed<'a, T>, DecodeError> {
-        if key.wire == T::WIRE {
-            let start = *self;
-            T::read(self, field)?;
-            let rest = &start.rest[..start.rest.len() - self.rest.len()];
-            return Ok(Packed { reader: Reader { rest, end: self.position() }, field, value: PhantomData });
-        }
-        Ok(Packed { reader: self.message(key, field)?, field, value: PhantomData })
+    pub fn packed<T: Value>(&mut self, field: &'static str) -> Result<Packed<'a, T>, DecodeError> {
+        Ok(Packed { reader: self.message(field)?, field, value: PhantomData })
     }
 
-    /// Skips a field that the schema does not know.
+    /// One value of a list that is not packed.
     ///
     /// # Errors
-    /// An unknown wire type, or the end of the message.
-    pub fn skip(&mut self, key: Key, message: &'static str) -> Result<(), DecodeError> {
-        match key.wire {
-            VARINT => self.varint(message).map(|_| ()),
-            FIXED64 => self.take(8, message).map(|_| ()),
-            LENGTH_DELIMITED => self.bytes(key, message).map(|_| ()),
-            FIXED32 => self.take(4, message).map(|_| ()),
-            _ => Err(self.error(message, "the wire type of an unknown field is not 0, 1, 2 or 5")),
+    /// A value out of range, or the end of the message.
+    #[inline]
+    pub fn unpacked<T: Value>(&mut self, field: &'static str) -> Result<Packed<'a, T>, DecodeError> {
+        let start = *self;
+        T::read(self, field)?;
+        let rest = &start.rest[..start.rest.len() - self.rest.len()];
+        Ok(Packed { reader: Reader { rest, end: self.position() }, field, value: PhantomData })
+    }
+
+    /// What to do with a key that is not that of a field: skips a field of unknown number. `known` names the others.
+    ///
+    /// # Errors
+    /// A field whose wire type is not that of the schema, an unknown wire type, or the end of the message.
+    #[cold]
+    #[inline(never)]
+    pub fn other(
+        mut self,
+        key: u32,
+        message: &'static str,
+        known: &[(u32, &'static str)],
+    ) -> Result<Self, DecodeError> {
+        let number = key >> 3;
+        if number == 0 {
+            return Err(self.error(message, NO_NUMBER));
         }
+        if let Some((_, field)) = known.iter().find(|(other, _)| *other == number) {
+            return Err(self.error(field, "the wire type is not that of the field"));
+        }
+        match key & 7 {
+            VARINT => drop(self.varint(message)?),
+            FIXED64 => drop(self.take(8, message)?),
+            LENGTH_DELIMITED => drop(self.bytes(message)?),
+            FIXED32 => drop(self.take(4, message)?),
+            _ => return Err(self.error(message, "the wire type of an unknown field is not 0, 1, 2 or 5")),
+        }
+        Ok(self)
     }
 
     /// A varint of up to 64 bits.
     ///
     /// # Errors
     /// More bits, or the end of the message.
-    #[inline]
+    #[inline(always)]
     pub fn varint(&mut self, field: &'static str) -> Result<u64, DecodeError> {
-        match self.rest.split_first() {
-            Some((byte, rest)) if *byte < 0x80 => {
+        match *self.rest {
+            [first, ref rest @ ..] if first < 0x80 => {
                 self.rest = rest;
-                Ok(u64::from(*byte))
+                Ok(u64::from(first))
             }
-            _ => self.long_varint(field),
+            [first, second, ref rest @ ..] if second < 0x80 => {
+                self.rest = rest;
+                Ok(u64::from(first & 0x7f) | u64::from(second) << 7)
+            }
+            _ => {
+                let (value, rest) = self.long_varint(field)?;
+                self.rest = rest;
+                Ok(value)
+            }
         }
     }
 
-    fn long_varint(&mut self, field: &'static str) -> Result<u64, DecodeError> {
+    #[inline(never)]
+    fn long_varint(self, field: &'static str) -> Result<(u64, &'a [u8]), DecodeError> {
         let mut value = 0;
         for (index, byte) in self.rest.iter().take(10).enumerate() {
             value |= u64::from(byte & 0x7f) << (7 * index);
@@ -158,15 +166,14 @@ impl<'a> Reader<'a> {
                 if index == 9 && *byte > 1 {
                     break;
                 }
-                self.rest = &self.rest[index + 1..];
-                return Ok(value);
+                return Ok((value, &self.rest[index + 1..]));
             }
         }
         let problem = if self.rest.len() < 10 { "the varint is cut short" } else { "the varint has more than 64 bits" };
         Err(self.error(field, problem))
     }
 
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, length: u64, field: &'static str) -> Result<&'a [u8], DecodeError> {
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         let Some((taken, rest)) = self.rest.split_at_checked(length) else {
@@ -176,7 +183,7 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    #[inline]
+    #[inline(always)]
     fn array<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], DecodeError> {
         let Some((taken, rest)) = self.rest.split_first_chunk() else {
             return Err(DecodeError::truncated(field, self.position(), N, self.rest.len()));
@@ -189,16 +196,13 @@ impl<'a> Reader<'a> {
     #[cold]
     #[inline(never)]
     #[must_use]
-    pub const fn error(&self, field: &'static str, problem: &'static str) -> DecodeError {
+    pub const fn error(self, field: &'static str, problem: &'static str) -> DecodeError {
         DecodeError::protobuf(field, self.position(), problem)
     }
 }
 
 /// A scalar that a field can hold; implemented here for numbers and by generated code for enums and sets.
 pub trait Value: Sized {
-    /// Its wire type.
-    const WIRE: u32;
-
     /// Reads it.
     ///
     /// # Errors
@@ -209,9 +213,7 @@ pub trait Value: Sized {
 macro_rules! unsigned {
     ($($type:ty),*) => {$(
         impl Value for $type {
-            const WIRE: u32 = VARINT;
-
-            #[inline]
+            #[inline(always)]
             fn read(reader: &mut Reader<'_>, field: &'static str) -> Result<Self, DecodeError> {
                 let start = *reader;
                 let value = reader.varint(field)?;
@@ -224,9 +226,7 @@ macro_rules! unsigned {
 macro_rules! signed {
     ($($type:ty),*) => {$(
         impl Value for $type {
-            const WIRE: u32 = VARINT;
-
-            #[inline]
+            #[inline(always)]
             fn read(reader: &mut Reader<'_>, field: &'static str) -> Result<Self, DecodeError> {
                 let start = *reader;
                 let value = reader.varint(field)?;
@@ -241,18 +241,14 @@ unsigned!(u8, u16, u32, u64);
 signed!(i8, i16, i32, i64);
 
 impl Value for f32 {
-    const WIRE: u32 = FIXED32;
-
-    #[inline]
+    #[inline(always)]
     fn read(reader: &mut Reader<'_>, field: &'static str) -> Result<Self, DecodeError> {
         Ok(Self::from_le_bytes(reader.array(field)?))
     }
 }
 
 impl Value for f64 {
-    const WIRE: u32 = FIXED64;
-
-    #[inline]
+    #[inline(always)]
     fn read(reader: &mut Reader<'_>, field: &'static str) -> Result<Self, DecodeError> {
         Ok(Self::from_le_bytes(reader.array(field)?))
     }
@@ -262,7 +258,7 @@ impl Value for f64 {
 ///
 /// # Errors
 /// A number that does not fit into `T`, or the end of the message.
-#[inline]
+#[inline(always)]
 pub fn enum_number<T: TryFrom<i64>>(reader: &mut Reader<'_>, field: &'static str) -> Result<T, DecodeError> {
     let start = *reader;
     let value = reader.varint(field)? as i64;
@@ -289,7 +285,7 @@ impl<T> Copy for Packed<'_, T> {}
 impl<T: Value> Iterator for Packed<'_, T> {
     type Item = Result<T, DecodeError>;
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
         if self.reader.rest.is_empty() {
             return None;

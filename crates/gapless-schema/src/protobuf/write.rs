@@ -154,7 +154,7 @@ impl<'a> Writer<'a> {
     fn append(&mut self, bytes: &[u8]) {
         let end = self.position + bytes.len();
         if let Some(room) = self.buffer.get_mut(self.position..end) {
-            room.copy_from_slice(bytes);
+            crate::sbe::write::copy(room, bytes);
         }
         self.position = end;
     }

@@ -39,7 +39,7 @@ impl Header {
 
     #[cold]
     #[inline(never)]
-    fn unexpected(&self, message: &'static str, schema_id: u16, template_id: u16) -> DecodeError {
+    fn unexpected(self, message: &'static str, schema_id: u16, template_id: u16) -> DecodeError {
         if self.schema_id == u64::from(schema_id) {
             DecodeError::Template { message, expected: template_id, found: self.template_id }
         } else {
@@ -123,13 +123,19 @@ impl<'a> Reader<'a> {
 
     #[cold]
     #[inline(never)]
-    const fn truncated(&self, field: &'static str, needed_bytes: usize) -> DecodeError {
+    const fn truncated(self, field: &'static str, needed_bytes: usize) -> DecodeError {
         DecodeError::truncated(field, self.position(), needed_bytes, self.rest.len())
     }
 
     #[cold]
     #[inline(never)]
-    const fn short_block(&self, found_bytes: u64, needed_bytes: usize, version: u64, field: &'static str) -> DecodeError {
+    const fn short_block(
+        self,
+        found_bytes: u64,
+        needed_bytes: usize,
+        version: u64,
+        field: &'static str,
+    ) -> DecodeError {
         DecodeError::BlockLength { field, position: self.position(), needed_bytes, found_bytes, version }
     }
 }
@@ -195,10 +201,10 @@ impl<'a, E: Entry<'a>> Group<'a, E> {
             return Err(reader.short_block(block_length, needed, version, E::NAME));
         }
         if block_length == 0 && count > EMPTY_ENTRIES_MAX {
-            return Err(too_many::<E>(reader, count));
+            return Err(too_many::<E>(*reader, count));
         }
         let (Ok(count), Ok(stride)) = (usize::try_from(count), usize::try_from(block_length)) else {
-            return Err(too_many::<E>(reader, count));
+            return Err(too_many::<E>(*reader, count));
         };
         let bytes = if E::HAS_MEMBERS {
             let start = reader.rest;
@@ -208,7 +214,7 @@ impl<'a, E: Entry<'a>> Group<'a, E> {
             &start[..start.len() - reader.rest.len()]
         } else {
             let Some(length) = stride.checked_mul(count) else {
-                return Err(too_many::<E>(reader, count as u64));
+                return Err(too_many::<E>(*reader, count as u64));
             };
             reader.slice(length, E::NAME)?
         };
@@ -232,7 +238,7 @@ impl<'a, E: Entry<'a>> Group<'a, E> {
 
 #[cold]
 #[inline(never)]
-fn too_many<'a, E: Entry<'a>>(reader: &Reader<'_>, found: u64) -> DecodeError {
+fn too_many<'a, E: Entry<'a>>(reader: Reader<'_>, found: u64) -> DecodeError {
     DecodeError::GroupLength { field: E::NAME, position: reader.position(), found }
 }
 

@@ -22,8 +22,7 @@ pub fn utf8<'a>(bytes: &'a [u8], field: &'static str) -> Result<&'a str, DecodeE
     }
 }
 
-#[cold]
-#[inline(never)]
+#[inline(always)]
 const fn bad_text(field: &'static str, expected: &'static str, index: usize) -> DecodeError {
     DecodeError::Text { field, expected, index }
 }
@@ -65,8 +64,7 @@ pub fn put(field_bytes: &mut [u8], text: &[u8], field: &'static str) -> Result<(
     }
 }
 
-#[cold]
-#[inline(never)]
+#[inline(always)]
 const fn does_not_fit(field: &'static str, found_bytes: usize, limit_bytes: usize) -> EncodeError {
     EncodeError::Text { field, found_bytes, limit_bytes, expected: "text" }
 }

@@ -1,6 +1,7 @@
 //! [`Tail`], the part of a buffer that is not written yet.
 
 use crate::EncodeError;
+use crate::error::cold;
 
 /// The part of a buffer that is not written yet: groups and data take their bytes from its start.
 #[derive(Debug)]
@@ -38,7 +39,7 @@ impl<'a> Tail<'a> {
     #[inline(always)]
     pub fn chunk<const N: usize>(&mut self, field: &'static str) -> Result<&'a mut [u8; N], EncodeError> {
         if self.rest.len() < N {
-            return Err(self.full(field, N));
+            return Err(EncodeError::capacity(field, self.position(), N, self.rest.len()));
         }
         match core::mem::take(&mut self.rest).split_first_chunk_mut() {
             Some((chunk, rest)) => {
@@ -72,35 +73,56 @@ impl<'a> Tail<'a> {
     ) -> Result<(), EncodeError> {
         let needed = N + bytes.len();
         if self.rest.len() < needed {
-            return Err(self.full(field, needed));
+            return Err(EncodeError::capacity(field, self.position(), needed, self.rest.len()));
         }
         let (taken, rest) = core::mem::take(&mut self.rest).split_at_mut(needed);
         self.rest = rest;
         let (head, body) = taken.split_at_mut(N);
         head.copy_from_slice(&length);
-        body.copy_from_slice(bytes);
+        copy(body, bytes);
         Ok(())
     }
+}
 
-    #[cold]
-    #[inline(never)]
-    const fn full(&self, field: &'static str, needed_bytes: usize) -> EncodeError {
-        EncodeError::capacity(field, self.position(), needed_bytes, self.rest.len())
+/// Copies `from` to `to`, which is as long. Short texts are copied in two overlapping halves: a call to `memcpy` takes
+/// longer than they do.
+///
+/// # Panics
+/// If the lengths differ.
+#[inline(always)]
+pub(crate) fn copy(to: &mut [u8], from: &[u8]) {
+    match from.len() {
+        8..=16 => copy_halves::<8>(to, from),
+        4..8 => copy_halves::<4>(to, from),
+        _ => to.copy_from_slice(from),
+    }
+}
+
+#[inline(always)]
+fn copy_halves<const N: usize>(to: &mut [u8], from: &[u8]) {
+    assert_eq!(to.len(), from.len(), "the lengths are the same");
+    if let (Some(head), Some(end)) = (from.first_chunk::<N>(), from.last_chunk::<N>()) {
+        if let Some(to) = to.first_chunk_mut() {
+            *to = *head;
+        }
+        if let Some(to) = to.last_chunk_mut() {
+            *to = *end;
+        }
     }
 }
 
 /// A group or data is called after one that stands behind it in the schema.
-#[cold]
-#[inline(never)]
+#[inline(always)]
 #[must_use]
 pub const fn too_late(field: &'static str) -> EncodeError {
+    cold();
     EncodeError::Order { field }
 }
 
 /// A length field cannot express `found`.
-#[cold]
-#[inline(never)]
+#[inline(always)]
 #[must_use]
 pub const fn too_long(field: &'static str, found: usize, limit: u64) -> EncodeError {
+    cold();
     EncodeError::Length { field, found, limit }
 }

@@ -69,8 +69,7 @@ pub mod big_endian {
         }
     }
     impl ::gapless_schema::protobuf::Value for Level {
-        const WIRE: u32 = ::gapless_schema::protobuf::VARINT;
-        #[inline]
+        #[inline(always)]
         fn read(
             reader: &mut ::gapless_schema::protobuf::Reader<'_>,
             field: &'static str,
@@ -130,8 +129,7 @@ pub mod big_endian {
         }
     }
     impl ::gapless_schema::protobuf::Value for Marks {
-        const WIRE: u32 = ::gapless_schema::protobuf::VARINT;
-        #[inline]
+        #[inline(always)]
         fn read(
             reader: &mut ::gapless_schema::protobuf::Reader<'_>,
             field: &'static str,
@@ -188,7 +186,6 @@ pub mod big_endian {
     }
     /// Writes `narrowHeader` where it will lie.
     #[derive(Debug)]
-    #[must_use]
     pub struct NarrowHeaderEncoder<'a> {
         block: &'a mut [u8; 6],
     }
@@ -352,48 +349,72 @@ pub mod big_endian {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<NarrowHeaderField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("narrowHeader")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
                                 NarrowHeaderField::SchemaId(
-                                    reader.value::<u8>(key, "narrowHeader.schemaId")?,
+                                    <u8 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "narrowHeader.schemaId",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    2u32 => {
+                    16u32 => {
                         return Ok(
                             Some(
                                 NarrowHeaderField::Version(
-                                    reader.value::<u8>(key, "narrowHeader.version")?,
+                                    <u8 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "narrowHeader.version",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    3u32 => {
+                    24u32 => {
                         return Ok(
                             Some(
                                 NarrowHeaderField::TemplateId(
-                                    reader.value::<u16>(key, "narrowHeader.templateId")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "narrowHeader.templateId",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    4u32 => {
+                    32u32 => {
                         return Ok(
                             Some(
                                 NarrowHeaderField::BlockLength(
-                                    reader.value::<u16>(key, "narrowHeader.blockLength")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "narrowHeader.blockLength",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "narrowHeader")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "narrowHeader",
+                                &[
+                                    (1u32, "narrowHeader.schemaId"),
+                                    (2u32, "narrowHeader.version"),
+                                    (3u32, "narrowHeader.templateId"),
+                                    (4u32, "narrowHeader.blockLength"),
+                                ],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -481,7 +502,6 @@ pub mod big_endian {
     }
     /// Writes `smallGroup` where it will lie.
     #[derive(Debug)]
-    #[must_use]
     pub struct SmallGroupEncoder<'a> {
         block: &'a mut [u8; 2],
     }
@@ -601,30 +621,46 @@ pub mod big_endian {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<SmallGroupField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("smallGroup")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
                                 SmallGroupField::BlockLength(
-                                    reader.value::<u8>(key, "smallGroup.blockLength")?,
+                                    <u8 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "smallGroup.blockLength",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    2u32 => {
+                    16u32 => {
                         return Ok(
                             Some(
                                 SmallGroupField::NumInGroup(
-                                    reader.value::<u8>(key, "smallGroup.numInGroup")?,
+                                    <u8 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "smallGroup.numInGroup",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "smallGroup")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "smallGroup",
+                                &[
+                                    (1u32, "smallGroup.blockLength"),
+                                    (2u32, "smallGroup.numInGroup"),
+                                ],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -699,7 +735,6 @@ pub mod big_endian {
     }
     /// Writes `wideGroup` where it will lie.
     #[derive(Debug)]
-    #[must_use]
     pub struct WideGroupEncoder<'a> {
         block: &'a mut [u8; 4],
     }
@@ -819,30 +854,46 @@ pub mod big_endian {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<WideGroupField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("wideGroup")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
                                 WideGroupField::BlockLength(
-                                    reader.value::<u16>(key, "wideGroup.blockLength")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "wideGroup.blockLength",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    2u32 => {
+                    16u32 => {
                         return Ok(
                             Some(
                                 WideGroupField::NumInGroup(
-                                    reader.value::<u16>(key, "wideGroup.numInGroup")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "wideGroup.numInGroup",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "wideGroup")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "wideGroup",
+                                &[
+                                    (1u32, "wideGroup.blockLength"),
+                                    (2u32, "wideGroup.numInGroup"),
+                                ],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -919,7 +970,6 @@ pub mod big_endian {
     }
     /// Writes `Point` where it will lie.
     #[derive(Debug)]
-    #[must_use]
     pub struct PointEncoder<'a> {
         block: &'a mut [u8; 12],
     }
@@ -1050,22 +1100,43 @@ pub mod big_endian {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<PointField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Point")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
-                            Some(PointField::X(reader.value::<i32>(key, "Point.x")?)),
+                            Some(
+                                PointField::X(
+                                    <i32 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Point.x",
+                                    )?,
+                                ),
+                            ),
                         );
                     }
-                    2u32 => {
+                    17u32 => {
                         return Ok(
-                            Some(PointField::Y(reader.value::<f64>(key, "Point.y")?)),
+                            Some(
+                                PointField::Y(
+                                    <f64 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Point.y",
+                                    )?,
+                                ),
+                            ),
                         );
                     }
-                    _ => reader.skip(key, "Point")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Point",
+                                &[(1u32, "Point.x"), (2u32, "Point.y")],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -1110,11 +1181,11 @@ pub mod big_endian {
     #[derive(Clone, Copy, Debug)]
     pub struct BigDecoder<'a> {
         block: &'a [u8; 40],
-        outer: ::gapless_schema::sbe::Group<'a, BigOuterDecoder<'a>>,
-        plain: ::gapless_schema::sbe::Group<'a, BigPlainDecoder<'a>>,
-        small: &'a [u8],
-        middle: &'a [u8],
-        wide: &'a [u8],
+        group_outer: ::gapless_schema::sbe::Group<'a, BigOuterDecoder<'a>>,
+        group_plain: ::gapless_schema::sbe::Group<'a, BigPlainDecoder<'a>>,
+        data_small: &'a [u8],
+        data_middle: &'a [u8],
+        data_wide: &'a [u8],
     }
     impl<'a> BigDecoder<'a> {
         /// Reads a payload, which begins with the message header, and checks it as a whole. What follows the
@@ -1122,7 +1193,7 @@ pub mod big_endian {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
-        #[inline]
+        #[inline(always)]
         pub fn parse(payload: &'a [u8]) -> Result<Self, DecodeError> {
             let mut reader = ::gapless_schema::sbe::Reader::new(payload);
             let header = reader.chunk::<6>("Big")?;
@@ -1149,7 +1220,7 @@ pub mod big_endian {
                 .block::<
                     40,
                 >(block_length, Self::needed_length_at(version), version, "Big")?;
-            let outer = {
+            let group_outer = {
                 let dimension = reader.chunk::<4>("Big.outer")?;
                 ::gapless_schema::sbe::Group::parse(
                     reader,
@@ -1158,7 +1229,7 @@ pub mod big_endian {
                     version,
                 )?
             };
-            let plain = {
+            let group_plain = {
                 let dimension = reader.chunk::<2>("Big.plain")?;
                 ::gapless_schema::sbe::Group::parse(
                     reader,
@@ -1167,21 +1238,21 @@ pub mod big_endian {
                     version,
                 )?
             };
-            let small = {
+            let data_small = {
                 let length = usize::try_from(
                         u8::from_be_bytes(*reader.chunk::<1>("Big.small")?),
                     )
                     .unwrap_or(usize::MAX);
                 reader.slice(length, "Big.small")?
             };
-            let middle = {
+            let data_middle = {
                 let length = usize::try_from(
                         u16::from_be_bytes(*reader.chunk::<2>("Big.middle")?),
                     )
                     .unwrap_or(usize::MAX);
                 reader.slice(length, "Big.middle")?
             };
-            let wide = {
+            let data_wide = {
                 let length = usize::try_from(
                         u32::from_be_bytes(*reader.chunk::<4>("Big.wide")?),
                     )
@@ -1190,11 +1261,11 @@ pub mod big_endian {
             };
             Ok(Self {
                 block,
-                outer,
-                plain,
-                small,
-                middle,
-                wide,
+                group_outer,
+                group_plain,
+                data_small,
+                data_middle,
+                data_wide,
             })
         }
         /// Field `whole`.
@@ -1264,7 +1335,7 @@ pub mod big_endian {
         pub const fn outer(
             &self,
         ) -> ::gapless_schema::sbe::Group<'a, BigOuterDecoder<'a>> {
-            self.outer
+            self.group_outer
         }
         /// Group `plain`: an iterator over its entries.
         #[inline]
@@ -1272,19 +1343,19 @@ pub mod big_endian {
         pub const fn plain(
             &self,
         ) -> ::gapless_schema::sbe::Group<'a, BigPlainDecoder<'a>> {
-            self.plain
+            self.group_plain
         }
         /// Data `small`.
         #[inline]
         #[must_use]
         pub const fn small(&self) -> &'a [u8] {
-            self.small
+            self.data_small
         }
         /// Data `middle`.
         #[inline]
         #[must_use]
         pub const fn middle(&self) -> &'a [u8] {
-            self.middle
+            self.data_middle
         }
         /// Data `middle` as text.
         ///
@@ -1292,13 +1363,13 @@ pub mod big_endian {
         /// [`DecodeError::Text`] if it is not in its character encoding.
         #[inline]
         pub fn middle_str(&self) -> Result<&'a str, DecodeError> {
-            ::gapless_schema::sbe::text::utf8(self.middle, "Big.middle")
+            ::gapless_schema::sbe::text::utf8(self.data_middle, "Big.middle")
         }
         /// Data `wide`.
         #[inline]
         #[must_use]
         pub const fn wide(&self) -> &'a [u8] {
-            self.wide
+            self.data_wide
         }
         /// Data `wide` as text.
         ///
@@ -1306,12 +1377,12 @@ pub mod big_endian {
         /// [`DecodeError::Text`] if it is not in its character encoding.
         #[inline]
         pub fn wide_str(&self) -> Result<&'a str, DecodeError> {
-            ::gapless_schema::sbe::text::utf8(self.wide, "Big.wide")
+            ::gapless_schema::sbe::text::utf8(self.data_wide, "Big.wide")
         }
     }
     /// Writes `Big` where it will lie.
     #[derive(Debug)]
-    #[must_use]
+    #[must_use = "the message ends with finish"]
     pub struct BigEncoder<'a> {
         block: &'a mut [u8; 46],
         tail: Tail<'a>,
@@ -1769,12 +1840,6 @@ pub mod big_endian {
                 writer: ::gapless_schema::protobuf::Writer::new(buffer),
             }
         }
-        /// Bytes that the fields take so far, whether they fit or not.
-        #[inline]
-        #[must_use]
-        pub const fn position(&self) -> usize {
-            self.writer.position()
-        }
         /// Ends the message and returns its length in bytes.
         ///
         /// # Errors
@@ -1949,84 +2014,130 @@ pub mod big_endian {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<BigField<'a>>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Big")? {
-                match key.number {
-                    1u32 => {
-                        return Ok(
-                            Some(BigField::Whole(reader.value::<i64>(key, "Big.whole")?)),
-                        );
-                    }
-                    2u32 => {
-                        return Ok(
-                            Some(BigField::Part(reader.value::<f32>(key, "Big.part")?)),
-                        );
-                    }
-                    3u32 => {
-                        return Ok(
-                            Some(BigField::Shorts(reader.packed(key, "Big.shorts")?)),
-                        );
-                    }
-                    4u32 => {
-                        return Ok(
-                            Some(
-                                BigField::Level(reader.value::<Level>(key, "Big.level")?),
-                            ),
-                        );
-                    }
-                    5u32 => {
-                        return Ok(
-                            Some(
-                                BigField::Marks(reader.value::<Marks>(key, "Big.marks")?),
-                            ),
-                        );
-                    }
-                    6u32 => {
-                        return Ok(
-                            Some(
-                                BigField::Point(PointProtobufDecoder {
-                                    reader: reader.message(key, "Big.point")?,
-                                }),
-                            ),
-                        );
-                    }
-                    7u32 => {
-                        return Ok(
-                            Some(BigField::Maybe(reader.value::<u32>(key, "Big.maybe")?)),
-                        );
-                    }
+                match key {
                     8u32 => {
                         return Ok(
                             Some(
-                                BigField::Outer(BigOuterProtobufDecoder {
-                                    reader: reader.message(key, "Big.outer")?,
+                                BigField::Whole(
+                                    <i64 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Big.whole",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    21u32 => {
+                        return Ok(
+                            Some(
+                                BigField::Part(
+                                    <f32 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Big.part",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    26u32 => {
+                        return Ok(Some(BigField::Shorts(reader.packed("Big.shorts")?)));
+                    }
+                    24u32 => {
+                        return Ok(Some(BigField::Shorts(reader.unpacked("Big.shorts")?)));
+                    }
+                    32u32 => {
+                        return Ok(
+                            Some(
+                                BigField::Level(
+                                    <Level as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Big.level",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    40u32 => {
+                        return Ok(
+                            Some(
+                                BigField::Marks(
+                                    <Marks as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Big.marks",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    50u32 => {
+                        return Ok(
+                            Some(
+                                BigField::Point(PointProtobufDecoder {
+                                    reader: reader.message("Big.point")?,
                                 }),
                             ),
                         );
                     }
-                    9u32 => {
+                    56u32 => {
+                        return Ok(
+                            Some(
+                                BigField::Maybe(
+                                    <u32 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Big.maybe",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    66u32 => {
+                        return Ok(
+                            Some(
+                                BigField::Outer(BigOuterProtobufDecoder {
+                                    reader: reader.message("Big.outer")?,
+                                }),
+                            ),
+                        );
+                    }
+                    74u32 => {
                         return Ok(
                             Some(
                                 BigField::Plain(BigPlainProtobufDecoder {
-                                    reader: reader.message(key, "Big.plain")?,
+                                    reader: reader.message("Big.plain")?,
                                 }),
                             ),
                         );
                     }
-                    10u32 => {
-                        return Ok(Some(BigField::Small(reader.bytes(key, "Big.small")?)));
+                    82u32 => return Ok(Some(BigField::Small(reader.bytes("Big.small")?))),
+                    90u32 => {
+                        return Ok(Some(BigField::Middle(reader.text("Big.middle")?)));
                     }
-                    11u32 => {
-                        return Ok(
-                            Some(BigField::Middle(reader.text(key, "Big.middle")?)),
-                        );
+                    98u32 => return Ok(Some(BigField::Wide(reader.text("Big.wide")?))),
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Big",
+                                &[
+                                    (1u32, "Big.whole"),
+                                    (2u32, "Big.part"),
+                                    (3u32, "Big.shorts"),
+                                    (4u32, "Big.level"),
+                                    (5u32, "Big.marks"),
+                                    (6u32, "Big.point"),
+                                    (7u32, "Big.maybe"),
+                                    (8u32, "Big.outer"),
+                                    (9u32, "Big.plain"),
+                                    (10u32, "Big.small"),
+                                    (11u32, "Big.middle"),
+                                    (12u32, "Big.wide"),
+                                ],
+                            )?;
                     }
-                    12u32 => {
-                        return Ok(Some(BigField::Wide(reader.text(key, "Big.wide")?)));
-                    }
-                    _ => reader.skip(key, "Big")?,
                 }
             }
             Ok(None)
@@ -2132,8 +2243,8 @@ pub mod big_endian {
     #[derive(Clone, Copy, Debug)]
     pub struct BigOuterDecoder<'a> {
         block: &'a [u8; 2],
-        middle: ::gapless_schema::sbe::Group<'a, BigOuterMiddleDecoder<'a>>,
-        note: &'a [u8],
+        group_middle: ::gapless_schema::sbe::Group<'a, BigOuterMiddleDecoder<'a>>,
+        data_note: &'a [u8],
     }
     impl<'a> BigOuterDecoder<'a> {
         #[inline]
@@ -2150,7 +2261,7 @@ pub mod big_endian {
                 .block::<
                     2,
                 >(block_length, Self::needed_length_at(version), version, "Big.outer")?;
-            let middle = {
+            let group_middle = {
                 let dimension = reader.chunk::<2>("Big.outer.middle")?;
                 ::gapless_schema::sbe::Group::parse(
                     reader,
@@ -2159,14 +2270,18 @@ pub mod big_endian {
                     version,
                 )?
             };
-            let note = {
+            let data_note = {
                 let length = usize::try_from(
                         u32::from_be_bytes(*reader.chunk::<4>("Big.outer.note")?),
                     )
                     .unwrap_or(usize::MAX);
                 reader.slice(length, "Big.outer.note")?
             };
-            Ok(Self { block, middle, note })
+            Ok(Self {
+                block,
+                group_middle,
+                data_note,
+            })
         }
         /// Field `id`.
         #[inline]
@@ -2182,13 +2297,13 @@ pub mod big_endian {
         pub const fn middle(
             &self,
         ) -> ::gapless_schema::sbe::Group<'a, BigOuterMiddleDecoder<'a>> {
-            self.middle
+            self.group_middle
         }
         /// Data `note`.
         #[inline]
         #[must_use]
         pub const fn note(&self) -> &'a [u8] {
-            self.note
+            self.data_note
         }
         /// Data `note` as text.
         ///
@@ -2196,7 +2311,7 @@ pub mod big_endian {
         /// [`DecodeError::Text`] if it is not in its character encoding.
         #[inline]
         pub fn note_str(&self) -> Result<&'a str, DecodeError> {
-            ::gapless_schema::sbe::text::utf8(self.note, "Big.outer.note")
+            ::gapless_schema::sbe::text::utf8(self.data_note, "Big.outer.note")
         }
     }
     impl<'a> ::gapless_schema::sbe::Entry<'a> for BigOuterDecoder<'a> {
@@ -2221,7 +2336,6 @@ pub mod big_endian {
     }
     /// Writes `Big.outer` where it will lie.
     #[derive(Debug)]
-    #[must_use]
     pub struct BigOuterEncoder<'g, 'a> {
         block: &'a mut [u8; 2],
         tail: &'g mut Tail<'a>,
@@ -2493,35 +2607,49 @@ pub mod big_endian {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<BigOuterField<'a>>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Big.outer")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
-                                BigOuterField::Id(reader.value::<u16>(key, "Big.outer.id")?),
+                                BigOuterField::Id(
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Big.outer.id",
+                                    )?,
+                                ),
                             ),
                         );
                     }
-                    2u32 => {
+                    18u32 => {
                         return Ok(
                             Some(
                                 BigOuterField::Middle(BigOuterMiddleProtobufDecoder {
-                                    reader: reader.message(key, "Big.outer.middle")?,
+                                    reader: reader.message("Big.outer.middle")?,
                                 }),
                             ),
                         );
                     }
-                    3u32 => {
+                    26u32 => {
                         return Ok(
-                            Some(
-                                BigOuterField::Note(reader.text(key, "Big.outer.note")?),
-                            ),
+                            Some(BigOuterField::Note(reader.text("Big.outer.note")?)),
                         );
                     }
-                    _ => reader.skip(key, "Big.outer")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Big.outer",
+                                &[
+                                    (1u32, "Big.outer.id"),
+                                    (2u32, "Big.outer.middle"),
+                                    (3u32, "Big.outer.note"),
+                                ],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -2572,8 +2700,8 @@ pub mod big_endian {
     #[derive(Clone, Copy, Debug)]
     pub struct BigOuterMiddleDecoder<'a> {
         block: &'a [u8; 4],
-        inner: ::gapless_schema::sbe::Group<'a, BigOuterMiddleInnerDecoder<'a>>,
-        note: &'a [u8],
+        group_inner: ::gapless_schema::sbe::Group<'a, BigOuterMiddleInnerDecoder<'a>>,
+        data_note: &'a [u8],
     }
     impl<'a> BigOuterMiddleDecoder<'a> {
         #[inline]
@@ -2595,7 +2723,7 @@ pub mod big_endian {
                     version,
                     "Big.outer.middle",
                 )?;
-            let inner = {
+            let group_inner = {
                 let dimension = reader.chunk::<2>("Big.outer.middle.inner")?;
                 ::gapless_schema::sbe::Group::parse(
                     reader,
@@ -2604,14 +2732,18 @@ pub mod big_endian {
                     version,
                 )?
             };
-            let note = {
+            let data_note = {
                 let length = usize::try_from(
                         u16::from_be_bytes(*reader.chunk::<2>("Big.outer.middle.note")?),
                     )
                     .unwrap_or(usize::MAX);
                 reader.slice(length, "Big.outer.middle.note")?
             };
-            Ok(Self { block, inner, note })
+            Ok(Self {
+                block,
+                group_inner,
+                data_note,
+            })
         }
         /// Field `id`.
         #[inline]
@@ -2627,13 +2759,13 @@ pub mod big_endian {
         pub const fn inner(
             &self,
         ) -> ::gapless_schema::sbe::Group<'a, BigOuterMiddleInnerDecoder<'a>> {
-            self.inner
+            self.group_inner
         }
         /// Data `note`.
         #[inline]
         #[must_use]
         pub const fn note(&self) -> &'a [u8] {
-            self.note
+            self.data_note
         }
         /// Data `note` as text.
         ///
@@ -2641,7 +2773,7 @@ pub mod big_endian {
         /// [`DecodeError::Text`] if it is not in its character encoding.
         #[inline]
         pub fn note_str(&self) -> Result<&'a str, DecodeError> {
-            ::gapless_schema::sbe::text::utf8(self.note, "Big.outer.middle.note")
+            ::gapless_schema::sbe::text::utf8(self.data_note, "Big.outer.middle.note")
         }
     }
     impl<'a> ::gapless_schema::sbe::Entry<'a> for BigOuterMiddleDecoder<'a> {
@@ -2666,7 +2798,6 @@ pub mod big_endian {
     }
     /// Writes `Big.outer.middle` where it will lie.
     #[derive(Debug)]
-    #[must_use]
     pub struct BigOuterMiddleEncoder<'g, 'a> {
         block: &'a mut [u8; 4],
         tail: &'g mut Tail<'a>,
@@ -2948,41 +3079,55 @@ pub mod big_endian {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(
             &mut self,
         ) -> Result<Option<BigOuterMiddleField<'a>>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Big.outer.middle")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
                                 BigOuterMiddleField::Id(
-                                    reader.value::<u32>(key, "Big.outer.middle.id")?,
+                                    <u32 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Big.outer.middle.id",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    2u32 => {
+                    18u32 => {
                         return Ok(
                             Some(
                                 BigOuterMiddleField::Inner(BigOuterMiddleInnerProtobufDecoder {
-                                    reader: reader.message(key, "Big.outer.middle.inner")?,
+                                    reader: reader.message("Big.outer.middle.inner")?,
                                 }),
                             ),
                         );
                     }
-                    3u32 => {
+                    26u32 => {
                         return Ok(
                             Some(
                                 BigOuterMiddleField::Note(
-                                    reader.text(key, "Big.outer.middle.note")?,
+                                    reader.text("Big.outer.middle.note")?,
                                 ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "Big.outer.middle")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Big.outer.middle",
+                                &[
+                                    (1u32, "Big.outer.middle.id"),
+                                    (2u32, "Big.outer.middle.inner"),
+                                    (3u32, "Big.outer.middle.note"),
+                                ],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -3036,7 +3181,7 @@ pub mod big_endian {
     #[derive(Clone, Copy, Debug)]
     pub struct BigOuterMiddleInnerDecoder<'a> {
         block: &'a [u8; 8],
-        note: &'a [u8],
+        data_note: &'a [u8],
     }
     impl<'a> BigOuterMiddleInnerDecoder<'a> {
         #[inline]
@@ -3058,7 +3203,7 @@ pub mod big_endian {
                     version,
                     "Big.outer.middle.inner",
                 )?;
-            let note = {
+            let data_note = {
                 let length = usize::try_from(
                         u8::from_be_bytes(
                             *reader.chunk::<1>("Big.outer.middle.inner.note")?,
@@ -3067,7 +3212,7 @@ pub mod big_endian {
                     .unwrap_or(usize::MAX);
                 reader.slice(length, "Big.outer.middle.inner.note")?
             };
-            Ok(Self { block, note })
+            Ok(Self { block, data_note })
         }
         /// Field `id`.
         #[inline]
@@ -3081,7 +3226,7 @@ pub mod big_endian {
         #[inline]
         #[must_use]
         pub const fn note(&self) -> &'a [u8] {
-            self.note
+            self.data_note
         }
     }
     impl<'a> ::gapless_schema::sbe::Entry<'a> for BigOuterMiddleInnerDecoder<'a> {
@@ -3106,7 +3251,6 @@ pub mod big_endian {
     }
     /// Writes `Big.outer.middle.inner` where it will lie.
     #[derive(Debug)]
-    #[must_use]
     pub struct BigOuterMiddleInnerEncoder<'g, 'a> {
         block: &'a mut [u8; 8],
         tail: &'g mut Tail<'a>,
@@ -3317,32 +3461,45 @@ pub mod big_endian {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(
             &mut self,
         ) -> Result<Option<BigOuterMiddleInnerField<'a>>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Big.outer.middle.inner")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
                                 BigOuterMiddleInnerField::Id(
-                                    reader.value::<u64>(key, "Big.outer.middle.inner.id")?,
+                                    <u64 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Big.outer.middle.inner.id",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    2u32 => {
+                    18u32 => {
                         return Ok(
                             Some(
                                 BigOuterMiddleInnerField::Note(
-                                    reader.bytes(key, "Big.outer.middle.inner.note")?,
+                                    reader.bytes("Big.outer.middle.inner.note")?,
                                 ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "Big.outer.middle.inner")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Big.outer.middle.inner",
+                                &[
+                                    (1u32, "Big.outer.middle.inner.id"),
+                                    (2u32, "Big.outer.middle.inner.note"),
+                                ],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -3386,7 +3543,6 @@ pub mod big_endian {
     }
     /// Writes the entries of group `Big.outer.middle.inner`.
     #[derive(Debug)]
-    #[must_use]
     pub struct BigOuterMiddleInnerGroupEncoder<'g, 'a> {
         dimension: &'a mut [u8; 2],
         tail: &'g mut Tail<'a>,
@@ -3432,7 +3588,6 @@ pub mod big_endian {
     }
     /// Writes the entries of group `Big.outer.middle`.
     #[derive(Debug)]
-    #[must_use]
     pub struct BigOuterMiddleGroupEncoder<'g, 'a> {
         dimension: &'a mut [u8; 2],
         tail: &'g mut Tail<'a>,
@@ -3476,7 +3631,6 @@ pub mod big_endian {
     }
     /// Writes the entries of group `Big.outer`.
     #[derive(Debug)]
-    #[must_use]
     pub struct BigOuterGroupEncoder<'g, 'a> {
         dimension: &'a mut [u8; 4],
         tail: &'g mut Tail<'a>,
@@ -3573,7 +3727,6 @@ pub mod big_endian {
     }
     /// Writes `Big.plain` where it will lie.
     #[derive(Debug)]
-    #[must_use]
     pub struct BigPlainEncoder<'a> {
         block: &'a mut [u8; 1],
     }
@@ -3674,19 +3827,27 @@ pub mod big_endian {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<BigPlainField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Big.plain")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
-                                BigPlainField::Id(reader.value::<i8>(key, "Big.plain.id")?),
+                                BigPlainField::Id(
+                                    <i8 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Big.plain.id",
+                                    )?,
+                                ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "Big.plain")?,
+                    _ => {
+                        *reader = reader
+                            .other(key, "Big.plain", &[(1u32, "Big.plain.id")])?;
+                    }
                 }
             }
             Ok(None)
@@ -3725,7 +3886,6 @@ pub mod big_endian {
     }
     /// Writes the entries of group `Big.plain`.
     #[derive(Debug)]
-    #[must_use]
     pub struct BigPlainGroupEncoder<'g, 'a> {
         dimension: &'a mut [u8; 2],
         tail: &'g mut Tail<'a>,
@@ -3766,7 +3926,7 @@ pub mod big_endian {
         const NAME: &'static str = "Big";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
         type Decoded<'a> = BigDecoder<'a>;
-        #[inline]
+        #[inline(always)]
         fn decode(payload: &[u8]) -> Result<BigDecoder<'_>, DecodeError> {
             BigDecoder::parse(payload)
         }
@@ -3840,7 +4000,7 @@ pub mod big_endian {
         fn protobuf_length(&self) -> usize {
             let mut encoder = BigProtobufEncoder::new(&mut []);
             self.encode_protobuf(&mut encoder);
-            encoder.position()
+            encoder.writer.position()
         }
         fn to_protobuf(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
             let mut encoder = BigProtobufEncoder::new(buffer);

@@ -70,8 +70,7 @@ pub mod car {
         }
     }
     impl ::gapless_schema::protobuf::Value for Availability {
-        const WIRE: u32 = ::gapless_schema::protobuf::VARINT;
-        #[inline]
+        #[inline(always)]
         fn read(
             reader: &mut ::gapless_schema::protobuf::Reader<'_>,
             field: &'static str,
@@ -129,8 +128,7 @@ pub mod car {
         }
     }
     impl ::gapless_schema::protobuf::Value for Code {
-        const WIRE: u32 = ::gapless_schema::protobuf::VARINT;
-        #[inline]
+        #[inline(always)]
         fn read(
             reader: &mut ::gapless_schema::protobuf::Reader<'_>,
             field: &'static str,
@@ -188,8 +186,7 @@ pub mod car {
         }
     }
     impl ::gapless_schema::protobuf::Value for Extra {
-        const WIRE: u32 = ::gapless_schema::protobuf::VARINT;
-        #[inline]
+        #[inline(always)]
         fn read(
             reader: &mut ::gapless_schema::protobuf::Reader<'_>,
             field: &'static str,
@@ -250,7 +247,6 @@ pub mod car {
     }
     /// Message identifiers and length of the root block
     #[derive(Debug)]
-    #[must_use]
     pub struct MessageHeaderEncoder<'a> {
         block: &'a mut [u8; 8],
     }
@@ -414,48 +410,72 @@ pub mod car {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<MessageHeaderField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("messageHeader")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
                                 MessageHeaderField::BlockLength(
-                                    reader.value::<u16>(key, "messageHeader.blockLength")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "messageHeader.blockLength",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    2u32 => {
+                    16u32 => {
                         return Ok(
                             Some(
                                 MessageHeaderField::TemplateId(
-                                    reader.value::<u16>(key, "messageHeader.templateId")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "messageHeader.templateId",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    3u32 => {
+                    24u32 => {
                         return Ok(
                             Some(
                                 MessageHeaderField::SchemaId(
-                                    reader.value::<u16>(key, "messageHeader.schemaId")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "messageHeader.schemaId",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    4u32 => {
+                    32u32 => {
                         return Ok(
                             Some(
                                 MessageHeaderField::Version(
-                                    reader.value::<u16>(key, "messageHeader.version")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "messageHeader.version",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "messageHeader")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "messageHeader",
+                                &[
+                                    (1u32, "messageHeader.blockLength"),
+                                    (2u32, "messageHeader.templateId"),
+                                    (3u32, "messageHeader.schemaId"),
+                                    (4u32, "messageHeader.version"),
+                                ],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -543,7 +563,6 @@ pub mod car {
     }
     /// Dimensions of a repeating group
     #[derive(Debug)]
-    #[must_use]
     pub struct GroupSizeEncodingEncoder<'a> {
         block: &'a mut [u8; 4],
     }
@@ -665,30 +684,46 @@ pub mod car {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<GroupSizeEncodingField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("groupSizeEncoding")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
                                 GroupSizeEncodingField::BlockLength(
-                                    reader.value::<u16>(key, "groupSizeEncoding.blockLength")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "groupSizeEncoding.blockLength",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    2u32 => {
+                    16u32 => {
                         return Ok(
                             Some(
                                 GroupSizeEncodingField::NumInGroup(
-                                    reader.value::<u16>(key, "groupSizeEncoding.numInGroup")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "groupSizeEncoding.numInGroup",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "groupSizeEncoding")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "groupSizeEncoding",
+                                &[
+                                    (1u32, "groupSizeEncoding.blockLength"),
+                                    (2u32, "groupSizeEncoding.numInGroup"),
+                                ],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -844,7 +879,6 @@ pub mod car {
     }
     /// Writes `Engine` where it will lie.
     #[derive(Debug)]
-    #[must_use]
     pub struct EngineEncoder<'a> {
         block: &'a mut [u8; 14],
     }
@@ -1179,53 +1213,73 @@ pub mod car {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<EngineField<'a>>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Engine")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
                                 EngineField::Capacity(
-                                    reader.value::<i16>(key, "Engine.capacity")?,
+                                    <i16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Engine.capacity",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    2u32 => {
+                    16u32 => {
                         return Ok(
                             Some(
                                 EngineField::NumCylinders(
-                                    reader.value::<i8>(key, "Engine.numCylinders")?,
+                                    <i8 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Engine.numCylinders",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    3u32 => {
+                    24u32 => {
                         return Ok(
                             Some(
                                 EngineField::MaxRpm(
-                                    reader.value::<i16>(key, "Engine.maxRpm")?,
+                                    <i16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Engine.maxRpm",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    4u32 => {
+                    34u32 => {
                         return Ok(
                             Some(
                                 EngineField::ManufacturerCode(
-                                    reader.text(key, "Engine.manufacturerCode")?,
+                                    reader.text("Engine.manufacturerCode")?,
                                 ),
                             ),
                         );
                     }
-                    5u32 => {
-                        return Ok(
-                            Some(EngineField::Fuel(reader.text(key, "Engine.fuel")?)),
-                        );
+                    42u32 => {
+                        return Ok(Some(EngineField::Fuel(reader.text("Engine.fuel")?)));
                     }
-                    _ => reader.skip(key, "Engine")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Engine",
+                                &[
+                                    (1u32, "Engine.capacity"),
+                                    (2u32, "Engine.numCylinders"),
+                                    (3u32, "Engine.maxRpm"),
+                                    (4u32, "Engine.manufacturerCode"),
+                                    (5u32, "Engine.fuel"),
+                                ],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -1283,15 +1337,15 @@ pub mod car {
     #[derive(Clone, Copy, Debug)]
     pub struct CarDecoder<'a> {
         block: &'a [u8; 28],
-        some_numbers: ::gapless_schema::sbe::Group<'a, CarSomeNumbersDecoder<'a>>,
-        extras: ::gapless_schema::sbe::Group<'a, CarExtrasDecoder<'a>>,
-        fuel_figure: ::gapless_schema::sbe::Group<'a, CarFuelFigureDecoder<'a>>,
-        performance_figure: ::gapless_schema::sbe::Group<
+        group_some_numbers: ::gapless_schema::sbe::Group<'a, CarSomeNumbersDecoder<'a>>,
+        group_extras: ::gapless_schema::sbe::Group<'a, CarExtrasDecoder<'a>>,
+        group_fuel_figure: ::gapless_schema::sbe::Group<'a, CarFuelFigureDecoder<'a>>,
+        group_performance_figure: ::gapless_schema::sbe::Group<
             'a,
             CarPerformanceFigureDecoder<'a>,
         >,
-        manufacturer: &'a [u8],
-        model: &'a [u8],
+        data_manufacturer: &'a [u8],
+        data_model: &'a [u8],
     }
     impl<'a> CarDecoder<'a> {
         /// Reads a payload, which begins with the message header, and checks it as a whole. What follows the
@@ -1299,7 +1353,7 @@ pub mod car {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
-        #[inline]
+        #[inline(always)]
         pub fn parse(payload: &'a [u8]) -> Result<Self, DecodeError> {
             let mut reader = ::gapless_schema::sbe::Reader::new(payload);
             let header = reader.chunk::<8>("Car")?;
@@ -1326,7 +1380,7 @@ pub mod car {
                 .block::<
                     28,
                 >(block_length, Self::needed_length_at(version), version, "Car")?;
-            let some_numbers = {
+            let group_some_numbers = {
                 let dimension = reader.chunk::<4>("Car.someNumbers")?;
                 ::gapless_schema::sbe::Group::parse(
                     reader,
@@ -1335,7 +1389,7 @@ pub mod car {
                     version,
                 )?
             };
-            let extras = {
+            let group_extras = {
                 let dimension = reader.chunk::<4>("Car.extras")?;
                 ::gapless_schema::sbe::Group::parse(
                     reader,
@@ -1344,7 +1398,7 @@ pub mod car {
                     version,
                 )?
             };
-            let fuel_figure = {
+            let group_fuel_figure = {
                 let dimension = reader.chunk::<4>("Car.fuelFigure")?;
                 ::gapless_schema::sbe::Group::parse(
                     reader,
@@ -1353,7 +1407,7 @@ pub mod car {
                     version,
                 )?
             };
-            let performance_figure = {
+            let group_performance_figure = {
                 let dimension = reader.chunk::<4>("Car.performanceFigure")?;
                 ::gapless_schema::sbe::Group::parse(
                     reader,
@@ -1362,14 +1416,14 @@ pub mod car {
                     version,
                 )?
             };
-            let manufacturer = {
+            let data_manufacturer = {
                 let length = usize::try_from(
                         u16::from_le_bytes(*reader.chunk::<2>("Car.manufacturer")?),
                     )
                     .unwrap_or(usize::MAX);
                 reader.slice(length, "Car.manufacturer")?
             };
-            let model = {
+            let data_model = {
                 let length = usize::try_from(
                         u16::from_le_bytes(*reader.chunk::<2>("Car.model")?),
                     )
@@ -1378,12 +1432,12 @@ pub mod car {
             };
             Ok(Self {
                 block,
-                some_numbers,
-                extras,
-                fuel_figure,
-                performance_figure,
-                manufacturer,
-                model,
+                group_some_numbers,
+                group_extras,
+                group_fuel_figure,
+                group_performance_figure,
+                data_manufacturer,
+                data_model,
             })
         }
         /// Field `serialNumber`.
@@ -1470,7 +1524,7 @@ pub mod car {
         pub const fn some_numbers(
             &self,
         ) -> ::gapless_schema::sbe::Group<'a, CarSomeNumbersDecoder<'a>> {
-            self.some_numbers
+            self.group_some_numbers
         }
         /// Group `extras`: an iterator over its entries.
         #[inline]
@@ -1478,7 +1532,7 @@ pub mod car {
         pub const fn extras(
             &self,
         ) -> ::gapless_schema::sbe::Group<'a, CarExtrasDecoder<'a>> {
-            self.extras
+            self.group_extras
         }
         /// Group `fuelFigure`: an iterator over its entries.
         #[inline]
@@ -1486,7 +1540,7 @@ pub mod car {
         pub const fn fuel_figure(
             &self,
         ) -> ::gapless_schema::sbe::Group<'a, CarFuelFigureDecoder<'a>> {
-            self.fuel_figure
+            self.group_fuel_figure
         }
         /// Group `performanceFigure`: an iterator over its entries.
         #[inline]
@@ -1494,13 +1548,13 @@ pub mod car {
         pub const fn performance_figure(
             &self,
         ) -> ::gapless_schema::sbe::Group<'a, CarPerformanceFigureDecoder<'a>> {
-            self.performance_figure
+            self.group_performance_figure
         }
         /// Data `manufacturer`.
         #[inline]
         #[must_use]
         pub const fn manufacturer(&self) -> &'a [u8] {
-            self.manufacturer
+            self.data_manufacturer
         }
         /// Data `manufacturer` as text.
         ///
@@ -1508,13 +1562,13 @@ pub mod car {
         /// [`DecodeError::Text`] if it is not in its character encoding.
         #[inline]
         pub fn manufacturer_str(&self) -> Result<&'a str, DecodeError> {
-            ::gapless_schema::sbe::text::utf8(self.manufacturer, "Car.manufacturer")
+            ::gapless_schema::sbe::text::utf8(self.data_manufacturer, "Car.manufacturer")
         }
         /// Data `model`.
         #[inline]
         #[must_use]
         pub const fn model(&self) -> &'a [u8] {
-            self.model
+            self.data_model
         }
         /// Data `model` as text.
         ///
@@ -1522,12 +1576,12 @@ pub mod car {
         /// [`DecodeError::Text`] if it is not in its character encoding.
         #[inline]
         pub fn model_str(&self) -> Result<&'a str, DecodeError> {
-            ::gapless_schema::sbe::text::utf8(self.model, "Car.model")
+            ::gapless_schema::sbe::text::utf8(self.data_model, "Car.model")
         }
     }
     /// A car: the message of the canonical benchmark
     #[derive(Debug)]
-    #[must_use]
+    #[must_use = "the message ends with finish"]
     pub struct CarEncoder<'a> {
         block: &'a mut [u8; 36],
         tail: Tail<'a>,
@@ -2125,12 +2179,6 @@ pub mod car {
                 writer: ::gapless_schema::protobuf::Writer::new(buffer),
             }
         }
-        /// Bytes that the fields take so far, whether they fit or not.
-        #[inline]
-        #[must_use]
-        pub const fn position(&self) -> usize {
-            self.writer.position()
-        }
         /// Ends the message and returns its length in bytes.
         ///
         /// # Errors
@@ -2324,104 +2372,140 @@ pub mod car {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<CarField<'a>>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Car")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
                                 CarField::SerialNumber(
-                                    reader.value::<i32>(key, "Car.serialNumber")?,
+                                    <i32 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Car.serialNumber",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    2u32 => {
+                    16u32 => {
                         return Ok(
                             Some(
                                 CarField::ModelYear(
-                                    reader.value::<i16>(key, "Car.modelYear")?,
+                                    <i16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Car.modelYear",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    3u32 => {
+                    24u32 => {
                         return Ok(
                             Some(
                                 CarField::Available(
-                                    reader.value::<Availability>(key, "Car.available")?,
+                                    <Availability as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Car.available",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    4u32 => {
-                        return Ok(
-                            Some(CarField::Code(reader.value::<Code>(key, "Car.code")?)),
-                        );
-                    }
-                    5u32 => {
+                    32u32 => {
                         return Ok(
                             Some(
-                                CarField::VehicleCode(reader.text(key, "Car.vehicleCode")?),
+                                CarField::Code(
+                                    <Code as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Car.code",
+                                    )?,
+                                ),
                             ),
                         );
                     }
-                    6u32 => {
+                    42u32 => {
+                        return Ok(
+                            Some(CarField::VehicleCode(reader.text("Car.vehicleCode")?)),
+                        );
+                    }
+                    50u32 => {
                         return Ok(
                             Some(
                                 CarField::Engine(EngineProtobufDecoder {
-                                    reader: reader.message(key, "Car.engine")?,
+                                    reader: reader.message("Car.engine")?,
                                 }),
                             ),
                         );
                     }
-                    7u32 => {
+                    58u32 => {
                         return Ok(
                             Some(
-                                CarField::SomeNumbers(
-                                    reader.packed(key, "Car.someNumbers")?,
-                                ),
+                                CarField::SomeNumbers(reader.packed("Car.someNumbers")?),
                             ),
                         );
                     }
-                    8u32 => {
+                    56u32 => {
                         return Ok(
-                            Some(CarField::Extras(reader.packed(key, "Car.extras")?)),
+                            Some(
+                                CarField::SomeNumbers(reader.unpacked("Car.someNumbers")?),
+                            ),
                         );
                     }
-                    9u32 => {
+                    66u32 => {
+                        return Ok(Some(CarField::Extras(reader.packed("Car.extras")?)));
+                    }
+                    64u32 => {
+                        return Ok(Some(CarField::Extras(reader.unpacked("Car.extras")?)));
+                    }
+                    74u32 => {
                         return Ok(
                             Some(
                                 CarField::FuelFigure(CarFuelFigureProtobufDecoder {
-                                    reader: reader.message(key, "Car.fuelFigure")?,
+                                    reader: reader.message("Car.fuelFigure")?,
                                 }),
                             ),
                         );
                     }
-                    10u32 => {
+                    82u32 => {
                         return Ok(
                             Some(
                                 CarField::PerformanceFigure(CarPerformanceFigureProtobufDecoder {
-                                    reader: reader.message(key, "Car.performanceFigure")?,
+                                    reader: reader.message("Car.performanceFigure")?,
                                 }),
                             ),
                         );
                     }
-                    11u32 => {
+                    90u32 => {
                         return Ok(
                             Some(
-                                CarField::Manufacturer(
-                                    reader.text(key, "Car.manufacturer")?,
-                                ),
+                                CarField::Manufacturer(reader.text("Car.manufacturer")?),
                             ),
                         );
                     }
-                    12u32 => {
-                        return Ok(Some(CarField::Model(reader.text(key, "Car.model")?)));
+                    98u32 => return Ok(Some(CarField::Model(reader.text("Car.model")?))),
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Car",
+                                &[
+                                    (1u32, "Car.serialNumber"),
+                                    (2u32, "Car.modelYear"),
+                                    (3u32, "Car.available"),
+                                    (4u32, "Car.code"),
+                                    (5u32, "Car.vehicleCode"),
+                                    (6u32, "Car.engine"),
+                                    (7u32, "Car.someNumbers"),
+                                    (8u32, "Car.extras"),
+                                    (9u32, "Car.fuelFigure"),
+                                    (10u32, "Car.performanceFigure"),
+                                    (11u32, "Car.manufacturer"),
+                                    (12u32, "Car.model"),
+                                ],
+                            )?;
                     }
-                    _ => reader.skip(key, "Car")?,
                 }
             }
             Ok(None)
@@ -2572,7 +2656,6 @@ pub mod car {
     }
     /// Writes `Car.someNumbers` where it will lie.
     #[derive(Debug)]
-    #[must_use]
     pub struct CarSomeNumbersEncoder<'a> {
         block: &'a mut [u8; 4],
     }
@@ -2677,21 +2760,31 @@ pub mod car {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<CarSomeNumbersField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Car.someNumbers")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
                                 CarSomeNumbersField::Value(
-                                    reader.value::<i32>(key, "Car.someNumbers.value")?,
+                                    <i32 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Car.someNumbers.value",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "Car.someNumbers")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Car.someNumbers",
+                                &[(1u32, "Car.someNumbers.value")],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -2733,7 +2826,6 @@ pub mod car {
     }
     /// Writes the entries of group `Car.someNumbers`.
     #[derive(Debug)]
-    #[must_use]
     pub struct CarSomeNumbersGroupEncoder<'g, 'a> {
         dimension: &'a mut [u8; 4],
         tail: &'g mut Tail<'a>,
@@ -2823,7 +2915,6 @@ pub mod car {
     }
     /// Writes `Car.extras` where it will lie.
     #[derive(Debug)]
-    #[must_use]
     pub struct CarExtrasEncoder<'a> {
         block: &'a mut [u8; 1],
     }
@@ -2926,21 +3017,27 @@ pub mod car {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<CarExtrasField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Car.extras")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
                                 CarExtrasField::Value(
-                                    reader.value::<Extra>(key, "Car.extras.value")?,
+                                    <Extra as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Car.extras.value",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "Car.extras")?,
+                    _ => {
+                        *reader = reader
+                            .other(key, "Car.extras", &[(1u32, "Car.extras.value")])?;
+                    }
                 }
             }
             Ok(None)
@@ -2979,7 +3076,6 @@ pub mod car {
     }
     /// Writes the entries of group `Car.extras`.
     #[derive(Debug)]
-    #[must_use]
     pub struct CarExtrasGroupEncoder<'g, 'a> {
         dimension: &'a mut [u8; 4],
         tail: &'g mut Tail<'a>,
@@ -3086,7 +3182,6 @@ pub mod car {
     }
     /// Writes `Car.fuelFigure` where it will lie.
     #[derive(Debug)]
-    #[must_use]
     pub struct CarFuelFigureEncoder<'a> {
         block: &'a mut [u8; 6],
     }
@@ -3246,30 +3341,46 @@ pub mod car {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<CarFuelFigureField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Car.fuelFigure")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
                                 CarFuelFigureField::Speed(
-                                    reader.value::<i16>(key, "Car.fuelFigure.speed")?,
+                                    <i16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Car.fuelFigure.speed",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    2u32 => {
+                    21u32 => {
                         return Ok(
                             Some(
                                 CarFuelFigureField::Mpg(
-                                    reader.value::<f32>(key, "Car.fuelFigure.mpg")?,
+                                    <f32 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Car.fuelFigure.mpg",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "Car.fuelFigure")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Car.fuelFigure",
+                                &[
+                                    (1u32, "Car.fuelFigure.speed"),
+                                    (2u32, "Car.fuelFigure.mpg"),
+                                ],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -3314,7 +3425,6 @@ pub mod car {
     }
     /// Writes the entries of group `Car.fuelFigure`.
     #[derive(Debug)]
-    #[must_use]
     pub struct CarFuelFigureGroupEncoder<'g, 'a> {
         dimension: &'a mut [u8; 4],
         tail: &'g mut Tail<'a>,
@@ -3353,7 +3463,7 @@ pub mod car {
     #[derive(Clone, Copy, Debug)]
     pub struct CarPerformanceFigureDecoder<'a> {
         block: &'a [u8; 1],
-        acceleration: ::gapless_schema::sbe::Group<
+        group_acceleration: ::gapless_schema::sbe::Group<
             'a,
             CarPerformanceFigureAccelerationDecoder<'a>,
         >,
@@ -3378,7 +3488,7 @@ pub mod car {
                     version,
                     "Car.performanceFigure",
                 )?;
-            let acceleration = {
+            let group_acceleration = {
                 let dimension = reader.chunk::<4>("Car.performanceFigure.acceleration")?;
                 ::gapless_schema::sbe::Group::parse(
                     reader,
@@ -3387,7 +3497,7 @@ pub mod car {
                     version,
                 )?
             };
-            Ok(Self { block, acceleration })
+            Ok(Self { block, group_acceleration })
         }
         /// Field `octaneRating`.
         ///
@@ -3408,7 +3518,7 @@ pub mod car {
             'a,
             CarPerformanceFigureAccelerationDecoder<'a>,
         > {
-            self.acceleration
+            self.group_acceleration
         }
     }
     impl<'a> ::gapless_schema::sbe::Entry<'a> for CarPerformanceFigureDecoder<'a> {
@@ -3433,7 +3543,6 @@ pub mod car {
     }
     /// Writes `Car.performanceFigure` where it will lie.
     #[derive(Debug)]
-    #[must_use]
     pub struct CarPerformanceFigureEncoder<'g, 'a> {
         block: &'a mut [u8; 1],
         tail: &'g mut Tail<'a>,
@@ -3676,34 +3785,46 @@ pub mod car {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(
             &mut self,
         ) -> Result<Option<CarPerformanceFigureField<'a>>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Car.performanceFigure")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
                                 CarPerformanceFigureField::OctaneRating(
-                                    reader
-                                        .value::<i8>(key, "Car.performanceFigure.octaneRating")?,
+                                    <i8 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Car.performanceFigure.octaneRating",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    2u32 => {
+                    18u32 => {
                         return Ok(
                             Some(
                                 CarPerformanceFigureField::Acceleration(CarPerformanceFigureAccelerationProtobufDecoder {
                                     reader: reader
-                                        .message(key, "Car.performanceFigure.acceleration")?,
+                                        .message("Car.performanceFigure.acceleration")?,
                                 }),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "Car.performanceFigure")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Car.performanceFigure",
+                                &[
+                                    (1u32, "Car.performanceFigure.octaneRating"),
+                                    (2u32, "Car.performanceFigure.acceleration"),
+                                ],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -3825,7 +3946,6 @@ pub mod car {
     }
     /// Writes `Car.performanceFigure.acceleration` where it will lie.
     #[derive(Debug)]
-    #[must_use]
     pub struct CarPerformanceFigureAccelerationEncoder<'a> {
         block: &'a mut [u8; 6],
     }
@@ -3987,38 +4107,48 @@ pub mod car {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(
             &mut self,
         ) -> Result<Option<CarPerformanceFigureAccelerationField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Car.performanceFigure.acceleration")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
                                 CarPerformanceFigureAccelerationField::Mph(
-                                    reader
-                                        .value::<
-                                            i16,
-                                        >(key, "Car.performanceFigure.acceleration.mph")?,
+                                    <i16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Car.performanceFigure.acceleration.mph",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    2u32 => {
+                    21u32 => {
                         return Ok(
                             Some(
                                 CarPerformanceFigureAccelerationField::Seconds(
-                                    reader
-                                        .value::<
-                                            f32,
-                                        >(key, "Car.performanceFigure.acceleration.seconds")?,
+                                    <f32 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Car.performanceFigure.acceleration.seconds",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "Car.performanceFigure.acceleration")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Car.performanceFigure.acceleration",
+                                &[
+                                    (1u32, "Car.performanceFigure.acceleration.mph"),
+                                    (2u32, "Car.performanceFigure.acceleration.seconds"),
+                                ],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -4067,7 +4197,6 @@ pub mod car {
     }
     /// Writes the entries of group `Car.performanceFigure.acceleration`.
     #[derive(Debug)]
-    #[must_use]
     pub struct CarPerformanceFigureAccelerationGroupEncoder<'g, 'a> {
         dimension: &'a mut [u8; 4],
         tail: &'g mut Tail<'a>,
@@ -4108,7 +4237,6 @@ pub mod car {
     }
     /// Writes the entries of group `Car.performanceFigure`.
     #[derive(Debug)]
-    #[must_use]
     pub struct CarPerformanceFigureGroupEncoder<'g, 'a> {
         dimension: &'a mut [u8; 4],
         tail: &'g mut Tail<'a>,
@@ -4158,7 +4286,7 @@ pub mod car {
         const NAME: &'static str = "Car";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
         type Decoded<'a> = CarDecoder<'a>;
-        #[inline]
+        #[inline(always)]
         fn decode(payload: &[u8]) -> Result<CarDecoder<'_>, DecodeError> {
             CarDecoder::parse(payload)
         }
@@ -4232,7 +4360,7 @@ pub mod car {
         fn protobuf_length(&self) -> usize {
             let mut encoder = CarProtobufEncoder::new(&mut []);
             self.encode_protobuf(&mut encoder);
-            encoder.position()
+            encoder.writer.position()
         }
         fn to_protobuf(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
             let mut encoder = CarProtobufEncoder::new(buffer);

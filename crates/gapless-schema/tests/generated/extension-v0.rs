@@ -69,8 +69,7 @@ pub mod extension_v0 {
         }
     }
     impl ::gapless_schema::protobuf::Value for Side {
-        const WIRE: u32 = ::gapless_schema::protobuf::VARINT;
-        #[inline]
+        #[inline(always)]
         fn read(
             reader: &mut ::gapless_schema::protobuf::Reader<'_>,
             field: &'static str,
@@ -131,7 +130,6 @@ pub mod extension_v0 {
     }
     /// Writes `messageHeader` where it will lie.
     #[derive(Debug)]
-    #[must_use]
     pub struct MessageHeaderEncoder<'a> {
         block: &'a mut [u8; 8],
     }
@@ -295,48 +293,72 @@ pub mod extension_v0 {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<MessageHeaderField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("messageHeader")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
                                 MessageHeaderField::BlockLength(
-                                    reader.value::<u16>(key, "messageHeader.blockLength")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "messageHeader.blockLength",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    2u32 => {
+                    16u32 => {
                         return Ok(
                             Some(
                                 MessageHeaderField::TemplateId(
-                                    reader.value::<u16>(key, "messageHeader.templateId")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "messageHeader.templateId",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    3u32 => {
+                    24u32 => {
                         return Ok(
                             Some(
                                 MessageHeaderField::SchemaId(
-                                    reader.value::<u16>(key, "messageHeader.schemaId")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "messageHeader.schemaId",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    4u32 => {
+                    32u32 => {
                         return Ok(
                             Some(
                                 MessageHeaderField::Version(
-                                    reader.value::<u16>(key, "messageHeader.version")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "messageHeader.version",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "messageHeader")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "messageHeader",
+                                &[
+                                    (1u32, "messageHeader.blockLength"),
+                                    (2u32, "messageHeader.templateId"),
+                                    (3u32, "messageHeader.schemaId"),
+                                    (4u32, "messageHeader.version"),
+                                ],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -424,7 +446,6 @@ pub mod extension_v0 {
     }
     /// Writes `groupSizeEncoding` where it will lie.
     #[derive(Debug)]
-    #[must_use]
     pub struct GroupSizeEncodingEncoder<'a> {
         block: &'a mut [u8; 4],
     }
@@ -546,30 +567,46 @@ pub mod extension_v0 {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<GroupSizeEncodingField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("groupSizeEncoding")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
                                 GroupSizeEncodingField::BlockLength(
-                                    reader.value::<u16>(key, "groupSizeEncoding.blockLength")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "groupSizeEncoding.blockLength",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    2u32 => {
+                    16u32 => {
                         return Ok(
                             Some(
                                 GroupSizeEncodingField::NumInGroup(
-                                    reader.value::<u16>(key, "groupSizeEncoding.numInGroup")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "groupSizeEncoding.numInGroup",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "groupSizeEncoding")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "groupSizeEncoding",
+                                &[
+                                    (1u32, "groupSizeEncoding.blockLength"),
+                                    (2u32, "groupSizeEncoding.numInGroup"),
+                                ],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -643,7 +680,6 @@ pub mod extension_v0 {
     }
     /// Writes `Venue` where it will lie.
     #[derive(Debug)]
-    #[must_use]
     pub struct VenueEncoder<'a> {
         block: &'a mut [u8; 2],
     }
@@ -737,21 +773,26 @@ pub mod extension_v0 {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<VenueField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Venue")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
                                 VenueField::Country(
-                                    reader.value::<u16>(key, "Venue.country")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Venue.country",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "Venue")?,
+                    _ => {
+                        *reader = reader.other(key, "Venue", &[(1u32, "Venue.country")])?;
+                    }
                 }
             }
             Ok(None)
@@ -792,7 +833,7 @@ pub mod extension_v0 {
     #[derive(Clone, Copy, Debug)]
     pub struct OrderDecoder<'a> {
         block: &'a [u8; 11],
-        legs: ::gapless_schema::sbe::Group<'a, OrderLegsDecoder<'a>>,
+        group_legs: ::gapless_schema::sbe::Group<'a, OrderLegsDecoder<'a>>,
     }
     impl<'a> OrderDecoder<'a> {
         /// Reads a payload, which begins with the message header, and checks it as a whole. What follows the
@@ -800,7 +841,7 @@ pub mod extension_v0 {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
-        #[inline]
+        #[inline(always)]
         pub fn parse(payload: &'a [u8]) -> Result<Self, DecodeError> {
             let mut reader = ::gapless_schema::sbe::Reader::new(payload);
             let header = reader.chunk::<8>("Order")?;
@@ -827,7 +868,7 @@ pub mod extension_v0 {
                 .block::<
                     11,
                 >(block_length, Self::needed_length_at(version), version, "Order")?;
-            let legs = {
+            let group_legs = {
                 let dimension = reader.chunk::<4>("Order.legs")?;
                 ::gapless_schema::sbe::Group::parse(
                     reader,
@@ -836,7 +877,7 @@ pub mod extension_v0 {
                     version,
                 )?
             };
-            Ok(Self { block, legs })
+            Ok(Self { block, group_legs })
         }
         /// Field `orderId`.
         #[inline]
@@ -868,12 +909,12 @@ pub mod extension_v0 {
         pub const fn legs(
             &self,
         ) -> ::gapless_schema::sbe::Group<'a, OrderLegsDecoder<'a>> {
-            self.legs
+            self.group_legs
         }
     }
     /// Writes `Order` where it will lie.
     #[derive(Debug)]
-    #[must_use]
+    #[must_use = "the message ends with finish"]
     pub struct OrderEncoder<'a> {
         block: &'a mut [u8; 19],
         tail: Tail<'a>,
@@ -1107,12 +1148,6 @@ pub mod extension_v0 {
                 writer: ::gapless_schema::protobuf::Writer::new(buffer),
             }
         }
-        /// Bytes that the fields take so far, whether they fit or not.
-        #[inline]
-        #[must_use]
-        pub const fn position(&self) -> usize {
-            self.writer.position()
-        }
         /// Ends the message and returns its length in bytes.
         ///
         /// # Errors
@@ -1202,46 +1237,66 @@ pub mod extension_v0 {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<OrderField<'a>>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Order")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
                                 OrderField::OrderId(
-                                    reader.value::<u64>(key, "Order.orderId")?,
+                                    <u64 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Order.orderId",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    2u32 => {
+                    16u32 => {
                         return Ok(
                             Some(
-                                OrderField::Side(reader.value::<Side>(key, "Order.side")?),
+                                OrderField::Side(
+                                    <Side as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Order.side",
+                                    )?,
+                                ),
                             ),
                         );
                     }
-                    3u32 => {
+                    26u32 => {
                         return Ok(
                             Some(
                                 OrderField::Venue(VenueProtobufDecoder {
-                                    reader: reader.message(key, "Order.venue")?,
+                                    reader: reader.message("Order.venue")?,
                                 }),
                             ),
                         );
                     }
-                    4u32 => {
+                    34u32 => {
                         return Ok(
                             Some(
                                 OrderField::Legs(OrderLegsProtobufDecoder {
-                                    reader: reader.message(key, "Order.legs")?,
+                                    reader: reader.message("Order.legs")?,
                                 }),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "Order")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Order",
+                                &[
+                                    (1u32, "Order.orderId"),
+                                    (2u32, "Order.side"),
+                                    (3u32, "Order.venue"),
+                                    (4u32, "Order.legs"),
+                                ],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -1300,7 +1355,10 @@ pub mod extension_v0 {
     #[derive(Clone, Copy, Debug)]
     pub struct OrderLegsDecoder<'a> {
         block: &'a [u8; 4],
-        allocations: ::gapless_schema::sbe::Group<'a, OrderLegsAllocationsDecoder<'a>>,
+        group_allocations: ::gapless_schema::sbe::Group<
+            'a,
+            OrderLegsAllocationsDecoder<'a>,
+        >,
     }
     impl<'a> OrderLegsDecoder<'a> {
         #[inline]
@@ -1317,7 +1375,7 @@ pub mod extension_v0 {
                 .block::<
                     4,
                 >(block_length, Self::needed_length_at(version), version, "Order.legs")?;
-            let allocations = {
+            let group_allocations = {
                 let dimension = reader.chunk::<4>("Order.legs.allocations")?;
                 ::gapless_schema::sbe::Group::parse(
                     reader,
@@ -1326,7 +1384,7 @@ pub mod extension_v0 {
                     version,
                 )?
             };
-            Ok(Self { block, allocations })
+            Ok(Self { block, group_allocations })
         }
         /// Field `ratio`.
         #[inline]
@@ -1342,7 +1400,7 @@ pub mod extension_v0 {
         pub const fn allocations(
             &self,
         ) -> ::gapless_schema::sbe::Group<'a, OrderLegsAllocationsDecoder<'a>> {
-            self.allocations
+            self.group_allocations
         }
     }
     impl<'a> ::gapless_schema::sbe::Entry<'a> for OrderLegsDecoder<'a> {
@@ -1367,7 +1425,6 @@ pub mod extension_v0 {
     }
     /// Writes `Order.legs` where it will lie.
     #[derive(Debug)]
-    #[must_use]
     pub struct OrderLegsEncoder<'g, 'a> {
         block: &'a mut [u8; 4],
         tail: &'g mut Tail<'a>,
@@ -1584,30 +1641,43 @@ pub mod extension_v0 {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<OrderLegsField<'a>>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Order.legs")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
                                 OrderLegsField::Ratio(
-                                    reader.value::<u32>(key, "Order.legs.ratio")?,
+                                    <u32 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Order.legs.ratio",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    2u32 => {
+                    18u32 => {
                         return Ok(
                             Some(
                                 OrderLegsField::Allocations(OrderLegsAllocationsProtobufDecoder {
-                                    reader: reader.message(key, "Order.legs.allocations")?,
+                                    reader: reader.message("Order.legs.allocations")?,
                                 }),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "Order.legs")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Order.legs",
+                                &[
+                                    (1u32, "Order.legs.ratio"),
+                                    (2u32, "Order.legs.allocations"),
+                                ],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -1712,7 +1782,6 @@ pub mod extension_v0 {
     }
     /// Writes `Order.legs.allocations` where it will lie.
     #[derive(Debug)]
-    #[must_use]
     pub struct OrderLegsAllocationsEncoder<'a> {
         block: &'a mut [u8; 4],
     }
@@ -1819,23 +1888,33 @@ pub mod extension_v0 {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(
             &mut self,
         ) -> Result<Option<OrderLegsAllocationsField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Order.legs.allocations")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
                                 OrderLegsAllocationsField::Account(
-                                    reader.value::<u32>(key, "Order.legs.allocations.account")?,
+                                    <u32 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Order.legs.allocations.account",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "Order.legs.allocations")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Order.legs.allocations",
+                                &[(1u32, "Order.legs.allocations.account")],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -1877,7 +1956,6 @@ pub mod extension_v0 {
     }
     /// Writes the entries of group `Order.legs.allocations`.
     #[derive(Debug)]
-    #[must_use]
     pub struct OrderLegsAllocationsGroupEncoder<'g, 'a> {
         dimension: &'a mut [u8; 4],
         tail: &'g mut Tail<'a>,
@@ -1916,7 +1994,6 @@ pub mod extension_v0 {
     }
     /// Writes the entries of group `Order.legs`.
     #[derive(Debug)]
-    #[must_use]
     pub struct OrderLegsGroupEncoder<'g, 'a> {
         dimension: &'a mut [u8; 4],
         tail: &'g mut Tail<'a>,
@@ -1964,7 +2041,7 @@ pub mod extension_v0 {
         const NAME: &'static str = "Order";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
         type Decoded<'a> = OrderDecoder<'a>;
-        #[inline]
+        #[inline(always)]
         fn decode(payload: &[u8]) -> Result<OrderDecoder<'_>, DecodeError> {
             OrderDecoder::parse(payload)
         }
@@ -2038,7 +2115,7 @@ pub mod extension_v0 {
         fn protobuf_length(&self) -> usize {
             let mut encoder = OrderProtobufEncoder::new(&mut []);
             self.encode_protobuf(&mut encoder);
-            encoder.position()
+            encoder.writer.position()
         }
         fn to_protobuf(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
             let mut encoder = OrderProtobufEncoder::new(buffer);
@@ -2050,7 +2127,7 @@ pub mod extension_v0 {
     #[derive(Clone, Copy, Debug)]
     pub struct NoteDecoder<'a> {
         block: &'a [u8; 8],
-        text: &'a [u8],
+        data_text: &'a [u8],
     }
     impl<'a> NoteDecoder<'a> {
         /// Reads a payload, which begins with the message header, and checks it as a whole. What follows the
@@ -2058,7 +2135,7 @@ pub mod extension_v0 {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
-        #[inline]
+        #[inline(always)]
         pub fn parse(payload: &'a [u8]) -> Result<Self, DecodeError> {
             let mut reader = ::gapless_schema::sbe::Reader::new(payload);
             let header = reader.chunk::<8>("Note")?;
@@ -2085,14 +2162,14 @@ pub mod extension_v0 {
                 .block::<
                     8,
                 >(block_length, Self::needed_length_at(version), version, "Note")?;
-            let text = {
+            let data_text = {
                 let length = usize::try_from(
                         u16::from_le_bytes(*reader.chunk::<2>("Note.text")?),
                     )
                     .unwrap_or(usize::MAX);
                 reader.slice(length, "Note.text")?
             };
-            Ok(Self { block, text })
+            Ok(Self { block, data_text })
         }
         /// Field `at`.
         #[inline]
@@ -2106,7 +2183,7 @@ pub mod extension_v0 {
         #[inline]
         #[must_use]
         pub const fn text(&self) -> &'a [u8] {
-            self.text
+            self.data_text
         }
         /// Data `text` as text.
         ///
@@ -2114,12 +2191,12 @@ pub mod extension_v0 {
         /// [`DecodeError::Text`] if it is not in its character encoding.
         #[inline]
         pub fn text_str(&self) -> Result<&'a str, DecodeError> {
-            ::gapless_schema::sbe::text::utf8(self.text, "Note.text")
+            ::gapless_schema::sbe::text::utf8(self.data_text, "Note.text")
         }
     }
     /// Writes `Note` where it will lie.
     #[derive(Debug)]
-    #[must_use]
+    #[must_use = "the message ends with finish"]
     pub struct NoteEncoder<'a> {
         block: &'a mut [u8; 16],
         tail: Tail<'a>,
@@ -2313,12 +2390,6 @@ pub mod extension_v0 {
                 writer: ::gapless_schema::protobuf::Writer::new(buffer),
             }
         }
-        /// Bytes that the fields take so far, whether they fit or not.
-        #[inline]
-        #[must_use]
-        pub const fn position(&self) -> usize {
-            self.writer.position()
-        }
         /// Ends the message and returns its length in bytes.
         ///
         /// # Errors
@@ -2376,20 +2447,32 @@ pub mod extension_v0 {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<NoteField<'a>>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Note")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
-                            Some(NoteField::At(reader.value::<u64>(key, "Note.at")?)),
+                            Some(
+                                NoteField::At(
+                                    <u64 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Note.at",
+                                    )?,
+                                ),
+                            ),
                         );
                     }
-                    2u32 => {
-                        return Ok(Some(NoteField::Text(reader.text(key, "Note.text")?)));
+                    18u32 => return Ok(Some(NoteField::Text(reader.text("Note.text")?))),
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Note",
+                                &[(1u32, "Note.at"), (2u32, "Note.text")],
+                            )?;
                     }
-                    _ => reader.skip(key, "Note")?,
                 }
             }
             Ok(None)
@@ -2434,7 +2517,7 @@ pub mod extension_v0 {
         const NAME: &'static str = "Note";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
         type Decoded<'a> = NoteDecoder<'a>;
-        #[inline]
+        #[inline(always)]
         fn decode(payload: &[u8]) -> Result<NoteDecoder<'_>, DecodeError> {
             NoteDecoder::parse(payload)
         }
@@ -2508,7 +2591,7 @@ pub mod extension_v0 {
         fn protobuf_length(&self) -> usize {
             let mut encoder = NoteProtobufEncoder::new(&mut []);
             self.encode_protobuf(&mut encoder);
-            encoder.position()
+            encoder.writer.position()
         }
         fn to_protobuf(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
             let mut encoder = NoteProtobufEncoder::new(buffer);

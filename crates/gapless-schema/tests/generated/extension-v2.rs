@@ -75,8 +75,7 @@ pub mod extension_v2 {
         }
     }
     impl ::gapless_schema::protobuf::Value for Side {
-        const WIRE: u32 = ::gapless_schema::protobuf::VARINT;
-        #[inline]
+        #[inline(always)]
         fn read(
             reader: &mut ::gapless_schema::protobuf::Reader<'_>,
             field: &'static str,
@@ -138,8 +137,7 @@ pub mod extension_v2 {
         }
     }
     impl ::gapless_schema::protobuf::Value for Flags {
-        const WIRE: u32 = ::gapless_schema::protobuf::VARINT;
-        #[inline]
+        #[inline(always)]
         fn read(
             reader: &mut ::gapless_schema::protobuf::Reader<'_>,
             field: &'static str,
@@ -196,7 +194,6 @@ pub mod extension_v2 {
     }
     /// Writes `messageHeader` where it will lie.
     #[derive(Debug)]
-    #[must_use]
     pub struct MessageHeaderEncoder<'a> {
         block: &'a mut [u8; 8],
     }
@@ -360,48 +357,72 @@ pub mod extension_v2 {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<MessageHeaderField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("messageHeader")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
                                 MessageHeaderField::BlockLength(
-                                    reader.value::<u16>(key, "messageHeader.blockLength")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "messageHeader.blockLength",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    2u32 => {
+                    16u32 => {
                         return Ok(
                             Some(
                                 MessageHeaderField::TemplateId(
-                                    reader.value::<u16>(key, "messageHeader.templateId")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "messageHeader.templateId",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    3u32 => {
+                    24u32 => {
                         return Ok(
                             Some(
                                 MessageHeaderField::SchemaId(
-                                    reader.value::<u16>(key, "messageHeader.schemaId")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "messageHeader.schemaId",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    4u32 => {
+                    32u32 => {
                         return Ok(
                             Some(
                                 MessageHeaderField::Version(
-                                    reader.value::<u16>(key, "messageHeader.version")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "messageHeader.version",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "messageHeader")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "messageHeader",
+                                &[
+                                    (1u32, "messageHeader.blockLength"),
+                                    (2u32, "messageHeader.templateId"),
+                                    (3u32, "messageHeader.schemaId"),
+                                    (4u32, "messageHeader.version"),
+                                ],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -489,7 +510,6 @@ pub mod extension_v2 {
     }
     /// Writes `groupSizeEncoding` where it will lie.
     #[derive(Debug)]
-    #[must_use]
     pub struct GroupSizeEncodingEncoder<'a> {
         block: &'a mut [u8; 4],
     }
@@ -611,30 +631,46 @@ pub mod extension_v2 {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<GroupSizeEncodingField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("groupSizeEncoding")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
                                 GroupSizeEncodingField::BlockLength(
-                                    reader.value::<u16>(key, "groupSizeEncoding.blockLength")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "groupSizeEncoding.blockLength",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    2u32 => {
+                    16u32 => {
                         return Ok(
                             Some(
                                 GroupSizeEncodingField::NumInGroup(
-                                    reader.value::<u16>(key, "groupSizeEncoding.numInGroup")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "groupSizeEncoding.numInGroup",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "groupSizeEncoding")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "groupSizeEncoding",
+                                &[
+                                    (1u32, "groupSizeEncoding.blockLength"),
+                                    (2u32, "groupSizeEncoding.numInGroup"),
+                                ],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -722,7 +758,6 @@ pub mod extension_v2 {
     }
     /// Writes `Venue` where it will lie.
     #[derive(Debug)]
-    #[must_use]
     pub struct VenueEncoder<'a> {
         block: &'a mut [u8; 4],
     }
@@ -867,30 +902,43 @@ pub mod extension_v2 {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<VenueField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Venue")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
                                 VenueField::Country(
-                                    reader.value::<u16>(key, "Venue.country")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Venue.country",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    2u32 => {
+                    16u32 => {
                         return Ok(
                             Some(
                                 VenueField::Segment(
-                                    reader.value::<u16>(key, "Venue.segment")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Venue.segment",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "Venue")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Venue",
+                                &[(1u32, "Venue.country"), (2u32, "Venue.segment")],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -964,7 +1012,6 @@ pub mod extension_v2 {
     }
     /// Writes `Limits` where it will lie.
     #[derive(Debug)]
-    #[must_use]
     pub struct LimitsEncoder<'a> {
         block: &'a mut [u8; 8],
     }
@@ -1082,26 +1129,43 @@ pub mod extension_v2 {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<LimitsField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Limits")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
-                                LimitsField::Low(reader.value::<i32>(key, "Limits.low")?),
+                                LimitsField::Low(
+                                    <i32 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Limits.low",
+                                    )?,
+                                ),
                             ),
                         );
                     }
-                    2u32 => {
+                    16u32 => {
                         return Ok(
                             Some(
-                                LimitsField::High(reader.value::<i32>(key, "Limits.high")?),
+                                LimitsField::High(
+                                    <i32 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Limits.high",
+                                    )?,
+                                ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "Limits")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Limits",
+                                &[(1u32, "Limits.low"), (2u32, "Limits.high")],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -1149,9 +1213,9 @@ pub mod extension_v2 {
         block: &'a [u8; 11],
         acting: &'a [u8],
         version: u64,
-        legs: ::gapless_schema::sbe::Group<'a, OrderLegsDecoder<'a>>,
-        parties: ::gapless_schema::sbe::Group<'a, OrderPartiesDecoder<'a>>,
-        comment: &'a [u8],
+        group_legs: ::gapless_schema::sbe::Group<'a, OrderLegsDecoder<'a>>,
+        group_parties: ::gapless_schema::sbe::Group<'a, OrderPartiesDecoder<'a>>,
+        data_comment: &'a [u8],
     }
     impl<'a> OrderDecoder<'a> {
         /// Reads a payload, which begins with the message header, and checks it as a whole. What follows the
@@ -1159,7 +1223,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
-        #[inline]
+        #[inline(always)]
         pub fn parse(payload: &'a [u8]) -> Result<Self, DecodeError> {
             let mut reader = ::gapless_schema::sbe::Reader::new(payload);
             let header = reader.chunk::<8>("Order")?;
@@ -1186,7 +1250,7 @@ pub mod extension_v2 {
                 .block::<
                     11,
                 >(block_length, Self::needed_length_at(version), version, "Order")?;
-            let legs = {
+            let group_legs = {
                 let dimension = reader.chunk::<4>("Order.legs")?;
                 ::gapless_schema::sbe::Group::parse(
                     reader,
@@ -1195,7 +1259,7 @@ pub mod extension_v2 {
                     version,
                 )?
             };
-            let parties = if version < 1 {
+            let group_parties = if version < 1 {
                 ::gapless_schema::sbe::Group::empty()
             } else {
                 {
@@ -1208,7 +1272,7 @@ pub mod extension_v2 {
                     )?
                 }
             };
-            let comment = if version < 2 {
+            let data_comment = if version < 2 {
                 &[]
             } else {
                 {
@@ -1223,9 +1287,9 @@ pub mod extension_v2 {
                 block,
                 acting,
                 version,
-                legs,
-                parties,
-                comment,
+                group_legs,
+                group_parties,
+                data_comment,
             })
         }
         /// Field `orderId`.
@@ -1361,7 +1425,7 @@ pub mod extension_v2 {
         pub const fn legs(
             &self,
         ) -> ::gapless_schema::sbe::Group<'a, OrderLegsDecoder<'a>> {
-            self.legs
+            self.group_legs
         }
         /// Group `parties`: an iterator over its entries.
         ///
@@ -1371,7 +1435,7 @@ pub mod extension_v2 {
         pub const fn parties(
             &self,
         ) -> ::gapless_schema::sbe::Group<'a, OrderPartiesDecoder<'a>> {
-            self.parties
+            self.group_parties
         }
         /// Data `comment`.
         ///
@@ -1379,7 +1443,7 @@ pub mod extension_v2 {
         #[inline]
         #[must_use]
         pub const fn comment(&self) -> &'a [u8] {
-            self.comment
+            self.data_comment
         }
         /// Data `comment` as text.
         ///
@@ -1387,12 +1451,12 @@ pub mod extension_v2 {
         /// [`DecodeError::Text`] if it is not in its character encoding.
         #[inline]
         pub fn comment_str(&self) -> Result<&'a str, DecodeError> {
-            ::gapless_schema::sbe::text::utf8(self.comment, "Order.comment")
+            ::gapless_schema::sbe::text::utf8(self.data_comment, "Order.comment")
         }
     }
     /// Writes `Order` where it will lie.
     #[derive(Debug)]
-    #[must_use]
+    #[must_use = "the message ends with finish"]
     pub struct OrderEncoder<'a> {
         block: &'a mut [u8; 43],
         tail: Tail<'a>,
@@ -1938,12 +2002,6 @@ pub mod extension_v2 {
                 writer: ::gapless_schema::protobuf::Writer::new(buffer),
             }
         }
-        /// Bytes that the fields take so far, whether they fit or not.
-        #[inline]
-        #[must_use]
-        pub const fn position(&self) -> usize {
-            self.writer.position()
-        }
         /// Ends the message and returns its length in bytes.
         ///
         /// # Errors
@@ -2165,106 +2223,146 @@ pub mod extension_v2 {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<OrderField<'a>>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Order")? {
-                match key.number {
-                    1u32 => {
-                        return Ok(
-                            Some(
-                                OrderField::OrderId(
-                                    reader.value::<u64>(key, "Order.orderId")?,
-                                ),
-                            ),
-                        );
-                    }
-                    2u32 => {
-                        return Ok(
-                            Some(
-                                OrderField::Side(reader.value::<Side>(key, "Order.side")?),
-                            ),
-                        );
-                    }
-                    3u32 => {
-                        return Ok(
-                            Some(
-                                OrderField::Venue(VenueProtobufDecoder {
-                                    reader: reader.message(key, "Order.venue")?,
-                                }),
-                            ),
-                        );
-                    }
-                    5u32 => {
-                        return Ok(
-                            Some(
-                                OrderField::Quantity(
-                                    reader.value::<u32>(key, "Order.quantity")?,
-                                ),
-                            ),
-                        );
-                    }
-                    6u32 => {
-                        return Ok(
-                            Some(
-                                OrderField::Flags(
-                                    reader.value::<Flags>(key, "Order.flags")?,
-                                ),
-                            ),
-                        );
-                    }
-                    7u32 => {
-                        return Ok(
-                            Some(
-                                OrderField::OtherSide(
-                                    reader.value::<Side>(key, "Order.otherSide")?,
-                                ),
-                            ),
-                        );
-                    }
+                match key {
                     8u32 => {
                         return Ok(
                             Some(
-                                OrderField::Limits(LimitsProtobufDecoder {
-                                    reader: reader.message(key, "Order.limits")?,
+                                OrderField::OrderId(
+                                    <u64 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Order.orderId",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    16u32 => {
+                        return Ok(
+                            Some(
+                                OrderField::Side(
+                                    <Side as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Order.side",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    26u32 => {
+                        return Ok(
+                            Some(
+                                OrderField::Venue(VenueProtobufDecoder {
+                                    reader: reader.message("Order.venue")?,
                                 }),
                             ),
                         );
                     }
-                    9u32 => {
+                    40u32 => {
                         return Ok(
-                            Some(OrderField::Levels(reader.packed(key, "Order.levels")?)),
+                            Some(
+                                OrderField::Quantity(
+                                    <u32 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Order.quantity",
+                                    )?,
+                                ),
+                            ),
                         );
                     }
-                    10u32 => {
+                    48u32 => {
                         return Ok(
-                            Some(OrderField::Text(reader.text(key, "Order.text")?)),
+                            Some(
+                                OrderField::Flags(
+                                    <Flags as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Order.flags",
+                                    )?,
+                                ),
+                            ),
                         );
                     }
-                    4u32 => {
+                    56u32 => {
+                        return Ok(
+                            Some(
+                                OrderField::OtherSide(
+                                    <Side as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Order.otherSide",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    66u32 => {
+                        return Ok(
+                            Some(
+                                OrderField::Limits(LimitsProtobufDecoder {
+                                    reader: reader.message("Order.limits")?,
+                                }),
+                            ),
+                        );
+                    }
+                    74u32 => {
+                        return Ok(
+                            Some(OrderField::Levels(reader.packed("Order.levels")?)),
+                        );
+                    }
+                    72u32 => {
+                        return Ok(
+                            Some(OrderField::Levels(reader.unpacked("Order.levels")?)),
+                        );
+                    }
+                    82u32 => {
+                        return Ok(Some(OrderField::Text(reader.text("Order.text")?)));
+                    }
+                    34u32 => {
                         return Ok(
                             Some(
                                 OrderField::Legs(OrderLegsProtobufDecoder {
-                                    reader: reader.message(key, "Order.legs")?,
+                                    reader: reader.message("Order.legs")?,
                                 }),
                             ),
                         );
                     }
-                    11u32 => {
+                    90u32 => {
                         return Ok(
                             Some(
                                 OrderField::Parties(OrderPartiesProtobufDecoder {
-                                    reader: reader.message(key, "Order.parties")?,
+                                    reader: reader.message("Order.parties")?,
                                 }),
                             ),
                         );
                     }
-                    12u32 => {
+                    98u32 => {
                         return Ok(
-                            Some(OrderField::Comment(reader.text(key, "Order.comment")?)),
+                            Some(OrderField::Comment(reader.text("Order.comment")?)),
                         );
                     }
-                    _ => reader.skip(key, "Order")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Order",
+                                &[
+                                    (1u32, "Order.orderId"),
+                                    (2u32, "Order.side"),
+                                    (3u32, "Order.venue"),
+                                    (5u32, "Order.quantity"),
+                                    (6u32, "Order.flags"),
+                                    (7u32, "Order.otherSide"),
+                                    (8u32, "Order.limits"),
+                                    (9u32, "Order.levels"),
+                                    (10u32, "Order.text"),
+                                    (4u32, "Order.legs"),
+                                    (11u32, "Order.parties"),
+                                    (12u32, "Order.comment"),
+                                ],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -2379,7 +2477,10 @@ pub mod extension_v2 {
         block: &'a [u8; 4],
         acting: &'a [u8],
         version: u64,
-        allocations: ::gapless_schema::sbe::Group<'a, OrderLegsAllocationsDecoder<'a>>,
+        group_allocations: ::gapless_schema::sbe::Group<
+            'a,
+            OrderLegsAllocationsDecoder<'a>,
+        >,
     }
     impl<'a> OrderLegsDecoder<'a> {
         #[inline]
@@ -2396,7 +2497,7 @@ pub mod extension_v2 {
                 .block::<
                     4,
                 >(block_length, Self::needed_length_at(version), version, "Order.legs")?;
-            let allocations = {
+            let group_allocations = {
                 let dimension = reader.chunk::<4>("Order.legs.allocations")?;
                 ::gapless_schema::sbe::Group::parse(
                     reader,
@@ -2409,7 +2510,7 @@ pub mod extension_v2 {
                 block,
                 acting,
                 version,
-                allocations,
+                group_allocations,
             })
         }
         /// Field `ratio`.
@@ -2438,7 +2539,7 @@ pub mod extension_v2 {
         pub const fn allocations(
             &self,
         ) -> ::gapless_schema::sbe::Group<'a, OrderLegsAllocationsDecoder<'a>> {
-            self.allocations
+            self.group_allocations
         }
     }
     impl<'a> ::gapless_schema::sbe::Entry<'a> for OrderLegsDecoder<'a> {
@@ -2463,7 +2564,6 @@ pub mod extension_v2 {
     }
     /// Writes `Order.legs` where it will lie.
     #[derive(Debug)]
-    #[must_use]
     pub struct OrderLegsEncoder<'g, 'a> {
         block: &'a mut [u8; 12],
         tail: &'g mut Tail<'a>,
@@ -2724,39 +2824,56 @@ pub mod extension_v2 {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<OrderLegsField<'a>>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Order.legs")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
                                 OrderLegsField::Ratio(
-                                    reader.value::<u32>(key, "Order.legs.ratio")?,
+                                    <u32 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Order.legs.ratio",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    3u32 => {
+                    25u32 => {
                         return Ok(
                             Some(
                                 OrderLegsField::Price(
-                                    reader.value::<f64>(key, "Order.legs.price")?,
+                                    <f64 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Order.legs.price",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    2u32 => {
+                    18u32 => {
                         return Ok(
                             Some(
                                 OrderLegsField::Allocations(OrderLegsAllocationsProtobufDecoder {
-                                    reader: reader.message(key, "Order.legs.allocations")?,
+                                    reader: reader.message("Order.legs.allocations")?,
                                 }),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "Order.legs")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Order.legs",
+                                &[
+                                    (1u32, "Order.legs.ratio"),
+                                    (3u32, "Order.legs.price"),
+                                    (2u32, "Order.legs.allocations"),
+                                ],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -2881,7 +2998,6 @@ pub mod extension_v2 {
     }
     /// Writes `Order.legs.allocations` where it will lie.
     #[derive(Debug)]
-    #[must_use]
     pub struct OrderLegsAllocationsEncoder<'a> {
         block: &'a mut [u8; 6],
     }
@@ -3040,32 +3156,48 @@ pub mod extension_v2 {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(
             &mut self,
         ) -> Result<Option<OrderLegsAllocationsField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Order.legs.allocations")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
                                 OrderLegsAllocationsField::Account(
-                                    reader.value::<u32>(key, "Order.legs.allocations.account")?,
+                                    <u32 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Order.legs.allocations.account",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    2u32 => {
+                    16u32 => {
                         return Ok(
                             Some(
                                 OrderLegsAllocationsField::Share(
-                                    reader.value::<i16>(key, "Order.legs.allocations.share")?,
+                                    <i16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Order.legs.allocations.share",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "Order.legs.allocations")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Order.legs.allocations",
+                                &[
+                                    (1u32, "Order.legs.allocations.account"),
+                                    (2u32, "Order.legs.allocations.share"),
+                                ],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -3111,7 +3243,6 @@ pub mod extension_v2 {
     }
     /// Writes the entries of group `Order.legs.allocations`.
     #[derive(Debug)]
-    #[must_use]
     pub struct OrderLegsAllocationsGroupEncoder<'g, 'a> {
         dimension: &'a mut [u8; 4],
         tail: &'g mut Tail<'a>,
@@ -3150,7 +3281,6 @@ pub mod extension_v2 {
     }
     /// Writes the entries of group `Order.legs`.
     #[derive(Debug)]
-    #[must_use]
     pub struct OrderLegsGroupEncoder<'g, 'a> {
         dimension: &'a mut [u8; 4],
         tail: &'g mut Tail<'a>,
@@ -3272,7 +3402,6 @@ pub mod extension_v2 {
     ///
     /// Since version 1.
     #[derive(Debug)]
-    #[must_use]
     pub struct OrderPartiesEncoder<'a> {
         block: &'a mut [u8; 5],
     }
@@ -3435,30 +3564,43 @@ pub mod extension_v2 {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<OrderPartiesField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Order.parties")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
                                 OrderPartiesField::Role(
-                                    reader.value::<u8>(key, "Order.parties.role")?,
+                                    <u8 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Order.parties.role",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    2u32 => {
+                    16u32 => {
                         return Ok(
                             Some(
                                 OrderPartiesField::Id(
-                                    reader.value::<u32>(key, "Order.parties.id")?,
+                                    <u32 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Order.parties.id",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "Order.parties")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Order.parties",
+                                &[(1u32, "Order.parties.role"), (2u32, "Order.parties.id")],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -3504,7 +3646,6 @@ pub mod extension_v2 {
     }
     /// Writes the entries of group `Order.parties`.
     #[derive(Debug)]
-    #[must_use]
     pub struct OrderPartiesGroupEncoder<'g, 'a> {
         dimension: &'a mut [u8; 4],
         tail: &'g mut Tail<'a>,
@@ -3545,7 +3686,7 @@ pub mod extension_v2 {
         const NAME: &'static str = "Order";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
         type Decoded<'a> = OrderDecoder<'a>;
-        #[inline]
+        #[inline(always)]
         fn decode(payload: &[u8]) -> Result<OrderDecoder<'_>, DecodeError> {
             OrderDecoder::parse(payload)
         }
@@ -3619,7 +3760,7 @@ pub mod extension_v2 {
         fn protobuf_length(&self) -> usize {
             let mut encoder = OrderProtobufEncoder::new(&mut []);
             self.encode_protobuf(&mut encoder);
-            encoder.position()
+            encoder.writer.position()
         }
         fn to_protobuf(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
             let mut encoder = OrderProtobufEncoder::new(buffer);
@@ -3631,8 +3772,8 @@ pub mod extension_v2 {
     #[derive(Clone, Copy, Debug)]
     pub struct NoteDecoder<'a> {
         block: &'a [u8; 8],
-        text: &'a [u8],
-        author: &'a [u8],
+        data_text: &'a [u8],
+        data_author: &'a [u8],
     }
     impl<'a> NoteDecoder<'a> {
         /// Reads a payload, which begins with the message header, and checks it as a whole. What follows the
@@ -3640,7 +3781,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
-        #[inline]
+        #[inline(always)]
         pub fn parse(payload: &'a [u8]) -> Result<Self, DecodeError> {
             let mut reader = ::gapless_schema::sbe::Reader::new(payload);
             let header = reader.chunk::<8>("Note")?;
@@ -3667,14 +3808,14 @@ pub mod extension_v2 {
                 .block::<
                     8,
                 >(block_length, Self::needed_length_at(version), version, "Note")?;
-            let text = {
+            let data_text = {
                 let length = usize::try_from(
                         u16::from_le_bytes(*reader.chunk::<2>("Note.text")?),
                     )
                     .unwrap_or(usize::MAX);
                 reader.slice(length, "Note.text")?
             };
-            let author = if version < 1 {
+            let data_author = if version < 1 {
                 &[]
             } else {
                 {
@@ -3685,7 +3826,11 @@ pub mod extension_v2 {
                     reader.slice(length, "Note.author")?
                 }
             };
-            Ok(Self { block, text, author })
+            Ok(Self {
+                block,
+                data_text,
+                data_author,
+            })
         }
         /// Field `at`.
         #[inline]
@@ -3699,7 +3844,7 @@ pub mod extension_v2 {
         #[inline]
         #[must_use]
         pub const fn text(&self) -> &'a [u8] {
-            self.text
+            self.data_text
         }
         /// Data `text` as text.
         ///
@@ -3707,7 +3852,7 @@ pub mod extension_v2 {
         /// [`DecodeError::Text`] if it is not in its character encoding.
         #[inline]
         pub fn text_str(&self) -> Result<&'a str, DecodeError> {
-            ::gapless_schema::sbe::text::utf8(self.text, "Note.text")
+            ::gapless_schema::sbe::text::utf8(self.data_text, "Note.text")
         }
         /// Data `author`.
         ///
@@ -3715,7 +3860,7 @@ pub mod extension_v2 {
         #[inline]
         #[must_use]
         pub const fn author(&self) -> &'a [u8] {
-            self.author
+            self.data_author
         }
         /// Data `author` as text.
         ///
@@ -3723,12 +3868,12 @@ pub mod extension_v2 {
         /// [`DecodeError::Text`] if it is not in its character encoding.
         #[inline]
         pub fn author_str(&self) -> Result<&'a str, DecodeError> {
-            ::gapless_schema::sbe::text::utf8(self.author, "Note.author")
+            ::gapless_schema::sbe::text::utf8(self.data_author, "Note.author")
         }
     }
     /// Writes `Note` where it will lie.
     #[derive(Debug)]
-    #[must_use]
+    #[must_use = "the message ends with finish"]
     pub struct NoteEncoder<'a> {
         block: &'a mut [u8; 16],
         tail: Tail<'a>,
@@ -3965,12 +4110,6 @@ pub mod extension_v2 {
                 writer: ::gapless_schema::protobuf::Writer::new(buffer),
             }
         }
-        /// Bytes that the fields take so far, whether they fit or not.
-        #[inline]
-        #[must_use]
-        pub const fn position(&self) -> usize {
-            self.writer.position()
-        }
         /// Ends the message and returns its length in bytes.
         ///
         /// # Errors
@@ -4042,25 +4181,39 @@ pub mod extension_v2 {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<NoteField<'a>>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Note")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
-                            Some(NoteField::At(reader.value::<u64>(key, "Note.at")?)),
+                            Some(
+                                NoteField::At(
+                                    <u64 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Note.at",
+                                    )?,
+                                ),
+                            ),
                         );
                     }
-                    2u32 => {
-                        return Ok(Some(NoteField::Text(reader.text(key, "Note.text")?)));
+                    18u32 => return Ok(Some(NoteField::Text(reader.text("Note.text")?))),
+                    26u32 => {
+                        return Ok(Some(NoteField::Author(reader.text("Note.author")?)));
                     }
-                    3u32 => {
-                        return Ok(
-                            Some(NoteField::Author(reader.text(key, "Note.author")?)),
-                        );
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Note",
+                                &[
+                                    (1u32, "Note.at"),
+                                    (2u32, "Note.text"),
+                                    (3u32, "Note.author"),
+                                ],
+                            )?;
                     }
-                    _ => reader.skip(key, "Note")?,
                 }
             }
             Ok(None)
@@ -4107,7 +4260,7 @@ pub mod extension_v2 {
         const NAME: &'static str = "Note";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
         type Decoded<'a> = NoteDecoder<'a>;
-        #[inline]
+        #[inline(always)]
         fn decode(payload: &[u8]) -> Result<NoteDecoder<'_>, DecodeError> {
             NoteDecoder::parse(payload)
         }
@@ -4181,7 +4334,7 @@ pub mod extension_v2 {
         fn protobuf_length(&self) -> usize {
             let mut encoder = NoteProtobufEncoder::new(&mut []);
             self.encode_protobuf(&mut encoder);
-            encoder.position()
+            encoder.writer.position()
         }
         fn to_protobuf(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
             let mut encoder = NoteProtobufEncoder::new(buffer);
@@ -4204,7 +4357,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
-        #[inline]
+        #[inline(always)]
         pub fn parse(payload: &'a [u8]) -> Result<Self, DecodeError> {
             let mut reader = ::gapless_schema::sbe::Reader::new(payload);
             let header = reader.chunk::<8>("Late")?;
@@ -4258,7 +4411,7 @@ pub mod extension_v2 {
     ///
     /// Since version 1.
     #[derive(Debug)]
-    #[must_use]
+    #[must_use = "the message ends with finish"]
     pub struct LateEncoder<'a> {
         block: &'a mut [u8; 10],
         tail: Tail<'a>,
@@ -4457,12 +4610,6 @@ pub mod extension_v2 {
                 writer: ::gapless_schema::protobuf::Writer::new(buffer),
             }
         }
-        /// Bytes that the fields take so far, whether they fit or not.
-        #[inline]
-        #[must_use]
-        pub const fn position(&self) -> usize {
-            self.writer.position()
-        }
         /// Ends the message and returns its length in bytes.
         ///
         /// # Errors
@@ -4526,26 +4673,43 @@ pub mod extension_v2 {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<LateField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Late")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
-                                LateField::First(reader.value::<u8>(key, "Late.first")?),
+                                LateField::First(
+                                    <u8 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Late.first",
+                                    )?,
+                                ),
                             ),
                         );
                     }
-                    2u32 => {
+                    16u32 => {
                         return Ok(
                             Some(
-                                LateField::Second(reader.value::<u8>(key, "Late.second")?),
+                                LateField::Second(
+                                    <u8 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Late.second",
+                                    )?,
+                                ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "Late")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Late",
+                                &[(1u32, "Late.first"), (2u32, "Late.second")],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -4592,7 +4756,7 @@ pub mod extension_v2 {
         const NAME: &'static str = "Late";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
         type Decoded<'a> = LateDecoder<'a>;
-        #[inline]
+        #[inline(always)]
         fn decode(payload: &[u8]) -> Result<LateDecoder<'_>, DecodeError> {
             LateDecoder::parse(payload)
         }
@@ -4666,7 +4830,7 @@ pub mod extension_v2 {
         fn protobuf_length(&self) -> usize {
             let mut encoder = LateProtobufEncoder::new(&mut []);
             self.encode_protobuf(&mut encoder);
-            encoder.position()
+            encoder.writer.position()
         }
         fn to_protobuf(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
             let mut encoder = LateProtobufEncoder::new(buffer);

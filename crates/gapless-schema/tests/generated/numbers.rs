@@ -69,8 +69,7 @@ pub mod numbers {
         }
     }
     impl ::gapless_schema::protobuf::Value for Letter {
-        const WIRE: u32 = ::gapless_schema::protobuf::VARINT;
-        #[inline]
+        #[inline(always)]
         fn read(
             reader: &mut ::gapless_schema::protobuf::Reader<'_>,
             field: &'static str,
@@ -136,8 +135,7 @@ pub mod numbers {
         }
     }
     impl ::gapless_schema::protobuf::Value for Side {
-        const WIRE: u32 = ::gapless_schema::protobuf::VARINT;
-        #[inline]
+        #[inline(always)]
         fn read(
             reader: &mut ::gapless_schema::protobuf::Reader<'_>,
             field: &'static str,
@@ -191,8 +189,7 @@ pub mod numbers {
         }
     }
     impl ::gapless_schema::protobuf::Value for Wide {
-        const WIRE: u32 = ::gapless_schema::protobuf::VARINT;
-        #[inline]
+        #[inline(always)]
         fn read(
             reader: &mut ::gapless_schema::protobuf::Reader<'_>,
             field: &'static str,
@@ -252,8 +249,7 @@ pub mod numbers {
         }
     }
     impl ::gapless_schema::protobuf::Value for Bits8 {
-        const WIRE: u32 = ::gapless_schema::protobuf::VARINT;
-        #[inline]
+        #[inline(always)]
         fn read(
             reader: &mut ::gapless_schema::protobuf::Reader<'_>,
             field: &'static str,
@@ -309,8 +305,7 @@ pub mod numbers {
         }
     }
     impl ::gapless_schema::protobuf::Value for Bits16 {
-        const WIRE: u32 = ::gapless_schema::protobuf::VARINT;
-        #[inline]
+        #[inline(always)]
         fn read(
             reader: &mut ::gapless_schema::protobuf::Reader<'_>,
             field: &'static str,
@@ -366,8 +361,7 @@ pub mod numbers {
         }
     }
     impl ::gapless_schema::protobuf::Value for Bits32 {
-        const WIRE: u32 = ::gapless_schema::protobuf::VARINT;
-        #[inline]
+        #[inline(always)]
         fn read(
             reader: &mut ::gapless_schema::protobuf::Reader<'_>,
             field: &'static str,
@@ -431,8 +425,7 @@ pub mod numbers {
         }
     }
     impl ::gapless_schema::protobuf::Value for Bits64 {
-        const WIRE: u32 = ::gapless_schema::protobuf::VARINT;
-        #[inline]
+        #[inline(always)]
         fn read(
             reader: &mut ::gapless_schema::protobuf::Reader<'_>,
             field: &'static str,
@@ -489,7 +482,6 @@ pub mod numbers {
     }
     /// Writes `messageHeader` where it will lie.
     #[derive(Debug)]
-    #[must_use]
     pub struct MessageHeaderEncoder<'a> {
         block: &'a mut [u8; 8],
     }
@@ -653,48 +645,72 @@ pub mod numbers {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<MessageHeaderField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("messageHeader")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
                                 MessageHeaderField::BlockLength(
-                                    reader.value::<u16>(key, "messageHeader.blockLength")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "messageHeader.blockLength",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    2u32 => {
+                    16u32 => {
                         return Ok(
                             Some(
                                 MessageHeaderField::TemplateId(
-                                    reader.value::<u16>(key, "messageHeader.templateId")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "messageHeader.templateId",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    3u32 => {
+                    24u32 => {
                         return Ok(
                             Some(
                                 MessageHeaderField::SchemaId(
-                                    reader.value::<u16>(key, "messageHeader.schemaId")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "messageHeader.schemaId",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    4u32 => {
+                    32u32 => {
                         return Ok(
                             Some(
                                 MessageHeaderField::Version(
-                                    reader.value::<u16>(key, "messageHeader.version")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "messageHeader.version",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "messageHeader")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "messageHeader",
+                                &[
+                                    (1u32, "messageHeader.blockLength"),
+                                    (2u32, "messageHeader.templateId"),
+                                    (3u32, "messageHeader.schemaId"),
+                                    (4u32, "messageHeader.version"),
+                                ],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -786,7 +802,6 @@ pub mod numbers {
     }
     /// Writes `groupSizeEncoding` where it will lie.
     #[derive(Debug)]
-    #[must_use]
     pub struct GroupSizeEncodingEncoder<'a> {
         block: &'a mut [u8; 4],
     }
@@ -920,30 +935,46 @@ pub mod numbers {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<GroupSizeEncodingField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("groupSizeEncoding")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
                                 GroupSizeEncodingField::BlockLength(
-                                    reader.value::<u16>(key, "groupSizeEncoding.blockLength")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "groupSizeEncoding.blockLength",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    2u32 => {
+                    16u32 => {
                         return Ok(
                             Some(
                                 GroupSizeEncodingField::NumInGroup(
-                                    reader.value::<u16>(key, "groupSizeEncoding.numInGroup")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "groupSizeEncoding.numInGroup",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "groupSizeEncoding")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "groupSizeEncoding",
+                                &[
+                                    (1u32, "groupSizeEncoding.blockLength"),
+                                    (2u32, "groupSizeEncoding.numInGroup"),
+                                ],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -1033,7 +1064,6 @@ pub mod numbers {
     }
     /// Writes `Spaced` where it will lie.
     #[derive(Debug)]
-    #[must_use]
     pub struct SpacedEncoder<'a> {
         block: &'a mut [u8; 13],
     }
@@ -1173,35 +1203,59 @@ pub mod numbers {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<SpacedField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Spaced")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
-                                SpacedField::First(reader.value::<u8>(key, "Spaced.first")?),
-                            ),
-                        );
-                    }
-                    2u32 => {
-                        return Ok(
-                            Some(
-                                SpacedField::Second(
-                                    reader.value::<u32>(key, "Spaced.second")?,
+                                SpacedField::First(
+                                    <u8 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Spaced.first",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    3u32 => {
+                    16u32 => {
                         return Ok(
                             Some(
-                                SpacedField::Third(reader.value::<u8>(key, "Spaced.third")?),
+                                SpacedField::Second(
+                                    <u32 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Spaced.second",
+                                    )?,
+                                ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "Spaced")?,
+                    24u32 => {
+                        return Ok(
+                            Some(
+                                SpacedField::Third(
+                                    <u8 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Spaced.third",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Spaced",
+                                &[
+                                    (1u32, "Spaced.first"),
+                                    (2u32, "Spaced.second"),
+                                    (3u32, "Spaced.third"),
+                                ],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -1259,7 +1313,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
-        #[inline]
+        #[inline(always)]
         pub fn parse(payload: &'a [u8]) -> Result<Self, DecodeError> {
             let mut reader = ::gapless_schema::sbe::Reader::new(payload);
             let header = reader.chunk::<8>("Scalars")?;
@@ -1573,7 +1627,7 @@ pub mod numbers {
     }
     /// Writes `Scalars` where it will lie.
     #[derive(Debug)]
-    #[must_use]
+    #[must_use = "the message ends with finish"]
     pub struct ScalarsEncoder<'a> {
         block: &'a mut [u8; 128],
         tail: Tail<'a>,
@@ -2404,12 +2458,6 @@ pub mod numbers {
                 writer: ::gapless_schema::protobuf::Writer::new(buffer),
             }
         }
-        /// Bytes that the fields take so far, whether they fit or not.
-        #[inline]
-        #[must_use]
-        pub const fn position(&self) -> usize {
-            self.writer.position()
-        }
         /// Ends the message and returns its length in bytes.
         ///
         /// # Errors
@@ -2723,133 +2771,31 @@ pub mod numbers {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<ScalarsField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Scalars")? {
-                match key.number {
-                    1u32 => {
-                        return Ok(
-                            Some(
-                                ScalarsField::AChar(
-                                    reader.value::<u8>(key, "Scalars.aChar")?,
-                                ),
-                            ),
-                        );
-                    }
-                    2u32 => {
-                        return Ok(
-                            Some(
-                                ScalarsField::AnInt8(
-                                    reader.value::<i8>(key, "Scalars.anInt8")?,
-                                ),
-                            ),
-                        );
-                    }
-                    3u32 => {
-                        return Ok(
-                            Some(
-                                ScalarsField::AnInt16(
-                                    reader.value::<i16>(key, "Scalars.anInt16")?,
-                                ),
-                            ),
-                        );
-                    }
-                    4u32 => {
-                        return Ok(
-                            Some(
-                                ScalarsField::AnInt32(
-                                    reader.value::<i32>(key, "Scalars.anInt32")?,
-                                ),
-                            ),
-                        );
-                    }
-                    5u32 => {
-                        return Ok(
-                            Some(
-                                ScalarsField::AnInt64(
-                                    reader.value::<i64>(key, "Scalars.anInt64")?,
-                                ),
-                            ),
-                        );
-                    }
-                    6u32 => {
-                        return Ok(
-                            Some(
-                                ScalarsField::AUint8(
-                                    reader.value::<u8>(key, "Scalars.aUint8")?,
-                                ),
-                            ),
-                        );
-                    }
-                    7u32 => {
-                        return Ok(
-                            Some(
-                                ScalarsField::AUint16(
-                                    reader.value::<u16>(key, "Scalars.aUint16")?,
-                                ),
-                            ),
-                        );
-                    }
+                match key {
                     8u32 => {
                         return Ok(
                             Some(
-                                ScalarsField::AUint32(
-                                    reader.value::<u32>(key, "Scalars.aUint32")?,
+                                ScalarsField::AChar(
+                                    <u8 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Scalars.aChar",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    9u32 => {
+                    16u32 => {
                         return Ok(
                             Some(
-                                ScalarsField::AUint64(
-                                    reader.value::<u64>(key, "Scalars.aUint64")?,
-                                ),
-                            ),
-                        );
-                    }
-                    10u32 => {
-                        return Ok(
-                            Some(
-                                ScalarsField::AFloat(
-                                    reader.value::<f32>(key, "Scalars.aFloat")?,
-                                ),
-                            ),
-                        );
-                    }
-                    11u32 => {
-                        return Ok(
-                            Some(
-                                ScalarsField::ADouble(
-                                    reader.value::<f64>(key, "Scalars.aDouble")?,
-                                ),
-                            ),
-                        );
-                    }
-                    21u32 => {
-                        return Ok(
-                            Some(
-                                ScalarsField::MaybeChar(
-                                    reader.value::<u8>(key, "Scalars.maybeChar")?,
-                                ),
-                            ),
-                        );
-                    }
-                    22u32 => {
-                        return Ok(
-                            Some(
-                                ScalarsField::MaybeInt8(
-                                    reader.value::<i8>(key, "Scalars.maybeInt8")?,
-                                ),
-                            ),
-                        );
-                    }
-                    23u32 => {
-                        return Ok(
-                            Some(
-                                ScalarsField::MaybeInt16(
-                                    reader.value::<i16>(key, "Scalars.maybeInt16")?,
+                                ScalarsField::AnInt8(
+                                    <i8 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Scalars.anInt8",
+                                    )?,
                                 ),
                             ),
                         );
@@ -2857,139 +2803,365 @@ pub mod numbers {
                     24u32 => {
                         return Ok(
                             Some(
-                                ScalarsField::MaybeInt32(
-                                    reader.value::<i32>(key, "Scalars.maybeInt32")?,
+                                ScalarsField::AnInt16(
+                                    <i16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Scalars.anInt16",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    25u32 => {
+                    32u32 => {
+                        return Ok(
+                            Some(
+                                ScalarsField::AnInt32(
+                                    <i32 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Scalars.anInt32",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    40u32 => {
+                        return Ok(
+                            Some(
+                                ScalarsField::AnInt64(
+                                    <i64 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Scalars.anInt64",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    48u32 => {
+                        return Ok(
+                            Some(
+                                ScalarsField::AUint8(
+                                    <u8 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Scalars.aUint8",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    56u32 => {
+                        return Ok(
+                            Some(
+                                ScalarsField::AUint16(
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Scalars.aUint16",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    64u32 => {
+                        return Ok(
+                            Some(
+                                ScalarsField::AUint32(
+                                    <u32 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Scalars.aUint32",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    72u32 => {
+                        return Ok(
+                            Some(
+                                ScalarsField::AUint64(
+                                    <u64 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Scalars.aUint64",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    85u32 => {
+                        return Ok(
+                            Some(
+                                ScalarsField::AFloat(
+                                    <f32 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Scalars.aFloat",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    89u32 => {
+                        return Ok(
+                            Some(
+                                ScalarsField::ADouble(
+                                    <f64 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Scalars.aDouble",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    168u32 => {
+                        return Ok(
+                            Some(
+                                ScalarsField::MaybeChar(
+                                    <u8 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Scalars.maybeChar",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    176u32 => {
+                        return Ok(
+                            Some(
+                                ScalarsField::MaybeInt8(
+                                    <i8 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Scalars.maybeInt8",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    184u32 => {
+                        return Ok(
+                            Some(
+                                ScalarsField::MaybeInt16(
+                                    <i16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Scalars.maybeInt16",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    192u32 => {
+                        return Ok(
+                            Some(
+                                ScalarsField::MaybeInt32(
+                                    <i32 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Scalars.maybeInt32",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    200u32 => {
                         return Ok(
                             Some(
                                 ScalarsField::MaybeInt64(
-                                    reader.value::<i64>(key, "Scalars.maybeInt64")?,
+                                    <i64 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Scalars.maybeInt64",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    26u32 => {
+                    208u32 => {
                         return Ok(
                             Some(
                                 ScalarsField::MaybeUint8(
-                                    reader.value::<u8>(key, "Scalars.maybeUint8")?,
+                                    <u8 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Scalars.maybeUint8",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    27u32 => {
+                    216u32 => {
                         return Ok(
                             Some(
                                 ScalarsField::MaybeUint16(
-                                    reader.value::<u16>(key, "Scalars.maybeUint16")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Scalars.maybeUint16",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    28u32 => {
+                    224u32 => {
                         return Ok(
                             Some(
                                 ScalarsField::MaybeUint32(
-                                    reader.value::<u32>(key, "Scalars.maybeUint32")?,
+                                    <u32 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Scalars.maybeUint32",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    29u32 => {
+                    232u32 => {
                         return Ok(
                             Some(
                                 ScalarsField::MaybeUint64(
-                                    reader.value::<u64>(key, "Scalars.maybeUint64")?,
+                                    <u64 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Scalars.maybeUint64",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    30u32 => {
+                    245u32 => {
                         return Ok(
                             Some(
                                 ScalarsField::MaybeFloat(
-                                    reader.value::<f32>(key, "Scalars.maybeFloat")?,
+                                    <f32 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Scalars.maybeFloat",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    31u32 => {
+                    249u32 => {
                         return Ok(
                             Some(
                                 ScalarsField::MaybeDouble(
-                                    reader.value::<f64>(key, "Scalars.maybeDouble")?,
+                                    <f64 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Scalars.maybeDouble",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    41u32 => {
+                    328u32 => {
                         return Ok(
                             Some(
                                 ScalarsField::MinusOneIsNull(
-                                    reader.value::<i32>(key, "Scalars.minusOneIsNull")?,
+                                    <i32 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Scalars.minusOneIsNull",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    42u32 => {
+                    336u32 => {
                         return Ok(
                             Some(
                                 ScalarsField::ZeroIsNull(
-                                    reader.value::<u16>(key, "Scalars.zeroIsNull")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Scalars.zeroIsNull",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    43u32 => {
+                    345u32 => {
                         return Ok(
                             Some(
                                 ScalarsField::OtherIsNull(
-                                    reader.value::<f64>(key, "Scalars.otherIsNull")?,
+                                    <f64 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Scalars.otherIsNull",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    44u32 => {
+                    352u32 => {
                         return Ok(
                             Some(
                                 ScalarsField::NeverNull(
-                                    reader.value::<i32>(key, "Scalars.neverNull")?,
+                                    <i32 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Scalars.neverNull",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    45u32 => {
+                    365u32 => {
                         return Ok(
                             Some(
                                 ScalarsField::Temperature(
-                                    reader.value::<f32>(key, "Scalars.temperature")?,
+                                    <f32 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Scalars.temperature",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    46u32 => {
+                    373u32 => {
                         return Ok(
                             Some(
                                 ScalarsField::MaybeTemperature(
-                                    reader.value::<f32>(key, "Scalars.maybeTemperature")?,
+                                    <f32 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Scalars.maybeTemperature",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    47u32 => {
+                    376u32 => {
                         return Ok(
                             Some(
                                 ScalarsField::SendingTime(
-                                    reader.value::<u64>(key, "Scalars.sendingTime")?,
+                                    <u64 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Scalars.sendingTime",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "Scalars")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Scalars",
+                                &[
+                                    (1u32, "Scalars.aChar"),
+                                    (2u32, "Scalars.anInt8"),
+                                    (3u32, "Scalars.anInt16"),
+                                    (4u32, "Scalars.anInt32"),
+                                    (5u32, "Scalars.anInt64"),
+                                    (6u32, "Scalars.aUint8"),
+                                    (7u32, "Scalars.aUint16"),
+                                    (8u32, "Scalars.aUint32"),
+                                    (9u32, "Scalars.aUint64"),
+                                    (10u32, "Scalars.aFloat"),
+                                    (11u32, "Scalars.aDouble"),
+                                    (21u32, "Scalars.maybeChar"),
+                                    (22u32, "Scalars.maybeInt8"),
+                                    (23u32, "Scalars.maybeInt16"),
+                                    (24u32, "Scalars.maybeInt32"),
+                                    (25u32, "Scalars.maybeInt64"),
+                                    (26u32, "Scalars.maybeUint8"),
+                                    (27u32, "Scalars.maybeUint16"),
+                                    (28u32, "Scalars.maybeUint32"),
+                                    (29u32, "Scalars.maybeUint64"),
+                                    (30u32, "Scalars.maybeFloat"),
+                                    (31u32, "Scalars.maybeDouble"),
+                                    (41u32, "Scalars.minusOneIsNull"),
+                                    (42u32, "Scalars.zeroIsNull"),
+                                    (43u32, "Scalars.otherIsNull"),
+                                    (44u32, "Scalars.neverNull"),
+                                    (45u32, "Scalars.temperature"),
+                                    (46u32, "Scalars.maybeTemperature"),
+                                    (47u32, "Scalars.sendingTime"),
+                                ],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -3161,7 +3333,7 @@ pub mod numbers {
         const NAME: &'static str = "Scalars";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
         type Decoded<'a> = ScalarsDecoder<'a>;
-        #[inline]
+        #[inline(always)]
         fn decode(payload: &[u8]) -> Result<ScalarsDecoder<'_>, DecodeError> {
             ScalarsDecoder::parse(payload)
         }
@@ -3237,7 +3409,7 @@ pub mod numbers {
         fn protobuf_length(&self) -> usize {
             let mut encoder = ScalarsProtobufEncoder::new(&mut []);
             self.encode_protobuf(&mut encoder);
-            encoder.position()
+            encoder.writer.position()
         }
         fn to_protobuf(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
             let mut encoder = ScalarsProtobufEncoder::new(buffer);
@@ -3256,7 +3428,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
-        #[inline]
+        #[inline(always)]
         pub fn parse(payload: &'a [u8]) -> Result<Self, DecodeError> {
             let mut reader = ::gapless_schema::sbe::Reader::new(payload);
             let header = reader.chunk::<8>("Arrays")?;
@@ -3534,7 +3706,7 @@ pub mod numbers {
     }
     /// Writes `Arrays` where it will lie.
     #[derive(Debug)]
-    #[must_use]
+    #[must_use = "the message ends with finish"]
     pub struct ArraysEncoder<'a> {
         block: &'a mut [u8; 146],
         tail: Tail<'a>,
@@ -4205,12 +4377,6 @@ pub mod numbers {
                 writer: ::gapless_schema::protobuf::Writer::new(buffer),
             }
         }
-        /// Bytes that the fields take so far, whether they fit or not.
-        #[inline]
-        #[must_use]
-        pub const fn position(&self) -> usize {
-            self.writer.position()
-        }
         /// Ends the message and returns its length in bytes.
         ///
         /// # Errors
@@ -4452,138 +4618,208 @@ pub mod numbers {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<ArraysField<'a>>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Arrays")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    10u32 => {
                         return Ok(
-                            Some(ArraysField::Int8s(reader.packed(key, "Arrays.int8s")?)),
-                        );
-                    }
-                    2u32 => {
-                        return Ok(
-                            Some(
-                                ArraysField::Uint8s(reader.bytes(key, "Arrays.uint8s")?),
-                            ),
-                        );
-                    }
-                    3u32 => {
-                        return Ok(
-                            Some(
-                                ArraysField::Int16s(reader.packed(key, "Arrays.int16s")?),
-                            ),
-                        );
-                    }
-                    4u32 => {
-                        return Ok(
-                            Some(
-                                ArraysField::Uint16s(reader.packed(key, "Arrays.uint16s")?),
-                            ),
-                        );
-                    }
-                    5u32 => {
-                        return Ok(
-                            Some(
-                                ArraysField::Int32s(reader.packed(key, "Arrays.int32s")?),
-                            ),
-                        );
-                    }
-                    6u32 => {
-                        return Ok(
-                            Some(
-                                ArraysField::Uint32s(reader.packed(key, "Arrays.uint32s")?),
-                            ),
-                        );
-                    }
-                    7u32 => {
-                        return Ok(
-                            Some(
-                                ArraysField::Int64s(reader.packed(key, "Arrays.int64s")?),
-                            ),
+                            Some(ArraysField::Int8s(reader.packed("Arrays.int8s")?)),
                         );
                     }
                     8u32 => {
                         return Ok(
-                            Some(
-                                ArraysField::Uint64s(reader.packed(key, "Arrays.uint64s")?),
-                            ),
-                        );
-                    }
-                    9u32 => {
-                        return Ok(
-                            Some(
-                                ArraysField::Floats(reader.packed(key, "Arrays.floats")?),
-                            ),
-                        );
-                    }
-                    10u32 => {
-                        return Ok(
-                            Some(
-                                ArraysField::Doubles(reader.packed(key, "Arrays.doubles")?),
-                            ),
-                        );
-                    }
-                    11u32 => {
-                        return Ok(
-                            Some(
-                                ArraysField::NoInt16s(
-                                    reader.packed(key, "Arrays.noInt16s")?,
-                                ),
-                            ),
-                        );
-                    }
-                    12u32 => {
-                        return Ok(
-                            Some(
-                                ArraysField::SomeInt16s(
-                                    reader.packed(key, "Arrays.someInt16s")?,
-                                ),
-                            ),
-                        );
-                    }
-                    13u32 => {
-                        return Ok(
-                            Some(
-                                ArraysField::NoFloats(
-                                    reader.packed(key, "Arrays.noFloats")?,
-                                ),
-                            ),
-                        );
-                    }
-                    14u32 => {
-                        return Ok(
-                            Some(
-                                ArraysField::NoBytes(reader.bytes(key, "Arrays.noBytes")?),
-                            ),
-                        );
-                    }
-                    15u32 => {
-                        return Ok(
-                            Some(ArraysField::Latin(reader.text(key, "Arrays.latin")?)),
-                        );
-                    }
-                    16u32 => {
-                        return Ok(
-                            Some(ArraysField::Utf8(reader.text(key, "Arrays.utf8")?)),
-                        );
-                    }
-                    17u32 => {
-                        return Ok(
-                            Some(
-                                ArraysField::Utf8Bytes(
-                                    reader.text(key, "Arrays.utf8Bytes")?,
-                                ),
-                            ),
+                            Some(ArraysField::Int8s(reader.unpacked("Arrays.int8s")?)),
                         );
                     }
                     18u32 => {
                         return Ok(
-                            Some(ArraysField::NoText(reader.text(key, "Arrays.noText")?)),
+                            Some(ArraysField::Uint8s(reader.bytes("Arrays.uint8s")?)),
                         );
                     }
-                    _ => reader.skip(key, "Arrays")?,
+                    26u32 => {
+                        return Ok(
+                            Some(ArraysField::Int16s(reader.packed("Arrays.int16s")?)),
+                        );
+                    }
+                    24u32 => {
+                        return Ok(
+                            Some(ArraysField::Int16s(reader.unpacked("Arrays.int16s")?)),
+                        );
+                    }
+                    34u32 => {
+                        return Ok(
+                            Some(ArraysField::Uint16s(reader.packed("Arrays.uint16s")?)),
+                        );
+                    }
+                    32u32 => {
+                        return Ok(
+                            Some(
+                                ArraysField::Uint16s(reader.unpacked("Arrays.uint16s")?),
+                            ),
+                        );
+                    }
+                    42u32 => {
+                        return Ok(
+                            Some(ArraysField::Int32s(reader.packed("Arrays.int32s")?)),
+                        );
+                    }
+                    40u32 => {
+                        return Ok(
+                            Some(ArraysField::Int32s(reader.unpacked("Arrays.int32s")?)),
+                        );
+                    }
+                    50u32 => {
+                        return Ok(
+                            Some(ArraysField::Uint32s(reader.packed("Arrays.uint32s")?)),
+                        );
+                    }
+                    48u32 => {
+                        return Ok(
+                            Some(
+                                ArraysField::Uint32s(reader.unpacked("Arrays.uint32s")?),
+                            ),
+                        );
+                    }
+                    58u32 => {
+                        return Ok(
+                            Some(ArraysField::Int64s(reader.packed("Arrays.int64s")?)),
+                        );
+                    }
+                    56u32 => {
+                        return Ok(
+                            Some(ArraysField::Int64s(reader.unpacked("Arrays.int64s")?)),
+                        );
+                    }
+                    66u32 => {
+                        return Ok(
+                            Some(ArraysField::Uint64s(reader.packed("Arrays.uint64s")?)),
+                        );
+                    }
+                    64u32 => {
+                        return Ok(
+                            Some(
+                                ArraysField::Uint64s(reader.unpacked("Arrays.uint64s")?),
+                            ),
+                        );
+                    }
+                    74u32 => {
+                        return Ok(
+                            Some(ArraysField::Floats(reader.packed("Arrays.floats")?)),
+                        );
+                    }
+                    77u32 => {
+                        return Ok(
+                            Some(ArraysField::Floats(reader.unpacked("Arrays.floats")?)),
+                        );
+                    }
+                    82u32 => {
+                        return Ok(
+                            Some(ArraysField::Doubles(reader.packed("Arrays.doubles")?)),
+                        );
+                    }
+                    81u32 => {
+                        return Ok(
+                            Some(
+                                ArraysField::Doubles(reader.unpacked("Arrays.doubles")?),
+                            ),
+                        );
+                    }
+                    90u32 => {
+                        return Ok(
+                            Some(
+                                ArraysField::NoInt16s(reader.packed("Arrays.noInt16s")?),
+                            ),
+                        );
+                    }
+                    88u32 => {
+                        return Ok(
+                            Some(
+                                ArraysField::NoInt16s(reader.unpacked("Arrays.noInt16s")?),
+                            ),
+                        );
+                    }
+                    98u32 => {
+                        return Ok(
+                            Some(
+                                ArraysField::SomeInt16s(reader.packed("Arrays.someInt16s")?),
+                            ),
+                        );
+                    }
+                    96u32 => {
+                        return Ok(
+                            Some(
+                                ArraysField::SomeInt16s(
+                                    reader.unpacked("Arrays.someInt16s")?,
+                                ),
+                            ),
+                        );
+                    }
+                    106u32 => {
+                        return Ok(
+                            Some(
+                                ArraysField::NoFloats(reader.packed("Arrays.noFloats")?),
+                            ),
+                        );
+                    }
+                    109u32 => {
+                        return Ok(
+                            Some(
+                                ArraysField::NoFloats(reader.unpacked("Arrays.noFloats")?),
+                            ),
+                        );
+                    }
+                    114u32 => {
+                        return Ok(
+                            Some(ArraysField::NoBytes(reader.bytes("Arrays.noBytes")?)),
+                        );
+                    }
+                    122u32 => {
+                        return Ok(Some(ArraysField::Latin(reader.text("Arrays.latin")?)));
+                    }
+                    130u32 => {
+                        return Ok(Some(ArraysField::Utf8(reader.text("Arrays.utf8")?)));
+                    }
+                    138u32 => {
+                        return Ok(
+                            Some(
+                                ArraysField::Utf8Bytes(reader.text("Arrays.utf8Bytes")?),
+                            ),
+                        );
+                    }
+                    146u32 => {
+                        return Ok(
+                            Some(ArraysField::NoText(reader.text("Arrays.noText")?)),
+                        );
+                    }
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Arrays",
+                                &[
+                                    (1u32, "Arrays.int8s"),
+                                    (2u32, "Arrays.uint8s"),
+                                    (3u32, "Arrays.int16s"),
+                                    (4u32, "Arrays.uint16s"),
+                                    (5u32, "Arrays.int32s"),
+                                    (6u32, "Arrays.uint32s"),
+                                    (7u32, "Arrays.int64s"),
+                                    (8u32, "Arrays.uint64s"),
+                                    (9u32, "Arrays.floats"),
+                                    (10u32, "Arrays.doubles"),
+                                    (11u32, "Arrays.noInt16s"),
+                                    (12u32, "Arrays.someInt16s"),
+                                    (13u32, "Arrays.noFloats"),
+                                    (14u32, "Arrays.noBytes"),
+                                    (15u32, "Arrays.latin"),
+                                    (16u32, "Arrays.utf8"),
+                                    (17u32, "Arrays.utf8Bytes"),
+                                    (18u32, "Arrays.noText"),
+                                ],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -4914,7 +5150,7 @@ pub mod numbers {
         const NAME: &'static str = "Arrays";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
         type Decoded<'a> = ArraysDecoder<'a>;
-        #[inline]
+        #[inline(always)]
         fn decode(payload: &[u8]) -> Result<ArraysDecoder<'_>, DecodeError> {
             ArraysDecoder::parse(payload)
         }
@@ -4988,7 +5224,7 @@ pub mod numbers {
         fn protobuf_length(&self) -> usize {
             let mut encoder = ArraysProtobufEncoder::new(&mut []);
             self.encode_protobuf(&mut encoder);
-            encoder.position()
+            encoder.writer.position()
         }
         fn to_protobuf(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
             let mut encoder = ArraysProtobufEncoder::new(buffer);
@@ -5000,9 +5236,9 @@ pub mod numbers {
     #[derive(Clone, Copy, Debug)]
     pub struct ChoicesDecoder<'a> {
         block: &'a [u8; 22],
-        sides: ::gapless_schema::sbe::Group<'a, ChoicesSidesDecoder<'a>>,
-        wholes: ::gapless_schema::sbe::Group<'a, ChoicesWholesDecoder<'a>>,
-        parts: ::gapless_schema::sbe::Group<'a, ChoicesPartsDecoder<'a>>,
+        group_sides: ::gapless_schema::sbe::Group<'a, ChoicesSidesDecoder<'a>>,
+        group_wholes: ::gapless_schema::sbe::Group<'a, ChoicesWholesDecoder<'a>>,
+        group_parts: ::gapless_schema::sbe::Group<'a, ChoicesPartsDecoder<'a>>,
     }
     impl<'a> ChoicesDecoder<'a> {
         /// Reads a payload, which begins with the message header, and checks it as a whole. What follows the
@@ -5010,7 +5246,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
-        #[inline]
+        #[inline(always)]
         pub fn parse(payload: &'a [u8]) -> Result<Self, DecodeError> {
             let mut reader = ::gapless_schema::sbe::Reader::new(payload);
             let header = reader.chunk::<8>("Choices")?;
@@ -5037,7 +5273,7 @@ pub mod numbers {
                 .block::<
                     22,
                 >(block_length, Self::needed_length_at(version), version, "Choices")?;
-            let sides = {
+            let group_sides = {
                 let dimension = reader.chunk::<4>("Choices.sides")?;
                 ::gapless_schema::sbe::Group::parse(
                     reader,
@@ -5046,7 +5282,7 @@ pub mod numbers {
                     version,
                 )?
             };
-            let wholes = {
+            let group_wholes = {
                 let dimension = reader.chunk::<4>("Choices.wholes")?;
                 ::gapless_schema::sbe::Group::parse(
                     reader,
@@ -5055,7 +5291,7 @@ pub mod numbers {
                     version,
                 )?
             };
-            let parts = {
+            let group_parts = {
                 let dimension = reader.chunk::<4>("Choices.parts")?;
                 ::gapless_schema::sbe::Group::parse(
                     reader,
@@ -5066,9 +5302,9 @@ pub mod numbers {
             };
             Ok(Self {
                 block,
-                sides,
-                wholes,
-                parts,
+                group_sides,
+                group_wholes,
+                group_parts,
             })
         }
         /// Field `letter`.
@@ -5199,7 +5435,7 @@ pub mod numbers {
         pub const fn sides(
             &self,
         ) -> ::gapless_schema::sbe::Group<'a, ChoicesSidesDecoder<'a>> {
-            self.sides
+            self.group_sides
         }
         /// Group `wholes`: an iterator over its entries.
         #[inline]
@@ -5207,7 +5443,7 @@ pub mod numbers {
         pub const fn wholes(
             &self,
         ) -> ::gapless_schema::sbe::Group<'a, ChoicesWholesDecoder<'a>> {
-            self.wholes
+            self.group_wholes
         }
         /// Group `parts`: an iterator over its entries.
         #[inline]
@@ -5215,12 +5451,12 @@ pub mod numbers {
         pub const fn parts(
             &self,
         ) -> ::gapless_schema::sbe::Group<'a, ChoicesPartsDecoder<'a>> {
-            self.parts
+            self.group_parts
         }
     }
     /// Writes `Choices` where it will lie.
     #[derive(Debug)]
-    #[must_use]
+    #[must_use = "the message ends with finish"]
     pub struct ChoicesEncoder<'a> {
         block: &'a mut [u8; 30],
         tail: Tail<'a>,
@@ -5683,12 +5919,6 @@ pub mod numbers {
                 writer: ::gapless_schema::protobuf::Writer::new(buffer),
             }
         }
-        /// Bytes that the fields take so far, whether they fit or not.
-        #[inline]
-        #[must_use]
-        pub const fn position(&self) -> usize {
-            self.writer.position()
-        }
         /// Ends the message and returns its length in bytes.
         ///
         /// # Errors
@@ -5859,123 +6089,185 @@ pub mod numbers {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<ChoicesField<'a>>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Choices")? {
-                match key.number {
-                    1u32 => {
-                        return Ok(
-                            Some(
-                                ChoicesField::Letter(
-                                    reader.value::<Letter>(key, "Choices.letter")?,
-                                ),
-                            ),
-                        );
-                    }
-                    2u32 => {
-                        return Ok(
-                            Some(
-                                ChoicesField::MaybeLetter(
-                                    reader.value::<Letter>(key, "Choices.maybeLetter")?,
-                                ),
-                            ),
-                        );
-                    }
-                    3u32 => {
-                        return Ok(
-                            Some(
-                                ChoicesField::Side(
-                                    reader.value::<Side>(key, "Choices.side")?,
-                                ),
-                            ),
-                        );
-                    }
-                    4u32 => {
-                        return Ok(
-                            Some(
-                                ChoicesField::MaybeSide(
-                                    reader.value::<Side>(key, "Choices.maybeSide")?,
-                                ),
-                            ),
-                        );
-                    }
-                    5u32 => {
-                        return Ok(
-                            Some(
-                                ChoicesField::OtherSide(
-                                    reader.value::<Side>(key, "Choices.otherSide")?,
-                                ),
-                            ),
-                        );
-                    }
-                    6u32 => {
-                        return Ok(
-                            Some(
-                                ChoicesField::Wide(
-                                    reader.value::<Wide>(key, "Choices.wide")?,
-                                ),
-                            ),
-                        );
-                    }
-                    7u32 => {
-                        return Ok(
-                            Some(
-                                ChoicesField::Bits8(
-                                    reader.value::<Bits8>(key, "Choices.bits8")?,
-                                ),
-                            ),
-                        );
-                    }
+                match key {
                     8u32 => {
                         return Ok(
                             Some(
-                                ChoicesField::Bits16(
-                                    reader.value::<Bits16>(key, "Choices.bits16")?,
+                                ChoicesField::Letter(
+                                    <Letter as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Choices.letter",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    9u32 => {
+                    16u32 => {
+                        return Ok(
+                            Some(
+                                ChoicesField::MaybeLetter(
+                                    <Letter as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Choices.maybeLetter",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    24u32 => {
+                        return Ok(
+                            Some(
+                                ChoicesField::Side(
+                                    <Side as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Choices.side",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    32u32 => {
+                        return Ok(
+                            Some(
+                                ChoicesField::MaybeSide(
+                                    <Side as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Choices.maybeSide",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    40u32 => {
+                        return Ok(
+                            Some(
+                                ChoicesField::OtherSide(
+                                    <Side as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Choices.otherSide",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    48u32 => {
+                        return Ok(
+                            Some(
+                                ChoicesField::Wide(
+                                    <Wide as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Choices.wide",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    56u32 => {
+                        return Ok(
+                            Some(
+                                ChoicesField::Bits8(
+                                    <Bits8 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Choices.bits8",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    64u32 => {
+                        return Ok(
+                            Some(
+                                ChoicesField::Bits16(
+                                    <Bits16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Choices.bits16",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    72u32 => {
                         return Ok(
                             Some(
                                 ChoicesField::Bits32(
-                                    reader.value::<Bits32>(key, "Choices.bits32")?,
+                                    <Bits32 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Choices.bits32",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    10u32 => {
+                    80u32 => {
                         return Ok(
                             Some(
                                 ChoicesField::Bits64(
-                                    reader.value::<Bits64>(key, "Choices.bits64")?,
+                                    <Bits64 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Choices.bits64",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    17u32 => {
+                    138u32 => {
+                        return Ok(
+                            Some(ChoicesField::Sides(reader.packed("Choices.sides")?)),
+                        );
+                    }
+                    136u32 => {
+                        return Ok(
+                            Some(ChoicesField::Sides(reader.unpacked("Choices.sides")?)),
+                        );
+                    }
+                    146u32 => {
+                        return Ok(
+                            Some(ChoicesField::Wholes(reader.packed("Choices.wholes")?)),
+                        );
+                    }
+                    144u32 => {
                         return Ok(
                             Some(
-                                ChoicesField::Sides(reader.packed(key, "Choices.sides")?),
+                                ChoicesField::Wholes(reader.unpacked("Choices.wholes")?),
                             ),
                         );
                     }
-                    18u32 => {
+                    154u32 => {
                         return Ok(
-                            Some(
-                                ChoicesField::Wholes(reader.packed(key, "Choices.wholes")?),
-                            ),
+                            Some(ChoicesField::Parts(reader.packed("Choices.parts")?)),
                         );
                     }
-                    19u32 => {
+                    157u32 => {
                         return Ok(
-                            Some(
-                                ChoicesField::Parts(reader.packed(key, "Choices.parts")?),
-                            ),
+                            Some(ChoicesField::Parts(reader.unpacked("Choices.parts")?)),
                         );
                     }
-                    _ => reader.skip(key, "Choices")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Choices",
+                                &[
+                                    (1u32, "Choices.letter"),
+                                    (2u32, "Choices.maybeLetter"),
+                                    (3u32, "Choices.side"),
+                                    (4u32, "Choices.maybeSide"),
+                                    (5u32, "Choices.otherSide"),
+                                    (6u32, "Choices.wide"),
+                                    (7u32, "Choices.bits8"),
+                                    (8u32, "Choices.bits16"),
+                                    (9u32, "Choices.bits32"),
+                                    (10u32, "Choices.bits64"),
+                                    (17u32, "Choices.sides"),
+                                    (18u32, "Choices.wholes"),
+                                    (19u32, "Choices.parts"),
+                                ],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -6132,7 +6424,6 @@ pub mod numbers {
     }
     /// Writes `Choices.sides` where it will lie.
     #[derive(Debug)]
-    #[must_use]
     pub struct ChoicesSidesEncoder<'a> {
         block: &'a mut [u8; 1],
     }
@@ -6235,21 +6526,31 @@ pub mod numbers {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<ChoicesSidesField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Choices.sides")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
                                 ChoicesSidesField::Value(
-                                    reader.value::<Side>(key, "Choices.sides.value")?,
+                                    <Side as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Choices.sides.value",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "Choices.sides")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Choices.sides",
+                                &[(1u32, "Choices.sides.value")],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -6291,7 +6592,6 @@ pub mod numbers {
     }
     /// Writes the entries of group `Choices.sides`.
     #[derive(Debug)]
-    #[must_use]
     pub struct ChoicesSidesGroupEncoder<'g, 'a> {
         dimension: &'a mut [u8; 4],
         tail: &'g mut Tail<'a>,
@@ -6386,7 +6686,6 @@ pub mod numbers {
     }
     /// Writes `Choices.wholes` where it will lie.
     #[derive(Debug)]
-    #[must_use]
     pub struct ChoicesWholesEncoder<'a> {
         block: &'a mut [u8; 8],
     }
@@ -6489,21 +6788,31 @@ pub mod numbers {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<ChoicesWholesField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Choices.wholes")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
                                 ChoicesWholesField::Value(
-                                    reader.value::<u64>(key, "Choices.wholes.value")?,
+                                    <u64 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Choices.wholes.value",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "Choices.wholes")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Choices.wholes",
+                                &[(1u32, "Choices.wholes.value")],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -6545,7 +6854,6 @@ pub mod numbers {
     }
     /// Writes the entries of group `Choices.wholes`.
     #[derive(Debug)]
-    #[must_use]
     pub struct ChoicesWholesGroupEncoder<'g, 'a> {
         dimension: &'a mut [u8; 4],
         tail: &'g mut Tail<'a>,
@@ -6640,7 +6948,6 @@ pub mod numbers {
     }
     /// Writes `Choices.parts` where it will lie.
     #[derive(Debug)]
-    #[must_use]
     pub struct ChoicesPartsEncoder<'a> {
         block: &'a mut [u8; 4],
     }
@@ -6743,21 +7050,31 @@ pub mod numbers {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<ChoicesPartsField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Choices.parts")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    13u32 => {
                         return Ok(
                             Some(
                                 ChoicesPartsField::Value(
-                                    reader.value::<f32>(key, "Choices.parts.value")?,
+                                    <f32 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Choices.parts.value",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "Choices.parts")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Choices.parts",
+                                &[(1u32, "Choices.parts.value")],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -6799,7 +7116,6 @@ pub mod numbers {
     }
     /// Writes the entries of group `Choices.parts`.
     #[derive(Debug)]
-    #[must_use]
     pub struct ChoicesPartsGroupEncoder<'g, 'a> {
         dimension: &'a mut [u8; 4],
         tail: &'g mut Tail<'a>,
@@ -6840,7 +7156,7 @@ pub mod numbers {
         const NAME: &'static str = "Choices";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
         type Decoded<'a> = ChoicesDecoder<'a>;
-        #[inline]
+        #[inline(always)]
         fn decode(payload: &[u8]) -> Result<ChoicesDecoder<'_>, DecodeError> {
             ChoicesDecoder::parse(payload)
         }
@@ -6916,7 +7232,7 @@ pub mod numbers {
         fn protobuf_length(&self) -> usize {
             let mut encoder = ChoicesProtobufEncoder::new(&mut []);
             self.encode_protobuf(&mut encoder);
-            encoder.position()
+            encoder.writer.position()
         }
         fn to_protobuf(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
             let mut encoder = ChoicesProtobufEncoder::new(buffer);
@@ -6930,7 +7246,7 @@ pub mod numbers {
     #[derive(Clone, Copy, Debug)]
     pub struct PaddedDecoder<'a> {
         block: &'a [u8; 29],
-        entries: ::gapless_schema::sbe::Group<'a, PaddedEntriesDecoder<'a>>,
+        group_entries: ::gapless_schema::sbe::Group<'a, PaddedEntriesDecoder<'a>>,
     }
     impl<'a> PaddedDecoder<'a> {
         /// Reads a payload, which begins with the message header, and checks it as a whole. What follows the
@@ -6938,7 +7254,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
-        #[inline]
+        #[inline(always)]
         pub fn parse(payload: &'a [u8]) -> Result<Self, DecodeError> {
             let mut reader = ::gapless_schema::sbe::Reader::new(payload);
             let header = reader.chunk::<8>("Padded")?;
@@ -6965,7 +7281,7 @@ pub mod numbers {
                 .block::<
                     29,
                 >(block_length, Self::needed_length_at(version), version, "Padded")?;
-            let entries = {
+            let group_entries = {
                 let dimension = reader.chunk::<4>("Padded.entries")?;
                 ::gapless_schema::sbe::Group::parse(
                     reader,
@@ -6974,7 +7290,7 @@ pub mod numbers {
                     version,
                 )?
             };
-            Ok(Self { block, entries })
+            Ok(Self { block, group_entries })
         }
         /// Field `near`.
         #[inline]
@@ -7006,14 +7322,14 @@ pub mod numbers {
         pub const fn entries(
             &self,
         ) -> ::gapless_schema::sbe::Group<'a, PaddedEntriesDecoder<'a>> {
-            self.entries
+            self.group_entries
         }
     }
     /// Deprecated, and has gaps
     ///
     /// Deprecated since version 4.
     #[derive(Debug)]
-    #[must_use]
+    #[must_use = "the message ends with finish"]
     pub struct PaddedEncoder<'a> {
         block: &'a mut [u8; 48],
         tail: Tail<'a>,
@@ -7245,12 +7561,6 @@ pub mod numbers {
                 writer: ::gapless_schema::protobuf::Writer::new(buffer),
             }
         }
-        /// Bytes that the fields take so far, whether they fit or not.
-        #[inline]
-        #[must_use]
-        pub const fn position(&self) -> usize {
-            self.writer.position()
-        }
         /// Ends the message and returns its length in bytes.
         ///
         /// # Errors
@@ -7342,44 +7652,66 @@ pub mod numbers {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<PaddedField<'a>>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Padded")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
-                                PaddedField::Near(reader.value::<u8>(key, "Padded.near")?),
+                                PaddedField::Near(
+                                    <u8 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Padded.near",
+                                    )?,
+                                ),
                             ),
                         );
                     }
-                    2u32 => {
+                    16u32 => {
                         return Ok(
                             Some(
-                                PaddedField::Far(reader.value::<u16>(key, "Padded.far")?),
+                                PaddedField::Far(
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Padded.far",
+                                    )?,
+                                ),
                             ),
                         );
                     }
-                    3u32 => {
+                    26u32 => {
                         return Ok(
                             Some(
                                 PaddedField::Spaced(SpacedProtobufDecoder {
-                                    reader: reader.message(key, "Padded.spaced")?,
+                                    reader: reader.message("Padded.spaced")?,
                                 }),
                             ),
                         );
                     }
-                    4u32 => {
+                    34u32 => {
                         return Ok(
                             Some(
                                 PaddedField::Entries(PaddedEntriesProtobufDecoder {
-                                    reader: reader.message(key, "Padded.entries")?,
+                                    reader: reader.message("Padded.entries")?,
                                 }),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "Padded")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Padded",
+                                &[
+                                    (1u32, "Padded.near"),
+                                    (2u32, "Padded.far"),
+                                    (3u32, "Padded.spaced"),
+                                    (4u32, "Padded.entries"),
+                                ],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -7500,7 +7832,6 @@ pub mod numbers {
     }
     /// Writes `Padded.entries` where it will lie.
     #[derive(Debug)]
-    #[must_use]
     pub struct PaddedEntriesEncoder<'a> {
         block: &'a mut [u8; 8],
     }
@@ -7605,21 +7936,31 @@ pub mod numbers {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<PaddedEntriesField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Padded.entries")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
                                 PaddedEntriesField::Here(
-                                    reader.value::<u8>(key, "Padded.entries.here")?,
+                                    <u8 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Padded.entries.here",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "Padded.entries")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Padded.entries",
+                                &[(1u32, "Padded.entries.here")],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -7661,7 +8002,6 @@ pub mod numbers {
     }
     /// Writes the entries of group `Padded.entries`.
     #[derive(Debug)]
-    #[must_use]
     pub struct PaddedEntriesGroupEncoder<'g, 'a> {
         dimension: &'a mut [u8; 4],
         tail: &'g mut Tail<'a>,
@@ -7702,7 +8042,7 @@ pub mod numbers {
         const NAME: &'static str = "Padded";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
         type Decoded<'a> = PaddedDecoder<'a>;
-        #[inline]
+        #[inline(always)]
         fn decode(payload: &[u8]) -> Result<PaddedDecoder<'_>, DecodeError> {
             PaddedDecoder::parse(payload)
         }
@@ -7776,7 +8116,7 @@ pub mod numbers {
         fn protobuf_length(&self) -> usize {
             let mut encoder = PaddedProtobufEncoder::new(&mut []);
             self.encode_protobuf(&mut encoder);
-            encoder.position()
+            encoder.writer.position()
         }
         fn to_protobuf(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
             let mut encoder = PaddedProtobufEncoder::new(buffer);
@@ -7797,7 +8137,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
-        #[inline]
+        #[inline(always)]
         pub fn parse(payload: &'a [u8]) -> Result<Self, DecodeError> {
             let mut reader = ::gapless_schema::sbe::Reader::new(payload);
             let header = reader.chunk::<8>("Keywords")?;
@@ -7898,7 +8238,7 @@ pub mod numbers {
     ///
     /// Semantic type: K.
     #[derive(Debug)]
-    #[must_use]
+    #[must_use = "the message ends with finish"]
     pub struct KeywordsEncoder<'a> {
         block: &'a mut [u8; 16],
         tail: Tail<'a>,
@@ -8164,12 +8504,6 @@ pub mod numbers {
                 writer: ::gapless_schema::protobuf::Writer::new(buffer),
             }
         }
-        /// Bytes that the fields take so far, whether they fit or not.
-        #[inline]
-        #[must_use]
-        pub const fn position(&self) -> usize {
-            self.writer.position()
-        }
         /// Ends the message and returns its length in bytes.
         ///
         /// # Errors
@@ -8280,84 +8614,124 @@ pub mod numbers {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<KeywordsField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Keywords")? {
-                match key.number {
-                    1u32 => {
-                        return Ok(
-                            Some(
-                                KeywordsField::Type(
-                                    reader.value::<u8>(key, "Keywords.type")?,
-                                ),
-                            ),
-                        );
-                    }
-                    2u32 => {
-                        return Ok(
-                            Some(
-                                KeywordsField::Match(
-                                    reader.value::<u8>(key, "Keywords.match")?,
-                                ),
-                            ),
-                        );
-                    }
-                    3u32 => {
-                        return Ok(
-                            Some(
-                                KeywordsField::Self_(
-                                    reader.value::<u8>(key, "Keywords.self")?,
-                                ),
-                            ),
-                        );
-                    }
-                    4u32 => {
-                        return Ok(
-                            Some(
-                                KeywordsField::Parse(
-                                    reader.value::<u8>(key, "Keywords.parse")?,
-                                ),
-                            ),
-                        );
-                    }
-                    5u32 => {
-                        return Ok(
-                            Some(
-                                KeywordsField::Next(
-                                    reader.value::<u8>(key, "Keywords.next")?,
-                                ),
-                            ),
-                        );
-                    }
-                    6u32 => {
-                        return Ok(
-                            Some(
-                                KeywordsField::FooBar(
-                                    reader.value::<u8>(key, "Keywords.fooBar")?,
-                                ),
-                            ),
-                        );
-                    }
-                    7u32 => {
-                        return Ok(
-                            Some(
-                                KeywordsField::FooBar_(
-                                    reader.value::<u8>(key, "Keywords.foo_bar")?,
-                                ),
-                            ),
-                        );
-                    }
+                match key {
                     8u32 => {
                         return Ok(
                             Some(
-                                KeywordsField::Result(
-                                    reader.value::<u8>(key, "Keywords.Result")?,
+                                KeywordsField::Type(
+                                    <u8 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Keywords.type",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "Keywords")?,
+                    16u32 => {
+                        return Ok(
+                            Some(
+                                KeywordsField::Match(
+                                    <u8 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Keywords.match",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    24u32 => {
+                        return Ok(
+                            Some(
+                                KeywordsField::Self_(
+                                    <u8 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Keywords.self",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    32u32 => {
+                        return Ok(
+                            Some(
+                                KeywordsField::Parse(
+                                    <u8 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Keywords.parse",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    40u32 => {
+                        return Ok(
+                            Some(
+                                KeywordsField::Next(
+                                    <u8 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Keywords.next",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    48u32 => {
+                        return Ok(
+                            Some(
+                                KeywordsField::FooBar(
+                                    <u8 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Keywords.fooBar",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    56u32 => {
+                        return Ok(
+                            Some(
+                                KeywordsField::FooBar_(
+                                    <u8 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Keywords.foo_bar",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    64u32 => {
+                        return Ok(
+                            Some(
+                                KeywordsField::Result(
+                                    <u8 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Keywords.Result",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Keywords",
+                                &[
+                                    (1u32, "Keywords.type"),
+                                    (2u32, "Keywords.match"),
+                                    (3u32, "Keywords.self"),
+                                    (4u32, "Keywords.parse"),
+                                    (5u32, "Keywords.next"),
+                                    (6u32, "Keywords.fooBar"),
+                                    (7u32, "Keywords.foo_bar"),
+                                    (8u32, "Keywords.Result"),
+                                ],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -8435,7 +8809,7 @@ pub mod numbers {
         const NAME: &'static str = "Keywords";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
         type Decoded<'a> = KeywordsDecoder<'a>;
-        #[inline]
+        #[inline(always)]
         fn decode(payload: &[u8]) -> Result<KeywordsDecoder<'_>, DecodeError> {
             KeywordsDecoder::parse(payload)
         }
@@ -8511,7 +8885,7 @@ pub mod numbers {
         fn protobuf_length(&self) -> usize {
             let mut encoder = KeywordsProtobufEncoder::new(&mut []);
             self.encode_protobuf(&mut encoder);
-            encoder.position()
+            encoder.writer.position()
         }
         fn to_protobuf(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
             let mut encoder = KeywordsProtobufEncoder::new(buffer);
@@ -8530,7 +8904,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
-        #[inline]
+        #[inline(always)]
         pub fn parse(payload: &'a [u8]) -> Result<Self, DecodeError> {
             let mut reader = ::gapless_schema::sbe::Reader::new(payload);
             let header = reader.chunk::<8>("Option")?;
@@ -8570,7 +8944,7 @@ pub mod numbers {
     }
     /// Writes `Option` where it will lie.
     #[derive(Debug)]
-    #[must_use]
+    #[must_use = "the message ends with finish"]
     pub struct OptionMessageEncoder<'a> {
         block: &'a mut [u8; 9],
         tail: Tail<'a>,
@@ -8727,12 +9101,6 @@ pub mod numbers {
                 writer: ::gapless_schema::protobuf::Writer::new(buffer),
             }
         }
-        /// Bytes that the fields take so far, whether they fit or not.
-        #[inline]
-        #[must_use]
-        pub const fn position(&self) -> usize {
-            self.writer.position()
-        }
         /// Ends the message and returns its length in bytes.
         ///
         /// # Errors
@@ -8780,21 +9148,24 @@ pub mod numbers {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<OptionMessageField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Option")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
                                 OptionMessageField::Some(
-                                    reader.value::<u8>(key, "Option.some")?,
+                                    <u8 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Option.some",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "Option")?,
+                    _ => *reader = reader.other(key, "Option", &[(1u32, "Option.some")])?,
                 }
             }
             Ok(None)
@@ -8837,7 +9208,7 @@ pub mod numbers {
         const NAME: &'static str = "Option";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
         type Decoded<'a> = OptionMessageDecoder<'a>;
-        #[inline]
+        #[inline(always)]
         fn decode(payload: &[u8]) -> Result<OptionMessageDecoder<'_>, DecodeError> {
             OptionMessageDecoder::parse(payload)
         }
@@ -8917,7 +9288,7 @@ pub mod numbers {
         fn protobuf_length(&self) -> usize {
             let mut encoder = OptionMessageProtobufEncoder::new(&mut []);
             self.encode_protobuf(&mut encoder);
-            encoder.position()
+            encoder.writer.position()
         }
         fn to_protobuf(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
             let mut encoder = OptionMessageProtobufEncoder::new(buffer);
@@ -8936,7 +9307,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
-        #[inline]
+        #[inline(always)]
         pub fn parse(payload: &'a [u8]) -> Result<Self, DecodeError> {
             let mut reader = ::gapless_schema::sbe::Reader::new(payload);
             let header = reader.chunk::<8>("Empty")?;
@@ -8968,7 +9339,7 @@ pub mod numbers {
     }
     /// Writes `Empty` where it will lie.
     #[derive(Debug)]
-    #[must_use]
+    #[must_use = "the message ends with finish"]
     pub struct EmptyEncoder<'a> {
         block: &'a mut [u8; 8],
         tail: Tail<'a>,
@@ -9110,12 +9481,6 @@ pub mod numbers {
                 writer: ::gapless_schema::protobuf::Writer::new(buffer),
             }
         }
-        /// Bytes that the fields take so far, whether they fit or not.
-        #[inline]
-        #[must_use]
-        pub const fn position(&self) -> usize {
-            self.writer.position()
-        }
         /// Ends the message and returns its length in bytes.
         ///
         /// # Errors
@@ -9154,12 +9519,12 @@ pub mod numbers {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<EmptyField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Empty")? {
-                match key.number {
-                    _ => reader.skip(key, "Empty")?,
+                match key {
+                    _ => *reader = reader.other(key, "Empty", &[])?,
                 }
             }
             Ok(None)
@@ -9195,7 +9560,7 @@ pub mod numbers {
         const NAME: &'static str = "Empty";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
         type Decoded<'a> = EmptyDecoder<'a>;
-        #[inline]
+        #[inline(always)]
         fn decode(payload: &[u8]) -> Result<EmptyDecoder<'_>, DecodeError> {
             EmptyDecoder::parse(payload)
         }
@@ -9269,7 +9634,7 @@ pub mod numbers {
         fn protobuf_length(&self) -> usize {
             let mut encoder = EmptyProtobufEncoder::new(&mut []);
             self.encode_protobuf(&mut encoder);
-            encoder.position()
+            encoder.writer.position()
         }
         fn to_protobuf(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
             let mut encoder = EmptyProtobufEncoder::new(buffer);

@@ -74,8 +74,7 @@ pub mod truck {
         }
     }
     impl ::gapless_schema::protobuf::Value for Model {
-        const WIRE: u32 = ::gapless_schema::protobuf::VARINT;
-        #[inline]
+        #[inline(always)]
         fn read(
             reader: &mut ::gapless_schema::protobuf::Reader<'_>,
             field: &'static str,
@@ -131,8 +130,7 @@ pub mod truck {
         }
     }
     impl ::gapless_schema::protobuf::Value for BooleanType {
-        const WIRE: u32 = ::gapless_schema::protobuf::VARINT;
-        #[inline]
+        #[inline(always)]
         fn read(
             reader: &mut ::gapless_schema::protobuf::Reader<'_>,
             field: &'static str,
@@ -190,8 +188,7 @@ pub mod truck {
         }
     }
     impl ::gapless_schema::protobuf::Value for BoostType {
-        const WIRE: u32 = ::gapless_schema::protobuf::VARINT;
-        #[inline]
+        #[inline(always)]
         fn read(
             reader: &mut ::gapless_schema::protobuf::Reader<'_>,
             field: &'static str,
@@ -263,8 +260,7 @@ pub mod truck {
         }
     }
     impl ::gapless_schema::protobuf::Value for OptionalExtras {
-        const WIRE: u32 = ::gapless_schema::protobuf::VARINT;
-        #[inline]
+        #[inline(always)]
         fn read(
             reader: &mut ::gapless_schema::protobuf::Reader<'_>,
             field: &'static str,
@@ -320,8 +316,7 @@ pub mod truck {
         }
     }
     impl ::gapless_schema::protobuf::Value for Alarms {
-        const WIRE: u32 = ::gapless_schema::protobuf::VARINT;
-        #[inline]
+        #[inline(always)]
         fn read(
             reader: &mut ::gapless_schema::protobuf::Reader<'_>,
             field: &'static str,
@@ -362,7 +357,6 @@ pub mod truck {
     }
     /// Writes `Booster` where it will lie.
     #[derive(Debug)]
-    #[must_use]
     pub struct BoosterEncoder<'a> {
         block: &'a mut [u8; 2],
     }
@@ -480,30 +474,43 @@ pub mod truck {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<BoosterField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Booster")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
                                 BoosterField::BoostType(
-                                    reader.value::<BoostType>(key, "Booster.BoostType")?,
+                                    <BoostType as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Booster.BoostType",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    2u32 => {
+                    16u32 => {
                         return Ok(
                             Some(
                                 BoosterField::HorsePower(
-                                    reader.value::<u8>(key, "Booster.horsePower")?,
+                                    <u8 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Booster.horsePower",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "Booster")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Booster",
+                                &[(1u32, "Booster.BoostType"), (2u32, "Booster.horsePower")],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -580,7 +587,6 @@ pub mod truck {
     }
     /// Writes `Sump` where it will lie.
     #[derive(Debug)]
-    #[must_use]
     pub struct SumpEncoder<'a> {
         block: &'a mut [u8; 4],
     }
@@ -717,26 +723,43 @@ pub mod truck {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<SumpField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Sump")? {
-                match key.number {
-                    1u32 => {
-                        return Ok(
-                            Some(SumpField::Oil(reader.value::<u16>(key, "Sump.oil")?)),
-                        );
-                    }
-                    2u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
-                                SumpField::Alarms(
-                                    reader.value::<Alarms>(key, "Sump.Alarms")?,
+                                SumpField::Oil(
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Sump.oil",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "Sump")?,
+                    16u32 => {
+                        return Ok(
+                            Some(
+                                SumpField::Alarms(
+                                    <Alarms as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Sump.Alarms",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Sump",
+                                &[(1u32, "Sump.oil"), (2u32, "Sump.Alarms")],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -880,7 +903,6 @@ pub mod truck {
     }
     /// Writes `Engine` where it will lie.
     #[derive(Debug)]
-    #[must_use]
     pub struct EngineEncoder<'a> {
         block: &'a mut [u8; 14],
     }
@@ -1180,75 +1202,102 @@ pub mod truck {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<EngineField<'a>>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Engine")? {
-                match key.number {
-                    1u32 => {
-                        return Ok(
-                            Some(
-                                EngineField::Capacity(
-                                    reader.value::<u16>(key, "Engine.capacity")?,
-                                ),
-                            ),
-                        );
-                    }
-                    2u32 => {
-                        return Ok(
-                            Some(
-                                EngineField::NumCylinders(
-                                    reader.value::<u8>(key, "Engine.numCylinders")?,
-                                ),
-                            ),
-                        );
-                    }
-                    4u32 => {
-                        return Ok(
-                            Some(
-                                EngineField::ManufacturerCode(
-                                    reader.text(key, "Engine.manufacturerCode")?,
-                                ),
-                            ),
-                        );
-                    }
-                    6u32 => {
-                        return Ok(
-                            Some(
-                                EngineField::Efficiency(
-                                    reader.value::<i8>(key, "Engine.efficiency")?,
-                                ),
-                            ),
-                        );
-                    }
-                    7u32 => {
-                        return Ok(
-                            Some(
-                                EngineField::BoosterEnabled(
-                                    reader.value::<BooleanType>(key, "Engine.boosterEnabled")?,
-                                ),
-                            ),
-                        );
-                    }
+                match key {
                     8u32 => {
                         return Ok(
                             Some(
+                                EngineField::Capacity(
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Engine.capacity",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    16u32 => {
+                        return Ok(
+                            Some(
+                                EngineField::NumCylinders(
+                                    <u8 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Engine.numCylinders",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    34u32 => {
+                        return Ok(
+                            Some(
+                                EngineField::ManufacturerCode(
+                                    reader.text("Engine.manufacturerCode")?,
+                                ),
+                            ),
+                        );
+                    }
+                    48u32 => {
+                        return Ok(
+                            Some(
+                                EngineField::Efficiency(
+                                    <i8 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Engine.efficiency",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    56u32 => {
+                        return Ok(
+                            Some(
+                                EngineField::BoosterEnabled(
+                                    <BooleanType as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Engine.boosterEnabled",
+                                    )?,
+                                ),
+                            ),
+                        );
+                    }
+                    66u32 => {
+                        return Ok(
+                            Some(
                                 EngineField::Booster(BoosterProtobufDecoder {
-                                    reader: reader.message(key, "Engine.booster")?,
+                                    reader: reader.message("Engine.booster")?,
                                 }),
                             ),
                         );
                     }
-                    9u32 => {
+                    74u32 => {
                         return Ok(
                             Some(
                                 EngineField::Sump(SumpProtobufDecoder {
-                                    reader: reader.message(key, "Engine.Sump")?,
+                                    reader: reader.message("Engine.Sump")?,
                                 }),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "Engine")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Engine",
+                                &[
+                                    (1u32, "Engine.capacity"),
+                                    (2u32, "Engine.numCylinders"),
+                                    (4u32, "Engine.manufacturerCode"),
+                                    (6u32, "Engine.efficiency"),
+                                    (7u32, "Engine.boosterEnabled"),
+                                    (8u32, "Engine.booster"),
+                                    (9u32, "Engine.Sump"),
+                                ],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -1348,7 +1397,6 @@ pub mod truck {
     }
     /// Null if the mantissa is
     #[derive(Debug)]
-    #[must_use]
     pub struct PriceEncoder<'a> {
         block: &'a mut [u8; 8],
     }
@@ -1446,21 +1494,27 @@ pub mod truck {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<PriceField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Price")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
                                 PriceField::Mantissa(
-                                    reader.value::<i64>(key, "Price.mantissa")?,
+                                    <i64 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Price.mantissa",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "Price")?,
+                    _ => {
+                        *reader = reader
+                            .other(key, "Price", &[(1u32, "Price.mantissa")])?;
+                    }
                 }
             }
             Ok(None)
@@ -1546,7 +1600,6 @@ pub mod truck {
     }
     /// Message identifiers and length of the root block
     #[derive(Debug)]
-    #[must_use]
     pub struct MessageHeaderEncoder<'a> {
         block: &'a mut [u8; 8],
     }
@@ -1710,48 +1763,72 @@ pub mod truck {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<MessageHeaderField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("messageHeader")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
                                 MessageHeaderField::BlockLength(
-                                    reader.value::<u16>(key, "messageHeader.blockLength")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "messageHeader.blockLength",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    2u32 => {
+                    16u32 => {
                         return Ok(
                             Some(
                                 MessageHeaderField::TemplateId(
-                                    reader.value::<u16>(key, "messageHeader.templateId")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "messageHeader.templateId",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    3u32 => {
+                    24u32 => {
                         return Ok(
                             Some(
                                 MessageHeaderField::SchemaId(
-                                    reader.value::<u16>(key, "messageHeader.schemaId")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "messageHeader.schemaId",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    4u32 => {
+                    32u32 => {
                         return Ok(
                             Some(
                                 MessageHeaderField::Version(
-                                    reader.value::<u16>(key, "messageHeader.version")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "messageHeader.version",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "messageHeader")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "messageHeader",
+                                &[
+                                    (1u32, "messageHeader.blockLength"),
+                                    (2u32, "messageHeader.templateId"),
+                                    (3u32, "messageHeader.schemaId"),
+                                    (4u32, "messageHeader.version"),
+                                ],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -1839,7 +1916,6 @@ pub mod truck {
     }
     /// Dimensions of a repeating group
     #[derive(Debug)]
-    #[must_use]
     pub struct GroupSizeEncodingEncoder<'a> {
         block: &'a mut [u8; 4],
     }
@@ -1961,30 +2037,46 @@ pub mod truck {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<GroupSizeEncodingField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("groupSizeEncoding")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
                                 GroupSizeEncodingField::BlockLength(
-                                    reader.value::<u16>(key, "groupSizeEncoding.blockLength")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "groupSizeEncoding.blockLength",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    2u32 => {
+                    16u32 => {
                         return Ok(
                             Some(
                                 GroupSizeEncodingField::NumInGroup(
-                                    reader.value::<u16>(key, "groupSizeEncoding.numInGroup")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "groupSizeEncoding.numInGroup",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "groupSizeEncoding")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "groupSizeEncoding",
+                                &[
+                                    (1u32, "groupSizeEncoding.blockLength"),
+                                    (2u32, "groupSizeEncoding.numInGroup"),
+                                ],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -2037,14 +2129,17 @@ pub mod truck {
     #[derive(Clone, Copy, Debug)]
     pub struct TruckDecoder<'a> {
         block: &'a [u8; 65],
-        fuel_figures: ::gapless_schema::sbe::Group<'a, TruckFuelFiguresDecoder<'a>>,
-        performance_figures: ::gapless_schema::sbe::Group<
+        group_fuel_figures: ::gapless_schema::sbe::Group<
+            'a,
+            TruckFuelFiguresDecoder<'a>,
+        >,
+        group_performance_figures: ::gapless_schema::sbe::Group<
             'a,
             TruckPerformanceFiguresDecoder<'a>,
         >,
-        manufacturer: &'a [u8],
-        model: &'a [u8],
-        activation_code: &'a [u8],
+        data_manufacturer: &'a [u8],
+        data_model: &'a [u8],
+        data_activation_code: &'a [u8],
     }
     impl<'a> TruckDecoder<'a> {
         /// Reads a payload, which begins with the message header, and checks it as a whole. What follows the
@@ -2052,7 +2147,7 @@ pub mod truck {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
-        #[inline]
+        #[inline(always)]
         pub fn parse(payload: &'a [u8]) -> Result<Self, DecodeError> {
             let mut reader = ::gapless_schema::sbe::Reader::new(payload);
             let header = reader.chunk::<8>("Truck")?;
@@ -2079,7 +2174,7 @@ pub mod truck {
                 .block::<
                     65,
                 >(block_length, Self::needed_length_at(version), version, "Truck")?;
-            let fuel_figures = {
+            let group_fuel_figures = {
                 let dimension = reader.chunk::<4>("Truck.fuelFigures")?;
                 ::gapless_schema::sbe::Group::parse(
                     reader,
@@ -2088,7 +2183,7 @@ pub mod truck {
                     version,
                 )?
             };
-            let performance_figures = {
+            let group_performance_figures = {
                 let dimension = reader.chunk::<4>("Truck.performanceFigures")?;
                 ::gapless_schema::sbe::Group::parse(
                     reader,
@@ -2097,21 +2192,21 @@ pub mod truck {
                     version,
                 )?
             };
-            let manufacturer = {
+            let data_manufacturer = {
                 let length = usize::try_from(
                         u32::from_le_bytes(*reader.chunk::<4>("Truck.manufacturer")?),
                     )
                     .unwrap_or(usize::MAX);
                 reader.slice(length, "Truck.manufacturer")?
             };
-            let model = {
+            let data_model = {
                 let length = usize::try_from(
                         u8::from_le_bytes(*reader.chunk::<1>("Truck.model")?),
                     )
                     .unwrap_or(usize::MAX);
                 reader.slice(length, "Truck.model")?
             };
-            let activation_code = {
+            let data_activation_code = {
                 let length = usize::try_from(
                         u16::from_le_bytes(*reader.chunk::<2>("Truck.activationCode")?),
                     )
@@ -2120,11 +2215,11 @@ pub mod truck {
             };
             Ok(Self {
                 block,
-                fuel_figures,
-                performance_figures,
-                manufacturer,
-                model,
-                activation_code,
+                group_fuel_figures,
+                group_performance_figures,
+                data_manufacturer,
+                data_model,
+                data_activation_code,
             })
         }
         /// Field `serialNumber`.
@@ -2246,7 +2341,7 @@ pub mod truck {
         pub const fn fuel_figures(
             &self,
         ) -> ::gapless_schema::sbe::Group<'a, TruckFuelFiguresDecoder<'a>> {
-            self.fuel_figures
+            self.group_fuel_figures
         }
         /// Group `performanceFigures`: an iterator over its entries.
         #[inline]
@@ -2254,13 +2349,13 @@ pub mod truck {
         pub const fn performance_figures(
             &self,
         ) -> ::gapless_schema::sbe::Group<'a, TruckPerformanceFiguresDecoder<'a>> {
-            self.performance_figures
+            self.group_performance_figures
         }
         /// Data `manufacturer`.
         #[inline]
         #[must_use]
         pub const fn manufacturer(&self) -> &'a [u8] {
-            self.manufacturer
+            self.data_manufacturer
         }
         /// Data `manufacturer` as text.
         ///
@@ -2268,24 +2363,27 @@ pub mod truck {
         /// [`DecodeError::Text`] if it is not in its character encoding.
         #[inline]
         pub fn manufacturer_str(&self) -> Result<&'a str, DecodeError> {
-            ::gapless_schema::sbe::text::utf8(self.manufacturer, "Truck.manufacturer")
+            ::gapless_schema::sbe::text::utf8(
+                self.data_manufacturer,
+                "Truck.manufacturer",
+            )
         }
         /// Data `model`.
         #[inline]
         #[must_use]
         pub const fn model(&self) -> &'a [u8] {
-            self.model
+            self.data_model
         }
         /// Data `activationCode`.
         #[inline]
         #[must_use]
         pub const fn activation_code(&self) -> &'a [u8] {
-            self.activation_code
+            self.data_activation_code
         }
     }
     /// Description of a truck
     #[derive(Debug)]
-    #[must_use]
+    #[must_use = "the message ends with finish"]
     pub struct TruckEncoder<'a> {
         block: &'a mut [u8; 73],
         tail: Tail<'a>,
@@ -2862,12 +2960,6 @@ pub mod truck {
                 writer: ::gapless_schema::protobuf::Writer::new(buffer),
             }
         }
-        /// Bytes that the fields take so far, whether they fit or not.
-        #[inline]
-        #[must_use]
-        pub const fn position(&self) -> usize {
-            self.writer.position()
-        }
         /// Ends the message and returns its length in bytes.
         ///
         /// # Errors
@@ -3090,141 +3182,180 @@ pub mod truck {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(&mut self) -> Result<Option<TruckField<'a>>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Truck")? {
-                match key.number {
-                    1u32 => {
+                match key {
+                    8u32 => {
                         return Ok(
                             Some(
                                 TruckField::SerialNumber(
-                                    reader.value::<u64>(key, "Truck.serialNumber")?,
+                                    <u64 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Truck.serialNumber",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    2u32 => {
+                    16u32 => {
                         return Ok(
                             Some(
                                 TruckField::ModelYear(
-                                    reader.value::<u16>(key, "Truck.modelYear")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Truck.modelYear",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    3u32 => {
+                    24u32 => {
                         return Ok(
                             Some(
                                 TruckField::Available(
-                                    reader.value::<BooleanType>(key, "Truck.available")?,
+                                    <BooleanType as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Truck.available",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    4u32 => {
+                    32u32 => {
                         return Ok(
                             Some(
-                                TruckField::Code(reader.value::<Model>(key, "Truck.code")?),
-                            ),
-                        );
-                    }
-                    5u32 => {
-                        return Ok(
-                            Some(
-                                TruckField::AxleLoads(
-                                    reader.packed(key, "Truck.axleLoads")?,
+                                TruckField::Code(
+                                    <Model as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Truck.code",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    6u32 => {
+                    42u32 => {
                         return Ok(
                             Some(
-                                TruckField::VehicleCode(
-                                    reader.text(key, "Truck.vehicleCode")?,
-                                ),
+                                TruckField::AxleLoads(reader.packed("Truck.axleLoads")?),
                             ),
                         );
                     }
-                    7u32 => {
+                    40u32 => {
+                        return Ok(
+                            Some(
+                                TruckField::AxleLoads(reader.unpacked("Truck.axleLoads")?),
+                            ),
+                        );
+                    }
+                    50u32 => {
+                        return Ok(
+                            Some(
+                                TruckField::VehicleCode(reader.text("Truck.vehicleCode")?),
+                            ),
+                        );
+                    }
+                    56u32 => {
                         return Ok(
                             Some(
                                 TruckField::Extras(
-                                    reader.value::<OptionalExtras>(key, "Truck.extras")?,
+                                    <OptionalExtras as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Truck.extras",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    9u32 => {
+                    74u32 => {
                         return Ok(
                             Some(
                                 TruckField::Engine(EngineProtobufDecoder {
-                                    reader: reader.message(key, "Truck.engine")?,
+                                    reader: reader.message("Truck.engine")?,
                                 }),
                             ),
                         );
                     }
-                    22u32 => {
+                    178u32 => {
                         return Ok(
                             Some(
                                 TruckField::Price(PriceProtobufDecoder {
-                                    reader: reader.message(key, "Truck.price")?,
+                                    reader: reader.message("Truck.price")?,
                                 }),
                             ),
                         );
                     }
-                    23u32 => {
+                    186u32 => {
                         return Ok(
                             Some(
                                 TruckField::ListPrice(PriceProtobufDecoder {
-                                    reader: reader.message(key, "Truck.listPrice")?,
+                                    reader: reader.message("Truck.listPrice")?,
                                 }),
                             ),
                         );
                     }
-                    10u32 => {
+                    82u32 => {
                         return Ok(
                             Some(
                                 TruckField::FuelFigures(TruckFuelFiguresProtobufDecoder {
-                                    reader: reader.message(key, "Truck.fuelFigures")?,
+                                    reader: reader.message("Truck.fuelFigures")?,
                                 }),
                             ),
                         );
                     }
-                    13u32 => {
+                    106u32 => {
                         return Ok(
                             Some(
                                 TruckField::PerformanceFigures(TruckPerformanceFiguresProtobufDecoder {
-                                    reader: reader.message(key, "Truck.performanceFigures")?,
+                                    reader: reader.message("Truck.performanceFigures")?,
                                 }),
                             ),
                         );
                     }
-                    18u32 => {
+                    146u32 => {
                         return Ok(
                             Some(
-                                TruckField::Manufacturer(
-                                    reader.text(key, "Truck.manufacturer")?,
-                                ),
+                                TruckField::Manufacturer(reader.text("Truck.manufacturer")?),
                             ),
                         );
                     }
-                    19u32 => {
-                        return Ok(
-                            Some(TruckField::Model(reader.text(key, "Truck.model")?)),
-                        );
+                    154u32 => {
+                        return Ok(Some(TruckField::Model(reader.text("Truck.model")?)));
                     }
-                    20u32 => {
+                    162u32 => {
                         return Ok(
                             Some(
                                 TruckField::ActivationCode(
-                                    reader.bytes(key, "Truck.activationCode")?,
+                                    reader.bytes("Truck.activationCode")?,
                                 ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "Truck")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Truck",
+                                &[
+                                    (1u32, "Truck.serialNumber"),
+                                    (2u32, "Truck.modelYear"),
+                                    (3u32, "Truck.available"),
+                                    (4u32, "Truck.code"),
+                                    (5u32, "Truck.axleLoads"),
+                                    (6u32, "Truck.vehicleCode"),
+                                    (7u32, "Truck.extras"),
+                                    (9u32, "Truck.engine"),
+                                    (22u32, "Truck.price"),
+                                    (23u32, "Truck.listPrice"),
+                                    (10u32, "Truck.fuelFigures"),
+                                    (13u32, "Truck.performanceFigures"),
+                                    (18u32, "Truck.manufacturer"),
+                                    (19u32, "Truck.model"),
+                                    (20u32, "Truck.activationCode"),
+                                ],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -3360,7 +3491,7 @@ pub mod truck {
     #[derive(Clone, Copy, Debug)]
     pub struct TruckFuelFiguresDecoder<'a> {
         block: &'a [u8; 6],
-        usage_description: &'a [u8],
+        data_usage_description: &'a [u8],
     }
     impl<'a> TruckFuelFiguresDecoder<'a> {
         #[inline]
@@ -3382,7 +3513,7 @@ pub mod truck {
                     version,
                     "Truck.fuelFigures",
                 )?;
-            let usage_description = {
+            let data_usage_description = {
                 let length = usize::try_from(
                         u16::from_le_bytes(
                             *reader.chunk::<2>("Truck.fuelFigures.usageDescription")?,
@@ -3391,7 +3522,10 @@ pub mod truck {
                     .unwrap_or(usize::MAX);
                 reader.slice(length, "Truck.fuelFigures.usageDescription")?
             };
-            Ok(Self { block, usage_description })
+            Ok(Self {
+                block,
+                data_usage_description,
+            })
         }
         /// Field `speed`.
         #[inline]
@@ -3413,7 +3547,7 @@ pub mod truck {
         #[inline]
         #[must_use]
         pub const fn usage_description(&self) -> &'a [u8] {
-            self.usage_description
+            self.data_usage_description
         }
         /// Data `usageDescription` as text.
         ///
@@ -3422,7 +3556,7 @@ pub mod truck {
         #[inline]
         pub fn usage_description_str(&self) -> Result<&'a str, DecodeError> {
             ::gapless_schema::sbe::text::utf8(
-                self.usage_description,
+                self.data_usage_description,
                 "Truck.fuelFigures.usageDescription",
             )
         }
@@ -3449,7 +3583,6 @@ pub mod truck {
     }
     /// Writes `Truck.fuelFigures` where it will lie.
     #[derive(Debug)]
-    #[must_use]
     pub struct TruckFuelFiguresEncoder<'g, 'a> {
         block: &'a mut [u8; 6],
         tail: &'g mut Tail<'a>,
@@ -3686,41 +3819,58 @@ pub mod truck {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(
             &mut self,
         ) -> Result<Option<TruckFuelFiguresField<'a>>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Truck.fuelFigures")? {
-                match key.number {
-                    11u32 => {
+                match key {
+                    88u32 => {
                         return Ok(
                             Some(
                                 TruckFuelFiguresField::Speed(
-                                    reader.value::<u16>(key, "Truck.fuelFigures.speed")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Truck.fuelFigures.speed",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    12u32 => {
+                    101u32 => {
                         return Ok(
                             Some(
                                 TruckFuelFiguresField::Mpg(
-                                    reader.value::<f32>(key, "Truck.fuelFigures.mpg")?,
+                                    <f32 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Truck.fuelFigures.mpg",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    200u32 => {
+                    1602u32 => {
                         return Ok(
                             Some(
                                 TruckFuelFiguresField::UsageDescription(
-                                    reader.text(key, "Truck.fuelFigures.usageDescription")?,
+                                    reader.text("Truck.fuelFigures.usageDescription")?,
                                 ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "Truck.fuelFigures")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Truck.fuelFigures",
+                                &[
+                                    (11u32, "Truck.fuelFigures.speed"),
+                                    (12u32, "Truck.fuelFigures.mpg"),
+                                    (200u32, "Truck.fuelFigures.usageDescription"),
+                                ],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -3771,7 +3921,6 @@ pub mod truck {
     }
     /// Writes the entries of group `Truck.fuelFigures`.
     #[derive(Debug)]
-    #[must_use]
     pub struct TruckFuelFiguresGroupEncoder<'g, 'a> {
         dimension: &'a mut [u8; 4],
         tail: &'g mut Tail<'a>,
@@ -3817,7 +3966,7 @@ pub mod truck {
     #[derive(Clone, Copy, Debug)]
     pub struct TruckPerformanceFiguresDecoder<'a> {
         block: &'a [u8; 1],
-        acceleration: ::gapless_schema::sbe::Group<
+        group_acceleration: ::gapless_schema::sbe::Group<
             'a,
             TruckPerformanceFiguresAccelerationDecoder<'a>,
         >,
@@ -3842,7 +3991,7 @@ pub mod truck {
                     version,
                     "Truck.performanceFigures",
                 )?;
-            let acceleration = {
+            let group_acceleration = {
                 let dimension = reader
                     .chunk::<4>("Truck.performanceFigures.acceleration")?;
                 ::gapless_schema::sbe::Group::parse(
@@ -3852,7 +4001,7 @@ pub mod truck {
                     version,
                 )?
             };
-            Ok(Self { block, acceleration })
+            Ok(Self { block, group_acceleration })
         }
         /// Field `octaneRating`.
         ///
@@ -3877,7 +4026,7 @@ pub mod truck {
             'a,
             TruckPerformanceFiguresAccelerationDecoder<'a>,
         > {
-            self.acceleration
+            self.group_acceleration
         }
     }
     impl<'a> ::gapless_schema::sbe::Entry<'a> for TruckPerformanceFiguresDecoder<'a> {
@@ -3902,7 +4051,6 @@ pub mod truck {
     }
     /// Writes `Truck.performanceFigures` where it will lie.
     #[derive(Debug)]
-    #[must_use]
     pub struct TruckPerformanceFiguresEncoder<'g, 'a> {
         block: &'a mut [u8; 1],
         tail: &'g mut Tail<'a>,
@@ -4140,34 +4288,46 @@ pub mod truck {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(
             &mut self,
         ) -> Result<Option<TruckPerformanceFiguresField<'a>>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Truck.performanceFigures")? {
-                match key.number {
-                    14u32 => {
+                match key {
+                    112u32 => {
                         return Ok(
                             Some(
                                 TruckPerformanceFiguresField::OctaneRating(
-                                    reader
-                                        .value::<u8>(key, "Truck.performanceFigures.octaneRating")?,
+                                    <u8 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Truck.performanceFigures.octaneRating",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    15u32 => {
+                    122u32 => {
                         return Ok(
                             Some(
                                 TruckPerformanceFiguresField::Acceleration(TruckPerformanceFiguresAccelerationProtobufDecoder {
                                     reader: reader
-                                        .message(key, "Truck.performanceFigures.acceleration")?,
+                                        .message("Truck.performanceFigures.acceleration")?,
                                 }),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "Truck.performanceFigures")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Truck.performanceFigures",
+                                &[
+                                    (14u32, "Truck.performanceFigures.octaneRating"),
+                                    (15u32, "Truck.performanceFigures.acceleration"),
+                                ],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -4286,7 +4446,6 @@ pub mod truck {
     }
     /// Writes `Truck.performanceFigures.acceleration` where it will lie.
     #[derive(Debug)]
-    #[must_use]
     pub struct TruckPerformanceFiguresAccelerationEncoder<'a> {
         block: &'a mut [u8; 6],
     }
@@ -4417,38 +4576,48 @@ pub mod truck {
             }
             read
         }
-        #[inline]
+        #[inline(always)]
         fn read_field(
             &mut self,
         ) -> Result<Option<TruckPerformanceFiguresAccelerationField>, DecodeError> {
             let reader = &mut self.reader;
             while let Some(key) = reader.key("Truck.performanceFigures.acceleration")? {
-                match key.number {
-                    16u32 => {
+                match key {
+                    128u32 => {
                         return Ok(
                             Some(
                                 TruckPerformanceFiguresAccelerationField::Mph(
-                                    reader
-                                        .value::<
-                                            u16,
-                                        >(key, "Truck.performanceFigures.acceleration.mph")?,
+                                    <u16 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Truck.performanceFigures.acceleration.mph",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    17u32 => {
+                    141u32 => {
                         return Ok(
                             Some(
                                 TruckPerformanceFiguresAccelerationField::Seconds(
-                                    reader
-                                        .value::<
-                                            f32,
-                                        >(key, "Truck.performanceFigures.acceleration.seconds")?,
+                                    <f32 as ::gapless_schema::protobuf::Value>::read(
+                                        reader,
+                                        "Truck.performanceFigures.acceleration.seconds",
+                                    )?,
                                 ),
                             ),
                         );
                     }
-                    _ => reader.skip(key, "Truck.performanceFigures.acceleration")?,
+                    _ => {
+                        *reader = reader
+                            .other(
+                                key,
+                                "Truck.performanceFigures.acceleration",
+                                &[
+                                    (16u32, "Truck.performanceFigures.acceleration.mph"),
+                                    (17u32, "Truck.performanceFigures.acceleration.seconds"),
+                                ],
+                            )?;
+                    }
                 }
             }
             Ok(None)
@@ -4499,7 +4668,6 @@ pub mod truck {
     }
     /// Writes the entries of group `Truck.performanceFigures.acceleration`.
     #[derive(Debug)]
-    #[must_use]
     pub struct TruckPerformanceFiguresAccelerationGroupEncoder<'g, 'a> {
         dimension: &'a mut [u8; 4],
         tail: &'g mut Tail<'a>,
@@ -4540,7 +4708,6 @@ pub mod truck {
     }
     /// Writes the entries of group `Truck.performanceFigures`.
     #[derive(Debug)]
-    #[must_use]
     pub struct TruckPerformanceFiguresGroupEncoder<'g, 'a> {
         dimension: &'a mut [u8; 4],
         tail: &'g mut Tail<'a>,
@@ -4590,7 +4757,7 @@ pub mod truck {
         const NAME: &'static str = "Truck";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
         type Decoded<'a> = TruckDecoder<'a>;
-        #[inline]
+        #[inline(always)]
         fn decode(payload: &[u8]) -> Result<TruckDecoder<'_>, DecodeError> {
             TruckDecoder::parse(payload)
         }
@@ -4664,7 +4831,7 @@ pub mod truck {
         fn protobuf_length(&self) -> usize {
             let mut encoder = TruckProtobufEncoder::new(&mut []);
             self.encode_protobuf(&mut encoder);
-            encoder.position()
+            encoder.writer.position()
         }
         fn to_protobuf(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {
             let mut encoder = TruckProtobufEncoder::new(buffer);

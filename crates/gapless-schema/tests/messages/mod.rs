@@ -24,7 +24,7 @@ pub trait Check {
 pub fn golden(name: &str) -> Vec<u8> {
     let path = format!("{}/golden/{name}.hex", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
-    text.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect()
+    text.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).expect("golden files are hexadecimal")).collect()
 }
 
 pub fn for_each_sample(check: &mut impl Check) {

@@ -407,7 +407,8 @@ impl Client {
     }
 
     /// Connects again to a service that was restarted, opens every session with its token, and sends
-    /// every command that has no reply. Tries until the time-out.
+    /// every command that has no reply. Tries until the time-out. A session that the stream has lost
+    /// (see [`Incoming::SessionLost`]) is left closed: [`Client::can_send`] is false for good.
     ///
     /// # Errors
     /// [`StreamError::TimedOut`], or the last refusal; [`StreamError::Disconnected`] inside the
@@ -426,10 +427,13 @@ impl Client {
         };
         self.assembly = Assembly::default();
         for number in 0..self.sessions.len() {
+            if self.sessions[number].is_lost() {
+                continue;
+            }
             let open = self.sessions[number].reopening();
             self.send_patiently(deadline, |client| client.send_open(open))?;
         }
-        while self.sessions.iter().any(|session| !session.is_open()) {
+        while self.sessions.iter().any(|session| !session.is_open() && !session.is_lost()) {
             self.poll(1024, |_| {})?;
             if Instant::now() > deadline {
                 return Err(self.timed_out("a session open"));
@@ -534,9 +538,12 @@ fn take_message(
                 return protocol("a malformed answer to a session open");
             };
             if let Some(key) = by_token.get(&opened.token).copied() {
-                sessions[key.index()].opened(frame.session(), opened.next_session_seq);
-                by_id.insert(frame.session(), key);
-                take(Incoming::Opened { session: key });
+                if sessions[key.index()].opened(frame.session(), &opened) {
+                    by_id.insert(frame.session(), key);
+                    take(Incoming::Opened { session: key });
+                } else {
+                    take(Incoming::SessionLost { session: key });
+                }
             }
             Ok(None)
         }

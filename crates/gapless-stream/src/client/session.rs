@@ -1,12 +1,14 @@
 //! One session's commands: kept until the window has moved past them, so that they can be repeated.
 
 use crate::StreamError;
-use gapless_wire::control::SessionOpen;
+use gapless_wire::control::{SessionOpen, SessionOpened};
 use gapless_wire::{FrameHeader, Kind};
 
 pub(super) struct Session {
     id: Option<u64>,
     open: bool,
+    /// The service does not know it any more; it can never be used again.
+    lost: bool,
     token: u128,
     window_messages: u32,
     next_session_seq: u64,
@@ -60,6 +62,7 @@ impl Session {
         Self {
             id: None,
             open: false,
+            lost: false,
             token,
             window_messages,
             next_session_seq: 1,
@@ -77,6 +80,10 @@ impl Session {
 
     pub(super) const fn is_open(&self) -> bool {
         self.open
+    }
+
+    pub(super) const fn is_lost(&self) -> bool {
+        self.lost
     }
 
     pub(super) const fn in_flight(&self) -> u32 {
@@ -163,14 +170,26 @@ impl Session {
         slots.into_iter().map(|slot| slot.frames.as_slice())
     }
 
-    /// The service knows the session as `id` and accepts `next_session_seq` next.
-    pub(super) fn opened(&mut self, id: u64, next_session_seq: u64) {
-        self.id = Some(id);
-        self.open = true;
+    /// The service knows the session as the answer says. False if it is not the session that this one
+    /// was: the stream has forgotten commands that had their replies (another incarnation, or the session
+    /// had expired), or somebody else uses the token.
+    pub(super) fn opened(&mut self, id: u64, opened: &SessionOpened) -> bool {
         if self.messages == 0 {
             // A process that was started anew goes on where its predecessor ended.
-            self.next_session_seq = next_session_seq;
+            self.next_session_seq = opened.next_session_seq;
+            self.notices_seen = opened.notices_acknowledged;
+            self.notices_acknowledged = opened.notices_acknowledged;
+        } else {
+            let oldest = self.slots.iter().filter(|slot| slot.in_flight).map(|slot| slot.first_seq).min();
+            let continues = oldest.unwrap_or(self.next_session_seq)..=self.next_session_seq;
+            if self.id != Some(id) || !continues.contains(&opened.next_session_seq) {
+                self.lost();
+                return false;
+            }
         }
+        self.id = Some(id);
+        self.open = true;
+        true
     }
 
     /// The open to be sent again after a reconnect.
@@ -182,6 +201,7 @@ impl Session {
     /// The service does not know the session any more.
     pub(super) fn lost(&mut self) {
         self.open = false;
+        self.lost = true;
         self.in_flight = 0;
         self.slots.iter_mut().for_each(|slot| slot.in_flight = false);
     }

@@ -74,7 +74,7 @@ impl<'a> Import<'a> {
         let name = path.file_name().unwrap_or(path.as_os_str());
         // The same file name is the same import, and the same session, in every run.
         let key = fnv::wide(name.as_encoded_bytes());
-        let mut client = node.connect(ClientOptions::default())?;
+        let mut client = node.connect(ClientOptions { timeout: ANSWER_TIMEOUT, ..ClientOptions::default() })?;
         let session = client.open_session(key, WINDOW_MESSAGES)?;
         let mut import = Self { path: path.to_owned(), key, lines, node, client, session, lines_per_second };
         let answer = import.ask(messages::PROGRESS, &key.to_le_bytes())?;

@@ -4,15 +4,15 @@
 //! | module | what lives there |
 //! |---|---|
 //! | `main` | options, the node, the end of a run |
-//! | [`book`] | the service: accounts, transfers and imports |
-//! | [`messages`] | what program and service say to each other |
-//! | [`import`] | one file on its way into the ledger |
-//! | [`lines`] | a file, line by line |
-//! | [`transfer`] | a line of CSV, read |
-//! | [`reason`] | why a line is refused |
-//! | [`report`] | what is printed at the end |
-//! | [`progress`] | what is shown meanwhile |
-//! | [`fnv`] | fingerprints |
+//! | `book` | the service: accounts, transfers and imports |
+//! | `messages` | what program and service say to each other |
+//! | `import` | one file on its way into the ledger |
+//! | `lines` | a file, line by line |
+//! | `transfer` | a line of CSV, read |
+//! | `reason` | why a line is refused |
+//! | `report` | what is printed at the end |
+//! | `progress` | what is shown meanwhile |
+//! | `fnv` | fingerprints |
 //!
 //! The report is printed by the run that reaches the end of the file, from the ledger's own state:
 //! every refused line of the whole file once, in order, however many runs it took. A run that was
@@ -81,8 +81,8 @@ Examples:
       Kill it (Ctrl-C, or kill -9 from another terminal) and start it again: it goes on.
   cargo run --release --example ledger -- more.csv --directory /var/lib/ledger --tier sync
 
-It ends with 0 when the file was read to its end, with 1 after an error, with 2 for a wrong option, and
-with 130 when it was stopped; refused lines are no error.";
+It ends with 0 when the file was read to its end, with 1 after an error, with 2 for a wrong
+option, and with 130 when it was stopped; refused lines are no error.";
 
 /// As a shell shows a program that Ctrl-C has ended.
 const STOPPED: u8 = 130;

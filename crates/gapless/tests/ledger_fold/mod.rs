@@ -2,6 +2,7 @@
 //! balances, own fingerprints. Shares no code with the example.
 
 #![allow(dead_code, reason = "each test uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "this is a test")]
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -1,6 +1,6 @@
 //! Direct SBE decoders: a message is walked once, then every field is an infallible read.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
 use super::super::model::{Data, Group, Level};
@@ -22,12 +22,12 @@ impl Emitter<'_> {
         let versioned = level.is_versioned();
         let version_fields = versioned.then(|| quote!(acting: &'a [u8], version: u64,));
         let group_fields = level.groups.iter().map(|group| {
-            let name = ident(&group.rust);
+            let name = group_field(group);
             let entry = ident(&format!("{}Decoder", group.level.rust));
             quote!(#name: #runtime::sbe::Group<'a, #entry<'a>>,)
         });
         let data_fields = level.data.iter().map(|data| {
-            let name = ident(&data.rust);
+            let name = data_field(data);
             quote!(#name: &'a [u8],)
         });
         let fields = level.fields.iter().map(|field| self.field_getter(level, field));
@@ -83,8 +83,7 @@ impl Emitter<'_> {
         }
         let groups = level.groups.iter().map(|group| self.group_parse(level, group));
         let data = level.data.iter().map(|data| self.data_parse(level, data));
-        let names = level.groups.iter().map(|group| &group.rust).chain(level.data.iter().map(|data| &data.rust));
-        let names = names.map(|name| ident(name));
+        let names = level.groups.iter().map(group_field).chain(level.data.iter().map(data_field));
         let version_fields = level.is_versioned().then(|| quote!(acting, version,));
         quote! {
             #[inline]
@@ -145,7 +144,7 @@ impl Emitter<'_> {
 
     fn group_parse(&self, level: &Level, group: &Group) -> TokenStream {
         let runtime = &self.runtime;
-        let name = ident(&group.rust);
+        let name = group_field(group);
         let path = &group.level.path;
         let length = size(group.dimension.length);
         let block_length = self.read_slot(group.dimension.block_length, &quote!(dimension), group.dimension.length);
@@ -158,7 +157,7 @@ impl Emitter<'_> {
     }
 
     fn data_parse(&self, level: &Level, data: &Data) -> TokenStream {
-        let name = ident(&data.rust);
+        let name = data_field(data);
         let path = format!("{}.{}", level.path, data.name);
         let length = size(data.length.size());
         let value = self.read(data.length, &quote!(*reader.chunk::<#length>(#path)?));
@@ -172,7 +171,7 @@ impl Emitter<'_> {
     fn member_parse(
         &self,
         level: &Level,
-        name: &proc_macro2::Ident,
+        name: &Ident,
         since: u64,
         parse: &TokenStream,
         absent: &TokenStream,
@@ -184,4 +183,14 @@ impl Emitter<'_> {
             quote!(let #name = #parse;)
         }
     }
+}
+
+/// The private field of a group in a decoder; a prefix keeps it apart from the decoder's own.
+pub(super) fn group_field(group: &Group) -> Ident {
+    ident(&format!("group_{}", group.rust))
+}
+
+/// The private field of data in a decoder.
+pub(super) fn data_field(data: &Data) -> Ident {
+    ident(&format!("data_{}", data.rust))
 }

@@ -22,17 +22,14 @@ impl Emitter<'_> {
         let has_members = level.has_members();
         let (generics, fields) = match role {
             Role::Message(_) => (quote!(<'a>), quote!(tail: Tail<'a>, stage: #stage,)),
-            Role::Entry if has_members => {
-                (quote!(<'g, 'a>), quote!(tail: &'g mut Tail<'a>, stage: &'g mut #stage,))
-            }
+            Role::Entry if has_members => (quote!(<'g, 'a>), quote!(tail: &'g mut Tail<'a>, stage: &'g mut #stage,)),
             _ => (quote!(<'a>), quote!()),
         };
         let docs = docs(&note_lines(&level.notes, format!("Writes `{path}` where it will lie.")));
         let setters = level.fields.iter().map(|field| self.setter(level, field, shift));
         let groups = level.groups.iter().enumerate().map(|(index, group)| self.group_opener(group, index));
-        let data = level.data.iter().enumerate().map(|(index, data)| {
-            self.data_setter(path, data, level.groups.len() + index)
-        });
+        let data =
+            level.data.iter().enumerate().map(|(index, data)| self.data_setter(path, data, level.groups.len() + index));
         let template = match role {
             Role::Composite => quote!(),
             _ => self.template(level, role, shift),
@@ -41,6 +38,7 @@ impl Emitter<'_> {
             Role::Message(_) => self.message_encoder(level, shift),
             _ => quote!(),
         };
+        let must_use = matches!(role, Role::Message(_)).then(|| quote!(#[must_use = "the message ends with finish"]));
         let stage = match role {
             Role::Message(_) => self.stage(level),
             _ if has_members => self.stage(level),
@@ -49,7 +47,7 @@ impl Emitter<'_> {
         quote! {
             #docs
             #[derive(Debug)]
-            #[must_use]
+            #must_use
             pub struct #name #generics {
                 block: &'a mut [u8; #length],
                 #fields
@@ -239,7 +237,8 @@ impl Emitter<'_> {
         let encoder = ident(&format!("{}GroupEncoder", group.level.rust));
         let path = &group.level.path;
         let index = index as u8;
-        let docs = docs(&note_lines(&group.level.notes, format!("Begins group `{}`, without entries yet.", group.name)));
+        let docs =
+            docs(&note_lines(&group.level.notes, format!("Begins group `{}`, without entries yet.", group.name)));
         let deprecated = deprecated(&group.level.notes);
         let stage = group.level.has_members().then(|| {
             let child = ident(&format!("child_{}", group.rust));
@@ -327,7 +326,6 @@ impl Emitter<'_> {
         quote! {
             #docs
             #[derive(Debug)]
-            #[must_use]
             pub struct #name<'g, 'a> {
                 dimension: &'a mut [u8; #length],
                 tail: &'g mut Tail<'a>,

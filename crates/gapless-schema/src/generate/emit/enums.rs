@@ -84,9 +84,7 @@ impl Emitter<'_> {
             }
 
             impl #runtime::protobuf::Value for #name {
-                const WIRE: u32 = #runtime::protobuf::VARINT;
-
-                #[inline]
+                #[inline(always)]
                 fn read(reader: &mut #runtime::protobuf::Reader<'_>, field: &'static str) -> Result<Self, DecodeError> {
                     Ok(Self::from_raw(#read))
                 }
@@ -101,7 +99,7 @@ impl Emitter<'_> {
         let raw = primitive_type(of.primitive);
         let choices = of.choices.iter().map(|choice| {
             let get = ident(&choice.rust);
-            let with = ident(&format!("with_{}", choice.rust.trim_start_matches('_')));
+            let with = ident(&super::super::names::with(&choice.rust));
             let bit = long(1 << choice.bit);
             let lines = note_lines(&choice.notes, format!("Choice `{}`.", choice.name));
             let get_docs = docs(&lines);
@@ -156,9 +154,7 @@ impl Emitter<'_> {
             }
 
             impl #runtime::protobuf::Value for #name {
-                const WIRE: u32 = #runtime::protobuf::VARINT;
-
-                #[inline]
+                #[inline(always)]
                 fn read(reader: &mut #runtime::protobuf::Reader<'_>, field: &'static str) -> Result<Self, DecodeError> {
                     Ok(Self(<#raw as #runtime::protobuf::Value>::read(reader, field)?))
                 }

@@ -5,7 +5,10 @@ use quote::quote;
 
 use super::super::model::{Charset, Data, Field, Group, Kind, Level, Number, Primitive};
 use super::super::names::snake;
-use super::values::{constant, data_docs, deprecated, docs, field_docs, long, note_lines, number, primitive_type, size};
+use super::decoder::{data_field, group_field};
+use super::values::{
+    constant, data_docs, deprecated, docs, field_docs, long, note_lines, number, primitive_type, size,
+};
 use super::{Emitter, ident};
 
 impl Emitter<'_> {
@@ -185,8 +188,10 @@ impl Emitter<'_> {
     pub(super) fn group_getter(&self, group: &Group) -> TokenStream {
         let runtime = &self.runtime;
         let name = ident(&group.rust);
+        let field = group_field(group);
         let entry = ident(&format!("{}Decoder", group.level.rust));
-        let docs = docs(&note_lines(&group.level.notes, format!("Group `{}`: an iterator over its entries.", group.name)));
+        let docs =
+            docs(&note_lines(&group.level.notes, format!("Group `{}`: an iterator over its entries.", group.name)));
         let deprecated = deprecated(&group.level.notes);
         quote! {
             #docs
@@ -194,7 +199,7 @@ impl Emitter<'_> {
             #[inline]
             #[must_use]
             pub const fn #name(&self) -> #runtime::sbe::Group<'a, #entry<'a>> {
-                self.#name
+                self.#field
             }
         }
     }
@@ -202,6 +207,7 @@ impl Emitter<'_> {
     pub(super) fn data_getter(&self, path: &str, data: &Data) -> TokenStream {
         let runtime = &self.runtime;
         let name = ident(&data.rust);
+        let field = data_field(data);
         let text_docs = docs(&[
             format!("Data `{}` as text.", data.name),
             String::new(),
@@ -218,7 +224,7 @@ impl Emitter<'_> {
                 #deprecated
                 #[inline]
                 pub fn #text_name(&self) -> Result<&'a str, DecodeError> {
-                    #runtime::sbe::text::utf8(self.#name, #path)
+                    #runtime::sbe::text::utf8(self.#field, #path)
                 }
             }
         });
@@ -228,7 +234,7 @@ impl Emitter<'_> {
             #[inline]
             #[must_use]
             pub const fn #name(&self) -> &'a [u8] {
-                self.#name
+                self.#field
             }
             #text
         }

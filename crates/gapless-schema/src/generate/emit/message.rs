@@ -26,7 +26,7 @@ impl Emitter<'_> {
             ///
             /// # Errors
             /// What is wrong with the payload and where.
-            #[inline]
+            #[inline(always)]
             pub fn parse(payload: &'a [u8]) -> Result<Self, DecodeError> {
                 let mut reader = #runtime::sbe::Reader::new(payload);
                 let header = reader.chunk::<#length>(#name)?;
@@ -84,7 +84,7 @@ impl Emitter<'_> {
                 #sbe
                 type Decoded<'a> = #decoder<'a>;
 
-                #[inline]
+                #[inline(always)]
                 fn decode(payload: &[u8]) -> Result<#decoder<'_>, DecodeError> {
                     #decoder::parse(payload)
                 }
@@ -135,7 +135,7 @@ impl Emitter<'_> {
                 fn protobuf_length(&self) -> usize {
                     let mut encoder = #proto_encoder::new(&mut []);
                     self.encode_protobuf(&mut encoder);
-                    encoder.position()
+                    encoder.writer.position()
                 }
 
                 fn to_protobuf(&self, buffer: &mut [u8]) -> Result<usize, EncodeError> {

@@ -71,7 +71,8 @@ impl Emitter<'_> {
         let schema = self.schema;
         let runtime = &self.runtime;
         let name = ident(module);
-        let mut lines = vec![schema.description.clone().unwrap_or_else(|| format!("Messages of `{}`.", schema.package))];
+        let mut lines =
+            vec![schema.description.clone().unwrap_or_else(|| format!("Messages of `{}`.", schema.package))];
         lines.push(String::new());
         lines.push(format!("Schema id {}, version {}.", schema.id, schema.version));
         if let Some(semantic) = &schema.semantic_version {

@@ -118,7 +118,8 @@ impl Emitter<'_> {
         });
         let data = level.data.iter().map(|data| {
             let name = ident(&data.rust);
-            let value = self.bytes_to_object(data.charset, &quote!(decoder.#name()), &format!("{}.{}", level.path, data.name));
+            let value =
+                self.bytes_to_object(data.charset, &quote!(decoder.#name()), &format!("{}.{}", level.path, data.name));
             quote!(#name: #value,)
         });
         quote! {
@@ -173,7 +174,8 @@ impl Emitter<'_> {
             Role::Entry if level.has_members() => quote!(<'_, '_>),
             _ => quote!(<'_>),
         };
-        let fields = level.fields.iter().filter(|field| !is_constant(field)).map(|field| self.field_encode(level, field));
+        let fields =
+            level.fields.iter().filter(|field| !is_constant(field)).map(|field| self.field_encode(level, field));
         let groups = level.groups.iter().map(|group| {
             let name = ident(&group.rust);
             let item = match group.level.list_field() {

@@ -3,20 +3,26 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::super::model::{Data, Field, Group, Kind, Level};
+use super::super::model::{Data, Field, Group, Kind, Level, Primitive};
 use super::getters::is_bytes;
 use super::object::{is_constant, item_type};
 use super::values::{docs, note_lines, primitive_type};
 use super::{Emitter, ident};
+use crate::protobuf::{FIXED32, FIXED64, LENGTH_DELIMITED, VARINT};
 
 /// A variant of the enum of fields: what it holds, whether that borrows, and how it is read.
 struct Variant {
     name: proc_macro2::Ident,
     docs: TokenStream,
+    path: String,
     number: u32,
     of: TokenStream,
     borrows: bool,
+    /// Wire type.
+    wire: u32,
     read: TokenStream,
+    /// Wire type of values that come one by one, and how they are read.
+    single: Option<(u32, TokenStream)>,
 }
 
 impl Emitter<'_> {
@@ -33,9 +39,16 @@ impl Emitter<'_> {
             .collect();
         let generics = variants.iter().any(|variant| variant.borrows).then(|| quote!(<'a>));
         let declared = variants.iter().map(|Variant { name, docs, of, .. }| quote!(#docs #name(#of),));
-        let reads = variants
-            .iter()
-            .map(|Variant { name, number, read, .. }| quote!(#number => return Ok(Some(#field_name::#name(#read))),));
+        // The whole key is matched, so that a known field needs no check of its wire type.
+        let reads = variants.iter().map(|Variant { name, number, wire, read, single, .. }| {
+            let key = number << 3 | wire;
+            let single = single.as_ref().map(|(wire, read)| {
+                let key = number << 3 | wire;
+                quote!(#key => return Ok(Some(#field_name::#name(#read))),)
+            });
+            quote!(#key => return Ok(Some(#field_name::#name(#read))), #single)
+        });
+        let known = variants.iter().map(|Variant { number, path, .. }| quote!((#number, #path)));
         let enum_docs = docs(&[format!("A field of `{path}` in a protobuf payload.")]);
         let docs = docs(&note_lines(&level.notes, format!("Goes over the fields of `{path}` in a protobuf payload.")));
         quote! {
@@ -72,13 +85,13 @@ impl Emitter<'_> {
                     read
                 }
 
-                #[inline]
+                #[inline(always)]
                 fn read_field(&mut self) -> Result<Option<#field_name #generics>, DecodeError> {
                     let reader = &mut self.reader;
                     while let Some(key) = reader.key(#path)? {
-                        match key.number {
+                        match key {
                             #(#reads)*
-                            _ => reader.skip(key, #path)?,
+                            _ => *reader = reader.other(key, #path, &[#(#known),*])?,
                         }
                     }
                     Ok(None)
@@ -99,59 +112,82 @@ impl Emitter<'_> {
     fn field_variant(&self, level: &Level, field: &Field) -> Variant {
         let runtime = &self.runtime;
         let path = format!("{}.{}", level.path, field.name);
-        let value = |of: TokenStream| {
-            let read = quote!(reader.value::<#of>(key, #path)?);
-            (of, false, read)
-        };
-        let (of, borrows, read) = match &field.kind {
-            Kind::Scalar { primitive, .. } => value(primitive_type(*primitive)),
-            Kind::Enum { of, .. } => {
-                let name = ident(&of.rust);
-                value(quote!(#name))
-            }
-            Kind::Set(of) => {
-                let name = ident(&of.rust);
-                value(quote!(#name))
-            }
-            Kind::Array { charset: Some(_), .. } => (quote!(&'a str), true, quote!(reader.text(key, #path)?)),
-            Kind::Array { primitive, .. } if is_bytes(*primitive) => {
-                (quote!(&'a [u8]), true, quote!(reader.bytes(key, #path)?))
-            }
+        let read_value = |of: &TokenStream| quote!(<#of as #runtime::protobuf::Value>::read(reader, #path)?);
+        let mut wire = LENGTH_DELIMITED;
+        let mut single = None;
+        let mut borrows = true;
+        let (of, read) = match &field.kind {
+            Kind::Array { charset: Some(_), .. } => (quote!(&'a str), quote!(reader.text(#path)?)),
+            Kind::Array { primitive, .. } if is_bytes(*primitive) => (quote!(&'a [u8]), quote!(reader.bytes(#path)?)),
             Kind::Array { primitive, .. } => {
                 let item = primitive_type(*primitive);
-                (quote!(#runtime::protobuf::Packed<'a, #item>), true, quote!(reader.packed(key, #path)?))
+                single = Some((wire_type(&field.kind), quote!(reader.unpacked(#path)?)));
+                (quote!(#runtime::protobuf::Packed<'a, #item>), quote!(reader.packed(#path)?))
             }
             Kind::Composite(inner) => {
                 let decoder = ident(&format!("{}ProtobufDecoder", inner.rust));
-                (quote!(#decoder<'a>), true, quote!(#decoder { reader: reader.message(key, #path)? }))
+                (quote!(#decoder<'a>), quote!(#decoder { reader: reader.message(#path)? }))
             }
-            Kind::Constant(_) => unreachable!("constants are left out"),
+            scalar => {
+                let of = scalar_type(scalar);
+                wire = wire_type(scalar);
+                borrows = false;
+                let read = read_value(&of);
+                (of, read)
+            }
         };
         let docs = docs(&note_lines(&field.notes, format!("Field `{}`.", field.name)));
-        Variant { name: ident(&field.variant), docs, number: field.number, of, borrows, read }
+        Variant { name: ident(&field.variant), docs, path, number: field.number, of, borrows, wire, read, single }
     }
 
     fn group_variant(&self, group: &Group) -> Variant {
         let runtime = &self.runtime;
-        let path = &group.level.path;
-        let (of, read, what) = if group.level.list_field().is_some() {
+        let path = group.level.path.clone();
+        let (of, read, single, what) = if let Some(field) = group.level.list_field() {
             let item = item_type(group);
-            (quote!(#runtime::protobuf::Packed<'a, #item>), quote!(reader.packed(key, #path)?), "values")
+            let single = (wire_type(&field.kind), quote!(reader.unpacked(#path)?));
+            (quote!(#runtime::protobuf::Packed<'a, #item>), quote!(reader.packed(#path)?), Some(single), "values")
         } else {
             let decoder = ident(&format!("{}ProtobufDecoder", group.level.rust));
-            (quote!(#decoder<'a>), quote!(#decoder { reader: reader.message(key, #path)? }), "one entry")
+            (quote!(#decoder<'a>), quote!(#decoder { reader: reader.message(#path)? }), None, "one entry")
         };
         let docs = docs(&note_lines(&group.level.notes, format!("Group `{}`: {what}.", group.name)));
-        Variant { name: ident(&group.variant), docs, number: group.number, of, borrows: true, read }
+        let (number, wire) = (group.number, LENGTH_DELIMITED);
+        Variant { name: ident(&group.variant), docs, path, number, of, borrows: true, wire, read, single }
     }
 
     fn data_variant(&self, level: &Level, data: &Data) -> Variant {
         let path = format!("{}.{}", level.path, data.name);
         let (of, read) = match data.charset {
-            Some(_) => (quote!(&'a str), quote!(reader.text(key, #path)?)),
-            None => (quote!(&'a [u8]), quote!(reader.bytes(key, #path)?)),
+            Some(_) => (quote!(&'a str), quote!(reader.text(#path)?)),
+            None => (quote!(&'a [u8]), quote!(reader.bytes(#path)?)),
         };
         let docs = docs(&note_lines(&data.notes, format!("Data `{}`.", data.name)));
-        Variant { name: ident(&data.variant), docs, number: data.number, of, borrows: true, read }
+        let (number, wire) = (data.number, LENGTH_DELIMITED);
+        Variant { name: ident(&data.variant), docs, path, number, of, borrows: true, wire, read, single: None }
+    }
+}
+
+/// The wire type of single values.
+fn wire_type(kind: &Kind) -> u32 {
+    match kind {
+        Kind::Scalar { primitive: Primitive::Float, .. } | Kind::Array { primitive: Primitive::Float, .. } => FIXED32,
+        Kind::Scalar { primitive: Primitive::Double, .. } | Kind::Array { primitive: Primitive::Double, .. } => FIXED64,
+        _ => VARINT,
+    }
+}
+
+fn scalar_type(kind: &Kind) -> TokenStream {
+    match kind {
+        Kind::Scalar { primitive, .. } => primitive_type(*primitive),
+        Kind::Enum { of, .. } => {
+            let name = ident(&of.rust);
+            quote!(#name)
+        }
+        Kind::Set(of) => {
+            let name = ident(&of.rust);
+            quote!(#name)
+        }
+        _ => unreachable!("only scalars are asked for"),
     }
 }

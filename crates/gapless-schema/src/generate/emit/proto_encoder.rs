@@ -18,7 +18,7 @@ impl Emitter<'_> {
         let docs = docs(&note_lines(&level.notes, format!("Appends the fields of `{path}` as protobuf.")));
         let fields = level.fields.iter().map(|field| self.proto_setter(level, field));
         let groups = level.groups.iter().map(|group| self.proto_group(group));
-        let data = level.data.iter().map(|data| proto_data(data));
+        let data = level.data.iter().map(proto_data);
         let (generics, writer, more) = match role {
             Role::Message(_) => (
                 quote!(<'a>),
@@ -28,13 +28,6 @@ impl Emitter<'_> {
                     #[inline]
                     pub const fn new(buffer: &'a mut [u8]) -> Self {
                         Self { writer: #runtime::protobuf::Writer::new(buffer) }
-                    }
-
-                    /// Bytes that the fields take so far, whether they fit or not.
-                    #[inline]
-                    #[must_use]
-                    pub const fn position(&self) -> usize {
-                        self.writer.position()
                     }
 
                     /// Ends the message and returns its length in bytes.

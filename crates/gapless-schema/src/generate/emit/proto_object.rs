@@ -109,11 +109,8 @@ impl Emitter<'_> {
                 let zero = if primitive.is_float() { quote!(0.0) } else { quote!(0) };
                 let problem = format!("more than {length} values");
                 let length = size(*length);
-                let array = if option {
-                    quote!(self.#name.get_or_insert([#zero; #length]))
-                } else {
-                    quote!((&mut self.#name))
-                };
+                let array =
+                    if option { quote!(self.#name.get_or_insert([#zero; #length])) } else { quote!((&mut self.#name)) };
                 quote! {
                     for item in value {
                         let item = item?;

@@ -196,7 +196,8 @@ impl Emitter<'_> {
 
     /// Statements that write the nulls of a level into the array `block`, which begins at `shift`.
     pub(super) fn nulls(&self, level: &Level, shift: usize) -> TokenStream {
-        let fields = level.fields.iter().map(|field| self.null(&field.kind, level.is_nullable(field), shift + field.offset));
+        let fields =
+            level.fields.iter().map(|field| self.null(&field.kind, level.is_nullable(field), shift + field.offset));
         quote!(#(#fields)*)
     }
 

@@ -1,0 +1,127 @@
+//! The parts of a message's way one by one: `gapless bench serialization|log|messaging|persistence|time`.
+//!
+//! | module | what it measures |
+//! |---|---|
+//! | [`serialization`] | writing and reading a Car in each of its four forms |
+//! | [`log`] | ring and window between two threads with a core each |
+//! | [`messaging`] | from a client to a node at tier `memory` and back, small and large |
+//! | [`persistence`] | appending to a journal, and replaying it |
+//! | [`clocks`] | reading a clock |
+//! | `pair` | the two threads of such a measurement |
+//! | `table` | figures in nanoseconds |
+//!
+//! Each measures the floor that bounds it in the same run, on the same cores, and checks outside the
+//! clock that what was moved arrived. Nothing here pins the calling thread.
+
+pub mod clocks;
+pub mod log;
+pub mod messaging;
+mod pair;
+pub mod persistence;
+pub mod serialization;
+mod table;
+
+use crate::floor::{FloorKind, FloorPlan};
+use crate::report::table::{TableStyle, floors, parts};
+use crate::report::{Report, Row, RowConfig};
+use crate::{BenchError, Result};
+use clap::Args;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// What every part takes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub struct PartArguments {
+    /// Write the report as one JSON object; - is stdout, and then nothing else is printed there
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Samples of each row; without it the whole takes a few seconds
+    #[arg(long, short = 'c', value_name = "SAMPLES", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub count: Option<u64>,
+}
+
+impl PartArguments {
+    /// Writes the JSON, and returns the text that belongs on stdout: nothing if the JSON is there.
+    fn finish(&self, report: &Report, unit: Unit) -> Result<String> {
+        if let Some(target) = &self.json {
+            report.write_json(target)?;
+        }
+        if self.json.as_deref() == Some(Path::new("-")) {
+            return Ok(String::new());
+        }
+        let style = TableStyle::for_stdout();
+        let figures = match unit {
+            Unit::Microseconds => parts(&report.rows, style),
+            Unit::Nanoseconds => table::nanoseconds(&report.rows, style),
+        };
+        let mut text = format!("{}\n\n{figures}\n", report.environment.summary());
+        if !report.floor.is_empty() {
+            text += &format!("\nThe machine's own floor, same run, same cores\n{}\n", floors(&report.floor, style));
+        }
+        for note in report.notes.iter().chain(report.rows.iter().flat_map(|row| &row.notes)) {
+            text += &format!("note: {note}\n");
+        }
+        Ok(text)
+    }
+}
+
+/// The unit of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unit {
+    Microseconds,
+    Nanoseconds,
+}
+
+/// Measures floors shorter than a long benchmark does, so that a part takes seconds.
+fn measure_floors(report: &mut Report, directory: &Path, items: Vec<(FloorKind, u64)>) {
+    let plan = FloorPlan { time_limit: Duration::from_millis(150), ..FloorPlan::new(directory, items) };
+    let measured = plan.measure();
+    report.floor.extend(measured.rows);
+    report.notes.extend(measured.skipped);
+}
+
+/// Sets the ratio of `row` with the report's floor of this name and payload.
+fn compare(row: &mut Row, report: &Report, floor: FloorKind, payload_bytes: u64) {
+    if let Some(floor) = report.floor_row(floor.name(), payload_bytes) {
+        row.compare_with(floor);
+    }
+}
+
+/// A row of `name` without figures.
+fn named(name: &str, payload_bytes: u64, count: u64) -> Row {
+    let config = RowConfig {
+        name: Some(name.to_owned()),
+        payload_bytes: Some(payload_bytes),
+        count: Some(count),
+        ..RowConfig::default()
+    };
+    Row { config, ..Row::default() }
+}
+
+/// Whether to end before the next row; says so in the notes.
+fn is_interrupted(report: &mut Report, interrupted: &AtomicBool) -> bool {
+    // Relaxed: the flag guards no data (pairs with the store of the signal handler).
+    let is_set = interrupted.load(Ordering::Relaxed);
+    if is_set && !report.notes.iter().any(|note| note.starts_with("interrupted")) {
+        report.notes.push("interrupted: the rows that are missing were not measured".to_owned());
+    }
+    is_set
+}
+
+/// An error of the part `name`.
+fn failed(name: &'static str, reason: impl ToString) -> BenchError {
+    BenchError::Measurement { name, reason: reason.to_string() }
+}
+
+/// The median; 0 of nothing.
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// Nanoseconds since `begin`.
+fn since(begin: std::time::Instant) -> u64 {
+    u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}

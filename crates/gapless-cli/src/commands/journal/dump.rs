@@ -1,0 +1,60 @@
+//! `gapless journal dump`.
+
+use super::frames::Form;
+use super::place::journal_of;
+use crate::commands::{Outcome, Usage, closed_is_fine};
+use clap::Args;
+use gapless_journal::JournalReader;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    /// A node's directory, or its journal's
+    directory: PathBuf,
+    /// First sequence [default: the first there is]
+    #[arg(long, value_name = "SEQUENCE")]
+    from: Option<u64>,
+    /// Last sequence [default: the last there is]
+    #[arg(long, value_name = "SEQUENCE")]
+    to: Option<u64>,
+    /// One JSON object a line
+    #[arg(long)]
+    json: bool,
+    /// With the payload, as hexadecimal digits
+    #[arg(long)]
+    payload: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Outcome {
+    if let (Some(from), Some(to)) = (arguments.from, arguments.to)
+        && from > to
+    {
+        return Err(Usage(format!("--from {from} lies behind --to {to}")).into());
+    }
+    let form = Form { is_json: arguments.json, has_payload: arguments.payload };
+    let reader = JournalReader::open(journal_of(&arguments.directory))?;
+    let mut replay = reader.replay(arguments.from.unwrap_or_else(|| reader.first_sequence()))?;
+    let mut stdout = BufWriter::new(std::io::stdout().lock());
+    while replay.next_sequence() <= arguments.to.unwrap_or(u64::MAX) {
+        let next = match replay.next_frame() {
+            Ok(next) => next,
+            Err(error) => {
+                // What lies before the damage is worth having.
+                closed_is_fine(stdout.flush())?;
+                return Err(error.into());
+            }
+        };
+        let Some(frame) = next else { break };
+        if !closed_is_fine(writeln!(stdout, "{}", form.line(&frame)))? {
+            // The rest of the buffer is for nobody, and must not be tried again at the end.
+            let (_stdout, _unwritten) = stdout.into_parts();
+            return Ok(());
+        }
+    }
+    closed_is_fine(stdout.flush())?;
+    if let Some(stop) = replay.stop() {
+        eprintln!("note: {stop}");
+    }
+    Ok(())
+}

@@ -1,0 +1,103 @@
+//! `gapless journal info`.
+
+use super::place::{journal_of, lock_holder, snapshot_sequences};
+use crate::commands::{Outcome, print};
+use clap::Args;
+use gapless_journal::{JournalInfo, info};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    /// A node's directory, or its journal's
+    directory: PathBuf,
+    /// As one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Outcome {
+    let directory = journal_of(&arguments.directory);
+    let info = info(&directory)?;
+    let found = Found { snapshots: snapshot_sequences(&directory)?, holder: lock_holder(&directory)?, info };
+    if arguments.json {
+        return print(&format!("{}\n", serde_json::to_string_pretty(&found.object())?));
+    }
+    print(&found.text())
+}
+
+/// The journal and what lies beside it.
+struct Found {
+    info: JournalInfo,
+    snapshots: Vec<u64>,
+    holder: Option<String>,
+}
+
+impl Found {
+    fn text(&self) -> String {
+        let info = &self.info;
+        let snapshots: Vec<String> = self.snapshots.iter().map(u64::to_string).collect();
+        let mut text = format!("journal {}\n", info.directory.display());
+        text += &format!("stream {:032x}, incarnation {:016x}\n", info.stream_id, info.incarnation);
+        text += &format!("sequences {}..={}\n", info.first_sequence(), info.journaled_sequence());
+        text += &format!("journaled mark {}, synced mark {}\n", info.journaled_sequence(), info.synced_sequence());
+        let (name, sequence) = &info.good_mark;
+        let boot = if info.is_same_boot { "on this boot of this machine" } else { "on another boot" };
+        text += &format!("last written {boot}; the {name} mark counts, and vouches for sequences to {sequence}\n");
+        text += &format!("longest frame {} bytes\n", info.frame_length_max);
+        text += &format!("snapshots {}\n", if snapshots.is_empty() { "none".to_owned() } else { snapshots.join(", ") });
+        text += &format!(
+            "lock {}\n",
+            self.holder.as_deref().map_or("held by nobody".to_owned(), |by| format!("held by {by}"))
+        );
+        text += &format!("segments {}, {} bytes\n", info.segments.len(), info.file_bytes());
+        for segment in &info.segments {
+            text += &format!("  {segment}\n");
+        }
+        for leftover in &info.leftovers {
+            text += &format!("  {}: prepared, never used\n", leftover.display());
+        }
+        text
+    }
+
+    fn object(&self) -> Value {
+        let info = &self.info;
+        let segments: Vec<Value> = info
+            .segments
+            .iter()
+            .map(|segment| {
+                json!({
+                    "path": segment.path.display().to_string(),
+                    "number": segment.number,
+                    "first_sequence": segment.first_sequence,
+                    "journaled_sequence": segment.journaled_sequence,
+                    "synced_sequence": segment.synced_sequence,
+                    "file_bytes": segment.file_bytes,
+                    "length_bytes": segment.length_bytes,
+                    "used_bytes": segment.used_bytes,
+                    "sealed": segment.is_sealed,
+                    "opened_ns": segment.opened_ns,
+                    "sync_failed": segment.sync_failed,
+                })
+            })
+            .collect();
+        let leftovers: Vec<String> = info.leftovers.iter().map(|path| path.display().to_string()).collect();
+        json!({
+            "directory": info.directory.display().to_string(),
+            // Hexadecimal: a number of 128 bits is more than JSON readers hold.
+            "stream_id": format!("{:032x}", info.stream_id),
+            "incarnation": format!("{:016x}", info.incarnation),
+            "first_sequence": info.first_sequence(),
+            "journaled_sequence": info.journaled_sequence(),
+            "synced_sequence": info.synced_sequence(),
+            "same_boot": info.is_same_boot,
+            "good_mark": { "name": info.good_mark.0.to_string(), "sequence": info.good_mark.1 },
+            "frame_length_max": info.frame_length_max,
+            "file_bytes": info.file_bytes(),
+            "segments": segments,
+            "leftovers": leftovers,
+            "snapshots": self.snapshots,
+            "lock_holder": self.holder,
+        })
+    }
+}

@@ -1,0 +1,85 @@
+//! `gapless journal tail`.
+
+use super::frames::Form;
+use super::place::journal_of;
+use crate::commands::{Outcome, closed_is_fine, interrupt};
+use clap::Args;
+use gapless_journal::JournalReader;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+
+/// How long a follower sleeps when there is nothing new.
+const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+/// Frames that are printed before Ctrl-C is looked at again.
+const FRAMES_PER_TURN: usize = 1000;
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    /// A node's directory, or its journal's
+    directory: PathBuf,
+    /// Begin so many frames before the end
+    #[arg(short = 'n', long = "lines", value_name = "FRAMES", default_value_t = 10)]
+    lines: u64,
+    /// One JSON object a line
+    #[arg(long)]
+    json: bool,
+    /// With the payload, as hexadecimal digits
+    #[arg(long)]
+    payload: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Outcome {
+    let interrupted = interrupt()?;
+    let form = Form { is_json: arguments.json, has_payload: arguments.payload };
+    let reader = JournalReader::open(journal_of(&arguments.directory))?;
+    let end = reader.last_sequence()? + 1;
+    let mut replay = reader.replay(end.saturating_sub(arguments.lines).max(reader.first_sequence()))?;
+    let mut stdout = BufWriter::new(std::io::stdout().lock());
+    loop {
+        let mut printed = 0;
+        while printed < FRAMES_PER_TURN {
+            let next = match replay.next_frame() {
+                Ok(next) => next,
+                Err(error) => {
+                    closed_is_fine(stdout.flush())?;
+                    return Err(error.into());
+                }
+            };
+            let Some(frame) = next else { break };
+            printed += 1;
+            if !closed_is_fine(writeln!(stdout, "{}", form.line(&frame)))? {
+                return gone(stdout);
+            }
+        }
+        if !closed_is_fine(stdout.flush())? {
+            return gone(stdout);
+        }
+        // Relaxed: the flag guards no data (pairs with the store of the signal handler).
+        if interrupted.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        if printed == 0 && is_reader_gone()? {
+            return gone(stdout);
+        }
+    }
+}
+
+/// The rest of the buffer is for nobody, and must not be tried again when it is dropped.
+fn gone<W: Write>(stdout: BufWriter<W>) -> Outcome {
+    let (_stdout, _unwritten) = stdout.into_parts();
+    Ok(())
+}
+
+/// Sleeps a while; true as soon as nobody reads the pipe any more, which a writer of nothing would not learn.
+fn is_reader_gone() -> std::io::Result<bool> {
+    let stdout = std::io::stdout();
+    let mut polled = [PollFd::new(&stdout, PollFlags::empty())];
+    match poll(&mut polled, Some(&PAUSE)) {
+        // A signal: the flag is looked at next.
+        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        Err(errno) => return Err(errno.into()),
+    }
+    Ok(polled[0].revents().intersects(PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL))
+}

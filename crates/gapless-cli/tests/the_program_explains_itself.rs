@@ -1,0 +1,110 @@
+//! Every subcommand has a help with an example; whatever is wrong with options is one line and ends with 2.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+mod program;
+
+use program::run;
+
+#[test]
+fn every_subcommand_has_a_help_with_an_example() {
+    let directory = tempfile::tempdir().unwrap();
+    for words in [
+        "bench canonical",
+        "bench serialization",
+        "bench log",
+        "bench messaging",
+        "bench persistence",
+        "bench time",
+        "journal verify",
+        "journal dump",
+        "journal tail",
+        "journal info",
+        "schema generate",
+        "schema check",
+    ] {
+        let line: Vec<&str> = words.split(' ').chain(["--help"]).collect();
+        let text = run(directory.path(), &line).good();
+        assert!(text.contains("Usage: gapless"), "{text}");
+        let example = text.split("Example").nth(1).unwrap_or_default();
+        assert!(example.contains(&format!("gapless {words} ")), "an example of {words}: {text}");
+    }
+}
+
+#[test]
+fn the_whole_names_its_subcommands() {
+    let directory = tempfile::tempdir().unwrap();
+    for (words, expected) in [
+        (&["--help"][..], &["bench", "journal", "schema"][..]),
+        (&["bench", "--help"], &["canonical", "serialization", "log", "messaging", "persistence", "time"]),
+        (&["journal", "--help"], &["verify", "dump", "tail", "info"]),
+        (&["schema", "--help"], &["generate", "check"]),
+    ] {
+        let text = run(directory.path(), words).good();
+        assert!(expected.iter().all(|name| text.contains(name)), "{text}");
+        assert!(!text.contains("canonical-client"), "the driver's own process is nobody's command: {text}");
+    }
+    assert!(run(directory.path(), &["--version"]).good().starts_with("gapless "));
+}
+
+#[test]
+fn wrong_options_are_one_line_and_end_with_2() {
+    let directory = tempfile::tempdir().unwrap();
+    for (words, expected) in [
+        ("journal dump . --form 3", "--form"),
+        ("journal dump . --from x", "--from"),
+        ("journal dump . --from 9 --to 3", "--from 9 lies behind --to 3"),
+        ("journal dump", "<DIRECTORY>"),
+        ("journal tail -n -3 .", "-3"),
+        ("journal mend .", "mend"),
+        ("bench time --count 0", "--count"),
+        ("bench time --count many", "many"),
+        ("bench speed", "speed"),
+        ("bench canonical --cpu most", "possible values: min, default, max"),
+        ("bench canonical -l xml", "xml"),
+        ("bench canonical -c 0", "whole number from 1"),
+        ("bench canonical -r fast", "whole number from 1"),
+        ("bench canonical -t -1", "seconds"),
+        ("bench canonical -j 1", "in brackets"),
+        ("bench canonical -j [5000]", "kernel's limit"),
+        ("bench canonical -e -w 0", "whole number from 1"),
+        ("bench canonical -e -i 0", "GiB"),
+        ("bench canonical -u -n 0", "whole number from 1"),
+        ("bench canonical -O x.xlsx -C five", "ROW-COL"),
+        ("bench canonical -C 5-3", "--output-file"),
+        ("bench canonical -e --tier memory", "contradicts --tier memory"),
+        ("bench canonical -c 10 --all", "--all"),
+        ("bench canonical -a --hlog x.hlog", "--no-latency-writes"),
+        ("surprise", "surprise"),
+    ] {
+        let line: Vec<&str> = words.split(' ').collect();
+        let text = run(directory.path(), &line).error(2);
+        assert!(text.contains(expected), "{words}: {text}");
+    }
+    assert!(program::names(directory.path()).is_empty(), "nothing was begun");
+}
+
+#[test]
+fn the_cluster_is_refused_until_it_is_there() {
+    let directory = tempfile::tempdir().unwrap();
+    for words in [
+        "-v",
+        "--enable-clustering",
+        "--enableClustering",
+        "-I 127.0.0.1",
+        "-U 127.0.0.1",
+        "-W",
+        "-V [0]",
+        "-S",
+        "-A [0]",
+        "-D",
+        "-B [0]",
+        "--role backup",
+        "--program sr",
+        "--tier quorum",
+        "--tier quorum-sync",
+    ] {
+        let line: Vec<&str> = ["bench", "canonical"].into_iter().chain(words.split(' ')).collect();
+        let text = run(directory.path(), &line).error(2);
+        assert!(text.contains("clustering is not there yet"), "{words}: {text}");
+    }
+}

@@ -1,0 +1,44 @@
+//! A run of checked frames, as replay hands them out.
+
+use gapless_wire::{Frame, aligned_length};
+
+/// Frames that are checked, one behind the other.
+#[derive(Clone, Copy, Debug)]
+pub struct FrameBatch<'a> {
+    bytes: &'a [u8],
+    first_sequence: u64,
+}
+
+impl<'a> FrameBatch<'a> {
+    /// `bytes` are whole frames with their padding, each of which has been checked.
+    pub(crate) const fn new(bytes: &'a [u8], first_sequence: u64) -> Self {
+        Self { bytes, first_sequence }
+    }
+
+    /// The frames with their padding, as they stand in a window.
+    #[must_use]
+    pub const fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The sequence of the first.
+    #[must_use]
+    pub const fn first_sequence(&self) -> u64 {
+        self.first_sequence
+    }
+}
+
+impl<'a> Iterator for FrameBatch<'a> {
+    type Item = Frame<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Frame<'a>> {
+        if self.bytes.is_empty() {
+            return None;
+        }
+        let frame = Frame::parse(self.bytes).expect("a batch holds frames that were checked");
+        self.bytes = &self.bytes[aligned_length(frame.length())..];
+        self.first_sequence += 1;
+        Some(frame)
+    }
+}

@@ -1,0 +1,85 @@
+//! Copying out of words that another process may be writing: each word is read once, as what it is at
+//! that moment, and what was copied is all that anybody looks at afterwards.
+
+use super::AtomicU64;
+
+/// Copies `words` into `bytes`, which is as long, in no particular order.
+///
+/// A plain copy would be wrong: the compiler may assume that nobody writes the source, and read it
+/// again when the copy is looked at, after it was checked.
+#[inline]
+pub fn copy_words(words: &[AtomicU64], bytes: &mut [u8]) {
+    assert_eq!(words.len() * 8, bytes.len());
+    let copied = copy_lines(words, bytes);
+    for (word, target) in words[copied / 8..].iter().zip(bytes[copied..].as_chunks_mut::<8>().0) {
+        // Relaxed: ordered by the tail (ring) or validated afterwards (free cursor).
+        *target = word.load(std::sync::atomic::Ordering::Relaxed).to_ne_bytes();
+    }
+}
+
+/// Copies as many whole lines of 64 bytes as there are; how many bytes that is. Word by word takes
+/// twice as long, because the compiler joins no atomic loads.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline]
+fn copy_lines(words: &[AtomicU64], bytes: &mut [u8]) -> usize {
+    let length = bytes.len() / 64 * 64;
+    if length != 0 {
+        // SAFETY: reads `length` bytes from `words`, which are mapped, and writes as many into `bytes`,
+        // which are borrowed exclusively. To the compiler this is an unknown reader of memory: it can
+        // neither repeat nor postpone it. What the processor does is one load of each word, two or more
+        // words at a time.
+        unsafe {
+            std::arch::asm!(
+                "2:",
+                "movups {a}, [{source} + {offset}]",
+                "movups {b}, [{source} + {offset} + 16]",
+                "movups {c}, [{source} + {offset} + 32]",
+                "movups {d}, [{source} + {offset} + 48]",
+                "movups [{target} + {offset}], {a}",
+                "movups [{target} + {offset} + 16], {b}",
+                "movups [{target} + {offset} + 32], {c}",
+                "movups [{target} + {offset} + 48], {d}",
+                "add {offset}, 64",
+                "cmp {offset}, {length}",
+                "jb 2b",
+                source = in(reg) words.as_ptr(),
+                target = in(reg) bytes.as_mut_ptr(),
+                length = in(reg) length,
+                offset = inout(reg) 0_usize => _,
+                a = out(xmm_reg) _,
+                b = out(xmm_reg) _,
+                c = out(xmm_reg) _,
+                d = out(xmm_reg) _,
+                options(nostack),
+            );
+        }
+    }
+    length
+}
+
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+#[inline]
+fn copy_lines(_words: &[AtomicU64], _bytes: &mut [u8]) -> usize {
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_length_is_copied_whole_and_nothing_beside_it() {
+        for count in 0..70 {
+            for skipped in 0..4 {
+                let words: Vec<AtomicU64> = (0..count as u64 + 4).map(|each| AtomicU64::new(!each)).collect();
+                let words = &words[skipped..skipped + count];
+                let mut bytes = vec![0xa5; count * 8 + 16];
+                copy_words(words, &mut bytes[8..8 + count * 8]);
+                let expected: Vec<u8> =
+                    (0..count).flat_map(|each| (!((each + skipped) as u64)).to_ne_bytes()).collect();
+                assert_eq!(bytes[8..8 + count * 8], expected);
+                assert_eq!((&bytes[..8], &bytes[8 + count * 8..]), (&[0xa5; 8][..], &[0xa5; 8][..]));
+            }
+        }
+    }
+}

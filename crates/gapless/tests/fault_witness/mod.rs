@@ -1,0 +1,10 @@
+//! What the tests share that kill a service: the service, its process, and the witness that holds it to
+//! every reply it gave.
+
+#![allow(dead_code, reason = "each of the tests that share this uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+pub mod bank;
+pub mod dice;
+pub mod process;
+pub mod witness;
