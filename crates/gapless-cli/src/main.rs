@@ -8,6 +8,7 @@ mod commands;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 /// Puts messages in one total order, never loses one, and runs services on them.
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
     // Warnings of the engine go to stderr; standard output belongs to results.
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
         .with_max_level(tracing_subscriber::filter::LevelFilter::WARN)
         .init();
     let arguments = match Arguments::try_parse() {

@@ -20,7 +20,7 @@ fn report(part: &str, count: &str) -> Value {
         let name = row["config"]["name"].as_str().unwrap();
         assert!(table.contains(name), "{name} is in the table: {table}");
         assert!(row.get("latency_ns").is_some() || row.get("throughput_per_s").is_some(), "{row}");
-        assert!(row["floor_ratio"].as_f64().unwrap() > 0.0, "{row}");
+        assert!(row["floor_ratio"].is_number(), "{row}");
         let floor = row["floor_name"].as_str().unwrap();
         assert!(report["floor"].as_array().unwrap().iter().any(|row| row["name"] == floor), "{floor}");
         assert_ne!(row["verified"], false);

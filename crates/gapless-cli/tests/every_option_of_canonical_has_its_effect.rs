@@ -68,7 +68,7 @@ fn a_run_in_memory_with_its_rate_its_masks_and_its_files() {
     assert_eq!((&config["sessions"], &config["repeat_percent"]), (&10.into(), &50.0.into()));
     assert!(row["latency_ns"]["count"].as_u64().unwrap() > 600, "{row}");
     assert!(row["extra"].is_null() && row["repeats_sent"].as_u64().unwrap() > 0, "{row}");
-    assert!(row["floor_ratio"].as_f64().unwrap() > 0.0);
+    assert!(row["floor_ratio"].is_number());
     for option in ["--injector-cpu-mask", "--service-cpu-mask"] {
         assert!(has_note(&report, &[option, "CPU 1000 is not there"]), "{:?}", report["notes"]);
     }
@@ -84,7 +84,7 @@ fn a_journal_where_it_was_asked_for_with_its_length_and_its_threads() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::create_dir(directory.path().join("log")).unwrap();
     let words = format!(
-        "-l sbe.serial -c 500 -r 20000 -t 0 -E -a -e -k log -i 0.0078125 -z -d -x {MISSING_CPU} -u -n 16 -o {MISSING_CPU} --json out.json"
+        "-l sbe.serial -c 500 -r 20000 -t 0 -E -a -e -k log -i 0.0078125 -z -d -x {MISSING_CPU} -u -n 16 --sessions 10 -o {MISSING_CPU} --json out.json"
     );
     canonical(directory.path(), &words).good();
     let report = read_json(directory.path().join("out.json"));

@@ -2,6 +2,8 @@
 //! after a restart with more room. A read-only file system and a directory that another node uses are
 //! errors at the start. Needs the right to mount a tmpfs for all but the last.
 
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
 mod attacked;
 
 use attacked::*;

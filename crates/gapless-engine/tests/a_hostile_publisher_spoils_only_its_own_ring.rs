@@ -2,6 +2,8 @@
 //! frames with wrong checksums, of kinds that no publisher sends, of sessions that are not its own. It
 //! loses its own ring at most; the service goes on for everybody else.
 
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
 mod attacked;
 
 use attacked::*;
@@ -115,13 +117,19 @@ fn what_is_no_frame_costs_the_ring() {
     type Attack = Box<dyn Fn(&mut Hostile)>;
     let attacks: Vec<(&str, Attack)> = vec![
         ("zeros", Box::new(|h| h.put(256, |_| {}))),
-        ("noise", Box::new(|h| h.put(256, |bytes| bytes.iter_mut().enumerate().for_each(|(i, b)| *b = (i * 37) as u8)))),
-        ("a length beyond the ring", Box::new(|h| h.put(256, |bytes| bytes[..4].copy_from_slice(&u32::MAX.to_le_bytes())))),
         (
-            "a length beyond the stream's limit",
-            Box::new(|h| h.put_frame(&command(1, 1), &[0; 5000], |_| {})),
+            "noise",
+            Box::new(|h| h.put(256, |bytes| bytes.iter_mut().enumerate().for_each(|(i, b)| *b = (i * 37) as u8))),
         ),
-        ("a wrong payload checksum", Box::new(|h| h.put_frame(&command(1, 1), &[1, 2, 3], |bytes| bytes[HEADER_LENGTH] ^= 1))),
+        (
+            "a length beyond the ring",
+            Box::new(|h| h.put(256, |bytes| bytes[..4].copy_from_slice(&u32::MAX.to_le_bytes()))),
+        ),
+        ("a length beyond the stream's limit", Box::new(|h| h.put_frame(&command(1, 1), &[0; 5000], |_| {}))),
+        (
+            "a wrong payload checksum",
+            Box::new(|h| h.put_frame(&command(1, 1), &[1, 2, 3], |bytes| bytes[HEADER_LENGTH] ^= 1)),
+        ),
         ("a wrong header checksum", Box::new(|h| h.put_frame(&command(1, 1), &[1, 2, 3], |bytes| bytes[24] ^= 1))),
         (
             "a kind that only the service sends",
@@ -133,7 +141,9 @@ fn what_is_no_frame_costs_the_ring() {
         ),
         (
             "a session open of another form",
-            Box::new(|h| h.put_frame(&FrameHeader { kind: Kind::SessionOpen, ..FrameHeader::default() }, &[1; 8], |_| {})),
+            Box::new(|h| {
+                h.put_frame(&FrameHeader { kind: Kind::SessionOpen, ..FrameHeader::default() }, &[1; 8], |_| {})
+            }),
         ),
         (
             "a session open that names a session",

@@ -2,6 +2,8 @@
 //! reply is the same to the last byte when the command is repeated, also after a restart, from the
 //! journal and from a snapshot.
 
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
 mod attacked;
 
 use attacked::*;
@@ -77,7 +79,9 @@ fn what_is_too_long_is_refused_before_anything_is_sent() {
     }
     // An output beyond the node's limit is the handler's refusal, and nothing of the call is sent.
     match call(&mut client, key, FILL, &(8u32 << 20).to_le_bytes()) {
-        Err(StreamError::Refused { reason, .. }) => assert!(reason.contains("longer than the node's limit"), "{reason}"),
+        Err(StreamError::Refused { reason, .. }) => {
+            assert!(reason.contains("longer than the node's limit"), "{reason}")
+        }
         other => panic!("expected a refusal, not {other:?}"),
     }
     assert_eq!(add(&mut client, key, 2), 3);

@@ -63,7 +63,9 @@ impl Syncer {
             }
             shared.sync_file(&active.file, || active.path())?;
             fault::crash_point("after_sync");
-            shared.state().rolled.drain(..rolled.len());
+            // Retention may have taken some of them off the list meanwhile, and a roll may have added others.
+            let is_synced = |file: &Arc<File>| rolled.iter().any(|synced| Arc::ptr_eq(&synced.file, file));
+            shared.state().rolled.retain(|each| !is_synced(&each.file));
             shared.move_synced(&active, target);
             return Ok(target);
         }

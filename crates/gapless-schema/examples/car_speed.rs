@@ -19,7 +19,18 @@ const ROUNDS: usize = 2001;
 
 /// The values of a message, as a program would have them.
 struct Values {
+    serial_number: i32,
+    model_year: i16,
+    available: Availability,
+    code: Code,
+    vehicle_code: &'static [u8; 6],
+    capacity: i16,
+    num_cylinders: i8,
+    max_rpm: Option<i16>,
+    manufacturer_code: &'static [u8; 3],
+    fuel_name: Option<&'static [u8; 6]>,
     numbers: [i32; 5],
+    extras: [Extra; 2],
     fuel: [(i16, f32); 3],
     performance: [(i8, [(i16, f32); 3]); 2],
     manufacturer: &'static str,
@@ -28,6 +39,17 @@ struct Values {
 
 fn values() -> Values {
     Values {
+        serial_number: 12_345,
+        model_year: 2005,
+        available: Availability::T,
+        code: Code::A,
+        vehicle_code: b"abcdef",
+        capacity: 4200,
+        num_cylinders: 8,
+        max_rpm: None,
+        manufacturer_code: b"abc",
+        fuel_name: None,
+        extras: [Extra::SportsPack, Extra::SunRoof],
         numbers: [0, 1, 2, 3, 4],
         fuel: [(30, 35.9), (55, 49.0), (75, 40.0)],
         performance: [(95, [(30, 4.0), (60, 7.5), (100, 12.2)]), (99, [(30, 3.8), (60, 7.1), (100, 11.8)])],
@@ -38,15 +60,19 @@ fn values() -> Values {
 
 fn encode_sbe(values: &Values, buffer: &mut [u8]) -> Result<usize, EncodeError> {
     let mut car = CarEncoder::new(buffer)?;
-    car.serial_number(12_345).model_year(2005).available(Availability::T).code(Code::A).vehicle_code(b"abcdef");
-    car.engine().capacity(4200).num_cylinders(8).max_rpm_or_null(None).manufacturer_code(b"abc").fuel_or_null(None);
+    car.serial_number(values.serial_number).model_year(values.model_year).available(values.available);
+    car.code(values.code).vehicle_code(values.vehicle_code);
+    let mut engine = car.engine();
+    engine.capacity(values.capacity).num_cylinders(values.num_cylinders).max_rpm_or_null(values.max_rpm);
+    engine.manufacturer_code(values.manufacturer_code).fuel_or_null(values.fuel_name);
     let mut numbers = car.some_numbers()?;
     for number in values.numbers {
         numbers.entry()?.value(number);
     }
     let mut extras = car.extras()?;
-    extras.entry()?.value(Extra::SportsPack);
-    extras.entry()?.value(Extra::SunRoof);
+    for extra in values.extras {
+        extras.entry()?.value(extra);
+    }
     let mut figures = car.fuel_figure()?;
     for (speed, mpg) in values.fuel {
         figures.entry()?.speed(speed).mpg(mpg);
@@ -91,11 +117,12 @@ fn decode_sbe(payload: &[u8]) -> Result<(), DecodeError> {
 
 fn encode_protobuf(values: &Values, buffer: &mut [u8]) -> Result<usize, EncodeError> {
     let mut car = CarProtobufEncoder::new(buffer);
-    car.serial_number(12_345).model_year(2005).available(Availability::T).code(Code::A).vehicle_code("abcdef");
+    car.serial_number(values.serial_number).model_year(values.model_year).available(values.available);
+    car.code(values.code).vehicle_code("abcdef");
     car.engine(|engine| {
-        engine.capacity(4200).num_cylinders(8).manufacturer_code("abc");
+        engine.capacity(values.capacity).num_cylinders(values.num_cylinders).manufacturer_code("abc");
     });
-    car.some_numbers(values.numbers).extras([Extra::SportsPack, Extra::SunRoof]);
+    car.some_numbers(values.numbers).extras(values.extras);
     for (speed, mpg) in values.fuel {
         car.fuel_figure(|figure| {
             figure.speed(speed).mpg(mpg);

@@ -11,17 +11,17 @@ fn object() -> TailMessage {
         block: 1,
         version: Some(2),
         acting: Tail_ { kind: Kind::Unknown_ },
-        position: Tail__ { kind: TailKind::Great, entry: Entry { clone_: Some(-5) } },
-        finish_: Vec_::default().with_self(true).with_x(true).with_1st(true),
+        position: Tail__ { kind: TailKind::Great, entry_: Entry { clone_: Some(-5) } },
+        finish_: Vec_::default().with_self_(true).with_x(true).with_1st(true),
         reader: Signed::Least,
         encoder: Some(Box::Minus),
         value: Some(7),
-        value_str: 8,
-        value_or_null: 9,
+        value_str_: 8,
+        value_or_null_: 9,
         async_: 10,
         decoder: vec![TailMessageDecoder_ {
             field: 11,
-            tail: vec![TailMessageDecoder_Tail { version: 1.5 }],
+            tail: vec![TailMessageDecoderTail { version: 1.5 }],
             stage: vec![12],
         }],
         stage: vec![Signed::Least, Signed::Unknown(5)],
@@ -70,8 +70,8 @@ fn the_widest_header_is_laid_out_as_the_schema_says() {
 #[test]
 fn a_message_may_have_the_name_of_a_type_of_another() {
     let mut buffer = [0; 64];
-    let length = TailDecoderMessageEncoder::new(&mut buffer).unwrap().finish().unwrap();
-    assert!(TailDecoderMessageDecoder::parse(&buffer[..length]).is_ok());
+    let length = TailDecoderEncoder::new(&mut buffer).unwrap().finish().unwrap();
+    assert!(TailDecoderDecoder::parse(&buffer[..length]).is_ok());
     let text = StringMessage { none: b'x' };
     let length = text.to_sbe(&mut buffer).unwrap();
     assert_eq!(StringMessage::from_sbe(&buffer[..length]), Ok(text));

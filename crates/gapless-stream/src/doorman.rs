@@ -253,7 +253,7 @@ fn serve(room: &Room, listener: &OwnedFd, stop: &OwnedFd) {
         let mut fds = vec![PollFd::new(stop, PollFlags::IN), PollFd::new(listener, PollFlags::IN)];
         fds.extend(guests.iter().map(|guest| PollFd::new(&guest.socket, PollFlags::IN)));
         let hello_due = guests.iter().any(|guest| matches!(guest.stage, Stage::Silent(_)));
-        let timeout = hello_due.then(|| rustix::time::Timespec { tv_sec: 0, tv_nsec: 100_000_000 });
+        let timeout = hello_due.then_some(rustix::time::Timespec { tv_sec: 0, tv_nsec: 100_000_000 });
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => {

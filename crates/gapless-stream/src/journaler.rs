@@ -55,6 +55,9 @@ impl Journaler {
         let position = self.cursor.position() + batch.length as u64;
         if mutant("acknowledge_before_journal") {
             self.release.reached(position, batch.last_sequence);
+            // The journal is as slow as a busy disk makes it, so that the defect can show.
+            self.downstream.iter().for_each(Waker::wake);
+            std::thread::sleep(std::time::Duration::from_millis(1));
         }
         let frames = self.cursor.available()?;
         self.journal.append(&frames[..batch.length], batch.first_sequence, batch.last_sequence)?;

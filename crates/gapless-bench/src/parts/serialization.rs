@@ -64,9 +64,17 @@ fn rows_of<F: CarForm>(encoding: MessageEncoding, count: u64, report: &mut Repor
     let encoding_time = sample(count, || {
         let written = F::write(black_box(&mut buffer), black_box(Some(SERIAL_NUMBER)));
         black_box(&buffer);
-        written.map(|length| drop(black_box(length))).map_err(|error| failed("serialization", error))
+        written
+            .map(|length| {
+                black_box(length);
+            })
+            .map_err(|error| failed("serialization", error))
     })?;
-    let decoding_time = sample(count, || read::<F>(black_box(&message)).map(|read| drop(black_box(read))))?;
+    let decoding_time = sample(count, || {
+        read::<F>(black_box(&message)).map(|read| {
+            black_box(read);
+        })
+    })?;
     // Outside the clock: the buffer that was written again and again holds the same message.
     let is_same = buffer[..length] == message[..];
     let floor = copying.latency_ns().ok_or_else(|| failed("serialization", "no sample was taken"))?;

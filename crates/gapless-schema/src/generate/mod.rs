@@ -5,12 +5,14 @@
 //! | [`error`] | [`SchemaError`]: file, line, column, what is wrong and what was expected |
 //! | `xml` | files, includes, elements |
 //! | `model` | a schema as values |
-//! | `types`, `values`, `read` | XML to model, with all checks |
+//! | `types`, `choices`, `composites`, `values`, `read` | XML to model, with all checks |
 //! | `names` | names of the schema as names of Rust |
 //! | `emit`, `proto` | model to Rust and to `.proto` |
 //!
 //! Build scripts call [`build`], the command line calls [`generate`] and [`check`], others use [`Generator`].
 
+mod choices;
+mod composites;
 mod emit;
 pub mod error;
 mod model;

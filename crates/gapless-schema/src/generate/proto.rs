@@ -85,13 +85,18 @@ fn enumeration(out: &mut Out, of: &EnumType) {
     out.line(&format!("enum {} {{", of.rust));
     out.indent += 1;
     // The first value of a proto3 enum is zero.
+    // Values of an enum share the scope of the enum, hence the prefix; underscores keep the same names apart.
+    let name = |rust: &str| {
+        let underscores = rust.len() - rust.trim_end_matches('_').len();
+        format!("{prefix}_{}{}", snake(rust).to_ascii_uppercase(), "_".repeat(underscores))
+    };
     match of.values.iter().find(|value| value.number == 0) {
-        Some(zero) => out.line(&format!("{prefix}_{} = 0;", snake(&zero.rust).to_ascii_uppercase())),
+        Some(zero) => out.line(&format!("{} = 0;", name(&zero.rust))),
         None => out.line(&format!("{prefix}_UNSPECIFIED_ = 0;")),
     }
     for value in of.values.iter().filter(|value| value.number != 0) {
         out.notes(&value.notes);
-        out.line(&format!("{prefix}_{} = {};", snake(&value.rust).to_ascii_uppercase(), value.number));
+        out.line(&format!("{} = {};", name(&value.rust), value.number));
     }
     out.indent -= 1;
     out.line("}");

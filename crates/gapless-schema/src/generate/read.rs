@@ -59,6 +59,11 @@ pub(crate) fn schema(sources: &[Source]) -> Result<Schema, SchemaError> {
         }
         messages.push(message);
     }
+    let mut composites = reader.types.composites;
+    let mut used = Vec::new();
+    messages.iter().for_each(|message| collect_composites(&message.level, &mut used));
+    // Headers, dimensions and encodings of data need no types of their own.
+    composites.retain(|level| used.iter().any(|other| Rc::ptr_eq(level, other)));
     let text = |name: &str| root.attribute(name).map(str::to_owned);
     Ok(Schema {
         package: text("package").unwrap_or_default(),
@@ -79,9 +84,22 @@ pub(crate) fn schema(sources: &[Source]) -> Result<Schema, SchemaError> {
         header,
         enums: reader.types.enums,
         sets: reader.types.sets,
-        composites: reader.types.composites,
+        composites,
         messages,
     })
+}
+
+/// The composites that fields of a level use, also those inside of them.
+fn collect_composites(level: &Level, used: &mut Vec<Rc<Level>>) {
+    for field in &level.fields {
+        if let Kind::Composite(inner) = &field.kind
+            && !used.iter().any(|other| Rc::ptr_eq(inner, other))
+        {
+            used.push(inner.clone());
+            collect_composites(inner, used);
+        }
+    }
+    level.groups.iter().for_each(|group| collect_composites(&group.level, used));
 }
 
 struct MessageReader<'d> {

@@ -7,15 +7,13 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::error::SchemaError;
-use super::model::{
-    Charset, Choice, Constant, EnumType, EnumValue, Field, Kind, Level, Notes, Number, Primitive, SetType,
-};
-use super::names::{Names, pascal};
+use super::model::{Charset, Constant, EnumType, Kind, Level, Notes, Number, Primitive, SetType};
+use super::names::Names;
 use super::values::{notes, number_in, parse_number};
 use super::xml::Element;
 
 /// The longest array or text; a block must fit its length field anyway.
-const ARRAY_LENGTH_MAX: usize = 1 << 20;
+pub(super) const ARRAY_LENGTH_MAX: usize = 1 << 20;
 
 /// The longest chain of references; a composite in a composite in a composite is three.
 const CHAIN_MAX: usize = 32;
@@ -55,7 +53,7 @@ pub(crate) struct Composite {
 }
 
 pub(crate) struct Types<'d> {
-    raw: HashMap<String, Element<'d>>,
+    pub(super) raw: HashMap<String, Element<'d>>,
     names_in_order: Vec<String>,
     done: HashMap<String, Type>,
     /// Names that are being resolved: the chain of references.
@@ -151,7 +149,7 @@ impl<'d> Types<'d> {
         format!("one of {}", names.join(", "))
     }
 
-    fn resolve(&mut self, element: &Element<'d>, name: &str) -> Result<Type, SchemaError> {
+    pub(super) fn resolve(&mut self, element: &Element<'d>, name: &str) -> Result<Type, SchemaError> {
         match element.name() {
             "type" => Ok(Type::Encoded(Rc::new(self.encoded(element)?))),
             "enum" => Ok(Type::Enum(self.enumeration(element, name)?)),
@@ -270,181 +268,6 @@ impl<'d> Types<'d> {
         };
         let variant = value.rust.clone();
         Ok(Constant::Enum(of, variant))
-    }
-
-    /// The primitive type of an enum or set, and its null value.
-    fn encoding_type(&mut self, element: &Element<'d>) -> Result<Rc<Encoded>, SchemaError> {
-        let name = element.required("encodingType")?;
-        let resolved = self.named(name, element, "encodingType")?;
-        match resolved {
-            Type::Encoded(encoded) if encoded.length == 1 && encoded.constant.is_none() => Ok(encoded),
-            _ => Err(element.attribute_location("encodingType").error(
-                format!("the encoding type {name:?} is not a single number"),
-                "a primitive type or such a <type>",
-            )),
-        }
-    }
-
-    fn enumeration(&mut self, element: &Element<'d>, name: &str) -> Result<Rc<EnumType>, SchemaError> {
-        let encoding = self.encoding_type(element)?;
-        let primitive = encoding.primitive;
-        if primitive.is_float() {
-            let place = element.attribute_location("encodingType");
-            return Err(place.error("an enum of floating point numbers", "char or an integer type"));
-        }
-        let null = match element.attribute("nullValue") {
-            Some(text) => parse_number(primitive, text, &element.attribute_location("nullValue"), "nullValue")?,
-            None => encoding.null,
-        };
-        let mut names = Names::default();
-        let mut values: Vec<EnumValue> = Vec::new();
-        for child in element.children() {
-            if child.name() != "validValue" {
-                return Err(child.error(format!("<{}> in <enum>", child.name()), "<validValue>"));
-            }
-            let value_name = child.symbol()?;
-            let number = parse_number(primitive, child.text(), &child.location(), "the value")?;
-            number_in(number, encoding.min, encoding.max, &child.location(), "the value")?;
-            let Number::Integer(integer) = number else {
-                return Err(child.error("the value is not an integer", "an integer"));
-            };
-            if number == null {
-                return Err(child.error(format!("value {value_name:?} is the null value"), "another number"));
-            }
-            for other in &values {
-                if other.name == value_name || other.number == integer {
-                    return Err(child.error(
-                        format!("value {value_name:?} = {integer} repeats {:?} = {}", other.name, other.number),
-                        "names and numbers that differ",
-                    ));
-                }
-            }
-            let rust = names.claim_variant(&value_name);
-            values.push(EnumValue { rust, name: value_name, number: integer, notes: notes(&child)? });
-        }
-        if values.is_empty() {
-            return Err(element.error(format!("enum {name:?} has no values"), "at least one <validValue>"));
-        }
-        let rust = self.rust_names.claim_type(name);
-        let notes = notes(element)?;
-        let of = Rc::new(EnumType { name: name.to_owned(), rust, primitive, null, notes, values });
-        self.enums.push(of.clone());
-        Ok(of)
-    }
-
-    fn set(&mut self, element: &Element<'d>, name: &str) -> Result<Rc<SetType>, SchemaError> {
-        let primitive = self.encoding_type(element)?.primitive;
-        if !primitive.is_unsigned() {
-            let place = element.attribute_location("encodingType");
-            return Err(place.error("a set of another type", "uint8, uint16, uint32 or uint64"));
-        }
-        let mut names = Names::default();
-        let bits = primitive.size() as u32 * 8;
-        let mut choices: Vec<Choice> = Vec::new();
-        for child in element.children() {
-            if child.name() != "choice" {
-                return Err(child.error(format!("<{}> in <set>", child.name()), "<choice>"));
-            }
-            let choice_name = child.symbol()?;
-            let bit = match child.text().parse::<u32>() {
-                Ok(bit) if bit < bits => bit,
-                _ => {
-                    let expected = format!("the number of a bit, 0 to {}", bits - 1);
-                    return Err(child.error(format!("choice {choice_name:?} is {:?}", child.text()), expected));
-                }
-            };
-            for other in &choices {
-                if other.name == choice_name || other.bit == bit {
-                    return Err(child.error(
-                        format!("choice {choice_name:?} = {bit} repeats {:?} = {}", other.name, other.bit),
-                        "names and bits that differ",
-                    ));
-                }
-            }
-            let rust = names.claim_choice(&choice_name);
-            choices.push(Choice { rust, name: choice_name, bit, notes: notes(&child)? });
-        }
-        let rust = self.rust_names.claim_type(name);
-        let of = Rc::new(SetType { name: name.to_owned(), rust, primitive, notes: notes(element)?, choices });
-        self.sets.push(of.clone());
-        Ok(of)
-    }
-
-    fn composite(&mut self, element: &Element<'d>, name: &str) -> Result<Rc<Composite>, SchemaError> {
-        let mut methods = Names::default();
-        let mut variants = Names::default();
-        let mut members = Vec::new();
-        let mut fields: Vec<Field> = Vec::new();
-        let mut end = 0usize;
-        let mut of_fixed_length = true;
-        for (index, child) in element.children().enumerate() {
-            let member = child.symbol()?;
-            if members.iter().any(|(other, _, _)| *other == member) {
-                return Err(child.error(format!("member {member:?} is there twice"), "names that differ"));
-            }
-            let resolved = match child.name() {
-                "ref" => self.named(child.required("type")?, &child, "type")?,
-                _ => self.inline(&child, name, &member)?,
-            };
-            let kind = match &resolved {
-                Type::Encoded(encoded) if encoded.length == 0 && encoded.constant.is_none() => None,
-                other => Some(other.kind(&child)?),
-            };
-            let offset = super::values::offset(&child, end)?;
-            if let Some(kind) = kind {
-                let length = kind.length();
-                let optional = matches!(&resolved, Type::Encoded(encoded) if encoded.optional)
-                    || presence(&child)? == Some(Presence::Optional);
-                let mut notes = notes(&child)?;
-                if let (Type::Encoded(encoded), "ref") = (&resolved, child.name()) {
-                    notes.since = notes.since.max(encoded.notes.since);
-                }
-                end = offset.checked_add(length).filter(|end| *end <= ARRAY_LENGTH_MAX).ok_or_else(|| {
-                    child.error("the composite is too long", format!("at most {ARRAY_LENGTH_MAX} bytes"))
-                })?;
-                fields.push(Field {
-                    rust: methods.claim_method(&member),
-                    variant: variants.claim_variant(&member),
-                    name: member.clone(),
-                    number: index as u32 + 1,
-                    kind,
-                    optional,
-                    offset,
-                    notes,
-                });
-            } else {
-                of_fixed_length = false;
-            }
-            members.push((member, resolved, offset));
-        }
-        if members.is_empty() {
-            return Err(element
-                .error(format!("composite {name:?} has no members"), "<type>, <enum>, <set>, <composite> or <ref>"));
-        }
-        let mut level = None;
-        if of_fixed_length {
-            let rust = self.rust_names.claim_type(name);
-            let new = Rc::new(Level {
-                path: name.to_owned(),
-                rust,
-                notes: notes(element)?,
-                base_version: 0,
-                block_length: end,
-                fields,
-                groups: Vec::new(),
-                data: Vec::new(),
-            });
-            self.composites.push(new.clone());
-            level = Some(new);
-        }
-        Ok(Rc::new(Composite { members, level }))
-    }
-
-    /// A type that is defined inside of a composite; its Rust name carries the composite's if it is taken.
-    fn inline(&mut self, element: &Element<'d>, composite: &str, member: &str) -> Result<Type, SchemaError> {
-        let taken = self.raw.contains_key(member) || self.rust_names.is_taken(&pascal(member));
-        let name = if taken { format!("{composite}_{member}") } else { member.to_owned() };
-        self.resolve(element, &name)
     }
 }
 

@@ -65,7 +65,8 @@ impl Client {
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(self.timed_out("a command"));
+                let timeout_ms = timeout.as_millis() as u64;
+                return Err(StreamError::TimedOut { peer: self.peer(), request: "a command".to_owned(), timeout_ms });
             }
             match polled.and_then(|_| self.wait(left)) {
                 Err(StreamError::Disconnected { .. }) => self.reconnect()?,

@@ -205,6 +205,13 @@ impl Client {
         self.sessions.get(key.index()).and_then(Session::id)
     }
 
+    /// The number that a session's next command will carry; 1 for a session that is new to the stream. It
+    /// tells a process that was started anew how far its predecessor came, unless the session has expired.
+    #[must_use]
+    pub fn next_session_seq(&self, key: SessionKey) -> Option<u64> {
+        self.sessions.get(key.index()).filter(|session| session.is_open()).map(Session::next_session_seq)
+    }
+
     /// How many commands of a session have no reply yet.
     #[must_use]
     pub fn in_flight(&self, key: SessionKey) -> u32 {

@@ -78,6 +78,10 @@ impl Session {
         self.id
     }
 
+    pub(super) const fn next_session_seq(&self) -> u64 {
+        self.next_session_seq
+    }
+
     pub(super) const fn is_open(&self) -> bool {
         self.open
     }

@@ -61,7 +61,8 @@ impl Witness {
         let try_once = || -> Result<(Client, Vec<SessionKey>), StreamError> {
             let options = ClientOptions { timeout: ATTEMPT, ..ClientOptions::default() };
             let mut client = Client::connect(socket, options)?;
-            let keys = tokens.iter().map(|token| client.open_session(*token, WINDOW_MESSAGES)).collect::<Result<_, _>>();
+            let keys =
+                tokens.iter().map(|token| client.open_session(*token, WINDOW_MESSAGES)).collect::<Result<_, _>>();
             Ok((client, keys?))
         };
         let (client, keys) = loop {
@@ -92,12 +93,15 @@ impl Witness {
                 return Err(format!("a service that is alive lets nobody in again: {error}"));
             }
         }
-        if let Some(key) = self.keys.iter().find(|key| self.client.in_flight(**key) == 0 && !self.client.can_send(**key)) {
+        if let Some(key) =
+            self.keys.iter().find(|key| self.client.in_flight(**key) == 0 && !self.client.can_send(**key))
+        {
             return Err(format!("the service has forgotten session {key:?} or what it acknowledged there"));
         }
         let mut asked: Vec<(SessionKey, u64)> = Vec::new();
         for key in self.keys.clone() {
-            for number in self.acknowledged[&key].iter().rev().take(WINDOW_MESSAGES as usize).copied().collect::<Vec<_>>()
+            for number in
+                self.acknowledged[&key].iter().rev().take(WINDOW_MESSAGES as usize).copied().collect::<Vec<_>>()
             {
                 match self.client.repeat(key, number) {
                     Ok(()) => asked.push((key, number)),
@@ -128,8 +132,11 @@ impl Witness {
         let goal = self.acknowledged_count() + wanted;
         let mut last = (self.acknowledged_count(), Instant::now());
         while self.acknowledged_count() < goal {
-            for key in self.keys.clone() {
-                while self.client.can_send(key) {
+            for (index, key) in self.keys.clone().into_iter().enumerate() {
+                // Half of the sessions keep their windows full; the others leave room, so that there are
+                // acknowledged commands that can be repeated after a death.
+                let most = if index % 2 == 0 { WINDOW_MESSAGES } else { dice.roll(4) as u32 };
+                while self.client.can_send(key) && self.client.in_flight(key) < most {
                     if let Err(error) = self.send_one(key, dice) {
                         match error {
                             StreamError::Log(LogError::Full { .. }) => break,
@@ -180,7 +187,7 @@ impl Witness {
                 let answer = Answer { sequence, timestamp_ns, schema, payload };
                 let number = reply.session_seq;
                 match sent.get_mut(&(session, number)) {
-                    None => problem.get_or_insert(format!("a reply to command {number}, which was never sent")).truncate(usize::MAX),
+                    None => *problem = Some(format!("a reply to command {number}, which was never sent")),
                     Some(Sent { answer: Some(before), .. }) => {
                         again.push((session, number));
                         if *before != answer {
@@ -275,7 +282,9 @@ impl Witness {
                 reply
             };
             if answer.payload != expected {
-                return Err(format!("at sequence {sequence} the reply is not that of the fold: something was lost or doubled"));
+                return Err(format!(
+                    "at sequence {sequence} the reply is not that of the fold: something was lost or doubled"
+                ));
             }
         }
         let mut expected = chain.to_le_bytes().to_vec();

@@ -1,0 +1,89 @@
+//! The `<composite>`s of a schema.
+
+use std::rc::Rc;
+
+use super::error::SchemaError;
+use super::model::{Field, Level};
+use super::names::{Names, pascal};
+use super::types::{ARRAY_LENGTH_MAX, Composite, Presence, Type, Types, presence};
+use super::values::{notes, offset};
+use super::xml::Element;
+
+impl<'d> Types<'d> {
+    pub(super) fn composite(&mut self, element: &Element<'d>, name: &str) -> Result<Rc<Composite>, SchemaError> {
+        let mut methods = Names::default();
+        let mut variants = Names::default();
+        let mut members = Vec::new();
+        let mut fields: Vec<Field> = Vec::new();
+        let mut end = 0usize;
+        let mut of_fixed_length = true;
+        for (index, child) in element.children().enumerate() {
+            let member = child.symbol()?;
+            if members.iter().any(|(other, _, _)| *other == member) {
+                return Err(child.error(format!("member {member:?} is there twice"), "names that differ"));
+            }
+            let resolved = match child.name() {
+                "ref" => self.named(child.required("type")?, &child, "type")?,
+                _ => self.inline(&child, name, &member)?,
+            };
+            let kind = match &resolved {
+                Type::Encoded(encoded) if encoded.length == 0 && encoded.constant.is_none() => None,
+                other => Some(other.kind(&child)?),
+            };
+            let offset = offset(&child, end)?;
+            if let Some(kind) = kind {
+                let length = kind.length();
+                let optional = matches!(&resolved, Type::Encoded(encoded) if encoded.optional)
+                    || presence(&child)? == Some(Presence::Optional);
+                let mut notes = notes(&child)?;
+                if let (Type::Encoded(encoded), "ref") = (&resolved, child.name()) {
+                    notes.since = notes.since.max(encoded.notes.since);
+                }
+                end = offset.checked_add(length).filter(|end| *end <= ARRAY_LENGTH_MAX).ok_or_else(|| {
+                    child.error("the composite is too long", format!("at most {ARRAY_LENGTH_MAX} bytes"))
+                })?;
+                fields.push(Field {
+                    rust: methods.claim_method(&member),
+                    variant: variants.claim_variant(&member),
+                    name: member.clone(),
+                    number: index as u32 + 1,
+                    kind,
+                    optional,
+                    offset,
+                    notes,
+                });
+            } else {
+                of_fixed_length = false;
+            }
+            members.push((member, resolved, offset));
+        }
+        if members.is_empty() {
+            return Err(element
+                .error(format!("composite {name:?} has no members"), "<type>, <enum>, <set>, <composite> or <ref>"));
+        }
+        let mut level = None;
+        if of_fixed_length {
+            let rust = self.rust_names.claim_type(name);
+            let new = Rc::new(Level {
+                path: name.to_owned(),
+                rust,
+                notes: notes(element)?,
+                base_version: 0,
+                block_length: end,
+                fields,
+                groups: Vec::new(),
+                data: Vec::new(),
+            });
+            self.composites.push(new.clone());
+            level = Some(new);
+        }
+        Ok(Rc::new(Composite { members, level }))
+    }
+
+    /// A type that is defined inside of a composite; its Rust name carries the composite's if it is taken.
+    fn inline(&mut self, element: &Element<'d>, composite: &str, member: &str) -> Result<Type, SchemaError> {
+        let taken = self.raw.contains_key(member) || self.rust_names.is_taken(&pascal(member));
+        let name = if taken { format!("{composite}_{member}") } else { member.to_owned() };
+        self.resolve(element, &name)
+    }
+}
