@@ -1,6 +1,8 @@
 //! With direct access no message allocates, on any thread of the process: not the driver's, not the
 //! node's.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail here")]
+
 use gapless::prelude::*;
 use gapless_bench::canonical::car::{CarForm, LENGTH_MAX, SCHEMA, SbeSerial};
 use gapless_bench::canonical::processor::Processor;

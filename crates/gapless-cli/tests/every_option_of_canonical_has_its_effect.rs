@@ -90,7 +90,7 @@ fn a_journal_where_it_was_asked_for_with_its_length_and_its_threads() {
     let report = read_json(directory.path().join("out.json"));
     let config = &row(&report)["config"];
     assert_eq!(config["tier"], "journal");
-    // An empty Car is its fixed part: shorter than the full one of 180 bytes and more.
+    // An empty Car is its fixed part: shorter than the full one of 159 bytes.
     assert!(config["payload_bytes"].as_u64().unwrap() < 120, "{config}");
     for agent in ["journaler", "sender"] {
         assert!(has_note(&report, &["plan", agent]), "{agent}: {:?}", report["notes"]);

@@ -30,11 +30,22 @@ pub enum Delivery {
     Detached(SendQueue),
 }
 
-/// A message that did not fit its publisher's ring.
-struct Deferred {
-    session: u64,
-    /// The command whose reply it is; 0 for the session's notices.
-    session_seq: u64,
+/// A message that did not fit its publisher's ring. What it says is looked up again when there is room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Deferred {
+    pub session: u64,
+    pub what: What,
+}
+
+/// Which of a session's messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    /// The reply to the command with this number.
+    Reply(u64),
+    /// All notices that it has not acknowledged.
+    Notices,
+    /// The answer to its open.
+    Opened { next_session_seq: u64 },
 }
 
 /// Messages kept back for one publisher that does not read, before further ones are left to be asked for.
@@ -196,8 +207,8 @@ impl Outbox {
             Delivery::Direct(outlets) => outlets.refresh(),
             Delivery::Detached(queue) => {
                 while let Some(back) = queue.take_undelivered() {
-                    let Undelivered { connection, session, session_seq } = back;
-                    defer(&mut self.deferred, connection, session, session_seq);
+                    let Undelivered { connection, message } = back;
+                    defer(&mut self.deferred, connection, message);
                 }
             }
         }
@@ -231,8 +242,8 @@ impl Outbox {
         }
     }
 
-    fn defer(&mut self, connection: ConnectionId, session: u64, session_seq: u64) {
-        defer(&mut self.deferred, connection, session, session_seq);
+    fn defer(&mut self, connection: ConnectionId, session: u64, what: What) {
+        defer(&mut self.deferred, connection, Deferred { session, what });
     }
 
     /// Whether messages to this publisher wait already; later ones must not overtake them.
@@ -246,7 +257,7 @@ impl Outbox {
         if self.is_waiting(connection)
             || self.deliver(connection, &reply.header(session), &reply.payload) == Delivered::Later
         {
-            self.defer(connection, session, reply.session_seq);
+            self.defer(connection, session, What::Reply(reply.session_seq));
         }
     }
 
@@ -267,18 +278,25 @@ impl Outbox {
     fn send_notices(&mut self, entry: &SessionEntry, connection: ConnectionId, seen: u64) {
         for notice in entry.notices.iter().filter(|notice| notice.number > seen) {
             if self.send_notice(connection, entry.session, notice) == Delivered::Later {
-                self.defer(connection, entry.session, 0);
+                self.defer(connection, entry.session, What::Notices);
                 return;
             }
         }
     }
 
-    fn send_opened(&mut self, connection: ConnectionId, session: u64, opened: SessionOpened, sequence: u64) {
-        let header = FrameHeader { kind: Kind::Reply, sequence, session, ..FrameHeader::default() };
-        if self.deliver(connection, &header, &opened.to_bytes()) == Delivered::Later {
-            // Nothing is kept of it: the publisher opens again.
-            tracing::warn!(session, "no room for the answer to a session open");
+    /// Answers a session open. Its sequence is the session's identifier.
+    fn send_opened(&mut self, connection: ConnectionId, entry: &SessionEntry, next_session_seq: u64) {
+        if self.is_waiting(connection) || self.try_opened(connection, entry, next_session_seq) == Delivered::Later {
+            self.defer(connection, entry.session, What::Opened { next_session_seq });
         }
+    }
+
+    fn try_opened(&mut self, connection: ConnectionId, entry: &SessionEntry, next_session_seq: u64) -> Delivered {
+        let notices_acknowledged = entry.last_notice - entry.notices.len() as u64;
+        let opened = SessionOpened { token: entry.token, next_session_seq, notices_acknowledged };
+        let session = entry.session;
+        let header = FrameHeader { kind: Kind::Reply, sequence: session, session, ..FrameHeader::default() };
+        self.deliver(connection, &header, &opened.to_bytes())
     }
 
     fn send_refusal(&mut self, connection: ConnectionId, session: u64, session_seq: u64, refusal: &Refusal<'_>) {
@@ -317,13 +335,8 @@ impl Outbox {
                     return;
                 };
                 entry.connection = Some(connection);
-                let opened = SessionOpened {
-                    token: entry.token,
-                    next_session_seq,
-                    notices_acknowledged: entry.last_notice - entry.notices.len() as u64,
-                };
                 let entry = &*entry;
-                self.send_opened(connection, session, opened, session);
+                self.send_opened(connection, entry, next_session_seq);
                 self.send_notices(entry, connection, notices_seen);
             }
             ForService::Refuse { connection, session, session_seq, code, detail } => {
@@ -342,8 +355,8 @@ impl Outbox {
     fn retry<S: Service>(&mut self, fold: &Fold<S>) {
         let mut all = std::mem::take(&mut self.deferred);
         all.retain_mut(|(connection, waiting)| {
-            while let Some(Deferred { session, session_seq }) = waiting.front() {
-                if self.try_again(fold, *connection, *session, *session_seq) == Delivered::Later {
+            while let Some(message) = waiting.front() {
+                if self.try_again(fold, *connection, *message) == Delivered::Later {
                     return true;
                 }
                 waiting.pop_front();
@@ -353,34 +366,29 @@ impl Outbox {
         self.deferred = all;
     }
 
-    fn try_again<S: Service>(
-        &mut self,
-        fold: &Fold<S>,
-        connection: ConnectionId,
-        session: u64,
-        session_seq: u64,
-    ) -> Delivered {
+    fn try_again<S: Service>(&mut self, fold: &Fold<S>, connection: ConnectionId, message: Deferred) -> Delivered {
+        let Deferred { session, what } = message;
         let Some(entry) = fold.sessions.get(session) else { return Delivered::Never };
-        if session_seq == 0 {
-            // The publisher drops those that it has by their numbers.
-            let mut notices = entry.notices.iter();
-            let first_late = notices.find(|notice| self.send_notice(connection, session, notice) == Delivered::Later);
-            return if first_late.is_some() { Delivered::Later } else { Delivered::Yes };
+        match what {
+            What::Reply(session_seq) => match entry.find(session_seq) {
+                Some(reply) => self.deliver(connection, &reply.header(session), &reply.payload),
+                // A reply that is no longer kept was acknowledged by a later command.
+                None => Delivered::Never,
+            },
+            What::Notices => {
+                // The publisher drops those that it has by their numbers.
+                let mut notices = entry.notices.iter();
+                let late = notices.find(|notice| self.send_notice(connection, session, notice) == Delivered::Later);
+                if late.is_some() { Delivered::Later } else { Delivered::Yes }
+            }
+            What::Opened { next_session_seq } => self.try_opened(connection, entry, next_session_seq),
         }
-        // A reply that is no longer kept was acknowledged by a later command.
-        let Some(reply) = entry.find(session_seq) else { return Delivered::Never };
-        self.deliver(connection, &reply.header(session), &reply.payload)
     }
 }
 
 /// Keeps a message back for a publisher whose ring is full.
 #[cold]
-fn defer(
-    deferred: &mut Vec<(ConnectionId, VecDeque<Deferred>)>,
-    connection: ConnectionId,
-    session: u64,
-    session_seq: u64,
-) {
+fn defer(deferred: &mut Vec<(ConnectionId, VecDeque<Deferred>)>, connection: ConnectionId, message: Deferred) {
     let number = deferred.iter().position(|(waiting, _)| *waiting == connection).unwrap_or_else(|| {
         deferred.push((connection, VecDeque::new()));
         deferred.len() - 1
@@ -388,7 +396,7 @@ fn defer(
     let waiting = &mut deferred[number].1;
     // Beyond the limit the reply stays in the session table, for when it is asked for.
     if waiting.len() < DEFERRED_MAX {
-        waiting.push_back(Deferred { session, session_seq });
+        waiting.push_back(message);
     }
 }
 
@@ -401,19 +409,17 @@ impl Sink for Outbox {
         }
     }
 
-    fn opened(&mut self, session: &mut SessionEntry, opened: SessionOpened, sequence: u64) {
+    fn opened(&mut self, session: &mut SessionEntry) {
         if let Some(connection) = self.attached_early.remove(&session.session) {
             session.connection = Some(connection);
-            self.send_opened(connection, session.session, opened, sequence);
+            self.send_opened(connection, session, 1);
         }
     }
 
     fn notice(&mut self, session: &SessionEntry) {
-        if let (Some(connection), Some(notice)) = (session.connection, session.notices.back()) {
-            if self.is_waiting(connection) || self.send_notice(connection, session.session, notice) == Delivered::Later
-            {
-                self.defer(connection, session.session, 0);
-            }
+        let (Some(connection), Some(notice)) = (session.connection, session.notices.back()) else { return };
+        if self.is_waiting(connection) || self.send_notice(connection, session.session, notice) == Delivered::Later {
+            self.defer(connection, session.session, What::Notices);
         }
     }
 

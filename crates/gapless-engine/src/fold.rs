@@ -7,7 +7,7 @@ use crate::outputs::{Outputs, TimerChange};
 use crate::service::{Handlers, Refused, Reject, Service, describe};
 use crate::sessions::{KeptReply, NOTICES_KEPT_MAX, Notice, SessionEntry, SessionTable};
 use crate::timers::TimerTable;
-use gapless_wire::control::{Refusal, RefusalCode, SessionOpen, SessionOpened, TimerFired};
+use gapless_wire::control::{Refusal, RefusalCode, SessionOpen, TimerFired};
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{Fragment, Frame, Kind};
 use std::collections::BTreeSet;
@@ -67,7 +67,7 @@ pub trait Sink {
     /// A command has its reply.
     fn reply(&mut self, session: &SessionEntry, reply: &KeptReply);
     /// A session was opened; its reply is made from the entry.
-    fn opened(&mut self, session: &mut SessionEntry, opened: SessionOpened, sequence: u64);
+    fn opened(&mut self, session: &mut SessionEntry);
     /// A session has a new notice, the last of its list.
     fn notice(&mut self, session: &SessionEntry);
     /// A timer is to fire.
@@ -83,7 +83,7 @@ pub struct NoSink;
 
 impl Sink for NoSink {
     fn reply(&mut self, _: &SessionEntry, _: &KeptReply) {}
-    fn opened(&mut self, _: &mut SessionEntry, _: SessionOpened, _: u64) {}
+    fn opened(&mut self, _: &mut SessionEntry) {}
     fn notice(&mut self, _: &SessionEntry) {}
     fn set_timer(&mut self, _: u64, _: u64) {}
     fn cancel_timer(&mut self, _: u64, _: u64) {}
@@ -229,7 +229,7 @@ impl<S: Service> Fold<S> {
             return Err(EngineError::Corrupt { sequence, reason: "a malformed session open".to_owned() });
         };
         let entry = self.sessions.open(frame.session(), open.token, open.window_messages, frame.timestamp_ns());
-        sink.opened(entry, SessionOpened { token: open.token, next_session_seq: 1, notices_acknowledged: 0 }, sequence);
+        sink.opened(entry);
         Ok(())
     }
 

@@ -4,10 +4,12 @@
 //! carries the connection while it waits; the sender puts the term back before the frame leaves.
 
 use crate::delivery::{Delivered, Outlets};
+use crate::executor::{Deferred, What};
 use gapless_agent::{Agent, AgentError, Now, Waker};
 use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, StreamIdentity, ring};
 use gapless_stream::ConnectionId;
 use gapless_stream::mailbox::Mailbox;
+use gapless_wire::control::SessionOpened;
 use gapless_wire::{Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,9 +29,7 @@ pub struct SendQueue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Undelivered {
     pub connection: ConnectionId,
-    pub session: u64,
-    /// The command whose reply it is; 0 for the session's notices.
-    pub session_seq: u64,
+    pub message: Deferred,
 }
 
 /// The agent.
@@ -115,8 +115,14 @@ impl Agent for Sender {
             let (header, connection) = (frame.header(), ConnectionId(frame.term() as u32));
             let header = FrameHeader { term: 0, ..header };
             if self.outlets.deliver(connection, &header, frame.payload()) == Delivered::Later {
-                let session_seq = if header.kind == Kind::Notice { 0 } else { header.session_seq };
-                let back = Undelivered { connection, session: header.session, session_seq };
+                let what = match (header.kind, SessionOpened::from_bytes(frame.payload())) {
+                    (Kind::Notice, _) => What::Notices,
+                    (_, Some(opened)) if header.session_seq == 0 => {
+                        What::Opened { next_session_seq: opened.next_session_seq }
+                    }
+                    _ => What::Reply(header.session_seq),
+                };
+                let back = Undelivered { connection, message: Deferred { session: header.session, what } };
                 if self.undelivered.push(back).is_err() {
                     break;
                 }

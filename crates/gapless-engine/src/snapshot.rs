@@ -302,6 +302,20 @@ pub struct SnapshotSchedule {
     thread: Option<JoinHandle<()>>,
 }
 
+/// Makes a panic of the thread a failure that the executor sees.
+struct Watch<'a> {
+    state: &'a Mutex<Desk>,
+    ended: bool,
+}
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            lock(self.state).failure = Some("the snapshot thread panicked".to_owned());
+        }
+    }
+}
+
 fn lock(desk: &Mutex<Desk>) -> MutexGuard<'_, Desk> {
     // No holder leaves the desk half changed.
     desk.lock().unwrap_or_else(PoisonError::into_inner)
@@ -325,13 +339,17 @@ impl SnapshotSchedule {
         let thread_desk = Arc::clone(&desk);
         let run = move || {
             let (state, changed) = &*thread_desk;
+            let mut watch = Watch { state, ended: false };
             loop {
                 let mut desk = lock(state);
                 desk.busy = false;
                 while desk.job.is_none() && !desk.stopping {
                     desk = changed.wait(desk).unwrap_or_else(PoisonError::into_inner);
                 }
-                let Some((sequence, bytes)) = desk.job.take() else { return };
+                let Some((sequence, bytes)) = desk.job.take() else {
+                    watch.ended = true;
+                    return;
+                };
                 desk.busy = true;
                 drop(desk);
                 let written = journal.sync().and_then(|()| write(&directory, sequence, &bytes));

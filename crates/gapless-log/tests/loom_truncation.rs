@@ -133,6 +133,31 @@ fn two_cuts_in_a_row_are_both_taken_note_of() {
     });
 }
 
+#[test]
+fn a_cursor_whose_first_look_is_at_a_cut_window_sees_whole_frames() {
+    check(3, || {
+        let (mut writer, _releaser) = window(4);
+        let mut cursor = writer.gating_cursor(Scope::Appended);
+        let sequencer = thread::spawn(move || {
+            for attempt in 0..2 {
+                // The second time the space is announced already, so no fence helps.
+                for sequence in 1..=2 {
+                    writer.append(&frame(sequence, sequence * 10 + attempt), sequence).unwrap();
+                }
+                if attempt == 0 {
+                    writer.truncate_after(0).unwrap();
+                }
+            }
+            writer.publish();
+            writer.truncate_after(1).unwrap();
+        });
+        let mut belief = Belief::default();
+        belief.poll(&mut cursor);
+        assert!(belief.0.iter().all(|(sequence, mark)| *mark == sequence * 10 + 1), "{:?}", belief.0);
+        sequencer.join().unwrap();
+    });
+}
+
 fn append_second_later(writer: &mut WindowWriter) {
     if writer.last_sequence() == 1 {
         append_second(writer);

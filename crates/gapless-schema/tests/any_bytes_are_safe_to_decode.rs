@@ -1,6 +1,8 @@
 //! Truncated, mutated and random payloads give an error or a message, never a panic; and what is a message survives
 //! every conversion: bytes to object to bytes, SBE to protobuf to SBE.
 
+#![allow(clippy::unwrap_used)]
+
 mod messages;
 
 use std::fmt::Debug;

@@ -62,6 +62,16 @@ fn the_good_one_is_good() {
 }
 
 #[test]
+fn text_of_the_schema_stays_text() {
+    let odd = r#"package="a b&#10;mod evil {}.c*/" description="x&#10;*/ } mod evil { /* [y] &quot;""#;
+    let schema = GOOD.replacen(r#"package="p""#, odd, 1);
+    let generated = Generator::new().schema_text("self.xml", schema).generate().unwrap();
+    assert!(generated.rust.lines().all(|line| !line.trim_start().starts_with("mod evil")), "{}", generated.rust);
+    assert!(generated.proto.contains("package a_b_mod_evil.c;"), "{}", generated.proto);
+    assert_eq!(generated.module, "self_");
+}
+
+#[test]
 fn each_mistake_is_named_with_its_place() {
     let cases: &[(&str, &str, &str)] = &[
         // XML and the root.
@@ -330,7 +340,8 @@ fn includes_are_followed_and_their_errors_carry_their_file() {
 fn schemas() -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas");
     let names = ["car.xml", "numbers.xml", "big-endian.xml", "extension-v2.xml"];
-    let mut texts: Vec<_> = names.iter().map(|name| std::fs::read_to_string(folder.join(name)).unwrap()).collect();
+    let mut texts: Vec<_> =
+        names.iter().map(|name| std::fs::read_to_string(folder.join(name)).expect("a schema")).collect();
     texts.push(GOOD.to_owned());
     texts
 }

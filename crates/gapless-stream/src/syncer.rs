@@ -56,6 +56,7 @@ impl SyncThread {
         let shared = Arc::<Shared>::default();
         let thread_shared = Arc::clone(&shared);
         let run = move || {
+            let mut watch = Watch { shared: &thread_shared, ended: false };
             loop {
                 let (position, sequence) = {
                     let mut state = thread_shared.lock();
@@ -65,6 +66,8 @@ impl SyncThread {
                         state.waiting = false;
                     }
                     if state.journaled_position == state.released_position {
+                        drop(state);
+                        watch.ended = true;
                         return;
                     }
                     (state.journaled_position, state.journaled_sequence)
@@ -76,6 +79,7 @@ impl SyncThread {
                     }
                     Err(error) => {
                         thread_shared.lock().failure = Some(error.to_string());
+                        watch.ended = true;
                         downstream.iter().for_each(Waker::wake);
                         return;
                     }
@@ -88,6 +92,20 @@ impl SyncThread {
             .spawn(run)
             .map_err(|source| StreamError::System { action: "starting the sync thread".to_owned(), source })?;
         Ok((Self { shared: Arc::clone(&shared), thread: Some(thread) }, SyncRequests { shared }))
+    }
+}
+
+/// Makes a panic of the thread a failure that the journaler sees.
+struct Watch<'a> {
+    shared: &'a Shared,
+    ended: bool,
+}
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.shared.lock().failure = Some("the sync thread panicked".to_owned());
+        }
     }
 }
 

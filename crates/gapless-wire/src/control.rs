@@ -113,8 +113,6 @@ pub enum RefusalCode {
     HandlerPanicked = 6,
     /// The handler refused the command; the text is the handler's.
     Rejected = 7,
-    /// The service has stopped taking input; the text says why.
-    Stopped = 8,
 }
 
 impl RefusalCode {
@@ -129,7 +127,6 @@ impl RefusalCode {
             5 => Self::Unhandled,
             6 => Self::HandlerPanicked,
             7 => Self::Rejected,
-            8 => Self::Stopped,
             _ => return None,
         })
     }

@@ -149,7 +149,7 @@ impl Drop for Children {
 }
 
 /// Drives from processes of their own; the outcome of all, and the CPU time of this process.
-pub(super) fn drive_outside<F: CarForm>(
+pub(super) fn drive_outside(
     settings: &RunSettings,
     node: &Node,
     driver_cpu: Option<usize>,

@@ -127,7 +127,7 @@ impl Run<'_> {
         let (outcome, service_cpu_ns) = if is_inside {
             self.drive_inside::<F>(&node, &signals, driver_cpu)?
         } else {
-            client_process::drive_outside::<F>(settings, &node, driver_cpu, self.progress, self.interrupted)?
+            client_process::drive_outside(settings, &node, driver_cpu, self.progress, self.interrupted)?
         };
         let after = query(&mut observer)?;
         let peak = memory();

@@ -41,7 +41,8 @@ pub(crate) fn proto(schema: &Schema) -> String {
     out.line("// Numbers of fields are SBE field ids. Null is absent.");
     out.line("syntax = \"proto3\";");
     out.line("");
-    let package: Vec<_> = schema.package.split('.').map(snake).filter(|part| !part.is_empty()).collect();
+    let symbols = schema.package.replace(|character: char| !character.is_ascii_alphanumeric() && character != '.', "_");
+    let package: Vec<_> = symbols.split('.').map(snake).filter(|part| !part.is_empty()).collect();
     if !package.is_empty() {
         out.line(&format!("package {};", package.join(".")));
         out.line("");
@@ -114,7 +115,7 @@ fn message(out: &mut Out, level: &Level) {
             _ => {
                 let deprecated = if field.notes.deprecated.is_some() { " [deprecated = true]" } else { "" };
                 let of = field_type(field);
-                out.line(&format!("{of} {} = {}{deprecated};", name(level, &field.name, &field.rust), field.number));
+                out.line(&format!("{of} {} = {}{deprecated};", name(level, &field.name, field.number), field.number));
             }
         }
     }
@@ -124,12 +125,12 @@ fn message(out: &mut Out, level: &Level) {
             Some(field) => scalar_type(&field.kind),
             None => group.level.rust.clone(),
         };
-        out.line(&format!("repeated {of} {} = {};", name(level, &group.name, &group.rust), group.number));
+        out.line(&format!("repeated {of} {} = {};", name(level, &group.name, group.number), group.number));
     }
     for data in &level.data {
         out.notes(&data.notes);
         let of = if data.charset.is_some() { "string" } else { "bytes" };
-        out.line(&format!("{of} {} = {};", name(level, &data.name, &data.rust), data.number));
+        out.line(&format!("{of} {} = {};", name(level, &data.name, data.number), data.number));
     }
     out.indent -= 1;
     out.line("}");
@@ -139,14 +140,16 @@ fn message(out: &mut Out, level: &Level) {
     }
 }
 
-/// The name of a field: that of the schema, or where two become the same, that of the Rust method.
-fn name(level: &Level, name: &str, rust: &str) -> String {
-    let fields = level.fields.iter().map(|field| &field.name);
-    let groups = level.groups.iter().map(|group| &group.name);
-    let data = level.data.iter().map(|data| &data.name);
+/// The name of a field: that of the schema, with its id where an earlier one became the same.
+fn name(level: &Level, name: &str, number: u32) -> String {
+    let fields = level.fields.iter().map(|field| (&field.name, field.number));
+    let groups = level.groups.iter().map(|group| (&group.name, group.number));
+    let data = level.data.iter().map(|data| (&data.name, data.number));
     let plain = snake(name);
-    let same = fields.chain(groups).chain(data).filter(|other| snake(other) == plain).count();
-    if same > 1 { rust.to_owned() } else { plain }
+    match fields.chain(groups).chain(data).find(|(other, _)| snake(other) == plain) {
+        Some((_, first)) if first != number => format!("{plain}_id{number}"),
+        _ => plain,
+    }
 }
 
 fn field_type(field: &Field) -> String {

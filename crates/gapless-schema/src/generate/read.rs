@@ -66,7 +66,8 @@ pub(crate) fn schema(sources: &[Source]) -> Result<Schema, SchemaError> {
     composites.retain(|level| used.iter().any(|other| Rc::ptr_eq(level, other)));
     let text = |name: &str| root.attribute(name).map(str::to_owned);
     Ok(Schema {
-        package: text("package").unwrap_or_default(),
+        // It stands in comments of generated files, so it is one line.
+        package: text("package").unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" "),
         id: root.number("id", "a schema id from 0 to 65535")?.ok_or_else(|| {
             root.error("<messageSchema> has no attribute \"id\"", "id=\"…\", a number from 0 to 65535")
         })?,

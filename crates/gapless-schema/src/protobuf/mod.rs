@@ -2,7 +2,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`write`] | [`Writer`], which appends fields and remembers whether they fitted |
+//! | [`mod@write`] | [`Writer`], which appends fields and remembers whether they fitted |
 //! | [`read`] | [`Reader`], which walks fields, and [`Packed`], the values of a repeated scalar |
 //!
 //! Field numbers are SBE field ids, signed integers are `sint32` and `sint64`, null is absent. Only generated code

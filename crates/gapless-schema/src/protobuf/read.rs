@@ -8,8 +8,6 @@ use core::marker::PhantomData;
 use super::{FIXED32, FIXED64, LENGTH_DELIMITED, VARINT};
 use crate::DecodeError;
 
-const NO_NUMBER: &str = "the field number is outside of 1..=536870911";
-
 /// Walks fields from the start of a message to its end.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
@@ -50,8 +48,8 @@ impl<'a> Reader<'a> {
         }
         let start = *self;
         match u32::try_from(self.varint(message)?) {
-            Ok(key) => Ok(Some(key)),
-            Err(_) => Err(start.error(message, NO_NUMBER)),
+            Ok(key) if key >> 3 != 0 => Ok(Some(key)),
+            _ => Err(start.error(message, "the field number is outside of 1..=536870911")),
         }
     }
 
@@ -118,9 +116,6 @@ impl<'a> Reader<'a> {
         known: &[(u32, &'static str)],
     ) -> Result<Self, DecodeError> {
         let number = key >> 3;
-        if number == 0 {
-            return Err(self.error(message, NO_NUMBER));
-        }
         if let Some((_, field)) = known.iter().find(|(other, _)| *other == number) {
             return Err(self.error(field, "the wire type is not that of the field"));
         }

@@ -8,6 +8,8 @@
     deprecated,
     missing_docs,
     non_camel_case_types,
+    non_snake_case,
+    non_upper_case_globals,
     unused_imports,
     unused_braces,
     unused_mut,

@@ -38,13 +38,14 @@ impl Client {
 
     pub(super) fn check_connected(&mut self) -> Result<(), StreamError> {
         self.empty_polls = 0;
-        let gone = match &self.link.socket {
-            None => self.link.reader.is_writer_closed(),
-            Some(socket) => !matches!(
+        let hung_up = self.link.socket.as_ref().is_some_and(|socket| {
+            !matches!(
                 rustix::net::recv(socket, &mut [0u8; 1], rustix::net::RecvFlags::DONTWAIT),
                 Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR)
-            ),
-        };
+            )
+        });
+        // A node that has failed gives its rings up while its process may still live.
+        let gone = hung_up || self.link.reader.is_writer_closed();
         if gone && self.link.reader.next_length()?.is_none() {
             return Err(StreamError::Disconnected { peer: self.peer() });
         }
