@@ -1,6 +1,8 @@
 //! The thin path: a command is sequenced, made durable, handled and answered; a repeat gets the same
 //! answer and has no second effect; a restart goes on where the node stood.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail here")]
+
 use gapless_engine::{Context, Handlers, Node, NodeOptions, Reject, Service};
 use gapless_schema::Encoding;
 use gapless_stream::client::{ClientOptions, MessageType};

@@ -39,8 +39,7 @@ pub(crate) struct Encoded {
     pub max: Option<Number>,
     pub constant: Option<Constant>,
     pub charset: Option<Charset>,
-    /// A constant that names a value of an enum, to be resolved by whoever uses the type.
-    pub value_ref: Option<String>,
+    /// The value is left to the field that uses the type.
     pub constant_without_value: bool,
     pub notes: Notes,
 }
@@ -213,7 +212,6 @@ impl<'d> Types<'d> {
     ) -> Result<(), SchemaError> {
         if let Some(value_ref) = element.attribute("valueRef") {
             encoded.constant = Some(self.value_ref(element, value_ref, Some(encoded.primitive))?);
-            encoded.value_ref = Some(value_ref.to_owned());
             return Ok(());
         }
         let text = element.text();
@@ -299,7 +297,6 @@ impl Encoded {
             max: None,
             constant: None,
             charset: None,
-            value_ref: None,
             constant_without_value: false,
             notes: notes(element)?,
         })
