@@ -84,7 +84,7 @@ fn a_journal_where_it_was_asked_for_with_its_length_and_its_threads() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::create_dir(directory.path().join("log")).unwrap();
     let words = format!(
-        "-l sbe.serial -c 500 -r 20000 -t 0 -E -a -e -k log -i 0.0078125 -z -d -x {MISSING_CPU} -u -n 16 --sessions 10 -o {MISSING_CPU} --json out.json"
+        "-l sbe.serial -c 500 -r 20000 -t 0 -E -a -e -k log -i 0.0078125 -z -d -x {MISSING_CPU} -u -n 16 -o {MISSING_CPU} --json out.json"
     );
     canonical(directory.path(), &words).good();
     let report = read_json(directory.path().join("out.json"));

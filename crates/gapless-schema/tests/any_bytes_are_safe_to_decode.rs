@@ -63,8 +63,14 @@ fn survives<T: SbeObject + ProtobufObject + Debug>(object: &T) -> Result<(), Tes
     let Ok(bytes) = sbe(object) else { return Ok(()) };
     let again = T::from_sbe(&bytes);
     prop_assert!(again.is_ok(), "{again:?} of {object:?}");
-    prop_assert_eq!(&sbe(&again.unwrap()).unwrap(), &bytes);
-    let through = T::from_protobuf(&protobuf(object));
+    // SBE has one NaN, null; protobuf carries any of them, so such a value comes back as null.
+    let again = again.unwrap();
+    if !format!("{object:?}").contains("NaN") {
+        prop_assert_eq!(&sbe(&again).unwrap(), &bytes);
+    }
+    let bytes = sbe(&again).unwrap();
+    prop_assert_eq!(&sbe(&T::from_sbe(&bytes).unwrap()).unwrap(), &bytes);
+    let through = T::from_protobuf(&protobuf(&again));
     prop_assert!(through.is_ok(), "{through:?} of {object:?}");
     prop_assert_eq!(&sbe(&through.unwrap()).unwrap(), &bytes);
     Ok(())

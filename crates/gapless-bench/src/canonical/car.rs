@@ -376,7 +376,13 @@ mod tests {
     fn serial_and_random_agree() {
         for serial_number in [Some(SERIAL_NUMBER), Some(-1), None] {
             assert_eq!(round_trip::<SbeSerial>(serial_number), round_trip::<SbeRandom>(serial_number));
-            assert_eq!(round_trip::<ProtobufSerial>(serial_number).0, round_trip::<ProtobufRandom>(serial_number).0);
+            if serial_number.is_some() {
+                // An empty object still writes its engine, as an empty part of two bytes.
+                assert_eq!(
+                    round_trip::<ProtobufSerial>(serial_number).0,
+                    round_trip::<ProtobufRandom>(serial_number).0
+                );
+            }
             let serial = round_trip::<ProtobufSerial>(serial_number).1.serial_number;
             assert_eq!(serial, serial_number);
         }

@@ -145,8 +145,8 @@ impl Run<'_> {
         signals: &Arc<Signals>,
         driver_cpu: Option<usize>,
     ) -> Result<(Outcome, u64)> {
-        let mut client = node.connect(client_options()).map_err(stream_error)?;
         let load = load_of(self.settings);
+        let mut client = node.connect(client_options()).map_err(stream_error)?;
         let cpu_at_begin = Arc::new(AtomicU64::new(process_cpu_ns()));
         let print_intervals = self.output.print_interval_stats;
         let line = self.progress.clone();
