@@ -7,7 +7,7 @@
 //! | [`processor`] | the service |
 //! | [`driver`] | the load, and the checking of every reply |
 //! | [`scene`] | the node as the settings describe it, and its directory |
-//! | [`run`] | one run: node, driver, checks, a row of the report |
+//! | [`mod@run`] | one run: node, driver, checks, a row of the report |
 //! | [`client_process`] | the driver in a process of its own |
 //!
 //! The order of the steps differs from the reference's on purpose: the handler runs on released

@@ -4,11 +4,11 @@
 //! | module | what lives there |
 //! |---|---|
 //! | this | [`Client`]: connecting, sending, polling |
-//! | [`calling`] | [`Client::call`]: one command and its reply |
-//! | [`waiting`] | sleeping until the service sends something; noticing that it is gone |
-//! | [`session`] | one session's commands in flight |
-//! | [`connection`] | the handshake from the publisher's side |
-//! | [`incoming`] | what a poll hands out |
+//! | `calling` | [`Client::call`]: one command and its reply |
+//! | `waiting` | sleeping until the service sends something; noticing that it is gone |
+//! | `session` | one session's commands in flight |
+//! | `connection` | the handshake from the publisher's side |
+//! | `incoming` | what a poll hands out |
 
 mod calling;
 mod connection;
