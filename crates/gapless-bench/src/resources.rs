@@ -25,8 +25,23 @@ pub fn cpu_ns_of_process(process_id: u32) -> Option<u64> {
     let mut fields = after_name.split_ascii_whitespace().skip(11);
     let user: u64 = fields.next()?.parse().ok()?;
     let system: u64 = fields.next()?.parse().ok()?;
-    let ticks_per_second = rustix::param::clock_ticks_per_second().max(1);
-    Some((user + system) * (1_000_000_000 / ticks_per_second))
+    Some(ticks_to_ns(user + system))
+}
+
+/// CPU time that a hypervisor has withheld from this machine since its start, all CPUs together, ns, in
+/// steps of the kernel's tick; `None` where `/proc` is not mounted.
+#[must_use]
+pub fn stolen_ns() -> Option<u64> {
+    parse_stolen_ticks(&std::fs::read_to_string("/proc/stat").ok()?).map(ticks_to_ns)
+}
+
+/// The eighth figure of the first line.
+fn parse_stolen_ticks(text: &str) -> Option<u64> {
+    text.lines().next()?.strip_prefix("cpu ")?.split_ascii_whitespace().nth(7)?.parse().ok()
+}
+
+fn ticks_to_ns(ticks: u64) -> u64 {
+    ticks * (1_000_000_000 / rustix::param::clock_ticks_per_second().max(1))
 }
 
 /// Memory of a process, bytes.
@@ -88,6 +103,15 @@ mod tests {
         assert_eq!(memory_of_process(u32::MAX), None);
         let memory = memory().unwrap();
         assert!(memory.peak_bytes >= memory.anonymous_bytes && memory.anonymous_bytes > 0);
+    }
+
+    #[test]
+    fn the_stolen_time_is_the_eighth_figure_of_the_whole_machine() {
+        let text = "cpu  1620803 28738 236122 928206 13774 0 2829 9702 0 0\ncpu0 774310 14071\n";
+        assert_eq!(parse_stolen_ticks(text), Some(9702));
+        assert_eq!(parse_stolen_ticks("cpu  1 2 3\n"), None);
+        assert_eq!(parse_stolen_ticks("cpu0 1 2 3 4 5 6 7 8 9\n"), None);
+        assert!(stolen_ns() <= stolen_ns());
     }
 
     #[test]

@@ -16,6 +16,7 @@ use gapless_stream::link::{ForSequencer, ForService};
 use gapless_stream::mailbox::Mailbox;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpened};
 use gapless_wire::descriptor::REFUSED_FLAG;
+use gapless_wire::frame::peek_session;
 use gapless_wire::{Frame, FrameHeader, Kind, aligned_length};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -138,15 +139,17 @@ impl<S: Service> Executor<S> {
         while let Some(message) = self.from_sequencer.pop() {
             self.outbox.hear(&mut self.fold, message);
         }
-        let mut position = 0;
-        let mut applied = 0;
+        let (mut position, mut applied) = (0, 0);
+        self.fold.prefetch(peek_session(frames));
         while position < frames.len() && (applied < self.frames_per_poll_max || self.fold.is_mid_message()) {
             let frame = Frame::parse(&frames[position..]).map_err(|source| {
                 let reason = source.to_string();
                 EngineError::Corrupt { sequence: self.fold.last_sequence() + 1, reason }
             })?;
-            self.fold.apply(&frame, &mut self.outbox)?;
             position += aligned_length(frame.length());
+            // The next one's session, while this one is handled.
+            self.fold.prefetch(peek_session(&frames[position.min(frames.len())..]));
+            self.fold.apply(&frame, &mut self.outbox)?;
             applied += 1;
         }
         if position > 0 {

@@ -173,6 +173,12 @@ impl<S: Service> Fold<S> {
         self.last_timestamp_ns = last_timestamp_ns;
     }
 
+    /// A frame of `session` is to be applied soon: what that needs is asked for now.
+    #[inline]
+    pub fn prefetch(&self, session: u64) {
+        self.sessions.prefetch(session);
+    }
+
     /// Applies the next frame.
     ///
     /// # Errors

@@ -194,6 +194,15 @@ impl SessionTable {
         self.entries[*self.index.get(&session)? as usize].as_mut()
     }
 
+    /// A command of `session` is on its way: its entry, and the place of its reply, are asked for now.
+    #[inline]
+    pub(crate) fn prefetch(&self, session: u64) {
+        if let Some(entry) = self.get(session) {
+            let slot = (entry.messages % entry.replies.len() as u64) as usize;
+            gapless_wire::prefetch::prefetch(&entry.replies[slot]);
+        }
+    }
+
     /// All sessions, in the order of their identifiers.
     #[must_use]
     pub fn sorted(&self) -> Vec<&SessionEntry> {

@@ -394,6 +394,9 @@ impl Journal {
     pub(crate) fn move_mark(&mut self) {
         self.mark.write(self.active.mapping.mark(JOURNALED_MARK_OFFSET), self.position as u64, self.last_sequence);
         self.journaled_sequence = self.last_sequence;
+        if self.buffer.is_none() {
+            self.active.mapping.prefetch_for_writing(self.position);
+        }
         // Release: pairs with the acquire of the syncer; the frames are in the file before it.
         self.shared.journaled_sequence.0.store(self.last_sequence, Ordering::Release);
     }

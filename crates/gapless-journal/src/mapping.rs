@@ -11,6 +11,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 
+use gapless_wire::prefetch::prefetch_for_writing;
 use memmap2::{Advice, MmapOptions, MmapRaw};
 
 use crate::descriptor::{MARK_WORDS, PAGE_LENGTH};
@@ -81,6 +82,12 @@ impl Mapping {
         unsafe {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.raw.as_mut_ptr().add(position), bytes.len());
         }
+    }
+
+    /// Asks for the lines from `position` on, which will be written soon.
+    #[inline]
+    pub(crate) fn prefetch_for_writing(&self, position: usize) {
+        prefetch_for_writing(self.raw.as_ptr().wrapping_add(position));
     }
 
     /// Makes the pages of `range` (whole pages) present and writable, so that a later store does not

@@ -8,6 +8,7 @@ use crate::descriptor as d;
 use crate::memory::{Memory, MemoryKind, Shape};
 use crate::sync::{Arc, Ordering, fence};
 use crate::window::StreamIdentity;
+use gapless_wire::descriptor::SESSION_OFFSET;
 use gapless_wire::{HEADER_LENGTH, aligned_length};
 
 const WRITER_CLOSED: u64 = 1;
@@ -164,6 +165,7 @@ impl RingWriter {
         self.published = self.tail;
         // Release: pairs with the Acquire in RingReader.
         self.memory.header_word(d::TAIL_WORD).store(self.tail, Ordering::Release);
+        self.memory.prefetch_for_writing(self.tail);
         // The tail is stored before the flag is read (pairs with the fence in RingReader::arm).
         fence(Ordering::SeqCst);
         self.memory.header_word(d::READER_PARKED_WORD).load(Ordering::Relaxed) != 0
@@ -257,6 +259,17 @@ impl RingReader {
             });
         }
         Ok(Some(length))
+    }
+
+    /// The session that the next frame says it is of, to prepare for it; 0 if there is no next frame. Only
+    /// the copy decides what it is.
+    #[inline]
+    #[must_use]
+    pub fn peek_session(&self) -> u64 {
+        if self.known_bytes() < HEADER_LENGTH as u64 {
+            return 0;
+        }
+        self.memory.load_word(self.head + SESSION_OFFSET as u64)
     }
 
     /// Looks at the writer's position; whether there is something to read.

@@ -279,6 +279,7 @@ impl WindowWriter {
             self.memory.header_word(d::TAIL_SEQUENCE_WORD).store(self.tail_sequence, Ordering::Relaxed);
             // Release: pairs with the Acquire load in the cursors.
             self.memory.header_word(d::TAIL_WORD).store(self.tail, Ordering::Release);
+            self.memory.prefetch_for_writing(self.tail);
         }
     }
 

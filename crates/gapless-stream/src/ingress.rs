@@ -154,6 +154,7 @@ impl Ingress {
                 Ok(None) => break,
                 Err(error) => return Ok(Turn::Spoiled(error.to_string())),
             };
+            self.sequencer.prefetch(publisher.reader.peek_session());
             if length > self.window.frame_length_max() {
                 return Ok(Turn::Spoiled(format!(
                     "a frame of {length} bytes is longer than the stream's limit of {}",

@@ -108,6 +108,14 @@ impl Sequencer {
         }
     }
 
+    /// A frame of `session` is on its way: its state is asked for now, while the frame is copied and checked.
+    #[inline]
+    pub fn prefetch(&self, session: u64) {
+        if let Some(state) = self.sessions.get(&session) {
+            gapless_wire::prefetch::prefetch(state);
+        }
+    }
+
     /// Decides on a frame from `connection` whose checksums are right. A frame to be appended is
     /// counted as appended: the caller appends it, or calls nothing and loses the session's order.
     #[inline]

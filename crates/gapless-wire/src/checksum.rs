@@ -5,6 +5,8 @@
 //! message is summed five times on its way, so the short loop is written out here. Longer payloads
 //! go to the `crc32c` crate, which interleaves three streams.
 
+use crate::descriptor::HEADER_CRC_OFFSET;
+
 /// From this length on, in bytes, the interleaved implementation of the crate is faster.
 const INTERLEAVED_LENGTH_MIN: usize = 1024;
 
@@ -19,6 +21,19 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
         return unsafe { sse42(bytes) };
     }
     ::crc32c::crc32c(bytes)
+}
+
+/// CRC-32C of a header's first 60 bytes: seven little-endian words, and the payload's checksum.
+#[inline]
+#[must_use]
+pub(crate) fn header_checksum(words: &[u64; 7], payload_crc: u32) -> u32 {
+    let mut bytes = [0; HEADER_CRC_OFFSET];
+    let (chunks, rest) = bytes.as_chunks_mut::<8>();
+    for (target, word) in chunks.iter_mut().zip(words) {
+        *target = word.to_le_bytes();
+    }
+    rest.copy_from_slice(&payload_crc.to_le_bytes());
+    crc32c(&bytes)
 }
 
 #[cfg(target_arch = "x86_64")]

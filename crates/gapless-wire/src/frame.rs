@@ -139,6 +139,15 @@ pub fn peek_length(bytes: &[u8], limit_bytes: usize) -> Result<usize, FrameError
     check_length(u32::from_le_bytes(*field), limit_bytes)
 }
 
+/// The session field of the frame at the start of `bytes`, unchecked: good for a guess at what comes. 0 if
+/// there is no whole header.
+#[inline]
+#[must_use]
+pub fn peek_session(bytes: &[u8]) -> u64 {
+    let field = bytes.get(d::SESSION_OFFSET..HEADER_LENGTH).and_then(<[u8]>::first_chunk);
+    field.map_or(0, |field| u64::from_le_bytes(*field))
+}
+
 /// Checks a length field against the header and `limit_bytes`.
 ///
 /// # Errors
@@ -187,7 +196,7 @@ impl<'a> Frame<'a> {
     /// [`FrameError::HeaderChecksum`] or [`FrameError::PayloadChecksum`].
     #[inline]
     pub fn verify(&self) -> Result<(), FrameError> {
-        let computed = header_checksum(self.header);
+        let computed = header_checksum_of(self.header);
         if computed != self.header_crc() {
             return Err(FrameError::HeaderChecksum { found: self.header_crc(), computed });
         }
@@ -338,7 +347,7 @@ impl std::fmt::Debug for Frame<'_> {
 
 /// CRC-32C of bytes 0–59 of a header.
 #[inline]
-pub(crate) fn header_checksum(header: &[u8; HEADER_LENGTH]) -> u32 {
+pub(crate) fn header_checksum_of(header: &[u8; HEADER_LENGTH]) -> u32 {
     crc32c(&header[..d::HEADER_CRC_OFFSET])
 }
 

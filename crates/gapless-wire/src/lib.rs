@@ -7,6 +7,7 @@
 //! | [`writer`] | [`FrameWriter`], which builds a frame in place |
 //! | [`control`] | payloads of the frames that the engine itself understands |
 //! | [`checksum`] | CRC-32C |
+//! | [`prefetch`] | asking for memory before it is needed |
 //!
 //! No I/O, no allocation. Everything here is safe on any bytes: what is not a frame is a
 //! [`FrameError`] that says what was expected, what was found and where.
@@ -17,6 +18,7 @@ pub mod checksum;
 pub mod control;
 pub mod descriptor;
 pub mod frame;
+pub mod prefetch;
 pub mod writer;
 
 pub use descriptor::{Encoding, Fragment, HEADER_LENGTH, Kind, MESSAGE_ALIGNMENT, aligned_length};

@@ -1,8 +1,9 @@
 //! Writing: [`FrameWriter`] builds a frame in place, [`stamp`] makes a published frame a sequenced one.
 
 use crate::checksum::crc32c;
+use crate::checksum::header_checksum;
 use crate::descriptor::{self as d, HEADER_LENGTH, aligned_length};
-use crate::frame::{FrameHeader, header_checksum};
+use crate::frame::{FrameHeader, header_checksum_of};
 
 /// Builds one frame in a buffer that its user claimed: first the payload, then [`FrameWriter::finish`].
 pub struct FrameWriter<'a> {
@@ -46,21 +47,26 @@ impl<'a> FrameWriter<'a> {
         let length = HEADER_LENGTH + payload_length;
         assert!(length <= d::FRAME_LENGTH_MAX, "a frame of {length} bytes is longer than {}", d::FRAME_LENGTH_MAX);
         self.buffer[length..aligned_length(length)].fill(0);
+        // Whole words, summed before they are stored: the sum over fields just stored one by one would wait
+        // until each of them has reached the cache, and the buffer is seldom there.
+        let words = [
+            u64::from(length as u32)
+                | u64::from(d::VERSION) << 32
+                | u64::from(header.kind as u8) << 40
+                | u64::from(header.flags) << 48,
+            header.sequence,
+            header.timestamp_ns,
+            header.session,
+            header.session_seq,
+            header.term,
+            u64::from(header.schema) | u64::from(header.fragment.bits()) << 32,
+        ];
+        let header_crc = header_checksum(&words, payload_crc);
         let bytes = self.buffer.first_chunk_mut::<HEADER_LENGTH>().expect("new checks the length");
-        put(bytes, d::LENGTH_OFFSET, (length as u32).to_le_bytes());
-        bytes[d::VERSION_OFFSET] = d::VERSION;
-        bytes[d::KIND_OFFSET] = header.kind as u8;
-        put(bytes, d::FLAGS_OFFSET, header.flags.to_le_bytes());
-        put(bytes, d::SEQUENCE_OFFSET, header.sequence.to_le_bytes());
-        put(bytes, d::TIMESTAMP_OFFSET, header.timestamp_ns.to_le_bytes());
-        put(bytes, d::SESSION_OFFSET, header.session.to_le_bytes());
-        put(bytes, d::SESSION_SEQ_OFFSET, header.session_seq.to_le_bytes());
-        put(bytes, d::TERM_OFFSET, header.term.to_le_bytes());
-        put(bytes, d::SCHEMA_OFFSET, header.schema.to_le_bytes());
-        put(bytes, d::FRAGMENT_OFFSET, header.fragment.bits().to_le_bytes());
-        put(bytes, d::PAYLOAD_CRC_OFFSET, payload_crc.to_le_bytes());
-        let header_crc = header_checksum(bytes);
-        put(bytes, d::HEADER_CRC_OFFSET, header_crc.to_le_bytes());
+        let last = u64::from(payload_crc) | u64::from(header_crc) << 32;
+        for (target, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(words.iter().chain([&last])) {
+            *target = word.to_le_bytes();
+        }
         length
     }
 }
@@ -76,7 +82,7 @@ pub fn stamp(bytes: &mut [u8], sequence: u64, timestamp_ns: u64, term: u64) {
     put(header, d::SEQUENCE_OFFSET, sequence.to_le_bytes());
     put(header, d::TIMESTAMP_OFFSET, timestamp_ns.to_le_bytes());
     put(header, d::TERM_OFFSET, term.to_le_bytes());
-    let header_crc = header_checksum(header);
+    let header_crc = header_checksum_of(header);
     put(header, d::HEADER_CRC_OFFSET, header_crc.to_le_bytes());
 }
 

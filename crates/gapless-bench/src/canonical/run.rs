@@ -10,7 +10,7 @@ use crate::histogram::RecordedRun;
 use crate::options::{MessageEncoding, Mode, OutputSettings, RunSettings, Tier};
 use crate::progress::Progress;
 use crate::report::{CpuPerMessage, Row, RowConfig};
-use crate::resources::{memory, process_cpu_ns};
+use crate::resources::{memory, process_cpu_ns, stolen_ns};
 use crate::{BenchError, Result};
 use gapless::agent::Clock;
 use gapless::prelude::*;
@@ -124,18 +124,24 @@ impl Run<'_> {
         let before = query(&mut observer)?;
         let signals = Arc::new(Signals::default());
         let began = SystemTime::now();
+        let stolen_before_ns = stolen_ns();
         let (outcome, service_cpu_ns) = if is_inside {
             self.drive_inside::<F>(&node, &signals, driver_cpu)?
         } else {
             client_process::drive_outside(settings, &node, driver_cpu, self.progress, self.interrupted)?
         };
+        let stolen_ns = stolen_ns().zip(stolen_before_ns).map(|(after, before)| after.saturating_sub(before));
         let after = query(&mut observer)?;
         let peak = memory();
         let plan = node.plan().to_string();
         let pin_warnings = node.pin_warnings();
         drop(observer);
         node.stop().map_err(|error| node_failed(&error))?;
-        Ok(self.finish(outcome, before, after, service_cpu_ns, peak, began, &plan, pin_warnings))
+        let mut finished = self.finish(outcome, before, after, service_cpu_ns, peak, began, &plan, pin_warnings);
+        if let Some(stolen_ns) = stolen_ns {
+            finished.row.extra.insert("stolen_ns".to_owned(), json!(stolen_ns));
+        }
+        Ok(finished)
     }
 
     /// Drives from a thread of this process; the outcome, and the CPU time of everything else in it.

@@ -34,6 +34,9 @@ pub const HEADER_BYTES: u64 = gapless_wire::HEADER_LENGTH as u64;
 pub enum FloorKind {
     /// Round trip between two spinning threads, the payload copied in and out on both sides.
     ShmPingPong,
+    /// The same, begun 10,000 times a second and timed from the scheduled time: also what the machine adds by
+    /// taking a CPU away.
+    ShmPingPongPaced,
     /// One way through a ring in shared memory, the payload copied in and out; messages per second.
     ShmStream,
     /// One `pwrite` into the page cache.
@@ -62,8 +65,9 @@ pub enum FloorKind {
 
 impl FloorKind {
     /// Every kind.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::ShmPingPong,
+        Self::ShmPingPongPaced,
         Self::ShmStream,
         Self::Pwrite,
         Self::PwriteFdatasync,
@@ -83,6 +87,7 @@ impl FloorKind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::ShmPingPong => "shm_ping_pong",
+            Self::ShmPingPongPaced => "shm_ping_pong_paced",
             Self::ShmStream => "shm_stream",
             Self::Pwrite => "pwrite",
             Self::PwriteFdatasync => "pwrite_fdatasync",
@@ -102,6 +107,7 @@ impl FloorKind {
     const fn samples(self) -> u64 {
         match self {
             Self::ShmPingPong => 200_000,
+            Self::ShmPingPongPaced => 20_000,
             Self::ShmStream => 2_500_000,
             Self::Pwrite => 30_000,
             Self::PwriteFdatasync => 1_000,
@@ -155,7 +161,13 @@ impl FloorPlan {
     #[must_use]
     pub fn canonical(directory: &Path, payload_bytes: u64) -> Self {
         let frame = payload_bytes + HEADER_BYTES;
-        let framed = [FloorKind::ShmPingPong, FloorKind::ShmStream, FloorKind::Pwrite, FloorKind::PwriteFdatasync];
+        let framed = [
+            FloorKind::ShmPingPong,
+            FloorKind::ShmPingPongPaced,
+            FloorKind::ShmStream,
+            FloorKind::Pwrite,
+            FloorKind::PwriteFdatasync,
+        ];
         let mut items: Vec<_> = framed.into_iter().map(|kind| (kind, frame)).collect();
         items.extend([(FloorKind::SequentialWrite, 0), (FloorKind::ClockRead, 0)]);
         Self::new(directory, items)
@@ -168,6 +180,7 @@ impl FloorPlan {
         for kind in FloorKind::ALL {
             let payloads: &[u64] = match kind {
                 FloorKind::ShmPingPong => &[0, 64, 256, 1024],
+                FloorKind::ShmPingPongPaced => &[256],
                 FloorKind::ShmStream => &[32, 64, 256, 1400],
                 FloorKind::Pwrite | FloorKind::PwriteFdatasync => &[256, 4096],
                 FloorKind::UdpRoundTrip => &[64, 1024],
@@ -210,6 +223,7 @@ impl FloorPlan {
         let payload = usize::try_from(payload_bytes).unwrap_or(usize::MAX).min(sampling::PAYLOAD_MAX);
         match kind {
             FloorKind::ShmPingPong => memory::ping_pong(&effort, payload),
+            FloorKind::ShmPingPongPaced => memory::paced_ping_pong(&effort, payload),
             FloorKind::ShmStream => memory::stream(&effort, payload),
             FloorKind::Memcpy => memory::memcpy(&effort),
             FloorKind::ClockRead => memory::clock_read(&effort),

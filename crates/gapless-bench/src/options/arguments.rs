@@ -102,7 +102,8 @@ pub struct CanonicalArguments {
     #[arg(long, short = 'e', alias = "enablePersistence", help_heading = PERSISTENCE)]
     pub enable_persistence: bool,
 
-    /// Directory of the log [default: .]
+    /// Directory of the log, which is kept and continued [default: a new one in the current directory,
+    /// removed after the run]
     #[arg(long, short = 'k', alias = "persisterLogLocation", value_name = "DIRECTORY", help_heading = PERSISTENCE)]
     pub log_location: Option<PathBuf>,
 
@@ -206,7 +207,7 @@ pub struct CanonicalArguments {
     #[arg(long, value_name = "FILE", help_heading = OURS)]
     pub hlog: Option<PathBuf>,
 
-    /// Sessions that the messages are spread over [default: 1000]
+    /// Sessions that the messages are spread over [default: 1 in mode latency, 1000 in mode throughput]
     #[arg(long, value_name = "SESSIONS", help_heading = OURS, allow_hyphen_values = true, value_parser = sessions)]
     pub sessions: Option<u64>,
 

@@ -304,7 +304,7 @@ impl CanonicalArguments {
 
     fn journal(&self) -> JournalSettings {
         JournalSettings {
-            directory: Some(self.log_location.clone().unwrap_or_else(|| PathBuf::from("."))),
+            directory: self.log_location.clone(),
             initial_length_bytes: (self.initial_log_length.unwrap_or(1.0) * GIB) as u64,
             zero_out_initial: self.zero_out_initial,
             write_buffer_bytes: usize_of(self.write_buffer_size.unwrap_or(8192)),
@@ -331,6 +331,11 @@ impl CanonicalArguments {
             for &cpu in &cpus {
                 for &mode in &modes {
                     runs.extend(MessageEncoding::ALL.iter().map(|&encoding| self.base(mode, encoding, tier, cpu)));
+                    if mode == Mode::Latency && self.sessions.is_none() {
+                        // The cost of finding a session that nothing has touched for a while.
+                        let spread = self.base(mode, MessageEncoding::SbeSerial, tier, cpu);
+                        runs.push(RunSettings { sessions: matrix::SESSIONS, ..spread });
+                    }
                 }
             }
         }
@@ -357,7 +362,10 @@ impl CanonicalArguments {
             rate_per_s,
             warm_up_ns: matrix::WARM_UP_NS,
             empty_message: false,
-            sessions: self.sessions.unwrap_or(1000),
+            sessions: self.sessions.unwrap_or(match mode {
+                Mode::Latency => 1,
+                Mode::Throughput => matrix::SESSIONS,
+            }),
             repeats_per_million: (self.repeat_percent.unwrap_or(1.0) * 10_000.0).round() as u32,
             client_processes: u32::try_from(self.client_processes.unwrap_or(0)).unwrap_or(u32::MAX),
             affinity: Affinity::default(),
@@ -405,6 +413,8 @@ const GIB: f64 = 1_073_741_824.0;
 
 /// Sizes of the matrix's rows, chosen so that the default matrix takes about half a minute on two cores.
 mod matrix {
+    /// Many users at once.
+    pub(super) const SESSIONS: u64 = 1000;
     pub(super) const LATENCY_RATE_PER_S: u64 = 10_000;
     pub(super) const LATENCY_COUNT: u64 = 30_000;
     pub(super) const THROUGHPUT_COUNT: u64 = 3_500_000;

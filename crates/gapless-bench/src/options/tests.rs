@@ -132,12 +132,19 @@ fn the_command_is_consistent_and_its_help_has_examples_and_every_default() {
 #[test]
 fn without_options_it_is_the_short_matrix() {
     let runs = matrix("");
-    assert_eq!(runs.len(), 8);
-    let distinct: BTreeSet<String> = runs.iter().map(|run| format!("{} {}", run.mode, run.encoding)).collect();
-    assert_eq!(distinct.len(), 8);
+    assert_eq!(runs.len(), 9);
+    let distinct: BTreeSet<String> =
+        runs.iter().map(|run| format!("{} {} {}", run.mode, run.encoding, run.sessions)).collect();
+    assert_eq!(distinct.len(), 9);
+    let latency = |sessions| {
+        let of = |run: &&RunSettings| run.mode == Mode::Latency && run.sessions == sessions;
+        runs.iter().filter(of).map(|run| run.encoding).collect::<Vec<_>>()
+    };
+    assert_eq!((latency(1), latency(1000)), (MessageEncoding::ALL.to_vec(), vec![MessageEncoding::SbeSerial]));
     for run in &runs {
         assert_eq!((run.tier, run.cpu, run.program), (Tier::Journal, CpuConfiguration::Default, Program::Es));
-        assert_eq!((run.sessions, run.repeats_per_million, run.client_processes), (1000, 10_000, 0));
+        assert_eq!((run.repeats_per_million, run.client_processes), (10_000, 0));
+        assert!(run.mode == Mode::Latency || run.sessions == 1000);
         assert_eq!(run.rate_per_s, (run.mode == Mode::Latency).then_some(10_000));
         assert_eq!(run.journal.as_ref().unwrap().directory, None);
     }
@@ -146,13 +153,14 @@ fn without_options_it_is_the_short_matrix() {
 
 #[test]
 fn ours_choose_from_the_matrix() {
-    assert_eq!(matrix("--all").len(), 3 * 3 * 2 * 4);
-    assert_eq!(matrix("--all --tier sync").len(), 3 * 2 * 4);
-    assert_eq!(matrix("--all --cpu min --mode latency").len(), 3 * 4);
+    assert_eq!(matrix("--all").len(), 3 * 3 * (2 * 4 + 1));
+    assert_eq!(matrix("--all --tier sync").len(), 3 * (2 * 4 + 1));
+    assert_eq!(matrix("--all --cpu min --mode latency").len(), 3 * (4 + 1));
     assert!(matrix("--mode throughput --tier memory").iter().all(|run| {
         run.mode == Mode::Throughput && run.tier == Tier::Memory && run.journal.is_none() && run.rate_per_s.is_none()
     }));
     assert!(matrix("--cpu MAX").iter().all(|run| run.cpu == CpuConfiguration::Max));
+    assert_eq!(matrix("--mode throughput --sessions 7").len(), 4);
     let runs = matrix("--sessions 7 --repeat-percent 2.5 --client-processes 3 --program es");
     assert!(runs.iter().all(|run| {
         (run.sessions, run.repeats_per_million, run.client_processes, run.program) == (7, 25_000, 3, Program::Es)
@@ -170,7 +178,7 @@ fn a_single_run_has_the_defaults_of_the_reference() {
     assert_eq!(
         run.journal,
         Some(JournalSettings {
-            directory: Some(".".into()),
+            directory: None,
             initial_length_bytes: 1 << 30,
             zero_out_initial: false,
             write_buffer_bytes: 8192,

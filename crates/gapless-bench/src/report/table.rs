@@ -7,6 +7,8 @@ use std::io::IsTerminal;
 use comfy_table::presets::{ASCII_MARKDOWN, UTF8_FULL_CONDENSED};
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 
+use serde_json::Value;
+
 use super::published::{self, PublishedLatency};
 use super::{FloorRow, LatencyNs, Report, Row};
 
@@ -35,6 +37,7 @@ Latency: from the scheduled time of a message until the driver reads its release
 business logic, persistence as far as the tier says, and outbound encoding are in it; no network hop, no replication \
 while there is no cluster.\n\
 Throughput: the same flow with full persistence of the tier, exactly-once included.\n\
+Stolen: CPU time that the hypervisor withheld from this machine during the run, all CPUs together.\n\
 Tiers: memory = in this process; journal = in the operating system's hands, survives the process; sync = on the \
 device, survives power.";
 
@@ -73,6 +76,7 @@ pub fn figures(rows: &[Row], style: TableStyle) -> String {
             "access",
             "cpu",
             "tier",
+            "sessions",
             "rate msg/s",
             "p50 µs",
             "p90 µs",
@@ -84,6 +88,7 @@ pub fn figures(rows: &[Row], style: TableStyle) -> String {
             "CPU ns/msg driver",
             "CPU ns/msg service",
             "× floor",
+            "stolen ms",
             "verified",
         ],
         6,
@@ -94,12 +99,15 @@ pub fn figures(rows: &[Row], style: TableStyle) -> String {
             [&config.program, &config.mode, &config.encoding, &config.access, &config.cpu, &config.tier]
                 .map(|value| value.clone().unwrap_or_else(|| ABSENT.into()))
                 .into();
+        cells.push(config.extra.get("sessions").and_then(Value::as_u64).map_or_else(|| ABSENT.into(), grouped));
         cells.push(config.rate_per_s.map_or_else(|| "max".into(), grouped));
         cells.extend(latency_cells(row.latency_ns, row.latency_failed()));
         cells.push(row.throughput_per_s.map_or_else(|| ABSENT.into(), rate));
         cells.push(row.cpu_ns_per_message.map_or_else(|| ABSENT.into(), |cpu| rate(cpu.driver)));
         cells.push(row.cpu_ns_per_message.map_or_else(|| ABSENT.into(), |cpu| rate(cpu.service)));
         cells.push(row.floor_ratio.map_or_else(|| ABSENT.into(), |ratio| format!("{ratio:.2}")));
+        let stolen_ns = row.extra.get("stolen_ns").and_then(Value::as_u64);
+        cells.push(stolen_ns.map_or_else(|| ABSENT.into(), |ns| grouped(ns / 1_000_000)));
         cells.push(match row.verified {
             Some(true) => "yes".into(),
             Some(false) => "NO".into(),

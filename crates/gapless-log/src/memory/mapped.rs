@@ -4,6 +4,7 @@
 use super::copy::copy_words;
 use super::{AtomicU64, LogError, MemoryKind, Shape, d};
 use crate::sync::Ordering;
+use gapless_wire::prefetch::prefetch_for_writing;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FallocateFlags, FileType, MemfdFlags, Mode, OFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
@@ -265,6 +266,12 @@ impl Memory {
             // Relaxed: published by the Release store of the tail.
             word.store(u64::from_ne_bytes(*source), Ordering::Relaxed);
         }
+    }
+
+    /// Asks for the lines from `position` on, which will be written soon.
+    #[inline]
+    pub(crate) fn prefetch_for_writing(&self, position: u64) {
+        prefetch_for_writing(self.words(position, 0).as_ptr().cast());
     }
 
     /// The bytes from `position` on, in place.

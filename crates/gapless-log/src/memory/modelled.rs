@@ -110,6 +110,8 @@ impl Memory {
         }
     }
 
+    pub(crate) fn prefetch_for_writing(&self, _position: u64) {}
+
     pub(crate) fn store(&self, position: u64, bytes: &[u8]) {
         for (number, source) in bytes.as_chunks::<8>().0.iter().enumerate() {
             let (line, word) = self.line(position + number as u64 * 8);

@@ -79,6 +79,8 @@ pub struct Client {
     options: ClientOptions,
     sessions: Vec<Session>,
     by_id: FxHashMap<u64, SessionKey>,
+    /// The session that sent last: a reply is most likely its, and then need not be looked for.
+    sent_last: SessionKey,
     by_token: FxHashMap<u128, SessionKey>,
     frame: Vec<u8>,
     assembly: Assembly,
@@ -114,6 +116,7 @@ impl Client {
             options,
             sessions: Vec::new(),
             by_id: FxHashMap::default(),
+            sent_last: SessionKey(0),
             by_token: FxHashMap::default(),
             frame: Vec::new(),
             assembly: Assembly::default(),
@@ -269,6 +272,7 @@ impl Client {
         slot.keep(&claim[..aligned_length(length)], header.session_seq, header.session_seq);
         self.link.writer.commit(length);
         session.sent(1);
+        self.sent_last = key;
         Ok(header.session_seq)
     }
 
@@ -365,7 +369,11 @@ impl Client {
             };
             messages += 1;
             let noticed = (frame.kind() == Kind::Notice).then(|| frame.session());
-            let resend = take_message(&mut self.sessions, &mut self.by_id, &self.by_token, &frame, whole, &mut take)?;
+            let is_of_last =
+                self.sessions.get(self.sent_last.index()).is_some_and(|last| last.id() == Some(frame.session()));
+            let key = if is_of_last { Some(self.sent_last) } else { self.by_id.get(&frame.session()).copied() };
+            let resend =
+                take_message(&mut self.sessions, &mut self.by_id, &self.by_token, key, &frame, whole, &mut take)?;
             if let Some((key, from)) = resend {
                 self.resend(key, from)?;
             }
@@ -503,18 +511,18 @@ fn append_all(link: &mut PublisherLink, frames: &[u8]) -> Result<(), StreamError
     Ok(())
 }
 
-/// One whole message from the service. Returns from where a session's commands are to be sent again.
+/// One whole message from the service, to the session `key` if it is known. Returns from where a session's commands are to be sent again.
 #[inline]
 fn take_message(
     sessions: &mut [Session],
     by_id: &mut FxHashMap<u64, SessionKey>,
     by_token: &FxHashMap<u128, SessionKey>,
+    key: Option<SessionKey>,
     frame: &Frame<'_>,
     payload: &[u8],
     take: &mut impl FnMut(Incoming<'_>),
 ) -> Result<Option<(SessionKey, u64)>, StreamError> {
     let protocol = |what: &str| Err(StreamError::Protocol { what: what.to_owned() });
-    let key = by_id.get(&frame.session()).copied();
     match frame.kind() {
         Kind::Reply if frame.session_seq() != 0 => {
             let reply = Reply::new(frame, payload)?;
