@@ -175,6 +175,12 @@ impl Counter {
         u64::from_le(self.place().load(Ordering::Relaxed))
     }
 
+    /// A look at this counter for other threads of the process.
+    #[must_use]
+    pub fn view(&self) -> CounterView {
+        CounterView { value: self.value, _region: Arc::clone(&self._region) }
+    }
+
     #[inline]
     fn place(&self) -> &AtomicU64 {
         // SAFETY: made by `Region::u64_at`, so aligned and inside the region, which `_region` keeps
@@ -186,6 +192,36 @@ impl Counter {
 impl fmt::Debug for Counter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Counter").field(&self.get()).finish()
+    }
+}
+
+/// Reads one counter from any thread of the process that writes it.
+#[derive(Clone)]
+pub struct CounterView {
+    value: *const AtomicU64,
+    _region: Arc<Region>,
+}
+
+// SAFETY: as for `Counter`.
+unsafe impl Send for CounterView {}
+// SAFETY: it only loads from the atomic.
+unsafe impl Sync for CounterView {}
+
+impl CounterView {
+    /// The value.
+    #[inline]
+    #[must_use]
+    pub fn get(&self) -> u64 {
+        // SAFETY: as in `Counter::place`.
+        let place = unsafe { &*self.value };
+        // Relaxed: each value stands for itself; pairs with nothing.
+        u64::from_le(place.load(Ordering::Relaxed))
+    }
+}
+
+impl fmt::Debug for CounterView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("CounterView").field(&self.get()).finish()
     }
 }
 

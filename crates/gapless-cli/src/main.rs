@@ -23,6 +23,11 @@ struct Arguments {
 enum Command {
     /// Measure this machine with the canonical benchmark, or its parts one by one
     Bench(commands::bench::Arguments),
+    /// Read the counters of a running node: positions, repeats, refusals, dead letters
+    #[command(
+        after_help = "Examples:\n  gapless counters /var/lib/gapless/orders\n  gapless counters /var/lib/gapless/orders --watch 1\n  gapless counters /var/lib/gapless/orders --json | jq '.[\"service.last_sequence\"]'"
+    )]
+    Counters(commands::counters::Arguments),
     /// Look into a node's journal: check it, print it, follow it
     Journal(commands::journal::Arguments),
     /// Generate Rust and protobuf from SBE schemas, or check them
@@ -44,6 +49,7 @@ fn main() -> ExitCode {
     };
     let done = match arguments.command {
         Command::Bench(arguments) => commands::bench::run(&arguments),
+        Command::Counters(arguments) => commands::counters::run(&arguments),
         Command::Journal(arguments) => commands::journal::run(&arguments),
         Command::Schema(arguments) => commands::schema::run(&arguments),
     };

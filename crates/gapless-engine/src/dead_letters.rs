@@ -7,8 +7,6 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The file's name in a node's directory.
 pub const FILE_NAME: &str = "dead-letters.jsonl";
@@ -17,14 +15,14 @@ pub const FILE_NAME: &str = "dead-letters.jsonl";
 pub struct DeadLetters {
     file: Option<(PathBuf, File)>,
     last_sequence: u64,
-    count: Arc<AtomicU64>,
+    count: u64,
 }
 
 impl DeadLetters {
     /// Counts only: a node without a directory.
     #[must_use]
     pub fn counting() -> Self {
-        Self { file: None, last_sequence: 0, count: Arc::default() }
+        Self { file: None, last_sequence: 0, count: 0 }
     }
 
     /// Goes on with the record in `directory`.
@@ -49,13 +47,13 @@ impl DeadLetters {
             let number = line.strip_prefix("{\"sequence\":").and_then(|rest| rest.split(',').next());
             last_sequence = number.and_then(|number| number.parse().ok()).unwrap_or(last_sequence);
         }
-        Ok(Self { file: Some((path, file)), last_sequence, count: Arc::default() })
+        Ok(Self { file: Some((path, file)), last_sequence, count: 0 })
     }
 
     /// How many were recorded since the start.
     #[must_use]
-    pub fn count(&self) -> Arc<AtomicU64> {
-        Arc::clone(&self.count)
+    pub const fn count(&self) -> u64 {
+        self.count
     }
 
     /// Records `letter`, unless it is in the record already.
@@ -65,8 +63,7 @@ impl DeadLetters {
             return;
         }
         self.last_sequence = *sequence;
-        // Relaxed: a statistic with one writer.
-        self.count.store(self.count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        self.count += 1;
         tracing::warn!(sequence, session, session_seq, reason, "dead letter");
         let Some((path, file)) = &mut self.file else { return };
         let (schema_id, template_id) = (schema >> 16, schema & 0xffff);

@@ -4,12 +4,13 @@ use crate::EngineError;
 use crate::dead_letters::DeadLetters;
 use crate::delivery::{Delivered, Outlets};
 use crate::fold::{DeadLetter, Fold, Sink};
+use crate::recovery::Recovered;
 use crate::sender::{SendQueue, Undelivered};
 use crate::service::Service;
 use crate::sessions::{KeptReply, Notice, SessionEntry};
-use crate::snapshot::SnapshotSchedule;
+use crate::snapshot_schedule::SnapshotSchedule;
 use gapless_agent::fault::crash_point;
-use gapless_agent::{Agent, AgentError, Now};
+use gapless_agent::{Agent, AgentError, Counter, CounterView, Counters, Now};
 use gapless_log::{GatingCursor, Window};
 use gapless_stream::ConnectionId;
 use gapless_stream::link::{ForSequencer, ForService};
@@ -20,8 +21,6 @@ use gapless_wire::frame::peek_session;
 use gapless_wire::{Frame, FrameHeader, Kind, aligned_length};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How replies leave.
 pub enum Delivery {
@@ -74,7 +73,7 @@ pub struct Executor<S> {
     from_sequencer: Mailbox<ForService>,
     snapshots: Option<SnapshotSchedule>,
     frames_per_poll_max: usize,
-    handled: Arc<AtomicU64>,
+    counters: ExecutorCounters,
     next_sweep_ns: u64,
     closing: bool,
 }
@@ -97,13 +96,44 @@ pub struct ExecutorLinks {
     pub snapshots: Option<SnapshotSchedule>,
     /// Frames applied in one poll.
     pub frames_per_poll_max: usize,
+    /// What it counts.
+    pub counters: ExecutorCounters,
+}
+
+/// What the agent counts.
+#[derive(Debug)]
+pub struct ExecutorCounters {
+    /// The last sequence handled.
+    pub last_sequence: Counter,
+    /// Commands that no handler took, since the start.
+    pub dead_letters: Counter,
+    /// Messages that wait because their publisher's ring is full.
+    pub waiting: Counter,
+}
+
+impl ExecutorCounters {
+    /// Adds them to `counters`, as they stand after `recovered`.
+    ///
+    /// # Errors
+    /// No room, or labels that are taken.
+    pub fn add_to(counters: &Counters, recovered: &Recovered) -> Result<Self, gapless_agent::Error> {
+        let last_sequence = counters.add("service.last_sequence")?;
+        last_sequence.set(recovered.last_sequence);
+        let dead_letters = counters.add("service.dead_letters")?;
+        Ok(Self { last_sequence, dead_letters, waiting: counters.add("service.messages_waiting")? })
+    }
+
+    /// The last sequence handled, and the dead letters, for other threads.
+    #[must_use]
+    pub fn views(&self) -> (CounterView, CounterView) {
+        (self.last_sequence.view(), self.dead_letters.view())
+    }
 }
 
 impl<S: Service> Executor<S> {
     /// An agent that goes on where `fold` stands.
     #[must_use]
     pub fn new(fold: Fold<S>, links: ExecutorLinks) -> Self {
-        let handled = Arc::new(AtomicU64::new(fold.last_sequence()));
         Self {
             fold,
             cursor: links.cursor,
@@ -119,16 +149,10 @@ impl<S: Service> Executor<S> {
             from_sequencer: links.from_sequencer,
             snapshots: links.snapshots,
             frames_per_poll_max: links.frames_per_poll_max,
-            handled,
+            counters: links.counters,
             next_sweep_ns: 0,
             closing: false,
         }
-    }
-
-    /// The sequence of the last frame handled, to be watched from outside.
-    #[must_use]
-    pub fn handled(&self) -> Arc<AtomicU64> {
-        Arc::clone(&self.handled)
     }
 
     /// Applies released frames in place.
@@ -154,10 +178,21 @@ impl<S: Service> Executor<S> {
         }
         if position > 0 {
             self.cursor.advance(position);
-            // Relaxed: a statistic with one writer.
-            self.handled.store(self.fold.last_sequence(), Ordering::Relaxed);
         }
         Ok(applied)
+    }
+
+    /// After the replies have left, so that none waits for it.
+    #[inline]
+    fn count(&mut self) {
+        if self.counters.last_sequence.get() != self.fold.last_sequence() {
+            self.counters.last_sequence.set(self.fold.last_sequence());
+            self.counters.dead_letters.set(self.outbox.dead_letters.count());
+        }
+        let waiting = self.outbox.deferred.iter().map(|(_, messages)| messages.len() as u64).sum();
+        if self.counters.waiting.get() != waiting {
+            self.counters.waiting.set(waiting);
+        }
     }
 }
 
@@ -174,6 +209,7 @@ impl<S: Service> Agent for Executor<S> {
             self.outbox.retry(&self.fold);
         }
         self.outbox.flush();
+        self.count();
         let applied = applied?;
         if let Some(snapshots) = &mut self.snapshots {
             let is_last = self.closing && self.cursor.position() == self.window.appended();

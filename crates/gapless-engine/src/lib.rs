@@ -13,7 +13,10 @@
 //! | [`sender`] | the agent that delivers on a thread of its own, where one is asked for |
 //! | [`dead_letters`] | the record of commands that no handler took |
 //! | [`snapshot`] | the file that a snapshot is |
-//! | [`node`] | [`Node`] and [`NodeOptions`]: everything put together and run |
+//! | [`snapshot_schedule`] | when snapshots are taken, and the thread that writes them |
+//! | [`options`] | [`NodeOptions`]: how a node is run |
+//! | [`node`] | [`Node`]: everything put together and run |
+//! | `seats`, `node_journal` | its threads; its journal and what prepares it |
 //! | [`recovery`] | how a node finds its state again, and a journal replayed for debugging |
 //!
 //! A command's walk: sequencer → window → journaler → released → [`executor`] → [`fold`] → handler →
@@ -28,16 +31,21 @@ pub mod error;
 pub mod executor;
 pub mod fold;
 pub mod node;
+mod node_journal;
+pub mod options;
 pub mod outputs;
 pub mod recovery;
+mod seats;
 pub mod sender;
 pub mod service;
 pub mod sessions;
 pub mod snapshot;
+pub mod snapshot_schedule;
 pub mod timers;
 
 pub use context::Context;
 pub use error::EngineError;
 pub use fold::{Fold, OnPanic, OnUnhandled, Policy};
-pub use node::{Node, NodeOptions};
+pub use node::Node;
+pub use options::{NodeOptions, Persistence, Threads};
 pub use service::{Handlers, Reject, Service};

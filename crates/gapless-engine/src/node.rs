@@ -3,332 +3,55 @@
 use crate::EngineError;
 use crate::dead_letters::DeadLetters;
 use crate::delivery::Outlets;
-use crate::executor::{Delivery, Executor, ExecutorLinks};
-use crate::fold::{Fold, NoSink, Policy};
+use crate::executor::{Delivery, Executor, ExecutorCounters, ExecutorLinks};
+use crate::fold::{Fold, NoSink};
+use crate::node_journal::{JournalBelow, Opened, PreparerThread, open_journal, random_u128};
+use crate::options::NodeOptions;
 use crate::recovery::{Layout, Recovered, recover};
+use crate::seats::Seats;
 use crate::sender;
 use crate::service::Service;
-use crate::snapshot::{SnapshotJournal, SnapshotSchedule};
-use gapless_agent::plan::cores_available;
-use gapless_agent::{
-    Agent, AgentSpec, Clock, CpuMask, OptimizeFor, PlanKind, PlannedThread, ThreadGroup, ThreadPlan, ThreadSpec, Waker,
-};
-use gapless_journal::{Flush, Journal, JournalOptions, JournalReader, Preparer, RecoveryReport, Retention, Syncer};
+use crate::snapshot_schedule::{SnapshotRequests, SnapshotRules, SnapshotSchedule};
+use gapless_agent::{Agent, Clock, CounterView, Counters, ThreadGroup, ThreadPlan};
+use gapless_journal::RecoveryReport;
 use gapless_log::{MemoryKind, Scope, StreamIdentity, Window, WindowOptions};
 use gapless_stream::client::ClientOptions;
 use gapless_stream::doorman::{DoormanLinks, StreamDescription};
-use gapless_stream::ingress::{IngressLinks, IngressShared};
-use gapless_stream::journaler::Release;
+use gapless_stream::ingress::{IngressCounters, IngressLinks, IngressShared};
+use gapless_stream::journaler::{JournalerCounters, Release};
 use gapless_stream::mailbox::Mailbox;
 use gapless_stream::syncer::SyncThread;
 use gapless_stream::{Client, Doorman, Ingress, IngressOptions, Journaler, Sequencer, StreamError, Tier};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread::JoinHandle;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
-
-/// How the journal of a node is kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Persistence {
-    /// Length of a segment in bytes, preallocated.
-    pub segment_length_bytes: u64,
-    /// Whether new segments are written full of zeros first.
-    pub zero_initial: bool,
-    /// Mapped or written; `None` chooses: mapped at tier `journal`, written at tier `sync`.
-    pub flush: Option<Flush>,
-    /// Length of the write buffer in bytes.
-    pub write_buffer_bytes: usize,
-    /// Whether every frame is put into the operating system's hands by itself, not batch by batch.
-    pub flush_on_commit: bool,
-    /// When old segments are deleted.
-    pub retention: Retention,
-}
-
-impl Default for Persistence {
-    fn default() -> Self {
-        Self {
-            segment_length_bytes: 256 << 20,
-            zero_initial: false,
-            flush: None,
-            write_buffer_bytes: 8192,
-            flush_on_commit: false,
-            retention: Retention::default(),
-        }
-    }
-}
-
-/// Which agents get a thread, and which CPUs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Threads {
-    /// The thread plan.
-    pub plan: PlanKind,
-    /// Whether batches are kept small or large.
-    pub optimize_for: OptimizeFor,
-    /// Threads of this process that spin beside the node's: an in-process client, for instance.
-    pub callers_hot: usize,
-    /// Journal on a thread of its own.
-    pub detach_persister: bool,
-    /// Send on a thread of its own.
-    pub detach_sender: bool,
-    /// Messages that may wait for the detached sender.
-    pub send_queue_depth: usize,
-    /// CPUs of the business logic.
-    pub service_cpus: Option<CpuMask>,
-    /// CPUs of the detached persister.
-    pub persister_cpus: Option<CpuMask>,
-    /// CPUs of the detached sender.
-    pub sender_cpus: Option<CpuMask>,
-}
-
-impl Default for Threads {
-    fn default() -> Self {
-        Self {
-            plan: PlanKind::Default,
-            optimize_for: OptimizeFor::Latency,
-            callers_hot: 0,
-            detach_persister: false,
-            detach_sender: false,
-            send_queue_depth: 1024,
-            service_cpus: None,
-            persister_cpus: None,
-            sender_cpus: None,
-        }
-    }
-}
-
-/// How a node is run. [`NodeOptions::in_directory`] and [`NodeOptions::in_memory`] hold the defaults.
-#[derive(Clone, Debug)]
-pub struct NodeOptions {
-    /// Where journal, snapshots and socket live; `None` at tier `memory` only.
-    pub directory: Option<PathBuf>,
-    /// How durable a frame is before the service acts on it.
-    pub tier: Tier,
-    /// Where other processes connect; `None` for in-process clients only.
-    pub socket_path: Option<PathBuf>,
-    /// How the journal is kept.
-    pub persistence: Persistence,
-    /// Threads and CPUs.
-    pub threads: Threads,
-    /// Bytes of the window, a power of two.
-    pub window_bytes: usize,
-    /// The longest frame, bytes; longer messages are split.
-    pub frame_length_max: usize,
-    /// The longest payload that a handler may send, bytes.
-    pub payload_length_max: usize,
-    /// Sessions without a frame for so long are closed.
-    pub session_expiry: Duration,
-    /// A snapshot after so many frames; `None` for none.
-    pub snapshot_interval_frames: Option<u64>,
-    /// A snapshot at a clean stop.
-    pub snapshot_on_stop: bool,
-    /// What happens to messages that no handler takes, and to handlers that panic.
-    pub policy: Policy,
-    /// Frames that an agent takes in one poll; `None` chooses by what is optimised for.
-    pub frames_per_poll_max: Option<usize>,
-}
-
-impl NodeOptions {
-    /// A durable node in `directory`, at tier `journal`, listening on `node.socket` there.
-    #[must_use]
-    pub fn in_directory(directory: impl Into<PathBuf>) -> Self {
-        let directory = directory.into();
-        let socket_path = Some(Layout::new(&directory).socket());
-        Self { directory: Some(directory), tier: Tier::Journal, socket_path, ..Self::in_memory() }
-    }
-
-    /// A node without a disk, at tier `memory`, for in-process clients.
-    #[must_use]
-    pub fn in_memory() -> Self {
-        Self {
-            directory: None,
-            tier: Tier::Memory,
-            socket_path: None,
-            persistence: Persistence::default(),
-            threads: Threads::default(),
-            window_bytes: 4 << 20,
-            frame_length_max: 64 << 10,
-            payload_length_max: 1 << 20,
-            session_expiry: Duration::from_secs(24 * 3600),
-            snapshot_interval_frames: Some(10_000_000),
-            snapshot_on_stop: true,
-            policy: Policy::default(),
-            frames_per_poll_max: None,
-        }
-    }
-
-    fn check(&self) -> Result<(), EngineError> {
-        let refuse = |option, reason: &str| Err(EngineError::Option { option, reason: reason.to_owned() });
-        if self.tier != Tier::Memory && self.directory.is_none() {
-            return refuse("directory", "the tiers journal and sync need one");
-        }
-        if !(gapless_wire::HEADER_LENGTH + 64..=gapless_wire::descriptor::FRAME_LENGTH_MAX)
-            .contains(&self.frame_length_max)
-        {
-            return refuse("frame_length_max", "it must lie between 128 bytes and 1 MiB");
-        }
-        if self.snapshot_interval_frames == Some(0) {
-            return refuse("snapshot_interval_frames", "0 frames; leave it out for no snapshots");
-        }
-        if self.threads.send_queue_depth == 0 {
-            return refuse("send_queue_depth", "a queue of 0 messages");
-        }
-        Ok(())
-    }
-
-    fn frames_per_poll(&self) -> usize {
-        self.frames_per_poll_max.unwrap_or(match self.threads.optimize_for {
-            OptimizeFor::Latency => 16,
-            OptimizeFor::Throughput => 128,
-        })
-    }
-}
 
 /// A running node.
 pub struct Node {
     threads: Option<ThreadGroup>,
     doorman: Option<Doorman>,
     sync_thread: Option<SyncThread>,
-    preparer: Option<(Preparer, JoinHandle<()>)>,
+    preparer: Option<PreparerThread>,
     ingress: Arc<IngressShared>,
     window: Window,
-    handled: Arc<AtomicU64>,
-    dead_letters: Arc<AtomicU64>,
+    snapshots: Option<SnapshotRequests>,
+    counters: Counters,
+    handled: CounterView,
+    repeated: CounterView,
+    dead_letters: CounterView,
     recovered: Recovered,
     journal_report: Option<RecoveryReport>,
     plan: ThreadPlan,
     tier: Tier,
 }
 
-/// A clean stop may take this long: what was taken is handled, and a last snapshot written.
-const DRAIN_NS_MAX: u64 = 600_000_000_000;
 /// Mailboxes hold this many messages.
 const MAILBOX_MESSAGES: usize = 4096;
-
-/// The agents' threads: which, and how each is woken.
-struct Seats {
-    plan: ThreadPlan,
-    wakers: Vec<Waker>,
-}
-
-impl Seats {
-    fn new(options: &NodeOptions) -> Result<Self, EngineError> {
-        let threads = &options.threads;
-        let is_durable = options.tier != Tier::Memory;
-        // All of them are on the path of a message. The weights are their shares of its time.
-        let mut agents = vec![AgentSpec::new("sequencer").hot()];
-        if is_durable {
-            agents.push(AgentSpec::new("journaler").detachable().hot().cpus(threads.persister_cpus));
-        }
-        agents.push(AgentSpec::new("service").hot().weight(2).cpus(threads.service_cpus));
-        if threads.detach_sender || threads.plan == PlanKind::Max {
-            agents.push(AgentSpec::new("sender").detachable().hot().cpus(threads.sender_cpus));
-        }
-        let mut plan =
-            gapless_agent::plan(threads.plan, threads.optimize_for, &agents, cores_available(), threads.callers_hot);
-        if threads.detach_persister {
-            detach(&mut plan, "journaler", &threads.persister_cpus);
-        }
-        if threads.detach_sender {
-            detach(&mut plan, "sender", &threads.sender_cpus);
-        }
-        for thread in &mut plan.threads {
-            thread.spec.drain_ns_max = DRAIN_NS_MAX;
-        }
-        let wakers = plan.threads.iter().map(|_| Waker::new()).collect::<Result<_, _>>();
-        Ok(Self { wakers: wakers.map_err(EngineError::system("making a waker"))?, plan })
-    }
-
-    fn seat(&self, agent: &str) -> Option<usize> {
-        self.plan.threads.iter().position(|thread| thread.agents.iter().any(|name| name == agent))
-    }
-
-    fn waker(&self, agent: &str) -> Waker {
-        let seat = self.seat(agent).expect("the plan seats every agent");
-        self.wakers[seat].clone()
-    }
-
-    /// The wakers of `agents` that sit on another thread than `from` (`None`: a helper thread).
-    fn downstream(&self, from: Option<&str>, agents: &[&str]) -> Vec<Waker> {
-        let own = from.and_then(|from| self.seat(from));
-        let mut seats: Vec<usize> = agents.iter().filter_map(|agent| self.seat(agent)).collect();
-        seats.dedup();
-        seats.into_iter().filter(|seat| Some(*seat) != own).map(|seat| self.wakers[seat].clone()).collect()
-    }
-}
-
-/// Gives an agent a thread of its own, unless it has one.
-fn detach(plan: &mut ThreadPlan, agent: &str, cpus: &Option<CpuMask>) {
-    let Some(thread) = plan.threads.iter_mut().find(|thread| thread.agents.iter().any(|name| name == agent)) else {
-        return;
-    };
-    if thread.agents.len() > 1 {
-        thread.agents.retain(|name| name != agent);
-        let mut spec = ThreadSpec::new(agent);
-        spec.cpus.clone_from(cpus);
-        plan.threads.push(PlannedThread { spec, agents: vec![agent.to_owned()] });
-    }
-}
-
-/// A journal that was opened, and what was found there.
-struct Opened {
-    journal: Journal,
-    report: RecoveryReport,
-    identity: StreamIdentity,
-}
-
-fn open_journal(layout: &Layout, options: &NodeOptions) -> Result<Opened, EngineError> {
-    let directory = layout.journal();
-    std::fs::create_dir_all(&directory).map_err(EngineError::system(format!("making {}", directory.display())))?;
-    let stream_id = match JournalReader::open(&directory) {
-        Ok(reader) if reader.stream_id() != 0 => reader.stream_id(),
-        // Whatever is wrong with it, opening it for writing says so.
-        _ => random_u128()?,
-    };
-    let persistence = &options.persistence;
-    let mut journal = JournalOptions::new(&directory, stream_id);
-    journal.segment_length_bytes = persistence.segment_length_bytes;
-    journal.zero_initial = persistence.zero_initial;
-    journal.flush = persistence.flush.unwrap_or(match options.tier {
-        Tier::Sync => Flush::Write,
-        _ => Flush::Mapped,
-    });
-    journal.write_buffer_bytes = persistence.write_buffer_bytes;
-    journal.flush_on_commit = persistence.flush_on_commit;
-    journal.retention = persistence.retention;
-    journal.frame_length_max = options.frame_length_max;
-    if options.tier == Tier::Sync {
-        journal.populate_ahead_bytes = 0;
-    }
-    let (journal, report) = Journal::open(journal)?;
-    let identity = StreamIdentity { stream_id, incarnation: journal.incarnation() };
-    Ok(Opened { journal, report, identity })
-}
-
-fn random_u128() -> Result<u128, EngineError> {
-    let mut bytes = [0u8; 16];
-    let filled = rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty())
-        .map_err(|errno| EngineError::system("drawing a random number")(errno.into()))?;
-    assert_eq!(filled, bytes.len(), "the kernel fills requests of up to 256 bytes whole");
-    Ok(u128::from_le_bytes(bytes).max(1))
-}
-
-/// The journal as snapshots need it.
-struct JournalBelow {
-    syncer: Syncer,
-    preparer: Preparer,
-}
-
-impl SnapshotJournal for JournalBelow {
-    fn sync(&mut self) -> Result<(), EngineError> {
-        self.syncer.sync()?;
-        Ok(())
-    }
-
-    fn covered(&mut self, sequence: u64) {
-        self.preparer.set_snapshot_sequence(sequence);
-    }
-}
+/// Room for the counters of a node and of the application in it.
+const COUNTERS_MAX: usize = 64;
+/// Frames journaled at once before they are released.
+const JOURNAL_BATCH_BYTES: usize = 64 << 10;
 
 impl Node {
     /// Recovers what `options.directory` holds, and starts: when this returns, clients can connect.
@@ -359,6 +82,10 @@ impl Node {
             dead_letters = DeadLetters::open(layout.root())?;
             opened = Some(found);
         }
+        let counters = match &layout {
+            Some(layout) => Counters::create(layout.counters(), COUNTERS_MAX)?,
+            None => Counters::in_memory(COUNTERS_MAX)?,
+        };
         let seats = Seats::new(&options)?;
         let window_options = WindowOptions {
             memory: MemoryKind::Anonymous,
@@ -388,6 +115,8 @@ impl Node {
             None => ingress_releaser = Some(releaser),
             Some(_) => journal_releaser = Some(releaser),
         }
+        let ingress_counters = IngressCounters::add_to(&counters)?;
+        let repeated = ingress_counters.frames_repeated.view();
         let ingress = Ingress::new(
             sequencer,
             writer,
@@ -397,6 +126,7 @@ impl Node {
                 service: for_service.clone(),
                 requests: for_sequencer.clone(),
                 downstream: seats.downstream(Some("sequencer"), &["journaler", "service"]),
+                counters: ingress_counters,
             },
             IngressOptions { frames_per_poll_max },
         );
@@ -408,18 +138,19 @@ impl Node {
             let Opened { journal, report, .. } = opened;
             journal_report = Some(report);
             let layout = layout.as_ref().expect("a journal has a directory");
-            if let Some(interval) = options.snapshot_interval_frames {
-                let below = JournalBelow { syncer: journal.syncer(), preparer: journal.preparer() };
-                let (directory, on_stop) = (layout.snapshots(), options.snapshot_on_stop);
-                let at = recovered.snapshot_sequence;
-                let schedule = SnapshotSchedule::start(directory, identity, at, interval, on_stop, below)?;
-                below_snapshot(&journal, recovered.snapshot_sequence);
-                snapshots = Some(schedule);
-            }
-            preparer = Some(start_preparer(journal.preparer())?);
+            let rules = SnapshotRules {
+                interval_frames: options.snapshot_interval_frames,
+                on_stop: options.snapshot_on_stop && options.snapshot_interval_frames.is_some(),
+            };
+            let at = recovered.snapshot_sequence;
+            let below = JournalBelow::new(&journal, at);
+            let woken = seats.waker("service");
+            snapshots = Some(SnapshotSchedule::start(layout.snapshots(), identity, at, rules, below, woken)?);
+            preparer = Some(PreparerThread::start(journal.preparer())?);
             let release = if options.tier == Tier::Sync {
                 let woken = seats.downstream(None, &["service", "journaler"]);
-                let (thread, requests) = SyncThread::start(journal.syncer(), releaser, woken)?;
+                let last_sequence = counters.add("sync.last_sequence")?;
+                let (thread, requests) = SyncThread::start(journal.syncer(), releaser, woken, last_sequence)?;
                 sync_thread = Some(thread);
                 Release::WhenSynced(requests)
             } else {
@@ -427,7 +158,8 @@ impl Node {
             };
             let downstream = seats.downstream(Some("journaler"), &["service"]);
             let batch_bytes_max = if options.persistence.flush_on_commit { 1 } else { JOURNAL_BATCH_BYTES };
-            agents.push(Box::new(Journaler::new(cursor, journal, release, downstream, batch_bytes_max)));
+            let counted = JournalerCounters::add_to(&counters)?;
+            agents.push(Box::new(Journaler::new(cursor, journal, release, downstream, batch_bytes_max, counted)));
         }
 
         let outlets = Outlets::new(doorman_links.delivery.clone(), options.frame_length_max);
@@ -441,7 +173,9 @@ impl Node {
         } else {
             Delivery::Direct(outlets)
         };
-        let dead_letter_count = dead_letters.count();
+        let executor_counters = ExecutorCounters::add_to(&counters, &recovered)?;
+        let (handled, dead_letter_count) = executor_counters.views();
+        let (snapshots, snapshot_requests) = snapshots.unzip();
         let executor = Executor::new(
             fold,
             ExecutorLinks {
@@ -453,9 +187,9 @@ impl Node {
                 dead_letters,
                 snapshots,
                 frames_per_poll_max,
+                counters: executor_counters,
             },
         );
-        let handled = executor.handled();
         agents.push(Box::new(executor));
         if let Some(sender) = sender_agent {
             agents.push(Box::new(sender));
@@ -481,7 +215,10 @@ impl Node {
             preparer,
             ingress: ingress_shared,
             window,
+            snapshots: snapshot_requests,
+            counters,
             handled,
+            repeated,
             dead_letters: dead_letter_count,
             recovered,
             journal_report,
@@ -551,19 +288,39 @@ impl Node {
     /// The last sequence that the service has handled.
     #[must_use]
     pub fn handled_sequence(&self) -> u64 {
-        self.handled.load(Ordering::Relaxed)
+        self.handled.get()
     }
 
     /// Commands that no handler took, since the start.
     #[must_use]
     pub fn dead_letter_count(&self) -> u64 {
-        self.dead_letters.load(Ordering::Relaxed)
+        self.dead_letters.get()
     }
 
     /// Frames recognised as repeats, since the start.
     #[must_use]
     pub fn repeated_count(&self) -> u64 {
-        self.ingress.frames_repeated.load(Ordering::Relaxed)
+        self.repeated.get()
+    }
+
+    /// The node's counters, which other processes read from the file `counters` of its directory; an
+    /// application adds its own.
+    #[must_use]
+    pub const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Takes a snapshot of everything handled so far and waits until it is on the device. Returns the
+    /// sequence that it stands at.
+    ///
+    /// # Errors
+    /// A node at tier `memory`, a snapshot that cannot be written, a node that has failed.
+    pub fn snapshot(&self) -> Result<u64, EngineError> {
+        let Some(requests) = &self.snapshots else {
+            let reason = "a node at tier memory keeps nothing that a snapshot could be part of".to_owned();
+            return Err(EngineError::Option { option: "tier", reason });
+        };
+        requests.take(|| self.failure())
     }
 
     /// Why the node has stopped by itself, if it has.
@@ -594,11 +351,7 @@ impl Node {
         let ended = threads.stop_and_join().map_err(EngineError::Stopped);
         self.doorman = None;
         self.sync_thread = None;
-        if let Some((preparer, thread)) = self.preparer.take() {
-            preparer.end();
-            // A panic of the thread has been reported by its message already.
-            let _ = thread.join();
-        }
+        self.preparer = None;
         ended
     }
 }
@@ -609,28 +362,4 @@ impl Drop for Node {
             tracing::error!(%error, "a node that was dropped had failed");
         }
     }
-}
-
-/// Frames journaled at once before they are released.
-const JOURNAL_BATCH_BYTES: usize = 64 << 10;
-
-fn below_snapshot(journal: &Journal, sequence: u64) {
-    if sequence > 0 {
-        journal.set_snapshot_sequence(sequence);
-    }
-}
-
-fn start_preparer(preparer: Preparer) -> Result<(Preparer, JoinHandle<()>), EngineError> {
-    let for_thread = preparer.clone();
-    let run = move || {
-        if let Err(error) = for_thread.run() {
-            // The journal's writer finds the same fault where it matters, and stops the node.
-            tracing::error!(%error, "the journal cannot be prepared ahead");
-        }
-    };
-    let thread = std::thread::Builder::new()
-        .name("gapless-prepare".to_owned())
-        .spawn(run)
-        .map_err(EngineError::system("starting the preparing thread"))?;
-    Ok((preparer, thread))
 }

@@ -107,7 +107,7 @@ fn a_restart_goes_on_where_the_node_stood() {
             let options = || NodeOptions {
                 tier,
                 snapshot_on_stop: snapshot,
-                persistence: gapless_engine::node::Persistence { segment_length_bytes: 4 << 20, ..Default::default() },
+                persistence: gapless_engine::Persistence { segment_length_bytes: 4 << 20, ..Default::default() },
                 ..NodeOptions::in_directory(directory.path())
             };
             let node = Node::start(Adder::default(), options()).unwrap();
@@ -133,4 +133,113 @@ fn a_restart_goes_on_where_the_node_stood() {
             node.stop().unwrap();
         }
     }
+}
+
+fn options_in(directory: &std::path::Path) -> NodeOptions {
+    NodeOptions {
+        persistence: gapless_engine::Persistence { segment_length_bytes: 4 << 20, ..Default::default() },
+        ..NodeOptions::in_directory(directory)
+    }
+}
+
+#[test]
+fn a_snapshot_is_taken_when_asked_for_and_recovery_begins_there() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = || NodeOptions { snapshot_interval_frames: None, ..options_in(directory.path()) };
+    let node = Node::start(Adder::default(), options()).unwrap();
+    let mut client = node.connect(ClientOptions::default()).unwrap();
+    let session = client.open_session(5, 4).unwrap();
+    for number in 1..=10 {
+        add(&mut client, session, number);
+        next_reply(&mut client).1.unwrap();
+    }
+    assert_eq!(node.snapshot().unwrap(), 11, "a session open and ten commands");
+    assert_eq!(node.snapshot().unwrap(), 11, "nothing has happened since");
+    add(&mut client, session, 11);
+    next_reply(&mut client).1.unwrap();
+    drop(client);
+    node.stop().unwrap();
+
+    let node = Node::start(Adder::default(), options()).unwrap();
+    assert_eq!((node.recovered().snapshot_sequence, node.recovered().frames_replayed), (11, 1));
+    let mut client = node.connect(ClientOptions::default()).unwrap();
+    let session = client.open_session(5, 4).unwrap();
+    add(&mut client, session, 1);
+    assert_eq!(next_reply(&mut client).1, Ok(67));
+    node.stop().unwrap();
+
+    let node = Node::start(Adder::default(), NodeOptions::in_memory()).unwrap();
+    assert!(node.snapshot().unwrap_err().to_string().contains("tier memory"));
+}
+
+#[test]
+fn a_node_s_counters_are_read_from_outside_and_end_with_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let node = Node::start(Adder::default(), options_in(directory.path())).unwrap();
+    let own = node.counters().add("adder.own").unwrap();
+    own.set(3);
+    let mut client = node.connect(ClientOptions::default()).unwrap();
+    let session = client.open_session(5, 4).unwrap();
+    let first = add(&mut client, session, 1);
+    next_reply(&mut client).1.unwrap();
+    client.repeat(session, first).unwrap();
+    client.flush();
+    next_reply(&mut client).1.unwrap();
+    let path = directory.path().join("counters");
+    let reader = gapless_agent::CountersReader::open(&path).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let expected = [
+        ("sequencer.last_sequence", 2),
+        ("sequencer.frames_repeated", 1),
+        ("sequencer.frames_refused", 0),
+        ("sequencer.publishers", 1),
+        ("sequencer.sessions", 1),
+        ("journaler.last_sequence", 2),
+        ("service.last_sequence", 2),
+        ("service.dead_letters", 0),
+        ("service.messages_waiting", 0),
+        ("adder.own", 3),
+    ];
+    loop {
+        let values = reader.read().unwrap();
+        let value_of = |label| values.iter().find(|(found, _)| found == label).map(|(_, value)| *value);
+        // They are stored after the replies have left.
+        if expected.iter().all(|(label, value)| value_of(label) == Some(*value)) {
+            break;
+        }
+        assert!(Instant::now() < deadline, "{values:?}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(node.repeated_count(), 1);
+    node.stop().unwrap();
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_closed_session_is_forgotten_and_its_token_opens_another() {
+    let directory = tempfile::tempdir().unwrap();
+    let node = Node::start(Adder::default(), options_in(directory.path())).unwrap();
+    let mut client = node.connect(ClientOptions::default()).unwrap();
+    let session = client.open_session(5, 4).unwrap();
+    let id = client.session_id(session);
+    add(&mut client, session, 1);
+    let refused = client.close_session(session).unwrap_err();
+    assert!(refused.to_string().contains("1 commands have no reply"), "{refused}");
+    next_reply(&mut client).1.unwrap();
+    client.close_session(session).unwrap();
+    assert!(!client.can_send(session));
+    assert!(client.close_session(session).is_err(), "it is closed");
+    let again = client.open_session(5, 4).unwrap();
+    assert!(client.session_id(again) > id, "another session");
+    assert_eq!(client.next_session_seq(again), Some(1));
+    add(&mut client, again, 2);
+    assert_eq!(next_reply(&mut client).1, Ok(3), "the state is the service's, not the session's");
+    drop(client);
+    node.stop().unwrap();
+    // The fold of the journal forgets it too.
+    let node = Node::start(Adder::default(), options_in(directory.path())).unwrap();
+    let mut client = node.connect(ClientOptions::default()).unwrap();
+    let found = client.open_session(5, 4).unwrap();
+    assert_eq!(client.next_session_seq(found), Some(2));
+    node.stop().unwrap();
 }

@@ -103,10 +103,10 @@ impl Doorman {
             let listener = listen(path)?;
             let (thread_room, thread_stop) = (Arc::clone(&room), Arc::clone(&stop));
             let run = move || serve(&thread_room, &listener, &thread_stop);
-            let started = std::thread::Builder::new().name("gapless-doorman".to_owned()).spawn(run);
-            thread = Some(started.map_err(|source| StreamError::System {
+            let started = gapless_agent::thread::spawn_helper("gapless-doorman", run);
+            thread = Some(started.map_err(|error| StreamError::System {
                 action: "starting the doorman's thread".to_owned(),
-                source,
+                source: std::io::Error::other(error),
             })?);
         }
         Ok(Self { room, socket_path: socket_path.map(Path::to_owned), stop, thread })

@@ -42,6 +42,14 @@ pub enum StreamError {
         /// Its window.
         window_messages: u32,
     },
+    /// A session cannot be closed while commands have no reply.
+    #[error("session {session}: {in_flight} commands have no reply yet; poll for them before closing it")]
+    InFlight {
+        /// The session.
+        session: u64,
+        /// How many.
+        in_flight: u32,
+    },
     /// No answer came in time.
     #[error("no answer from {peer} to {request} within {timeout_ms} ms")]
     TimedOut {

@@ -6,13 +6,13 @@ use crate::link::{ConnectionId, ForIngress, ForSequencer, ForService};
 use crate::mailbox::Mailbox;
 use crate::sequencer::{Decision, Sequencer};
 use gapless_agent::fault::crash_point;
-use gapless_agent::{Agent, AgentError, Now, Waker};
+use gapless_agent::{Agent, AgentError, Counter, Counters, Now, Waker};
 use gapless_log::{LogError, Releaser, RingReader, WindowWriter};
 use gapless_wire::control::{RefusalCode, SessionOpen, TimerFired};
 use gapless_wire::writer::{set_session, stamp};
 use gapless_wire::{Fragment, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What an [`Ingress`] takes from each ring, and how much at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,12 +34,37 @@ pub struct IngressShared {
     pub stopped: AtomicBool,
     /// Set once the agent has seen `stopped`: nothing is appended any more.
     pub halted: AtomicBool,
-    /// Frames appended.
-    pub frames_appended: AtomicU64,
+}
+
+/// What the agent counts.
+#[derive(Debug)]
+pub struct IngressCounters {
+    /// The last sequence given.
+    pub last_sequence: Counter,
     /// Frames recognised as repeats.
-    pub frames_repeated: AtomicU64,
+    pub frames_repeated: Counter,
     /// Frames refused, malformed ones included.
-    pub frames_refused: AtomicU64,
+    pub frames_refused: Counter,
+    /// Publishers connected.
+    pub publishers: Counter,
+    /// Sessions open.
+    pub sessions: Counter,
+}
+
+impl IngressCounters {
+    /// Adds them to `counters`.
+    ///
+    /// # Errors
+    /// No room, or labels that are taken.
+    pub fn add_to(counters: &Counters) -> Result<Self, gapless_agent::Error> {
+        Ok(Self {
+            last_sequence: counters.add("sequencer.last_sequence")?,
+            frames_repeated: counters.add("sequencer.frames_repeated")?,
+            frames_refused: counters.add("sequencer.frames_refused")?,
+            publishers: counters.add("sequencer.publishers")?,
+            sessions: counters.add("sequencer.sessions")?,
+        })
+    }
 }
 
 struct Publisher {
@@ -61,6 +86,8 @@ pub struct IngressLinks {
     pub requests: Mailbox<ForSequencer>,
     /// Threads to wake when frames were appended.
     pub downstream: Vec<Waker>,
+    /// What it counts.
+    pub counters: IngressCounters,
 }
 
 /// The agent between publishers' rings and the window.
@@ -131,6 +158,7 @@ impl Ingress {
         match event {
             ForIngress::Opened { connection, reader } => {
                 self.publishers.push(Publisher { connection, reader, closed: false, done: false });
+                self.count_publishers();
             }
             ForIngress::Closed { connection } => {
                 if let Some(publisher) = self.publishers.iter_mut().find(|each| each.connection == connection) {
@@ -138,6 +166,10 @@ impl Ingress {
                 }
             }
         }
+    }
+
+    fn count_publishers(&self) {
+        self.links.counters.publishers.set(self.publishers.len() as u64);
     }
 
     /// One publisher's turn.
@@ -307,11 +339,10 @@ impl Ingress {
     ) -> Option<&'static str> {
         let refuse = |code, detail| ForService::Refuse { connection, session, session_seq, code, detail };
         let counter = match decision {
-            Decision::Repeat => &self.shared.frames_repeated,
-            _ => &self.shared.frames_refused,
+            Decision::Repeat => &self.links.counters.frames_repeated,
+            _ => &self.links.counters.frames_refused,
         };
-        // Relaxed: a statistic with one writer.
-        counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        counter.add(1);
         let message = match decision {
             Decision::Append => unreachable!("the caller appends"),
             Decision::Repeat => ForService::Repeat { session, session_seq, connection },
@@ -383,11 +414,12 @@ impl Ingress {
     fn publish(&mut self) {
         self.window.publish();
         let sequence = self.window.last_sequence();
-        // Relaxed: a statistic with one writer.
-        self.shared.frames_appended.store(sequence, Ordering::Relaxed);
         if let Some(releaser) = &mut self.releaser {
             releaser.release(self.window.tail(), sequence);
         }
+        let counters = &self.links.counters;
+        counters.last_sequence.set(sequence);
+        counters.sessions.set(self.sequencer.session_count() as u64);
     }
 
     /// Every publisher's turn, once.
@@ -417,7 +449,10 @@ impl Ingress {
                 Turn::Spoiled(reason) => self.drop_spoiled(number, &reason),
             }
         }
-        self.publishers.retain(|publisher| !publisher.done);
+        if self.publishers.iter().any(|publisher| publisher.done) {
+            self.publishers.retain(|publisher| !publisher.done);
+            self.count_publishers();
+        }
         Ok(work)
     }
 
@@ -426,6 +461,7 @@ impl Ingress {
         let publisher = &mut self.publishers[number];
         publisher.done = true;
         let connection = publisher.connection;
+        self.links.counters.frames_refused.add(1);
         tracing::warn!(connection = connection.0, reason, "a publisher's ring is corrupt; it is dropped");
         let code = RefusalCode::Malformed;
         self.tell(ForService::Refuse { connection, session: 0, session_seq: 0, code, detail: 0 });

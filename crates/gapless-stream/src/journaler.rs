@@ -4,7 +4,7 @@
 use crate::StreamError;
 use crate::syncer::SyncRequests;
 use gapless_agent::fault::mutant;
-use gapless_agent::{Agent, AgentError, Now, Waker};
+use gapless_agent::{Agent, AgentError, Counter, Counters, Now, Waker};
 use gapless_journal::Journal;
 use gapless_log::{GatingCursor, Releaser};
 use gapless_wire::descriptor::{FRAGMENT_OFFSET, SEQUENCE_OFFSET};
@@ -28,6 +28,26 @@ pub struct Journaler {
     downstream: Vec<Waker>,
     /// Most bytes journaled in one poll: the frames of a long queue are released in steps.
     batch_bytes_max: usize,
+    counters: JournalerCounters,
+}
+
+/// What the agent counts.
+#[derive(Debug)]
+pub struct JournalerCounters {
+    /// The last sequence journaled.
+    pub last_sequence: Counter,
+    /// Bytes journaled since the start.
+    pub bytes: Counter,
+}
+
+impl JournalerCounters {
+    /// Adds them to `counters`.
+    ///
+    /// # Errors
+    /// No room, or labels that are taken.
+    pub fn add_to(counters: &Counters) -> Result<Self, gapless_agent::Error> {
+        Ok(Self { last_sequence: counters.add("journaler.last_sequence")?, bytes: counters.add("journaler.bytes")? })
+    }
 }
 
 /// Messages journaled one by one in one poll.
@@ -42,8 +62,9 @@ impl Journaler {
         release: Release,
         downstream: Vec<Waker>,
         batch_bytes_max: usize,
+        counters: JournalerCounters,
     ) -> Self {
-        Self { cursor, journal, release, downstream, batch_bytes_max }
+        Self { cursor, journal, release, downstream, batch_bytes_max, counters }
     }
 
     fn journal_batch(&mut self) -> Result<usize, StreamError> {
@@ -69,6 +90,8 @@ impl Journaler {
         if matches!(self.release, Release::WhenJournaled(_)) {
             self.downstream.iter().for_each(Waker::wake);
         }
+        self.counters.last_sequence.set(batch.last_sequence);
+        self.counters.bytes.add(batch.length as u64);
         Ok((batch.last_sequence - batch.first_sequence + 1) as usize)
     }
 }

@@ -2,7 +2,8 @@
 //! the next group.
 
 use crate::StreamError;
-use gapless_agent::Waker;
+use gapless_agent::thread::spawn_helper;
+use gapless_agent::{Counter, Waker};
 use gapless_journal::Syncer;
 use gapless_log::Releaser;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -44,7 +45,7 @@ pub struct SyncThread {
 }
 
 impl SyncThread {
-    /// Starts the thread, which releases what it has synced and wakes `downstream`.
+    /// Starts the thread, which releases what it has synced, notes it in `last_sequence` and wakes `downstream`.
     ///
     /// # Errors
     /// [`StreamError::System`] if no thread can be started.
@@ -52,6 +53,7 @@ impl SyncThread {
         syncer: Syncer,
         mut releaser: Releaser,
         downstream: Vec<Waker>,
+        last_sequence: Counter,
     ) -> Result<(Self, SyncRequests), StreamError> {
         let shared = Arc::<Shared>::default();
         let thread_shared = Arc::clone(&shared);
@@ -75,6 +77,7 @@ impl SyncThread {
                 match syncer.sync() {
                     Ok(_) => {
                         releaser.release(position, sequence);
+                        last_sequence.set(sequence);
                         thread_shared.lock().released_position = position;
                     }
                     Err(error) => {
@@ -87,10 +90,11 @@ impl SyncThread {
                 downstream.iter().for_each(Waker::wake);
             }
         };
-        let thread = std::thread::Builder::new()
-            .name("gapless-sync".to_owned())
-            .spawn(run)
-            .map_err(|source| StreamError::System { action: "starting the sync thread".to_owned(), source })?;
+        let failed = |error: gapless_agent::Error| StreamError::System {
+            action: "starting the sync thread".to_owned(),
+            source: std::io::Error::other(error),
+        };
+        let thread = spawn_helper("gapless-sync", run).map_err(failed)?;
         Ok((Self { shared: Arc::clone(&shared), thread: Some(thread) }, SyncRequests { shared }))
     }
 }

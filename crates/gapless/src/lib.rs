@@ -49,10 +49,10 @@ pub use gapless_wire as wire;
 
 /// What nearly every service and client needs.
 pub mod prelude {
-    pub use gapless_engine::node::{Persistence, Threads};
     pub use gapless_engine::{
         Context, EngineError, Handlers, Node, NodeOptions, OnPanic, OnUnhandled, Policy, Reject, Service,
     };
+    pub use gapless_engine::{Persistence, Threads};
     pub use gapless_schema::{Direct, Encode, Message, Protobuf, Sbe};
     pub use gapless_stream::client::{MessageType, OwnedReply, random_token};
     pub use gapless_stream::{Client, ClientOptions, Incoming, Reply, SessionKey, StreamError, Tier};

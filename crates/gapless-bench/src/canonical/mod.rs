@@ -28,6 +28,7 @@ use crate::report::table::{TableStyle, canonical};
 use crate::report::{Report, Row};
 use crate::{BenchError, Result, workbook};
 use run::{Finished, run_one};
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -177,7 +178,14 @@ fn write_results(
         }
     }
     if !output.json_on_stdout() {
-        println!("{}", canonical(report, TableStyle::for_stdout()));
+        let text = canonical(report, TableStyle::for_stdout());
+        match writeln!(std::io::stdout(), "{text}") {
+            // A reader that has gone, as `head` does, wants no more.
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                return Err(BenchError::system("print the report", error));
+            }
+            _ => {}
+        }
     }
     Ok(())
 }

@@ -242,6 +242,27 @@ fn a_new_workbook_has_the_figures_and_can_be_edited() {
 }
 
 #[test]
+fn another_library_reads_what_was_made_and_what_was_changed() {
+    use calamine::{Data, Reader, Xlsx, open_workbook};
+    let sample = sample(true);
+    write_cell(&sample.path, cell("5-4"), 3.25).unwrap();
+    let mut book: Xlsx<_> = open_workbook(&sample.path).unwrap();
+    let names = book.sheet_names();
+    assert_eq!(book.worksheet_range(&names[0]).unwrap().get_value((4, 3)), Some(&Data::Float(3.25)));
+    let untouched = book.worksheet_range(&names[1]).unwrap().get_value((0, 0)).cloned();
+    assert_eq!(untouched, Some(Data::String("untouched".to_owned())));
+
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("new.xlsx");
+    create(&path, &report()).unwrap();
+    let mut book: Xlsx<_> = open_workbook(&path).unwrap();
+    let first = book.sheet_names()[0].clone();
+    let range = book.worksheet_range(&first).unwrap();
+    let has = |wanted: f64| range.used_cells().any(|(_, _, value)| *value == Data::Float(wanted));
+    assert!(has(1.5) && has(2_000_000.0), "{range:?}");
+}
+
+#[test]
 fn another_program_reads_the_cell() {
     let sample = sample(true);
     write_cell(&sample.path, cell("5-4"), 3.25).unwrap();

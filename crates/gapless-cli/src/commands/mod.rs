@@ -1,6 +1,7 @@
 //! The subcommands, one file each.
 
 pub(crate) mod bench;
+pub(crate) mod counters;
 pub(crate) mod journal;
 pub(crate) mod schema;
 

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each of the tests that share this uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use gapless_engine::node::Persistence;
+use gapless_engine::Persistence;
 use gapless_engine::{Context, Handlers, Node, NodeOptions, Reject, Service};
 use gapless_schema::Encoding;
 use gapless_stream::client::{ClientOptions, MessageType, OwnedReply};

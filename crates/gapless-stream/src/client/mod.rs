@@ -187,6 +187,31 @@ impl Client {
         Ok(key)
     }
 
+    /// Closes a session for good: the stream forgets it with its kept replies and its notices, and its token
+    /// opens a new session from then on. There is no answer; if the service dies before it has taken the
+    /// close, the session lives until it expires.
+    ///
+    /// # Errors
+    /// [`StreamError::InFlight`] while commands have no reply; [`StreamError::NoSuchSession`] if it is not
+    /// open; [`LogError::Full`].
+    pub fn close_session(&mut self, key: SessionKey) -> Result<(), StreamError> {
+        let session = self.sessions.get_mut(key.index()).filter(|session| session.is_open());
+        let session = session.ok_or(StreamError::NoSuchSession(key))?;
+        let (id, in_flight) = (session.id().unwrap_or(0), session.in_flight());
+        if in_flight > 0 {
+            return Err(StreamError::InFlight { session: id, in_flight });
+        }
+        let (_, header) = session.next_command()?;
+        let claim = self.link.writer.claim(HEADER_LENGTH)?;
+        let length = FrameWriter::new(claim).finish(&FrameHeader { kind: Kind::SessionClose, ..header }, 0);
+        self.link.writer.commit(length);
+        self.by_id.remove(&id);
+        self.by_token.remove(&session.token());
+        session.lost();
+        self.flush();
+        Ok(())
+    }
+
     fn send_open(&mut self, open: SessionOpen) -> Result<(), StreamError> {
         let claim = self.link.writer.claim(HEADER_LENGTH + SessionOpen::LENGTH)?;
         let mut writer = FrameWriter::new(claim);

@@ -78,6 +78,10 @@ impl Session {
         self.id
     }
 
+    pub(super) const fn token(&self) -> u128 {
+        self.token
+    }
+
     pub(super) const fn next_session_seq(&self) -> u64 {
         self.next_session_seq
     }

@@ -1,0 +1,87 @@
+//! `gapless counters`: reads the counters of a running node, once or at an interval. Never writes.
+
+use super::{Outcome, interrupt, print};
+use clap::Args;
+use gapless::agent::CountersReader;
+use gapless::engine::recovery::Layout;
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// The node's directory, or its counters file
+    directory: PathBuf,
+
+    /// Print one JSON object, a line each time, with the values by their labels
+    #[arg(long)]
+    json: bool,
+
+    /// Print again every so many seconds, with the change per second, until Ctrl-C or the node's end
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    watch: Option<Duration>,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "a number of seconds is expected, such as 1 or 0.5".to_owned())?;
+    if (0.01..=86_400.0).contains(&seconds) {
+        Ok(Duration::from_secs_f64(seconds))
+    } else {
+        Err("0.01 to 86400 seconds are possible".to_owned())
+    }
+}
+
+/// Sleeps are cut into such pieces, so that Ctrl-C ends them.
+const PIECE: Duration = Duration::from_millis(50);
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let is_directory = arguments.directory.is_dir();
+    let path = if is_directory { Layout::new(&arguments.directory).counters() } else { arguments.directory.clone() };
+    if is_directory && !path.exists() {
+        let directory = arguments.directory.display();
+        return Err(format!("{directory}: no node runs there; a node's counters end with it").into());
+    }
+    let reader = CountersReader::open(&path)?;
+    let mut before: Option<(Instant, Vec<(String, u64)>)> = None;
+    let interrupted = arguments.watch.map(|_| interrupt()).transpose()?;
+    loop {
+        let (now, values) = (Instant::now(), reader.read()?);
+        print(&if arguments.json { in_json(&values) } else { in_text(&values, before.as_ref(), now) })?;
+        let (Some(interval), Some(interrupted)) = (arguments.watch, &interrupted) else { return Ok(()) };
+        before = Some((now, values));
+        while now.elapsed() < interval {
+            std::thread::sleep(PIECE.min(interval));
+            // A node removes the file at its end.
+            if interrupted.load(Ordering::Relaxed) || !path.exists() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn in_json(values: &[(String, u64)]) -> String {
+    let object: serde_json::Map<String, serde_json::Value> =
+        values.iter().map(|(label, value)| (label.clone(), (*value).into())).collect();
+    format!("{}\n", serde_json::Value::Object(object))
+}
+
+fn in_text(values: &[(String, u64)], before: Option<&(Instant, Vec<(String, u64)>)>, now: Instant) -> String {
+    let width = values.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (label, value) in values {
+        let rate = before.and_then(|(since, old)| {
+            let (_, old) = old.iter().find(|(old, _)| old == label)?;
+            Some((*value as f64 - *old as f64) / now.duration_since(*since).as_secs_f64())
+        });
+        // Writing to a string cannot fail.
+        let _ = match rate {
+            Some(rate) => writeln!(text, "{label:width$} {value:>20} {rate:>15.0}/s"),
+            None => writeln!(text, "{label:width$} {value:>20}"),
+        };
+    }
+    if before.is_some() {
+        text.insert(0, '\n');
+    }
+    text
+}

@@ -1,0 +1,166 @@
+//! [`NodeOptions`]: how a node is run, with its defaults and what makes no sense.
+
+use crate::EngineError;
+use crate::fold::Policy;
+use crate::recovery::Layout;
+use gapless_agent::{CpuMask, OptimizeFor, PlanKind};
+use gapless_journal::{Flush, Retention};
+use gapless_stream::Tier;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How the journal of a node is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Persistence {
+    /// Length of a segment in bytes, preallocated.
+    pub segment_length_bytes: u64,
+    /// Whether new segments are written full of zeros first.
+    pub zero_initial: bool,
+    /// Mapped or written; `None` chooses: mapped at tier `journal`, written at tier `sync`.
+    pub flush: Option<Flush>,
+    /// Length of the write buffer in bytes.
+    pub write_buffer_bytes: usize,
+    /// Whether every frame is put into the operating system's hands by itself, not batch by batch.
+    pub flush_on_commit: bool,
+    /// When old segments are deleted.
+    pub retention: Retention,
+}
+
+impl Default for Persistence {
+    fn default() -> Self {
+        Self {
+            segment_length_bytes: 256 << 20,
+            zero_initial: false,
+            flush: None,
+            write_buffer_bytes: 8192,
+            flush_on_commit: false,
+            retention: Retention::default(),
+        }
+    }
+}
+
+/// Which agents get a thread, and which CPUs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Threads {
+    /// The thread plan.
+    pub plan: PlanKind,
+    /// Whether batches are kept small or large.
+    pub optimize_for: OptimizeFor,
+    /// Threads of this process that spin beside the node's: an in-process client, for instance.
+    pub callers_hot: usize,
+    /// Journal on a thread of its own.
+    pub detach_persister: bool,
+    /// Send on a thread of its own.
+    pub detach_sender: bool,
+    /// Messages that may wait for the detached sender.
+    pub send_queue_depth: usize,
+    /// CPUs of the business logic.
+    pub service_cpus: Option<CpuMask>,
+    /// CPUs of the detached persister.
+    pub persister_cpus: Option<CpuMask>,
+    /// CPUs of the detached sender.
+    pub sender_cpus: Option<CpuMask>,
+}
+
+impl Default for Threads {
+    fn default() -> Self {
+        Self {
+            plan: PlanKind::Default,
+            optimize_for: OptimizeFor::Latency,
+            callers_hot: 0,
+            detach_persister: false,
+            detach_sender: false,
+            send_queue_depth: 1024,
+            service_cpus: None,
+            persister_cpus: None,
+            sender_cpus: None,
+        }
+    }
+}
+
+/// How a node is run. [`NodeOptions::in_directory`] and [`NodeOptions::in_memory`] hold the defaults.
+#[derive(Clone, Debug)]
+pub struct NodeOptions {
+    /// Where journal, snapshots and socket live; `None` at tier `memory` only.
+    pub directory: Option<PathBuf>,
+    /// How durable a frame is before the service acts on it.
+    pub tier: Tier,
+    /// Where other processes connect; `None` for in-process clients only.
+    pub socket_path: Option<PathBuf>,
+    /// How the journal is kept.
+    pub persistence: Persistence,
+    /// Threads and CPUs.
+    pub threads: Threads,
+    /// Bytes of the window, a power of two.
+    pub window_bytes: usize,
+    /// The longest frame, bytes; longer messages are split.
+    pub frame_length_max: usize,
+    /// The longest payload that a handler may send, bytes.
+    pub payload_length_max: usize,
+    /// Sessions without a frame for so long are closed.
+    pub session_expiry: Duration,
+    /// A snapshot after so many frames; `None` for none.
+    pub snapshot_interval_frames: Option<u64>,
+    /// A snapshot at a clean stop.
+    pub snapshot_on_stop: bool,
+    /// What happens to messages that no handler takes, and to handlers that panic.
+    pub policy: Policy,
+    /// Frames that an agent takes in one poll; `None` chooses by what is optimised for.
+    pub frames_per_poll_max: Option<usize>,
+}
+
+impl NodeOptions {
+    /// A durable node in `directory`, at tier `journal`, listening on `node.socket` there.
+    #[must_use]
+    pub fn in_directory(directory: impl Into<PathBuf>) -> Self {
+        let directory = directory.into();
+        let socket_path = Some(Layout::new(&directory).socket());
+        Self { directory: Some(directory), tier: Tier::Journal, socket_path, ..Self::in_memory() }
+    }
+
+    /// A node without a disk, at tier `memory`, for in-process clients.
+    #[must_use]
+    pub fn in_memory() -> Self {
+        Self {
+            directory: None,
+            tier: Tier::Memory,
+            socket_path: None,
+            persistence: Persistence::default(),
+            threads: Threads::default(),
+            window_bytes: 4 << 20,
+            frame_length_max: 64 << 10,
+            payload_length_max: 1 << 20,
+            session_expiry: Duration::from_secs(24 * 3600),
+            snapshot_interval_frames: Some(10_000_000),
+            snapshot_on_stop: true,
+            policy: Policy::default(),
+            frames_per_poll_max: None,
+        }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), EngineError> {
+        let refuse = |option, reason: &str| Err(EngineError::Option { option, reason: reason.to_owned() });
+        if self.tier != Tier::Memory && self.directory.is_none() {
+            return refuse("directory", "the tiers journal and sync need one");
+        }
+        if !(gapless_wire::HEADER_LENGTH + 64..=gapless_wire::descriptor::FRAME_LENGTH_MAX)
+            .contains(&self.frame_length_max)
+        {
+            return refuse("frame_length_max", "it must lie between 128 bytes and 1 MiB");
+        }
+        if self.snapshot_interval_frames == Some(0) {
+            return refuse("snapshot_interval_frames", "0 frames; leave it out for no snapshots");
+        }
+        if self.threads.send_queue_depth == 0 {
+            return refuse("send_queue_depth", "a queue of 0 messages");
+        }
+        Ok(())
+    }
+
+    pub(crate) fn frames_per_poll(&self) -> usize {
+        self.frames_per_poll_max.unwrap_or(match self.threads.optimize_for {
+            OptimizeFor::Latency => 16,
+            OptimizeFor::Throughput => 128,
+        })
+    }
+}
