@@ -62,6 +62,7 @@ impl BenchError {
     }
 
     pub(crate) fn workbook(path: &Path, reason: impl Into<String>) -> Self {
-        Self::Workbook { path: path.to_owned(), reason: reason.into() }
+        // Parsers quote what they found, line breaks too; an error is one line.
+        Self::Workbook { path: path.to_owned(), reason: reason.into().replace(char::is_control, " ") }
     }
 }

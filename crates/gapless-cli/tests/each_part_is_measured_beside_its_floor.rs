@@ -4,8 +4,11 @@
 
 mod program;
 
-use program::{names, run};
+use program::{Ended, gapless, names, run};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
 
 /// The report of a short run, whose rows and floors are all there.
 fn report(part: &str, count: &str) -> Value {
@@ -53,6 +56,134 @@ fn log_has_ring_and_window_both_ways() {
     for row in rows_named(&report, "there and back") {
         assert_eq!((&row["config"]["payload_bytes"], &row["latency_ns"]["count"]), (&256.into(), &200.into()));
     }
+}
+
+/// The processes that work for process `parent_pid`, whether it still lives or not.
+fn partners_of(parent_pid: u32) -> Vec<Pid> {
+    let order = format!("\"parent_pid\":{parent_pid},");
+    let works_for_it = |entry: std::fs::DirEntry| {
+        let pid = entry.file_name().to_str()?.parse().ok().and_then(Pid::from_raw)?;
+        // One that ends meanwhile, or only waits for its parent to take note of its end, has none.
+        let command_line = String::from_utf8(std::fs::read(entry.path().join("cmdline")).ok()?).ok()?;
+        (command_line.contains("log-partner") && command_line.contains(&order)).then_some(pid)
+    };
+    std::fs::read_dir("/proc").unwrap().filter_map(|entry| works_for_it(entry.unwrap())).collect()
+}
+
+/// Far beyond what a busy machine takes.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+#[track_caller]
+fn wait_until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let begin = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begin.elapsed() < PATIENCE, "{what}: not after {PATIENCE:?}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A run that takes hours; killed with the test.
+struct LongRun(Option<Child>);
+
+impl LongRun {
+    /// Starts it and waits for its second process.
+    fn of_log(directory: &std::path::Path) -> (Self, Pid) {
+        let mut command = gapless(directory, &["bench", "log", "--count", "1000000000", "--json", "out.json"]);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let run = Self(Some(child));
+        let partner = wait_until("a second process", || partners_of(run.pid()).first().copied());
+        (run, partner)
+    }
+
+    fn pid(&self) -> u32 {
+        self.0.as_ref().unwrap().id()
+    }
+
+    /// Waits for its end.
+    fn end(mut self) -> Ended {
+        wait_until("the end of the run", || self.0.as_mut().unwrap().try_wait().unwrap());
+        self.0.take().unwrap().wait_with_output().unwrap().into()
+    }
+}
+
+impl Drop for LongRun {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+}
+
+#[test]
+fn log_leaves_no_process_behind() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut child =
+        gapless(directory.path(), &["bench", "log", "--count", "2000"]).stdout(Stdio::null()).spawn().unwrap();
+    let pid = child.id();
+    let mut partners = std::collections::BTreeSet::new();
+    let status = wait_until("the end of the run", || {
+        partners.extend(partners_of(pid).into_iter().map(Pid::as_raw_pid));
+        child.try_wait().unwrap()
+    });
+    assert!(status.success(), "{status}");
+    assert!(!partners.is_empty(), "rows are measured between two processes");
+    assert_eq!(partners_of(pid), []);
+}
+
+#[test]
+fn a_killed_second_process_ends_log_with_its_signal() {
+    let directory = tempfile::tempdir().unwrap();
+    let (run, partner) = LongRun::of_log(directory.path());
+    let pid = run.pid();
+    kill_process(partner, Signal::KILL).unwrap();
+    let error = run.end().error(1);
+    assert!(error.contains("the second process ended") && error.contains("signal: 9"), "{error}");
+    assert_eq!(partners_of(pid), []);
+    assert!(names(directory.path()).is_empty(), "no report of what was not measured");
+}
+
+#[test]
+fn the_second_process_of_log_does_not_outlive_the_first() {
+    let directory = tempfile::tempdir().unwrap();
+    let (run, _) = LongRun::of_log(directory.path());
+    let pid = run.pid();
+    drop(run);
+    wait_until("the end of the second process", || partners_of(pid).is_empty().then_some(()));
+}
+
+#[test]
+fn an_interrupted_log_ends_both_and_reports_what_there_is() {
+    let directory = tempfile::tempdir().unwrap();
+    for of_both in [true, false] {
+        let (run, partner) = LongRun::of_log(directory.path());
+        let pid = run.pid();
+        if of_both {
+            // As Ctrl-C does, to the second one first.
+            kill_process(partner, Signal::INT).unwrap();
+        }
+        kill_process(Pid::from_raw(pid.try_into().unwrap()).unwrap(), Signal::INT).unwrap();
+        let table = run.end().good();
+        assert!(table.contains("interrupted"), "{table}");
+        assert_eq!(partners_of(pid), []);
+    }
+}
+
+#[test]
+fn the_second_process_of_log_refuses_what_is_no_order() {
+    let directory = tempfile::tempdir().unwrap();
+    let refused = run(directory.path(), &["bench", "log-partner", "{"]).error(1);
+    assert!(refused.contains("EOF"), "{refused}");
+    // Process 1 is nobody's test; this one must not wait for frames that will never come.
+    let order = r#"{"parent_pid":1,"cpu":null,"frame_length":64,"frames":6,"role":{"reads_ring":{"ring":"missing"}}}"#;
+    let refused = run(directory.path(), &["bench", "log-partner", order]).error(1);
+    assert!(refused.contains("process 1") && refused.contains("has gone"), "{refused}");
+    let own = order.replace("\"parent_pid\":1", &format!("\"parent_pid\":{}", std::process::id()));
+    let refused = run(directory.path(), &["bench", "log-partner", &own]).error(1);
+    assert!(refused.contains("missing"), "{refused}");
 }
 
 #[test]

@@ -16,13 +16,15 @@ pub struct DeadLetters {
     file: Option<(PathBuf, File)>,
     last_sequence: u64,
     count: u64,
+    /// The record ends in the middle of a line.
+    torn: bool,
 }
 
 impl DeadLetters {
     /// Counts only: a node without a directory.
     #[must_use]
     pub fn counting() -> Self {
-        Self { file: None, last_sequence: 0, count: 0 }
+        Self { file: None, last_sequence: 0, count: 0, torn: false }
     }
 
     /// Goes on with the record in `directory`.
@@ -40,14 +42,17 @@ impl DeadLetters {
             .mode(0o600)
             .open(&path)
             .map_err(EngineError::system(action()))?;
-        let mut last_sequence = 0;
-        for line in BufReader::new(&file).lines() {
-            let line = line.map_err(EngineError::system(action()))?;
-            // A line that a crash cut short carries no sequence yet; its command is recorded again.
-            let number = line.strip_prefix("{\"sequence\":").and_then(|rest| rest.split(',').next());
-            last_sequence = number.and_then(|number| number.parse().ok()).unwrap_or(last_sequence);
+        let (mut last_sequence, mut torn) = (0, false);
+        let mut lines = BufReader::new(&file);
+        let mut line = Vec::new();
+        while lines.read_until(b'\n', &mut line).map_err(EngineError::system(action()))? > 0 {
+            // A line that a full disk or a crash cut short is no record; its command is recorded again.
+            torn = line.last() != Some(&b'\n');
+            let sequence = if torn { None } else { sequence_of(&line) };
+            last_sequence = sequence.unwrap_or(0).max(last_sequence);
+            line.clear();
         }
-        Ok(Self { file: Some((path, file)), last_sequence, count: 0 })
+        Ok(Self { file: Some((path, file)), last_sequence, count: 0, torn })
     }
 
     /// How many were recorded since the start.
@@ -67,7 +72,8 @@ impl DeadLetters {
         tracing::warn!(sequence, session, session_seq, reason, "dead letter");
         let Some((path, file)) = &mut self.file else { return };
         let (schema_id, template_id) = (schema >> 16, schema & 0xffff);
-        let mut line = format!(
+        let mut line = if std::mem::take(&mut self.torn) { "\n".to_owned() } else { String::new() };
+        line += &format!(
             "{{\"sequence\":{sequence},\"session\":{session},\"session_seq\":{session_seq},\"schema_id\":{schema_id},\
              \"template_id\":{template_id},\"reason\":\""
         );
@@ -76,8 +82,16 @@ impl DeadLetters {
         if let Err(error) = file.write_all(line.as_bytes()) {
             // The refusal and the journal still have it; a full disk stops the node at its journal.
             tracing::error!(path = %path.display(), %error, "a dead letter cannot be recorded");
+            self.torn = true;
         }
     }
+}
+
+/// The sequence that a line of the record names.
+fn sequence_of(line: &[u8]) -> Option<u64> {
+    let rest = line.strip_prefix(b"{\"sequence\":")?;
+    let digits = rest.split(|byte| *byte == b',').next()?;
+    std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
 fn push_escaped(line: &mut String, text: &str) {

@@ -96,6 +96,10 @@ pub fn recover<S: Service>(
             return Err(EngineError::Snapshot { path, reason });
         }
         snapshot::restore(fold, &path, identity)?;
+        if fold.last_sequence() != sequence {
+            let reason = format!("its name says sequence {sequence}, its content {}", fold.last_sequence());
+            return Err(EngineError::Snapshot { path, reason });
+        }
         recovered.snapshot_sequence = sequence;
     }
     sequencer.resume_at(fold.last_sequence(), fold.last_timestamp_ns());

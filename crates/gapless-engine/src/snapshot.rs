@@ -96,6 +96,9 @@ fn encode_session(out: &mut Vec<u8>, entry: &SessionEntry) {
     }
 }
 
+/// No stream gets this far; above it sums of sequences and counts could overflow.
+const COUNT_MAX: u64 = u64::MAX / 2;
+
 /// Reads fields off the front; `None` beyond the end.
 struct Fields<'a>(&'a [u8]);
 
@@ -118,6 +121,11 @@ impl<'a> Fields<'a> {
         self.take().map(u64::from_le_bytes)
     }
 
+    /// A sequence or a count, to which something will be added.
+    fn count(&mut self) -> Option<u64> {
+        self.u64().filter(|count| *count <= COUNT_MAX)
+    }
+
     fn u128(&mut self) -> Option<u128> {
         self.take().map(u128::from_le_bytes)
     }
@@ -130,7 +138,7 @@ impl<'a> Fields<'a> {
 
     fn session(&mut self) -> Option<SessionEntry> {
         let (session, token) = (self.u64()?, self.u128()?);
-        let (last_session_seq, messages, last_active_ns) = (self.u64()?, self.u64()?, self.u64()?);
+        let (last_session_seq, messages, last_active_ns) = (self.count()?, self.count()?, self.u64()?);
         let window = self.u32()?;
         if !(1..=WINDOW_MESSAGES_MAX).contains(&window) {
             return None;
@@ -142,7 +150,7 @@ impl<'a> Fields<'a> {
             let payload = self.bytes(u64::from(length))?.to_vec();
             replies.push(KeptReply { session_seq, sequence, timestamp_ns, schema, flags, payload });
         }
-        let last_notice = self.u64()?;
+        let last_notice = self.count()?;
         let mut notices = VecDeque::new();
         for _ in 0..self.u32()? {
             let (number, sequence, timestamp_ns) = (self.u64()?, self.u64()?, self.u64()?);
@@ -197,8 +205,8 @@ pub fn restore<S: Service>(fold: &mut Fold<S>, path: &Path, identity: StreamIden
 
 /// Everything but the service's state, which is returned.
 fn restore_fields<'a, S: Service>(fold: &mut Fold<S>, fields: &mut Fields<'a>) -> Option<&'a [u8]> {
-    fold.last_sequence = fields.u64()?;
-    fold.last_timestamp_ns = fields.u64()?;
+    fold.last_sequence = fields.count()?;
+    fold.last_timestamp_ns = fields.count()?;
     for _ in 0..fields.u32()? {
         fold.sessions.insert(fields.session()?);
     }

@@ -201,7 +201,7 @@ fn examine(path: PathBuf, file: &File, meaning: NameMeaning) -> Result<Examined,
     }
     match meaning {
         NameMeaning::Prepared(_) if opened.first == 0 => return Ok(Examined::Leftover(path)),
-        NameMeaning::Segment(named) if opened.first != named => {
+        NameMeaning::Segment(named) if opened.first != named || opened.first == 0 => {
             if opened.first == 0 {
                 let reason = format!("it was never opened, but is named as the segment from sequence {named}");
                 let position = d::OPENED_MARK_OFFSET as u64;

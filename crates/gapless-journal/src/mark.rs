@@ -50,6 +50,9 @@ const SLOT_WORDS: usize = MARK_WORDS / 2;
 /// twice in each of these attempts.
 const ATTEMPTS_MAX: usize = 10_000;
 
+/// No mark is written this often; above it the next generation could overflow, or be taken for an older one.
+const GENERATION_MAX: u64 = u64::MAX / 2;
+
 #[inline(always)]
 fn check_word(first: u64, second: u64, generation: u64) -> u64 {
     let mut bytes = [0u8; 24];
@@ -67,7 +70,7 @@ fn read_slot<W: MarkWord>(slot: &[W]) -> Option<MarkValue> {
     let check = slot[3].load_acquire();
     let (first, second, generation) = (slot[0].load_acquire(), slot[1].load_acquire(), slot[2].load_acquire());
     let again = slot[3].load_acquire();
-    let whole = check == again && check == check_word(first, second, generation);
+    let whole = check == again && generation <= GENERATION_MAX && check == check_word(first, second, generation);
     whole.then_some(MarkValue { first, second, generation })
 }
 

@@ -267,9 +267,23 @@ fn restore_active(
                 .map_err(|error| JournalError::io("cut", &found.path, error))?;
         }
     }
-    let segment = Segment::map(found.path.clone(), file, found.header, options.flush)?;
+    let header = admit_longer_frames(options, found, &file)?;
+    let segment = Segment::map(found.path.clone(), file, header, options.flush)?;
     rebuild_index(&segment, newest);
     Ok((segment, position))
+}
+
+/// Raises the limit in the header of the segment that takes the next frames to that of the options: a frame above
+/// the header's limit would be damage to whoever reads it.
+fn admit_longer_frames(options: &JournalOptions, found: &Found, file: &File) -> Result<d::FixedHeader, JournalError> {
+    let frame_length_max = found.header.frame_length_max.max(options.frame_length_max as u32);
+    let header = d::FixedHeader { frame_length_max, ..found.header };
+    if header != found.header {
+        file.write_all_at(&header.to_bytes(), 0)
+            .and_then(|()| file.sync_data())
+            .map_err(|error| JournalError::io("write", &found.path, error))?;
+    }
+    Ok(header)
 }
 
 /// Opens an older segment that recovery has scanned, or that is not on the device yet.

@@ -279,6 +279,11 @@ impl Replay {
         if self.limit > self.checked_until {
             return Ok(true);
         }
+        if self.next_unchecked != last_sequence.wrapping_add(1) {
+            let (expected, found) = (self.limit as u64, self.checked_until as u64);
+            let fault = FrameFault::MarkDisagrees { sequence: last_sequence, expected, found };
+            return Err(self.corrupt(fault, MarkName::Journaled));
+        }
         if !is_sealed {
             // A writer that died in a roll may have left the old segment unsealed.
             let next = self.segments.iter().find(|found| found.first_sequence == self.next_unchecked).cloned();

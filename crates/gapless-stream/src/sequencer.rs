@@ -101,7 +101,7 @@ impl Sequencer {
             Kind::SessionClose => self.forget(frame.session()),
             _ => {
                 if let Some(state) = self.sessions.get_mut(&frame.session()) {
-                    state.next_session_seq = frame.session_seq() + 1;
+                    state.next_session_seq = frame.session_seq().saturating_add(1);
                     state.last_active_ns = frame.timestamp_ns();
                 }
             }

@@ -8,7 +8,7 @@ use super::car::{CarForm, LENGTH_MAX, Read, SCHEMA, SERIAL_NUMBER};
 use super::processor::{ProcessorState, QUERY};
 use crate::histogram::{IntervalRecorder, RecordedRun};
 use crate::pacing::{RateCheck, Schedule, WarmUp};
-use crate::resources::thread_cpu_ns;
+use crate::resources::{process_cpu_ns, thread_cpu_ns};
 use crate::{BenchError, Result};
 use gapless::agent::Clock;
 use gapless::log::LogError;
@@ -59,6 +59,8 @@ pub struct Outcome {
     pub elapsed_ns: u64,
     /// CPU time of the driver in the counted section, ns.
     pub driver_cpu_ns: u64,
+    /// CPU time of the driver's whole process in the counted section, ns.
+    pub process_cpu_ns: u64,
     /// When the counted section began, on the driver's clock.
     pub counted_from_ns: u64,
     /// Latencies from the scheduled times, of a run at a rate.
@@ -78,8 +80,6 @@ pub struct Outcome {
 pub struct Signals {
     /// Messages replied to.
     pub replied: AtomicU64,
-    /// The counted section has begun.
-    pub counting: AtomicBool,
     /// Set to end early.
     pub interrupted: AtomicBool,
 }
@@ -101,6 +101,26 @@ struct Notes {
     replies_again: u64,
     repeats_differing: u64,
     refused: Option<(u64, String)>,
+}
+
+/// CPU time at one moment.
+#[derive(Clone, Copy)]
+struct CpuTime {
+    thread_ns: u64,
+    process_ns: u64,
+}
+
+impl CpuTime {
+    fn now() -> Self {
+        Self { thread_ns: thread_cpu_ns(), process_ns: process_cpu_ns() }
+    }
+
+    /// What has been used since, into `outcome`: before the contents are checked, which costs too.
+    fn until_now(self, outcome: &mut Outcome) {
+        let now = Self::now();
+        outcome.driver_cpu_ns = now.thread_ns - self.thread_ns;
+        outcome.process_cpu_ns = now.process_ns - self.process_ns;
+    }
 }
 
 /// Due times are kept for this many messages, more than can be in flight.
@@ -268,10 +288,10 @@ fn as_fast_as_possible<F: CarForm>(
 ) -> Result<()> {
     let mut repeats = Repeats { per_million: u64::from(load.repeats_per_million), owed: 0, sent: 0 };
     let warm_up = WarmUp::new(load.warm_up_ns, load.count);
-    let start_ns = clock.monotonic_ns();
+    let (start_ns, begin_cpu) = (clock.monotonic_ns(), CpuTime::now());
     let (mut sent, mut replied, mut next_key) = (0, 0, 0);
     let mut count = load.count;
-    let mut counted_from: Option<(u64, u64, u64)> = None;
+    let mut counted_from: Option<(u64, u64, CpuTime)> = None;
     let mut next_look = 0;
     let mut last_reply_ns = start_ns;
     while replied < count {
@@ -299,8 +319,7 @@ fn as_fast_as_possible<F: CarForm>(
             }
             signals.replied.store(replied, Ordering::Relaxed);
             if counted_from.is_none() && !warm_up.covers(replied, now_ns - start_ns) {
-                signals.counting.store(true, Ordering::Release);
-                counted_from = Some((clock.monotonic_ns(), replied, thread_cpu_ns()));
+                counted_from = Some((clock.monotonic_ns(), replied, CpuTime::now()));
             }
             if signals.interrupted.load(Ordering::Relaxed) {
                 count = sent;
@@ -308,11 +327,11 @@ fn as_fast_as_possible<F: CarForm>(
         }
     }
     let end_ns = clock.monotonic_ns();
-    let (from_ns, from_replied, from_cpu_ns) = counted_from.unwrap_or((start_ns, 0, 0));
+    let (from_ns, from_replied, from_cpu) = counted_from.unwrap_or((start_ns, 0, begin_cpu));
     outcome.counted_from_ns = from_ns;
     outcome.elapsed_ns = end_ns - from_ns;
     outcome.counted = replied - from_replied;
-    outcome.driver_cpu_ns = thread_cpu_ns() - from_cpu_ns;
+    from_cpu.until_now(outcome);
     outcome.warm_up_cut_short = from_ns - start_ns < load.warm_up_ns;
     (outcome.sent, outcome.replied, outcome.repeats) = (sent, replied, repeats.sent);
     drain(client, load, notes, clock, outcome)
@@ -341,13 +360,12 @@ fn at_a_rate<F: CarForm>(
     recorder_hook(&mut recorder);
     let (mut sent, mut replied, mut next_key) = (0, 0, 0);
     let (mut count, mut last_injected_ns, mut last_reply_ns) = (load.count, start_ns, start_ns);
-    let mut from_cpu_ns = thread_cpu_ns();
+    let mut from_cpu = CpuTime::now();
     while replied < count {
         let now_ns = clock.monotonic_ns();
         if sent < count && now_ns >= pacer.next_due_ns() {
             if sent == first_counted {
-                from_cpu_ns = thread_cpu_ns();
-                signals.counting.store(true, Ordering::Release);
+                from_cpu = CpuTime::now();
             }
             let due_ns = pacer.next_due_ns();
             notes.due_ns[sent as usize & (DUE_SLOTS - 1)] = due_ns;
@@ -388,7 +406,7 @@ fn at_a_rate<F: CarForm>(
     outcome.counted_from_ns = counted_from_ns;
     outcome.elapsed_ns = end_ns.saturating_sub(counted_from_ns);
     outcome.counted = replied.saturating_sub(first_counted);
-    outcome.driver_cpu_ns = thread_cpu_ns() - from_cpu_ns;
+    from_cpu.until_now(outcome);
     outcome.warm_up_cut_short = warm_up.is_cut_short(rate_per_s);
     outcome.latencies = recorder.finish(end_ns);
     let last_due_ns = schedule.due_ns(sent.saturating_sub(1));

@@ -8,6 +8,7 @@
 //! | [`driver`] | the load, and the checking of every reply |
 //! | [`scene`] | the node as the settings describe it, and its directory |
 //! | [`mod@run`] | one run: node, driver, checks, a row of the report |
+//! | [`idle`] | what a node costs that nobody uses |
 //! | [`client_process`] | the driver in a process of its own |
 //!
 //! The order of the steps differs from the reference's on purpose: the handler runs on released
@@ -16,6 +17,7 @@
 pub mod car;
 pub mod client_process;
 pub mod driver;
+pub mod idle;
 pub mod processor;
 pub mod run;
 pub mod scene;
@@ -69,6 +71,12 @@ pub fn run(arguments: &CanonicalArguments, interrupted: &Arc<AtomicBool>) -> Res
         compare_with_floor(&mut one.row, &report);
         finished.push(one);
     }
+    let mut idle = None;
+    if matches!(plan, RunPlan::Matrix(_)) && !interrupted.load(Ordering::Relaxed) {
+        progress.set_label("idle");
+        idle = Some(idle::measure(&runs[0], parent, runs.len())?);
+        report.extra.insert("idle".to_owned(), serde_json::to_value(idle)?);
+    }
     progress.finish();
     if interrupted.load(Ordering::Relaxed) {
         report.notes.push(format!("interrupted: {} of {} rows, the last one cut short", finished.len(), runs.len()));
@@ -80,6 +88,7 @@ pub fn run(arguments: &CanonicalArguments, interrupted: &Arc<AtomicBool>) -> Res
             }
         }
     }
+    report.notes.extend(costs(idle, &finished));
     report.rows = finished.iter().map(|one| one.row.clone()).collect();
     write_results(&report, &output, &plan, &finished, started)?;
     match report.rows.iter().find(|row| row.verified == Some(false)) {
@@ -89,6 +98,29 @@ pub fn run(arguments: &CanonicalArguments, interrupted: &Arc<AtomicBool>) -> Res
         }),
         None => Ok(()),
     }
+}
+
+/// What an idle node and the runs' memory cost, in words.
+fn costs(idle: Option<idle::Idle>, finished: &[Finished]) -> Vec<String> {
+    let most = |key| finished.iter().filter_map(|one| one.row.extra.get(key)?.as_u64()).max();
+    let mut lines = Vec::new();
+    if let (Some(anonymous), Some(mapped)) = (most("anonymous_memory_bytes"), most("mapped_memory_bytes")) {
+        let mebibytes = |bytes: u64| bytes >> 20;
+        lines.push(format!(
+            "at most {} MiB of anonymous memory at the end of a run, node and driver together, and {} MiB mapped, journal \
+             and rings",
+            mebibytes(anonymous),
+            mebibytes(mapped)
+        ));
+    }
+    if let Some(idle) = idle {
+        lines.push(format!(
+            "an idle node with a silent client used {:.2} % of a core over {:.1} s",
+            idle.cpu_percent(),
+            idle.elapsed_ns as f64 / 1e9
+        ));
+    }
+    lines
 }
 
 fn label(settings: &RunSettings) -> String {

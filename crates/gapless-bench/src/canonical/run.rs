@@ -10,7 +10,7 @@ use crate::histogram::RecordedRun;
 use crate::options::{MessageEncoding, Mode, OutputSettings, RunSettings, Tier};
 use crate::progress::Progress;
 use crate::report::{CpuPerMessage, Row, RowConfig};
-use crate::resources::{memory, process_cpu_ns, stolen_ns};
+use crate::resources::{memory, stolen_ns};
 use crate::{BenchError, Result};
 use gapless::agent::Clock;
 use gapless::prelude::*;
@@ -18,7 +18,7 @@ use gapless::stream::link::LinkOptions;
 use serde_json::json;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 /// A finished run.
@@ -105,7 +105,7 @@ struct Run<'a> {
     interrupted: &'a Arc<AtomicBool>,
 }
 
-fn node_failed(error: &EngineError) -> BenchError {
+pub(super) fn node_failed(error: &EngineError) -> BenchError {
     BenchError::Measurement { name: "canonical", reason: error.to_string() }
 }
 
@@ -153,7 +153,6 @@ impl Run<'_> {
     ) -> Result<(Outcome, u64)> {
         let load = load_of(self.settings);
         let mut client = node.connect(client_options()).map_err(stream_error)?;
-        let cpu_at_begin = Arc::new(AtomicU64::new(process_cpu_ns()));
         let print_intervals = self.output.print_interval_stats;
         let line = self.progress.clone();
         let done = AtomicBool::new(false);
@@ -175,18 +174,12 @@ impl Run<'_> {
                         let _ = recorder.print_intervals(print);
                     }
                 });
-                let process = process_cpu_ns();
                 done.store(true, Ordering::Release);
-                driven.map(|outcome| (outcome, process))
+                driven
             });
             let base = self.number as u64 * 100;
-            let mut counting = false;
             self.progress.follow(
                 || {
-                    if !counting && signals.counting.load(Ordering::Acquire) {
-                        counting = true;
-                        cpu_at_begin.store(process_cpu_ns(), Ordering::Relaxed);
-                    }
                     if self.interrupted.load(Ordering::Relaxed) {
                         signals.interrupted.store(true, Ordering::Relaxed);
                     }
@@ -197,10 +190,8 @@ impl Run<'_> {
             driver.join()
         });
         let reason = || "the driver panicked".to_owned();
-        let (outcome, process_ns) =
-            outcome.map_err(|_| BenchError::Measurement { name: "canonical", reason: reason() })??;
-        let all = process_ns.saturating_sub(cpu_at_begin.load(Ordering::Relaxed));
-        let service = all.saturating_sub(outcome.driver_cpu_ns);
+        let outcome = outcome.map_err(|_| BenchError::Measurement { name: "canonical", reason: reason() })??;
+        let service = outcome.process_cpu_ns.saturating_sub(outcome.driver_cpu_ns);
         Ok((outcome, service))
     }
 

@@ -1,22 +1,38 @@
-//! `gapless bench log`: ring and window between two threads with a core each, one way and there and back.
+//! `gapless bench log`: ring and window between two processes with a core each, one way and there and
+//! back.
 //!
-//! A frame is the payload and a header of 64 bytes, copied in on one side and out on the other; no
-//! checksums. The floor moves as many bytes by the least that two cores need.
+//! | module | what lives there |
+//! |---|---|
+//! | [`partner`] | the second process: reads and measures, or echoes |
+//! | `process` | this process's hold on it |
+//! | `ends` | rings and windows, opened from both sides |
+//! | `waiting` | waiting for a process that may have gone |
+//!
+//! This process sends. A frame is the payload and a header of 64 bytes, copied in on one side and out on
+//! the other; no checksums. The floor moves as many bytes by the least that two cores need.
 
-use super::pair::{Ended, Wait, on_two_cores};
-use super::{PartArguments, Unit, compare, failed, is_interrupted, measure_floors, median, named, since};
+mod ends;
+pub mod partner;
+mod process;
+mod waiting;
+
+use super::{PartArguments, Unit, compare, is_interrupted, measure_floors, named, since};
 use crate::Result;
+use crate::affinity::{pair_of_cores, pin_current_thread};
 use crate::floor::{FloorKind, HEADER_BYTES};
 use crate::histogram::LatencyHistogram;
 use crate::report::{Report, Row};
-use gapless::log::{
-    GatingCursor, LogError, MemoryKind, Releaser, RingReader, RingWriter, Scope, StreamIdentity, WindowOptions,
-    WindowWriter, ring,
+use ends::{
+    Sends, Takes, check_number, new_frame, open_window, ring_to_send, ring_to_take, set_number, window,
+    window_with_progress,
 };
+use partner::{Order, PARTS, Role};
+use process::Partner;
 use std::hint::black_box;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
+use waiting::Other;
 
 /// Frames of each one-way row.
 const FRAMES: u64 = 1_000_000;
@@ -24,336 +40,225 @@ const FRAMES: u64 = 1_000_000;
 const FRAMES_PER_ROUND_TRIP: u64 = 10;
 const PAYLOADS: [usize; 3] = [64, 256, 1024];
 const PING_PONG_PAYLOAD: usize = 256;
-const CAPACITY_BYTES: usize = 1 << 20;
-/// The run is split into this many parts; the first warms up, the rate is the median of the others.
-const PARTS: u64 = 6;
+/// Frames after which a sender that never has to wait looks around.
+const FRAMES_PER_LOOK: u64 = 1 << 16;
 
 /// Measures; what to print.
 ///
 /// # Errors
-/// No memory for the rings, frames that did not arrive as they were sent, a report that cannot be written.
+/// No memory for rings and windows, a second process that cannot be started or ends too early, frames
+/// that did not arrive as they were sent, a report that cannot be written.
 pub fn run(arguments: &PartArguments, interrupted: &AtomicBool) -> Result<String> {
     let frames = arguments.count.unwrap_or(FRAMES);
     let mut report = Report::new("log");
     let mut items: Vec<_> = PAYLOADS.map(|payload| (FloorKind::ShmStream, payload as u64 + HEADER_BYTES)).into();
     items.push((FloorKind::ShmPingPong, PING_PONG_PAYLOAD as u64 + HEADER_BYTES));
     measure_floors(&mut report, Path::new("."), items);
-    for (name, batch, one_way) in [
-        ("ring, one way, 16 a publish", 16, ring_one_way as fn(usize, u64, u64) -> Result<f64>),
-        ("ring, one way, 1 a publish", 1, ring_one_way),
-        ("window, one way, 16 a publish", 16, window_one_way),
-    ] {
-        for payload in PAYLOADS {
-            if is_interrupted(&mut report, interrupted) {
-                break;
-            }
-            let mut row = named(name, payload as u64, frames);
-            row.throughput_per_s = Some(one_way(payload + HEADER_BYTES as usize, frames, batch)?.round());
-            push(row, &mut report, FloorKind::ShmStream);
-        }
-    }
-    let round_trips = (frames / FRAMES_PER_ROUND_TRIP).max(1);
-    for (name, ping_pong) in [
-        ("ring, there and back", ring_ping_pong as fn(usize, u64) -> Result<LatencyHistogram>),
-        ("window, there and back", window_ping_pong),
-    ] {
+    for measurement in measurements() {
         if is_interrupted(&mut report, interrupted) {
             break;
         }
-        let mut row = named(name, PING_PONG_PAYLOAD as u64, round_trips);
-        row.latency_ns = ping_pong(PING_PONG_PAYLOAD + HEADER_BYTES as usize, round_trips)?.latency_ns();
-        push(row, &mut report, FloorKind::ShmPingPong);
+        match measurement.row(frames, interrupted) {
+            Ok(mut row) => {
+                let frame_bytes = measurement.payload as u64 + HEADER_BYTES;
+                compare(&mut row, &report, measurement.figure.floor(), frame_bytes);
+                report.rows.push(row);
+            }
+            // The error of a row that was cut short.
+            Err(_) if is_interrupted(&mut report, interrupted) => break,
+            Err(error) => return Err(error),
+        }
     }
-    report.notes.push("no checksums; bytes are those of the payload, the floor moves 64 more, as frames do".to_owned());
+    report.notes.extend(
+        [
+            "each row is between two processes; a window is read through a free cursor of the other process, and \
+             there and back takes two windows, one made by each",
+            "no checksums; bytes are those of the payload, the floor moves 64 more, as frames do",
+        ]
+        .map(str::to_owned),
+    );
     arguments.finish(&report, Unit::Microseconds)
 }
 
-fn push(mut row: Row, report: &mut Report, floor: FloorKind) {
-    let frame_bytes = row.config.payload_bytes.unwrap_or(0) + HEADER_BYTES;
-    compare(&mut row, report, floor, frame_bytes);
-    // Every frame's number is compared on its way.
-    row.verified = Some(true);
-    report.rows.push(row);
+/// Everything that is measured, in the order of the table.
+fn measurements() -> impl Iterator<Item = Measurement> {
+    let one_way = [
+        ("ring, one way, 16 a publish", Way::Ring, 16),
+        ("ring, one way, 1 a publish", Way::Ring, 1),
+        ("window, one way, 16 a publish", Way::Window, 16),
+    ];
+    let there_and_back = [("ring, there and back", Way::Ring), ("window, there and back", Way::Window)];
+    let one_way = one_way.into_iter().flat_map(|(name, way, batch)| {
+        PAYLOADS.map(|payload| Measurement { name, way, payload, figure: Figure::OneWay { batch } })
+    });
+    one_way.chain(there_and_back.map(|(name, way)| Measurement {
+        name,
+        way,
+        payload: PING_PONG_PAYLOAD,
+        figure: Figure::ThereAndBack,
+    }))
 }
 
-fn of_log(error: LogError) -> crate::BenchError {
-    failed("log", error)
+/// One row.
+#[derive(Clone, Copy)]
+struct Measurement {
+    name: &'static str,
+    way: Way,
+    payload: usize,
+    figure: Figure,
 }
 
-fn abandoned() -> crate::BenchError {
-    failed("log", "the other side stopped")
+/// What the frames go through.
+#[derive(Clone, Copy)]
+enum Way {
+    Ring,
+    Window,
 }
 
-/// A frame's length and number; the rest is payload.
-fn new_frame(length: usize) -> Vec<u8> {
-    let mut frame = vec![7; length];
-    frame[..4].copy_from_slice(&(length as u32).to_le_bytes());
-    frame
+#[derive(Clone, Copy)]
+enum Figure {
+    /// Frames a second, so many of them for each publish.
+    OneWay { batch: u64 },
+    /// Round trips, copied in and out on both sides.
+    ThereAndBack,
 }
 
-const NUMBER: std::ops::Range<usize> = 8..16;
-
-fn set_number(frame: &mut [u8], number: u64) {
-    frame[NUMBER].copy_from_slice(&number.to_le_bytes());
-}
-
-fn check_number(frame: &[u8], number: u64) -> Result<()> {
-    if frame[NUMBER] == number.to_le_bytes() {
-        Ok(())
-    } else {
-        Err(failed("log", format!("frame {number} is not there")))
+impl Figure {
+    const fn floor(self) -> FloorKind {
+        match self {
+            Self::OneWay { .. } => FloorKind::ShmStream,
+            Self::ThereAndBack => FloorKind::ShmPingPong,
+        }
     }
 }
 
-/// One side of a connection that takes frames.
-trait Sends: Send {
-    fn write(&mut self, frame: &[u8], number: u64, ended: &Ended) -> Result<()>;
-    fn publish(&mut self);
-}
-
-/// The other.
-trait Takes: Send {
-    /// Copies the next frame out; false when there is none now.
-    fn take(&mut self, frame: &mut [u8], number: u64) -> Result<bool>;
-    /// Lets the writer have what was taken.
-    fn release(&mut self, number: u64);
-    /// Whether everything that was known to be there has been taken.
-    fn is_drained(&mut self) -> bool;
-}
-
-impl Sends for RingWriter {
-    #[inline]
-    fn write(&mut self, frame: &[u8], _: u64, ended: &Ended) -> Result<()> {
-        let mut wait = Wait::default();
-        loop {
-            match self.claim(frame.len()) {
-                Ok(space) => {
-                    space.copy_from_slice(frame);
-                    break;
-                }
-                Err(LogError::Full { .. }) if wait.turn(ended) => {}
-                Err(LogError::Full { .. }) => return Err(abandoned()),
-                Err(error) => return Err(of_log(error)),
+impl Measurement {
+    fn row(&self, frames: u64, interrupted: &AtomicBool) -> Result<Row> {
+        let mut row;
+        match self.figure {
+            Figure::OneWay { batch } => {
+                row = named(self.name, self.payload as u64, frames);
+                row.throughput_per_s = Some(self.one_way(frames, batch, interrupted)?.round());
+            }
+            Figure::ThereAndBack => {
+                let round_trips = (frames / FRAMES_PER_ROUND_TRIP).max(1);
+                row = named(self.name, self.payload as u64, round_trips);
+                row.latency_ns = self.there_and_back(round_trips, interrupted)?.latency_ns();
             }
         }
-        self.commit(frame.len());
-        Ok(())
+        // Every frame's number is compared on its way.
+        row.verified = Some(true);
+        Ok(row)
     }
 
-    #[inline]
-    fn publish(&mut self) {
-        // The reader never sleeps, so nobody has to be woken.
-        let _ = RingWriter::publish(self);
-    }
-}
-
-impl Takes for RingReader {
-    #[inline]
-    fn take(&mut self, frame: &mut [u8], _: u64) -> Result<bool> {
-        let Some(length) = self.next_length().map_err(of_log)? else { return Ok(false) };
-        if length != frame.len() {
-            return Err(failed("log", format!("a frame of {length} bytes, expected {}", frame.len())));
-        }
-        self.copy(frame);
-        self.advance(length);
-        Ok(true)
+    const fn frame_length(&self) -> usize {
+        self.payload + HEADER_BYTES as usize
     }
 
-    #[inline]
-    fn release(&mut self, _: u64) {
-        RingReader::release(self);
+    fn order(&self, frames: u64, cpu: Option<usize>, role: Role) -> Order {
+        Order { parent_pid: std::process::id(), cpu, frame_length: self.frame_length(), frames, role }
     }
 
-    #[inline]
-    fn is_drained(&mut self) -> bool {
-        self.known_bytes() == 0
-    }
-}
-
-impl Sends for WindowWriter {
-    #[inline]
-    fn write(&mut self, frame: &[u8], number: u64, ended: &Ended) -> Result<()> {
-        let mut wait = Wait::default();
-        loop {
-            match self.claim(frame.len()) {
-                Ok(space) => {
-                    space.copy_from_slice(frame);
-                    break;
-                }
-                Err(LogError::Full { .. }) if wait.turn(ended) => {}
-                Err(LogError::Full { .. }) => return Err(abandoned()),
-                Err(error) => return Err(of_log(error)),
+    /// Frames a second as the second process sees them, `batch` of them for each publish.
+    fn one_way(&self, frames: u64, batch: u64, interrupted: &AtomicBool) -> Result<f64> {
+        let frames = frames.div_ceil(PARTS) * PARTS;
+        // As on the floor, the reader has the first core.
+        let (its_cpu, own_cpu) = pair_of_cores().unzip();
+        match self.way {
+            Way::Ring => {
+                let (sender, ring) = ring_to_send()?;
+                let partner = Partner::start(&self.order(frames, its_cpu, Role::ReadsRing { ring }), interrupted)?;
+                on_core(own_cpu, || self.send(sender, partner, frames, batch))
+            }
+            Way::Window => {
+                let (sender, window, progress) = window_with_progress(self.frame_length())?;
+                let role = Role::ReadsWindow { window, progress };
+                let partner = Partner::start(&self.order(frames, its_cpu, role), interrupted)?;
+                on_core(own_cpu, || self.send(sender, partner, frames, batch))
             }
         }
-        self.commit(frame.len(), number);
-        Ok(())
     }
 
-    #[inline]
-    fn publish(&mut self) {
-        WindowWriter::publish(self);
-    }
-}
-
-/// Reads as a journaler does, and releases what it has read.
-struct WindowReader {
-    cursor: GatingCursor,
-    releaser: Releaser,
-    /// Bytes of the last look that are not taken yet.
-    known_bytes: usize,
-}
-
-impl Takes for WindowReader {
-    #[inline]
-    fn take(&mut self, frame: &mut [u8], _: u64) -> Result<bool> {
-        let available = self.cursor.available().map_err(of_log)?;
-        self.known_bytes = available.len();
-        let Some(next) = available.get(..frame.len()) else { return Ok(false) };
-        frame.copy_from_slice(next);
-        self.cursor.advance_quietly(frame.len());
-        self.known_bytes -= frame.len();
-        Ok(true)
-    }
-
-    #[inline]
-    fn release(&mut self, number: u64) {
-        self.cursor.advance(0);
-        self.releaser.release(self.cursor.position(), number);
-    }
-
-    #[inline]
-    fn is_drained(&mut self) -> bool {
-        self.known_bytes == 0
-    }
-}
-
-fn new_ring() -> Result<(RingWriter, RingReader)> {
-    ring::create(&MemoryKind::Shared, CAPACITY_BYTES, StreamIdentity::default()).map_err(of_log)
-}
-
-fn new_window() -> Result<(WindowWriter, WindowReader)> {
-    let options = WindowOptions {
-        memory: MemoryKind::Shared,
-        capacity_bytes: CAPACITY_BYTES,
-        index_slots: 16 << 10,
-        frame_length_max: 4096,
-        identity: StreamIdentity::default(),
-    };
-    let (mut writer, releaser) = options.create(1).map_err(of_log)?;
-    let cursor = writer.gating_cursor(Scope::Appended);
-    Ok((writer, WindowReader { cursor, releaser, known_bytes: 0 }))
-}
-
-fn ring_one_way(length: usize, frames: u64, batch: u64) -> Result<f64> {
-    let (writer, reader) = new_ring()?;
-    one_way(writer, reader, length, frames, batch)
-}
-
-fn window_one_way(length: usize, frames: u64, batch: u64) -> Result<f64> {
-    let (writer, reader) = new_window()?;
-    one_way(writer, reader, length, frames, batch)
-}
-
-fn ring_ping_pong(length: usize, round_trips: u64) -> Result<LatencyHistogram> {
-    ping_pong(new_ring()?, new_ring()?, length, round_trips)
-}
-
-fn window_ping_pong(length: usize, round_trips: u64) -> Result<LatencyHistogram> {
-    ping_pong(new_window()?, new_window()?, length, round_trips)
-}
-
-/// Frames of `length` bytes a second, `batch` of them for each publish.
-fn one_way(mut writer: impl Sends, mut reader: impl Takes, length: usize, frames: u64, batch: u64) -> Result<f64> {
-    let part = frames.div_ceil(PARTS);
-    let send = move |ended: &Ended| {
-        let mut frame = new_frame(length);
-        for number in 1..=part * PARTS {
+    /// Sends, and returns what the second process measured.
+    fn send(&self, mut sender: impl Sends, mut partner: Partner<'_>, frames: u64, batch: u64) -> Result<f64> {
+        let mut frame = new_frame(self.frame_length());
+        for number in 1..=frames {
             set_number(&mut frame, number);
-            writer.write(black_box(&frame), number, ended)?;
-            if number % batch == 0 {
-                writer.publish();
+            sender.write(black_box(&frame), number, &mut partner)?;
+            if number.is_multiple_of(batch) {
+                sender.publish();
+            }
+            if number.is_multiple_of(FRAMES_PER_LOOK) {
+                partner.look()?;
             }
         }
-        writer.publish();
-        // The reader has everything before the memory goes.
-        let mut wait = Wait::default();
-        while wait.turn(ended) {}
-        Ok(())
-    };
-    let receive = move |ended: &Ended| {
-        let mut frame = vec![0; length];
-        let (mut number, mut rates) = (0, Vec::new());
-        for index in 0..PARTS {
-            let begin = Instant::now();
-            let end = number + part;
-            while number < end {
-                let mut wait = Wait::default();
-                while !reader.take(&mut frame, number + 1)? {
-                    if !wait.turn(ended) {
-                        return Err(abandoned());
-                    }
-                }
-                number += 1;
-                check_number(black_box(&frame), number)?;
-                if reader.is_drained() {
-                    reader.release(number);
-                }
-            }
-            if index > 0 {
-                rates.push(part as f64 / begin.elapsed().as_secs_f64());
-            }
-        }
-        Ok(median(&mut rates))
-    };
-    on_two_cores("log", send, receive)
-}
-
-/// Round trips of `length` bytes, copied in and out on both sides.
-fn ping_pong<S: Sends, T: Takes>(
-    (mut ping, mut pinged): (S, T),
-    (mut pong, mut ponged): (S, T),
-    length: usize,
-    round_trips: u64,
-) -> Result<LatencyHistogram> {
-    let warm_up = round_trips.div_ceil(10);
-    let last = warm_up + round_trips;
-    fn wait(reader: &mut impl Takes, frame: &mut [u8], number: u64, ended: &Ended) -> Result<()> {
-        let mut wait = Wait::default();
-        while !reader.take(frame, number)? {
-            if !wait.turn(ended) {
-                return Err(abandoned());
-            }
-        }
-        reader.release(number);
-        check_number(frame, number)
+        sender.publish();
+        let rate = partner.answer()?;
+        partner.finish()?;
+        Ok(rate)
     }
-    let echo = move |ended: &Ended| {
-        let mut frame = vec![0; length];
-        for number in 1..=last {
-            wait(&mut pinged, &mut frame, number, ended)?;
-            pong.write(&frame, number, ended)?;
-            pong.publish();
+
+    fn there_and_back(&self, round_trips: u64, interrupted: &AtomicBool) -> Result<LatencyHistogram> {
+        let warm_up = round_trips.div_ceil(10);
+        let frames = warm_up + round_trips;
+        let (own_cpu, its_cpu) = pair_of_cores().unzip();
+        match self.way {
+            Way::Ring => {
+                let ((sender, ring), (taker, back)) = (ring_to_send()?, ring_to_take()?);
+                let role = Role::EchoesByRing { ring, back };
+                let partner = Partner::start(&self.order(frames, its_cpu, role), interrupted)?;
+                on_core(own_cpu, || self.bounce(sender, taker, partner, warm_up, frames))
+            }
+            Way::Window => {
+                let (sender, window) = window()?;
+                let role = Role::EchoesByWindow { window };
+                let mut partner = Partner::start(&self.order(frames, its_cpu, role), interrupted)?;
+                let taker = open_window(&partner.answer::<PathBuf>()?)?;
+                on_core(own_cpu, || self.bounce(sender, taker, partner, warm_up, frames))
+            }
         }
-        // The last frame is read before the memory goes.
-        let mut patience = Wait::default();
-        while patience.turn(ended) {}
-        Ok(())
-    };
-    let measure = move |ended: &Ended| {
-        let mut frame = new_frame(length);
+    }
+
+    /// Sends a frame and waits for it to come back, again and again.
+    fn bounce(
+        &self,
+        mut sender: impl Sends,
+        mut taker: impl Takes,
+        mut partner: Partner<'_>,
+        warm_up: u64,
+        frames: u64,
+    ) -> Result<LatencyHistogram> {
+        let mut sent = new_frame(self.frame_length());
+        let mut came_back = vec![0; self.frame_length()];
         let mut histogram = LatencyHistogram::new();
-        for number in 1..=last {
-            set_number(&mut frame, number);
+        for number in 1..=frames {
+            set_number(&mut sent, number);
             let begin = Instant::now();
-            ping.write(&frame, number, ended)?;
-            ping.publish();
-            wait(&mut ponged, &mut frame, number, ended)?;
+            sender.write(&sent, number, &mut partner)?;
+            sender.publish();
+            partner.wait_until(|| taker.take(&mut came_back))?;
             let elapsed_ns = since(begin);
+            taker.release(number, &mut partner)?;
+            check_number(&came_back, number)?;
             if number > warm_up {
                 histogram.record(elapsed_ns);
             }
+            if number.is_multiple_of(FRAMES_PER_LOOK) {
+                partner.look()?;
+            }
         }
+        partner.finish()?;
         Ok(histogram)
-    };
-    on_two_cores("log", echo, measure)
+    }
+}
+
+/// Works on a thread of its own on that core; the calling thread keeps its affinity.
+fn on_core<T: Send>(cpu: Option<usize>, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    std::thread::scope(|scope| {
+        let worker = scope.spawn(move || {
+            cpu.map_or(Ok(()), |cpu| pin_current_thread(&[cpu]))?;
+            work()
+        });
+        worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }

@@ -3,11 +3,10 @@
 //! | module | what it measures |
 //! |---|---|
 //! | [`serialization`] | writing and reading a Car in each of its four forms |
-//! | [`log`] | ring and window between two threads with a core each |
+//! | [`log`] | ring and window between two processes with a core each |
 //! | [`messaging`] | from a client to a node at tier `memory` and back, small and large |
 //! | [`persistence`] | appending to a journal, and replaying it |
 //! | [`clocks`] | reading a clock |
-//! | `pair` | the two threads of such a measurement |
 //! | `table` | figures in nanoseconds |
 //!
 //! Each measures the floor that bounds it in the same run, on the same cores, and checks outside the
@@ -16,7 +15,6 @@
 pub mod clocks;
 pub mod log;
 pub mod messaging;
-mod pair;
 pub mod persistence;
 pub mod serialization;
 mod table;

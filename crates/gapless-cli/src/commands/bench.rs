@@ -19,7 +19,7 @@ enum Benchmark {
     /// Write and read a Car, every field, in each of its four encodings
     #[command(after_help = "Example:\n  gapless bench serialization --json serialization.json")]
     Serialization(PartArguments),
-    /// Frames between two cores through ring and window, one way and there and back
+    /// Frames between two processes through ring and window, one way and there and back
     #[command(after_help = "Example:\n  gapless bench log --count 5000000")]
     Log(PartArguments),
     /// From a client to a node at tier memory and back, 72 bytes to 500 KB
@@ -31,6 +31,12 @@ enum Benchmark {
     /// What it costs to read each clock
     #[command(after_help = "Example:\n  gapless bench time --json -")]
     Time(PartArguments),
+    /// The second process of `log`
+    #[command(name = parts::log::partner::SUBCOMMAND, hide = true)]
+    LogPartner {
+        /// What to do, as JSON
+        order: String,
+    },
     /// The driver of `canonical` in a process of its own
     #[command(name = canonical::client_process::SUBCOMMAND, hide = true)]
     CanonicalClient {
@@ -43,6 +49,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let text = match &arguments.benchmark {
         Benchmark::Canonical(arguments) => return Ok(canonical::run(arguments, &interrupt()?)?),
         Benchmark::CanonicalClient { order } => return Ok(canonical::client_process::main(order)?),
+        Benchmark::LogPartner { order } => return Ok(parts::log::partner::main(order)?),
         Benchmark::Serialization(arguments) => parts::serialization::run(arguments, &*interrupt()?),
         Benchmark::Log(arguments) => parts::log::run(arguments, &*interrupt()?),
         Benchmark::Messaging(arguments) => parts::messaging::run(arguments, &*interrupt()?),

@@ -3,6 +3,7 @@
 //! Nothing here knows SBE. What is wrong is a [`SchemaError`] with file, line and column.
 
 use std::collections::HashSet;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::str::FromStr;
@@ -59,11 +60,20 @@ pub(crate) fn load_text(path: &Path, text: String) -> Result<Vec<Source>, Schema
 
 fn read(path: &Path) -> Result<String, SchemaError> {
     let failed = |source| SchemaError::File { file: path.to_owned(), expected: "a readable schema in UTF-8", source };
-    let found_bytes = std::fs::metadata(path).map_err(failed)?.len();
+    let metadata = std::fs::metadata(path).map_err(failed)?;
+    if !metadata.is_file() {
+        // A device has no length and no end; a pipe may never say anything.
+        return Err(failed(std::io::Error::other("it is not a file")));
+    }
+    let found_bytes = metadata.len();
     if found_bytes > FILE_BYTES_MAX {
         return Err(SchemaError::TooLarge { file: path.to_owned(), found_bytes, limit_bytes: FILE_BYTES_MAX });
     }
-    std::fs::read_to_string(path).map_err(failed)
+    let mut text = String::new();
+    let file = std::fs::File::open(path).map_err(failed)?;
+    // A limit, because what the kernel makes up as it is read has no length either.
+    file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text).map_err(failed)?;
+    Ok(text)
 }
 
 fn includes(source: &Source) -> Result<Vec<(String, Location)>, SchemaError> {
@@ -87,6 +97,8 @@ pub(crate) fn parse(source: &Source) -> Result<Document<'_>, SchemaError> {
     Document::parse_with_options(&source.text, options).map_err(|error| {
         let place = error.pos();
         let location = Location { file: source.name.clone(), line: place.row, column: place.col };
+        // The parser quotes what it found, line breaks too; an error is one line.
+        let error = error.to_string().replace(char::is_control, " ");
         location.error(format!("malformed XML: {error}"), "well-formed XML without a document type")
     })
 }

@@ -1,0 +1,54 @@
+//! What a node costs that nobody uses: a spinning design must show that it stops spinning.
+
+use super::processor::Processor;
+use super::scene::Scene;
+use super::{car::SbeSerial, run::node_failed};
+use crate::options::RunSettings;
+use crate::resources::process_cpu_ns;
+use crate::{BenchError, Result};
+use gapless::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// CPU time of an idle node.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Idle {
+    /// Watched for so long, ns.
+    pub elapsed_ns: u64,
+    /// CPU time of all its threads, ns.
+    pub cpu_ns: u64,
+}
+
+impl Idle {
+    /// Part of one core, percent.
+    #[must_use]
+    pub fn cpu_percent(&self) -> f64 {
+        self.cpu_ns as f64 * 100.0 / self.elapsed_ns.max(1) as f64
+    }
+}
+
+/// A node parks its threads within milliseconds of its last message.
+const SETTLES_WITHIN: Duration = Duration::from_millis(200);
+/// It is watched for so long.
+const WATCHED: Duration = Duration::from_secs(2);
+
+/// Runs a node as `settings` say, with one client that is connected and silent, and watches it.
+///
+/// # Errors
+/// The node cannot be run.
+pub fn measure(settings: &RunSettings, parent: &Path, number: usize) -> Result<Idle> {
+    let scene = Scene::new(settings, parent, number)?;
+    let options = scene.node_options(settings, 0, None);
+    let node = Node::start(Processor::<SbeSerial>::default(), options).map_err(|error| node_failed(&error))?;
+    let failed = |error: StreamError| BenchError::Measurement { name: "canonical", reason: error.to_string() };
+    let mut client = node.connect(ClientOptions::default()).map_err(failed)?;
+    client.open_session(random_token(), 1).map_err(failed)?;
+    std::thread::sleep(SETTLES_WITHIN);
+    let (begin, cpu_ns) = (Instant::now(), process_cpu_ns());
+    std::thread::sleep(WATCHED);
+    let elapsed_ns = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let idle = Idle { elapsed_ns, cpu_ns: process_cpu_ns() - cpu_ns };
+    node.stop().map_err(|error| node_failed(&error))?;
+    Ok(idle)
+}

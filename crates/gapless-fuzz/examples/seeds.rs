@@ -1,0 +1,388 @@
+//! Writes the seeds of every target's corpus anew, from bytes that our own writers and the official SBE
+//! generator made: `cargo run -p gapless-fuzz --example seeds`. What fuzzing has added stays.
+#![allow(clippy::unwrap_used, reason = "a program for developers says where it failed")]
+
+use gapless_agent::Counters;
+use gapless_engine::dead_letters::{DeadLetters, FILE_NAME};
+use gapless_engine::fold::DeadLetter;
+use gapless_fuzz::connections::{SESSION, TOKEN};
+use gapless_fuzz::input::scratch;
+use gapless_fuzz::services::ECHO;
+use gapless_fuzz::{journals, messages, workbooks};
+use gapless_journal::Journal;
+use gapless_log::{MemoryKind, StreamIdentity, WindowOptions, descriptor as log_layout, ring};
+use gapless_schema::{ProtobufObject, SbeObject, schema_key};
+use gapless_stream::handshake::{Hello, Status, Welcome};
+use gapless_stream::link::LinkOptions;
+use gapless_wire::control::{Refusal, RefusalCode, SessionOpen, SessionOpened, TimerFired};
+use gapless_wire::descriptor::REFUSED_FLAG;
+use gapless_wire::{Encoding, Fragment, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+fn main() {
+    wire();
+    mappings();
+    journals_and_snapshots();
+    connections();
+    schemas_and_messages();
+    workbook();
+}
+
+fn corpus(target: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target)
+}
+
+fn seed(target: &str, name: &str, bytes: &[u8]) {
+    let folder = corpus(target);
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join(name), bytes).unwrap();
+}
+
+fn frame(header: FrameHeader, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0; aligned_length(HEADER_LENGTH + payload.len())];
+    let mut writer = FrameWriter::new(&mut bytes);
+    writer.payload_mut()[..payload.len()].copy_from_slice(payload);
+    writer.finish(&header, payload.len());
+    bytes
+}
+
+fn with_mode(mode: u8, parts: &[Vec<u8>]) -> Vec<u8> {
+    [vec![mode], parts.concat()].concat()
+}
+
+fn open_payload() -> [u8; SessionOpen::LENGTH] {
+    SessionOpen { token: TOKEN, window_messages: 4, notices_seen: 0 }.to_bytes()
+}
+
+fn command(session_seq: u64, payload: &[u8]) -> Vec<u8> {
+    frame(FrameHeader { session: 1, session_seq, schema: ECHO, ..FrameHeader::default() }, payload)
+}
+
+fn wire() {
+    seed("frame", "command", &command(1, b"hello"));
+    let header = FrameHeader { kind: Kind::Reply, flags: REFUSED_FLAG | 1, ..FrameHeader::default() };
+    seed("frame", "refusal", &frame(header, &[0; 17]));
+    let header = FrameHeader { fragment: Fragment { index: 2, count: 3 }, session_seq: 9, ..FrameHeader::default() };
+    seed("frame", "fragment", &frame(header, &[7; 40]));
+
+    seed("control", "open", &open_payload());
+    let opened = SessionOpened { token: TOKEN, next_session_seq: 3, notices_acknowledged: 2 };
+    seed("control", "opened", &opened.to_bytes());
+    let mut refusal = [0; 64];
+    let length = Refusal { code: RefusalCode::Gap, detail: 3, text: "3 was expected, né" }.write_to(&mut refusal);
+    seed("control", "refusal", &refusal[..length]);
+    seed("control", "timer", &TimerFired { timer: 1, deadline_ns: 2 }.to_bytes());
+
+    let identity = StreamIdentity { stream_id: 9, incarnation: 4 };
+    seed("handshake", "hello", &Hello { link: LinkOptions::default(), identity }.to_bytes());
+    let welcome = Welcome {
+        status: Status::Welcome,
+        connection: 1,
+        identity,
+        frame_length_max: 1376,
+        tier: 1,
+        process_id: 17,
+        message_length_max: 1 << 20,
+    };
+    seed("handshake", "welcome", &welcome.to_bytes());
+}
+
+/// The words, the index and the data of a mapping in the form of the targets.
+fn taken_apart(file: &[u8], words: &[usize], index_slots: usize) -> Vec<u8> {
+    let mut bytes: Vec<u8> = words.iter().flat_map(|number| file[number * 8..number * 8 + 8].to_vec()).collect();
+    bytes.extend_from_slice(&file[log_layout::HEADER_LENGTH..log_layout::HEADER_LENGTH + index_slots * 8]);
+    let data = &file[file.len() - log_layout::CAPACITY_MIN..];
+    let end = data.iter().rposition(|byte| *byte != 0).map_or(0, |last| (last + 1).next_multiple_of(8));
+    bytes.extend_from_slice(&data[..end]);
+    bytes
+}
+
+fn mappings() {
+    use log_layout::*;
+    let directory = scratch();
+    let path = directory.path().join("ring");
+    let (mut writer, reader) =
+        ring::create(&MemoryKind::File(path.clone()), CAPACITY_MIN, StreamIdentity::default()).unwrap();
+    for session_seq in 1..4 {
+        writer.append(&command(session_seq, &[session_seq as u8; 20])).unwrap();
+    }
+    let _ = writer.publish();
+    let file = std::fs::read(&path).unwrap();
+    let words = [HEAD_WORD, TAIL_WORD, READER_PARKED_WORD, CLOSED_WORD];
+    let apart = taken_apart(&file, &words, 0);
+    seed("ring", "three-frames", &[vec![0], apart.clone()].concat());
+    seed("ring", "three-frames-healed", &[vec![2], apart].concat());
+    seed("ring", "a-header-cut-short", &[vec![1], file[..200].to_vec()].concat());
+    drop((writer, reader));
+
+    let path = directory.path().join("window");
+    let options = WindowOptions {
+        memory: MemoryKind::File(path.clone()),
+        capacity_bytes: CAPACITY_MIN,
+        index_slots: 64,
+        frame_length_max: CAPACITY_MIN / 2,
+        ..WindowOptions::default()
+    };
+    let (mut writer, mut releaser) = options.create(1).unwrap();
+    for sequence in 1..=8 {
+        let header = FrameHeader { sequence, ..FrameHeader::default() };
+        writer.append(&frame(header, &[sequence as u8; 30]), sequence).unwrap();
+        writer.publish();
+        releaser.release(writer.tail(), sequence);
+    }
+    let file = std::fs::read(&path).unwrap();
+    let words = [TAIL_WORD, TAIL_SEQUENCE_WORD, RELEASED_WORD, RELEASED_SEQUENCE_WORD, CLAIMED_WORD];
+    let mut start = vec![0];
+    start.extend_from_slice(&3u64.to_le_bytes());
+    seed("window", "eight-frames", &[start.clone(), taken_apart(&file, &words, 64)].concat());
+    start[0] = 1;
+    seed("window", "a-header-cut-short", &[start, file[..100].to_vec()].concat());
+
+    let path = directory.path().join("counters");
+    let counters = Counters::create(&path, 4).unwrap();
+    counters.add("sequencer.frames").unwrap().add(3);
+    counters.add("größe").unwrap().add(u64::MAX);
+    let file = std::fs::read(&path).unwrap();
+    seed("counters", "two-of-four", &[vec![0], file.clone()].concat());
+    seed("counters", "as-it-is", &[vec![1], file].concat());
+}
+
+fn segment_files(directory: &Path) -> Vec<(u64, Vec<u8>)> {
+    let mut files: Vec<_> = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "segment"));
+    // A segment made ahead of need belongs to no journal yet.
+    files.retain(|path| !path.file_name().unwrap().to_str().unwrap().starts_with("prepared"));
+    files.sort();
+    let number = |path: &Path| path.file_stem().unwrap().to_str().unwrap().parse().unwrap();
+    files.iter().map(|path| (number(path), std::fs::read(path).unwrap())).collect()
+}
+
+fn journals_and_snapshots() {
+    let directory = scratch();
+    let (mut journal, _) = Journal::open(journals::options(directory.path())).unwrap();
+    let append = |journal: &mut Journal, count: u64, length: usize| {
+        for sequence in journal.last_sequence() + 1..=journal.last_sequence() + count {
+            let header = FrameHeader { sequence, timestamp_ns: sequence, ..FrameHeader::default() };
+            journal.append(&frame(header, &vec![sequence as u8; length]), sequence, sequence).unwrap();
+            journal.commit().unwrap();
+        }
+    };
+    let both = |name: &str, mode: u8, segments: &[(u64, Vec<u8>)]| {
+        let packed: Vec<Vec<u8>> = segments.iter().map(|(first, file)| journals::pack(*first, file)).collect();
+        for target in ["journal_read", "journal_recovery"] {
+            seed(target, name, &with_mode(mode, &packed));
+        }
+    };
+    both("empty", 0, &segment_files(directory.path()));
+    append(&mut journal, 5, 21);
+    both("five-frames", 0, &segment_files(directory.path()));
+    journal.syncer().sync().unwrap();
+    append(&mut journal, 2, 50);
+    both("two-not-synced", 1, &segment_files(directory.path()));
+    // Few enough frames to stay small, long enough ones to fill a segment.
+    append(&mut journal, 10, 900);
+    drop(journal);
+    // Opening gives the newest segment its final name.
+    drop(Journal::open(journals::options(directory.path())).unwrap());
+    let segments = segment_files(directory.path());
+    assert!(segments.len() == 2, "{} segments", segments.len());
+    both("two-segments", 2, &segments);
+    both("the-first-is-missing", 1, &segments[1..]);
+    let mut torn = segments[1].clone();
+    let end = torn.1.iter().rposition(|byte| *byte != 0).unwrap();
+    torn.1[end - 3] ^= 1;
+    for target in ["journal_read", "journal_recovery"] {
+        let mut packed = journals::pack(torn.0, &torn.1);
+        // Frames are not made right.
+        packed[0] = 3;
+        seed(target, "a-flipped-bit", &with_mode(1, &[packed]));
+    }
+    seed("journal_read", "a-header", &segments[0].1[..128]);
+
+    // Two sessions, one with replies and a notice; a timer; the service's state.
+    let put = |bytes: &mut Vec<u8>, values: &[u64]| {
+        values.iter().for_each(|value| bytes.extend_from_slice(&value.to_le_bytes()));
+    };
+    let mut body = vec![0];
+    put(&mut body, &[1, 1]);
+    body.extend_from_slice(&1u32.to_le_bytes());
+    put(&mut body, &[1]);
+    body.extend_from_slice(&TOKEN.to_le_bytes());
+    put(&mut body, &[1, 1, 1]);
+    body.extend_from_slice(&2u32.to_le_bytes());
+    for payload in [&b"reply"[..], b""] {
+        put(&mut body, &[payload.len() as u64 / 5, 1, 1]);
+        body.extend_from_slice(&ECHO.to_le_bytes());
+        body.extend_from_slice(&0u16.to_le_bytes());
+        body.extend_from_slice(&(payload.len() as u32).to_le_bytes());
+        body.extend_from_slice(payload);
+    }
+    put(&mut body, &[1]);
+    body.extend_from_slice(&1u32.to_le_bytes());
+    put(&mut body, &[1, 1, 1]);
+    body.extend_from_slice(&ECHO.to_le_bytes());
+    body.extend_from_slice(&1u16.to_le_bytes());
+    body.extend_from_slice(&3u32.to_le_bytes());
+    body.extend_from_slice(b"new");
+    body.extend_from_slice(&1u32.to_le_bytes());
+    put(&mut body, &[7, 1_000, 8, 5]);
+    seed("snapshot", "a-session-and-a-timer", &body);
+    let mut empty = vec![0];
+    put(&mut empty, &[1, 1, 0, 8, 0]);
+    seed("snapshot", "empty", &empty);
+    seed("snapshot", "as-it-is", &[1, b'G', b'A', b'P']);
+
+    let mut letters = DeadLetters::open(directory.path()).unwrap();
+    for sequence in [3, 9] {
+        let reason = "no handler takes \"it\"\n".to_owned();
+        letters.record(&DeadLetter { sequence, session: 1, session_seq: 2, schema: ECHO, reason });
+    }
+    let file = std::fs::read(directory.path().join(FILE_NAME)).unwrap();
+    seed("dead_letters", "two", &file);
+    seed("dead_letters", "none", b"");
+}
+
+fn connections() {
+    let open = frame(FrameHeader { kind: Kind::SessionOpen, ..FrameHeader::default() }, &open_payload());
+    let fragment = |index: u16, session_seq| {
+        let fragment = Fragment { index, count: 2 };
+        frame(FrameHeader { fragment, session: 1, session_seq, schema: ECHO, ..FrameHeader::default() }, b"half")
+    };
+    let of = |kind, session_seq, payload: &[u8]| {
+        frame(FrameHeader { kind, session: 1, session_seq, ..FrameHeader::default() }, payload)
+    };
+    let car = golden("car");
+    let schema = schema_key(1, 1);
+    let car = frame(
+        FrameHeader { session: 1, session_seq: 5, flags: Encoding::Sbe.flags(), schema, ..FrameHeader::default() },
+        &car,
+    );
+    let stream = [
+        open,
+        command(1, b"one"),
+        command(2, b"two"),
+        command(2, b"two"),
+        fragment(0, 3),
+        fragment(1, 4),
+        car,
+        of(Kind::Acknowledge, 6, &1u64.to_le_bytes()),
+        of(Kind::SessionClose, 7, &[]),
+        command(8, b"late"),
+    ];
+    seed("ingress", "a-session", &with_mode(1, &stream));
+    seed("ingress", "a-session-bit-by-bit", &with_mode(3, &stream));
+    seed("ingress", "a-session-as-it-is", &with_mode(0, &stream));
+    seed("replay", "a-session", &with_mode(0, &stream));
+    let timer = frame(
+        FrameHeader { kind: Kind::Timer, ..FrameHeader::default() },
+        &TimerFired { timer: 111, deadline_ns: 1 }.to_bytes(),
+    );
+    seed("replay", "a-journal", &with_mode(1, &[&stream[..], &[timer, of(Kind::Mark, 0, &[])]].concat()));
+
+    let from_service = |kind, session_seq, flags, fragment, payload: &[u8]| {
+        let header = FrameHeader { kind, flags, session: SESSION, session_seq, fragment, ..FrameHeader::default() };
+        frame(header, payload)
+    };
+    let opened = SessionOpened { token: TOKEN, next_session_seq: 1, notices_acknowledged: 0 }.to_bytes();
+    let refusal = |code| {
+        let mut bytes = [0; 32];
+        let length = Refusal { code, detail: 1, text: "no" }.write_to(&mut bytes);
+        bytes[..length].to_vec()
+    };
+    let half = |index| Fragment { index, count: 2 };
+    let whole = Fragment::WHOLE;
+    let stream = [
+        from_service(Kind::SessionOpen, 0, 0, whole, &opened),
+        from_service(Kind::Reply, 1, 0, whole, b"reply"),
+        from_service(Kind::Notice, 1, 0, whole, b"notice"),
+        from_service(Kind::Reply, 2, 0, half(0), b"re"),
+        from_service(Kind::Reply, 2, 0, half(1), b"ply"),
+        from_service(Kind::Reply, 3, REFUSED_FLAG, whole, &refusal(RefusalCode::Rejected)),
+        from_service(Kind::Reply, 3, REFUSED_FLAG, whole, &refusal(RefusalCode::Gap)),
+        from_service(Kind::Reply, 4, REFUSED_FLAG, whole, &refusal(RefusalCode::SessionUnknown)),
+    ];
+    seed("client", "a-session", &with_mode(1, &stream));
+    seed("client", "a-session-bit-by-bit", &with_mode(3, &stream));
+    seed(
+        "client",
+        "a-refused-ring",
+        &with_mode(1, &[from_service(Kind::Reply, 0, REFUSED_FLAG, whole, &refusal(RefusalCode::Malformed))]),
+    );
+}
+
+fn golden_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../gapless-schema/golden")
+}
+
+fn golden(name: &str) -> Vec<u8> {
+    let text = std::fs::read_to_string(golden_folder().join(format!("{name}.hex"))).unwrap();
+    text.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect()
+}
+
+fn schemas_and_messages() {
+    for entry in std::fs::read_dir(golden_folder()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "hex") {
+            let name = path.file_stem().unwrap().to_str().unwrap();
+            seed("sbe", name, &golden(name));
+        }
+    }
+    fn protobuf<T: SbeObject + ProtobufObject>(number: u8, name: &str) {
+        let object = T::from_sbe(&golden(name)).unwrap();
+        let mut bytes = vec![0; object.protobuf_length()];
+        object.to_protobuf(&mut bytes).unwrap();
+        seed("protobuf", name, &[vec![number], bytes].concat());
+    }
+    use messages::*;
+    protobuf::<big_endian::Big>(0, "big-endian");
+    protobuf::<car::Car>(1, "car");
+    protobuf::<extension_v0::Note>(2, "extension-v0-note");
+    protobuf::<extension_v0::Order>(3, "extension-v0-order");
+    protobuf::<extension_v2::Late>(4, "extension-v2-late");
+    protobuf::<extension_v2::Note>(5, "extension-v2-note");
+    protobuf::<extension_v2::Order>(6, "extension-v2-order");
+    protobuf::<numbers::Arrays>(9, "numbers-arrays");
+    protobuf::<numbers::Choices>(10, "numbers-choices");
+    protobuf::<numbers::Empty>(11, "numbers-empty");
+    protobuf::<numbers::Keywords>(12, "numbers-keywords");
+    protobuf::<numbers::Padded>(14, "numbers-padded");
+    protobuf::<numbers::Scalars>(15, "numbers-scalars");
+    protobuf::<truck::Truck>(16, "truck");
+
+    let schemas = Path::new(env!("CARGO_MANIFEST_DIR")).join("../gapless-schema/schemas");
+    for name in ["big-endian", "car", "extension-v2", "names"] {
+        seed("schema", name, &std::fs::read(schemas.join(format!("{name}.xml"))).unwrap());
+    }
+    seed("schema", "an-endless-include", br#"<messageSchema><include href="/dev/zero"/></messageSchema>"#);
+}
+
+fn workbook() {
+    let relationship = |id: &str, kind: &str, target: &str| {
+        format!(r#"<Relationship Id="{id}" Type="http://x/{kind}" Target="{target}"/>"#)
+    };
+    let relationships = |inner: String| format!("<Relationships>{inner}</Relationships>");
+    let texts = [
+        r#"<Types><Override PartName="/xl/calcChain.xml" ContentType="x"/></Types>"#.to_owned(),
+        relationships(relationship("r1", "officeDocument", "xl/workbook.xml")),
+        r#"<workbook><sheets><sheet name="a" sheetId="1" r:id="r1"/></sheets><calcPr calcId="1"/></workbook>"#.to_owned(),
+        relationships(
+            relationship("r1", "worksheet", "worksheets/sheet1.xml") + &relationship("r2", "calcChain", "calcChain.xml"),
+        ),
+        r#"<calcChain><c r="B2" i="1"/><c r="C3"/></calcChain>"#.to_owned(),
+        r#"<worksheet><dimension ref="A1:C3"/><sheetData><row r="1"><c r="A1" s="1" t="s"><v>0</v></c></row><row r="3"><c r="B3"><f>SUM(A1:A2)</f><v>2</v></c></row></sheetData></worksheet>"#
+            .to_owned(),
+    ];
+    for (name, cell) in [("a-value", [0, 0]), ("a-formula", [2, 1]), ("a-new-cell", [1, 4])] {
+        let mut bytes = vec![0, cell[0], cell[1]];
+        for (text, _) in texts.iter().zip(workbooks::PARTS) {
+            bytes.extend_from_slice(&(text.len() as u16).to_le_bytes());
+            bytes.extend_from_slice(text.as_bytes());
+        }
+        seed("workbook", name, &bytes);
+    }
+    let directory = scratch();
+    let path = directory.path().join("book.xlsx");
+    std::fs::File::create(&path).unwrap().write_all_at(b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 0).unwrap();
+    seed("workbook", "an-empty-archive", &[vec![1, 0, 0], std::fs::read(&path).unwrap()].concat());
+}

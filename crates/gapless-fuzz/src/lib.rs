@@ -1,0 +1,64 @@
+//! Hostile bytes for every decoder of foreign bytes: one function for each, which feeds the bytes in and
+//! asserts what must hold whatever they are. Called by the targets under `fuzz/` and by this crate's tests.
+//!
+//! | module | decoders |
+//! |---|---|
+//! | [`wire`] | frames, payloads of control frames, the handshake |
+//! | [`mappings`] | a ring and a window as an attacker left them, a counters file |
+//! | [`journals`] | segment files: read, verified, recovered |
+//! | [`services`] | snapshots, the record of dead letters, a stream replayed into a service |
+//! | [`connections`] | a publisher's ring on its way into the stream, a service's ring on its way to a client |
+//! | [`messages`] | SBE and protobuf payloads of every generated test schema |
+//! | [`schemas`] | schema files |
+//! | [`workbooks`] | Excel workbooks |
+//! | [`input`] | how a target cuts its bytes up, and how it makes checksums right so that the bytes get past them |
+//!
+//! A target panics when a property is broken and on nothing else; it never looks outside of its bytes,
+//! so the same bytes give the same outcome.
+
+#![forbid(unsafe_code)]
+
+pub mod connections;
+pub mod input;
+pub mod journals;
+pub mod mappings;
+pub mod messages;
+pub mod schemas;
+pub mod services;
+pub mod wire;
+pub mod workbooks;
+
+/// A decoder under attack.
+pub type Target = fn(&[u8]);
+
+/// Every target by its name, which is also that of its file in `fuzz/fuzz_targets` and of its folder in
+/// `fuzz/corpus`.
+pub const TARGETS: &[(&str, Target)] = &[
+    ("frame", wire::frame),
+    ("control", wire::control),
+    ("handshake", wire::handshake),
+    ("ring", mappings::ring),
+    ("window", mappings::window),
+    ("counters", mappings::counters),
+    ("journal_read", journals::read),
+    ("journal_recovery", journals::recovery),
+    ("snapshot", services::snapshot),
+    ("dead_letters", services::dead_letters),
+    ("replay", services::replay),
+    ("ingress", connections::ingress),
+    ("client", connections::client),
+    ("sbe", messages::sbe),
+    ("protobuf", messages::protobuf),
+    ("schema", schemas::schema),
+    ("workbook", workbooks::workbook),
+];
+
+/// The target of this name.
+///
+/// # Panics
+/// If there is none.
+#[must_use]
+pub fn target(name: &str) -> Target {
+    let found = TARGETS.iter().find(|(other, _)| *other == name);
+    found.unwrap_or_else(|| panic!("no target is called {name:?}")).1
+}
