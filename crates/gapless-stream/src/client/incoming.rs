@@ -103,8 +103,9 @@ pub(super) struct Assembly {
 }
 
 impl Assembly {
-    /// Adds a fragment; the whole payload with the last one.
-    pub(super) fn add(&mut self, frame: &Frame<'_>) -> Result<Option<&[u8]>, StreamError> {
+    /// Adds a fragment; the whole payload with the last one. It cannot be longer than `limit_bytes`, the ring
+    /// that a message comes through whole.
+    pub(super) fn add(&mut self, frame: &Frame<'_>, limit_bytes: usize) -> Result<Option<&[u8]>, StreamError> {
         let fragment = frame.fragment();
         if self.complete || fragment.index == 0 {
             self.payload.clear();
@@ -113,6 +114,10 @@ impl Assembly {
         }
         if fragment.index != self.next_index {
             let what = format!("fragment {} where {} was due", fragment.index, self.next_index);
+            return Err(StreamError::Protocol { what });
+        }
+        if self.payload.len() + frame.payload().len() > limit_bytes {
+            let what = format!("a message of more than {limit_bytes} bytes, which its ring does not hold");
             return Err(StreamError::Protocol { what });
         }
         self.payload.extend_from_slice(frame.payload());

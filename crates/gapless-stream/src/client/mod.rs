@@ -387,7 +387,7 @@ impl Client {
             let whole = if frame.fragment() == Fragment::WHOLE {
                 frame.payload()
             } else {
-                match self.assembly.add(&frame)? {
+                match self.assembly.add(&frame, self.options.link.reply_ring_bytes)? {
                     Some(payload) => payload,
                     None => continue,
                 }
