@@ -26,7 +26,7 @@ use ends::{
     Sends, Takes, check_number, new_frame, open_window, ring_to_send, ring_to_take, set_number, window,
     window_with_progress,
 };
-use partner::{Order, PARTS, Role};
+use partner::{Order, PARTS, Role, SPINS_BETWEEN_LOOKS};
 use process::Partner;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -69,14 +69,13 @@ pub fn run(arguments: &PartArguments, interrupted: &AtomicBool) -> Result<String
             Err(error) => return Err(error),
         }
     }
-    report.notes.extend(
-        [
-            "each row is between two processes; a window is read through a free cursor of the other process, and \
-             there and back takes two windows, one made by each",
-            "no checksums; bytes are those of the payload, the floor moves 64 more, as frames do",
-        ]
-        .map(str::to_owned),
-    );
+    report.notes.extend([
+        "each row is between two processes; a window is read through a free cursor of the other process, and there \
+         and back takes two windows, one made by each"
+            .to_owned(),
+        format!("one way, a reader that found nothing looks again after {SPINS_BETWEEN_LOOKS} spins; else at once"),
+        "no checksums; bytes are those of the payload, the floor moves 64 more, as frames do".to_owned(),
+    ]);
     arguments.finish(&report, Unit::Microseconds)
 }
 

@@ -24,6 +24,9 @@ pub const SUBCOMMAND: &str = "log-partner";
 /// A one-way run is split into this many parts; the first warms up, the rate is the median of the others.
 pub(super) const PARTS: u64 = 6;
 
+/// Spins of a one-way reader that found nothing, before it looks again: about half a microsecond.
+pub(super) const SPINS_BETWEEN_LOOKS: u32 = 32;
+
 /// What the second process is told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Order {
@@ -99,7 +102,13 @@ fn read(mut taker: impl Takes, order: &Order, parent: &mut OwnParent) -> Result<
         let begin = Instant::now();
         let end = number + part;
         while number < end {
-            parent.wait_until(|| taker.take(&mut frame))?;
+            parent.wait_until(|| {
+                let is_taken = taker.take(&mut frame)?;
+                if !is_taken {
+                    let_frames_gather();
+                }
+                Ok(is_taken)
+            })?;
             number += 1;
             check_number(black_box(&frame), number)?;
             taker.release(number, parent)?;
@@ -109,6 +118,12 @@ fn read(mut taker: impl Takes, order: &Order, parent: &mut OwnParent) -> Result<
         }
     }
     Ok(median(&mut rates))
+}
+
+/// A reader that looks again at once takes the lines from the writer that it is about to write, and both
+/// go in lockstep, frame by frame, at a quarter of the rate. This is what optimising for throughput means.
+fn let_frames_gather() {
+    (0..SPINS_BETWEEN_LOOKS).for_each(|_| std::hint::spin_loop());
 }
 
 fn echo(mut taker: impl Takes, mut sender: impl Sends, order: &Order, parent: &mut OwnParent) -> Result<()> {
