@@ -3,7 +3,7 @@
 use super::processor::Processor;
 use super::scene::Scene;
 use super::{car::SbeSerial, run::node_failed};
-use crate::options::RunSettings;
+use crate::options::{CpuConfiguration, Mode, RunSettings};
 use crate::resources::process_cpu_ns;
 use crate::{BenchError, Result};
 use gapless::prelude::*;
@@ -33,13 +33,15 @@ const SETTLES_WITHIN: Duration = Duration::from_millis(200);
 /// It is watched for so long.
 const WATCHED: Duration = Duration::from_secs(2);
 
-/// Runs a node as `settings` say, with one client that is connected and silent, and watches it.
+/// Runs a node in the default configuration, at the tier of `settings`, with one client that is connected and
+/// silent, and watches it.
 ///
 /// # Errors
 /// The node cannot be run.
 pub fn measure(settings: &RunSettings, parent: &Path, number: usize) -> Result<Idle> {
-    let scene = Scene::new(settings, parent, number)?;
-    let options = scene.node_options(settings, 0, None);
+    let settings = RunSettings { cpu: CpuConfiguration::Default, mode: Mode::Latency, ..settings.clone() };
+    let scene = Scene::new(&settings, parent, number)?;
+    let options = scene.node_options(&settings, 0, None);
     let node = Node::start(Processor::<SbeSerial>::default(), options).map_err(|error| node_failed(&error))?;
     let failed = |error: StreamError| BenchError::Measurement { name: "canonical", reason: error.to_string() };
     let mut client = node.connect(ClientOptions::default()).map_err(failed)?;

@@ -115,7 +115,7 @@ fn costs(idle: Option<idle::Idle>, finished: &[Finished]) -> Vec<String> {
     }
     if let Some(idle) = idle {
         lines.push(format!(
-            "an idle node with a silent client used {:.2} % of a core over {:.1} s",
+            "an idle node in the default configuration, with a silent client, used {:.2} % of a core over {:.1} s",
             idle.cpu_percent(),
             idle.elapsed_ns as f64 / 1e9
         ));
