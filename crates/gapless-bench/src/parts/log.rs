@@ -16,12 +16,12 @@ pub mod partner;
 mod process;
 mod waiting;
 
-use super::{PartArguments, Unit, compare, is_interrupted, measure_floors, named, since};
+use super::{PartArguments, Unit, is_interrupted, measure_floors, named, since};
 use crate::Result;
 use crate::affinity::{pair_of_cores, pin_current_thread};
 use crate::floor::{FloorKind, HEADER_BYTES};
 use crate::histogram::LatencyHistogram;
-use crate::report::{Report, Row};
+use crate::report::{FloorRow, Report, Row};
 use ends::{
     Sends, Takes, check_number, new_frame, open_window, ring_to_send, ring_to_take, set_number, window,
     window_with_progress,
@@ -51,17 +51,20 @@ const FRAMES_PER_LOOK: u64 = 1 << 16;
 pub fn run(arguments: &PartArguments, interrupted: &AtomicBool) -> Result<String> {
     let frames = arguments.count.unwrap_or(FRAMES);
     let mut report = Report::new("log");
-    let mut items: Vec<_> = PAYLOADS.map(|payload| (FloorKind::ShmStream, payload as u64 + HEADER_BYTES)).into();
-    items.push((FloorKind::ShmPingPong, PING_PONG_PAYLOAD as u64 + HEADER_BYTES));
-    measure_floors(&mut report, Path::new("."), items);
     for measurement in measurements() {
         if is_interrupted(&mut report, interrupted) {
             break;
         }
+        // Right before its row: what two cores need for a transfer changes with where a hypervisor puts them.
+        let floor = (measurement.figure.floor(), measurement.payload as u64 + HEADER_BYTES);
+        measure_floors(&mut report, Path::new("."), vec![floor]);
         match measurement.row(frames, interrupted) {
             Ok(mut row) => {
-                let frame_bytes = measurement.payload as u64 + HEADER_BYTES;
-                compare(&mut row, &report, measurement.figure.floor(), frame_bytes);
+                let (kind, bytes) = floor;
+                let is_its = |found: &&FloorRow| found.name == kind.name() && found.payload_bytes == bytes;
+                if let Some(floor) = report.floor.last().filter(is_its) {
+                    row.compare_with(floor);
+                }
                 report.rows.push(row);
             }
             // The error of a row that was cut short.
@@ -70,6 +73,7 @@ pub fn run(arguments: &PartArguments, interrupted: &AtomicBool) -> Result<String
         }
     }
     report.notes.extend([
+        "each row stands beside the floor of the same place in the list, which was measured right before it".to_owned(),
         "each row is between two processes; a window is read through a free cursor of the other process, and there \
          and back takes two windows, one made by each"
             .to_owned(),

@@ -290,6 +290,17 @@ mod tests {
     }
 
     #[test]
+    fn a_row_shows_its_sessions_and_what_the_hypervisor_took() {
+        let mut row = row();
+        row.config.extra.insert("sessions".to_owned(), 4_321.into());
+        row.extra.insert("stolen_ns".to_owned(), 87_999_999.into());
+        let text = figures(&[row], TableStyle::Markdown);
+        let line = text.lines().find(|line| line.contains("sbe.random")).unwrap();
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        assert!(cells.contains(&"4,321") && cells.contains(&"87"), "{line}");
+    }
+
+    #[test]
     fn a_rate_that_was_not_reached_marks_the_latencies_as_failed() {
         let failed = Row { rate_reached: Some(false), ..row() };
         let text = canonical(&Report { rows: vec![failed], ..Report::default() }, TableStyle::Terminal);
@@ -304,7 +315,7 @@ mod tests {
         let text = figures(&[Row::default()], TableStyle::Markdown);
         let line = text.lines().last().unwrap();
         assert!(line.contains(" max "));
-        assert_eq!(line.matches(ABSENT).count(), 17);
+        assert_eq!(line.matches(ABSENT).count(), 19);
     }
 
     #[test]

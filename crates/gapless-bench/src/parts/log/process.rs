@@ -108,8 +108,9 @@ mod tests {
     use super::*;
 
     fn shell(script: &str, interrupted: &AtomicBool) -> BenchError {
-        let mut command = Command::new("sh");
-        command.args(["-c", script]);
+        // A test that runs in the background may have been started with interrupts ignored.
+        let mut command = Command::new("env");
+        command.args(["--default-signal=INT", "sh", "-c", script]);
         let mut partner = Partner::spawn(command, false, interrupted).unwrap();
         partner.wait_until(|| Ok(false)).unwrap_err()
     }
