@@ -394,8 +394,8 @@ impl Client {
             };
             messages += 1;
             let noticed = (frame.kind() == Kind::Notice).then(|| frame.session());
-            let is_of_last =
-                self.sessions.get(self.sent_last.index()).is_some_and(|last| last.id() == Some(frame.session()));
+            let last = self.sessions.get(self.sent_last.index());
+            let is_of_last = last.is_some_and(|last| last.is_open() && last.id() == Some(frame.session()));
             let key = if is_of_last { Some(self.sent_last) } else { self.by_id.get(&frame.session()).copied() };
             let resend =
                 take_message(&mut self.sessions, &mut self.by_id, &self.by_token, key, &frame, whole, &mut take)?;
@@ -536,7 +536,8 @@ fn append_all(link: &mut PublisherLink, frames: &[u8]) -> Result<(), StreamError
     Ok(())
 }
 
-/// One whole message from the service, to the session `key` if it is known. Returns from where a session's commands are to be sent again.
+/// One whole message from the service, to the session `key` if it is known. Returns from where a session's
+/// commands are to be sent again.
 #[inline]
 fn take_message(
     sessions: &mut [Session],
