@@ -40,6 +40,7 @@ pub(crate) fn open_journal(layout: &Layout, options: &NodeOptions) -> Result<Ope
     journal.frame_length_max = options.frame_length_max;
     if options.tier == Tier::Sync {
         journal.populate_ahead_bytes = 0;
+        journal.marks = Flush::Write;
     }
     let (journal, report) = Journal::open(journal)?;
     let identity = StreamIdentity { stream_id, incarnation: journal.incarnation() };

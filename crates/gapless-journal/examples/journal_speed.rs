@@ -36,6 +36,7 @@ fn main() -> Result<(), JournalError> {
     for flush in [Flush::Mapped, Flush::Write] {
         let mut options = JournalOptions::new(&directory, 1);
         options.flush = flush;
+        options.marks = Flush::Write;
         options.zero_initial = true;
         options.segment_length_bytes = 64 << 20;
         options.populate_ahead_bytes = 0;

@@ -82,7 +82,7 @@ impl Journal {
         let buffer = (shared.options.flush == Flush::Write)
             .then(|| WriteBuffer::new(shared.options.write_buffer_bytes, position as u64));
         let mut journal = Self {
-            mark: active.journaled_mark(),
+            mark: active.mark_writer(JOURNALED_MARK_OFFSET),
             limit: 0,
             threshold: 0,
             next_index_position: 0,
@@ -145,7 +145,7 @@ impl Journal {
         self.shared.check_poison()?;
         if self.journaled_sequence != self.last_sequence {
             self.flush_buffer()?;
-            self.move_mark();
+            self.move_mark()?;
         }
         Ok(self.journaled_sequence)
     }
@@ -249,7 +249,7 @@ impl Journal {
         let frames_offset = self.active.header.frames_offset as usize;
         self.position = position;
         self.limit = self.active.header.segment_length as usize;
-        self.mark = self.active.journaled_mark();
+        self.mark = self.active.mark_writer(JOURNALED_MARK_OFFSET);
         // The slot of `position` itself is free if `position` is where the slot begins; else its
         // entry is there already, from what was scanned.
         let slot = (position - frames_offset).div_ceil(INDEX_STRIDE);
@@ -389,16 +389,22 @@ impl Journal {
         }
     }
 
-    /// Moves the journaled mark to the end of what was appended.
+    /// Moves the journaled mark to the end of what was appended. It reaches its readers as
+    /// [`JournalOptions::marks`] says.
     #[inline]
-    pub(crate) fn move_mark(&mut self) {
-        self.mark.write(self.active.mapping.mark(JOURNALED_MARK_OFFSET), self.position as u64, self.last_sequence);
+    pub(crate) fn move_mark(&mut self) -> Result<(), JournalError> {
+        let value = (self.position as u64, self.last_sequence);
+        let marks = self.shared.options.marks;
+        if let Err(error) = self.active.move_mark(&mut self.mark, JOURNALED_MARK_OFFSET, value, marks) {
+            return Err(self.fail("write", error));
+        }
         self.journaled_sequence = self.last_sequence;
         if self.buffer.is_none() {
             self.active.mapping.prefetch_for_writing(self.position);
         }
         // Release: pairs with the acquire of the syncer; the frames are in the file before it.
         self.shared.journaled_sequence.0.store(self.last_sequence, Ordering::Release);
+        Ok(())
     }
 
     #[cold]

@@ -101,9 +101,7 @@ impl MarkWriter {
     /// Moves the mark. Everything that was written before is visible to who reads the new value.
     #[inline]
     pub(crate) fn write<W: MarkWord>(&mut self, words: &[W], first: u64, second: u64) {
-        self.generation += 1;
-        let generation = self.generation;
-        let start = (generation as usize & 1) * SLOT_WORDS;
+        let (start, generation) = self.next();
         let slot = &words[start..start + SLOT_WORDS];
         // A writer that dies between two of these stores leaves the slot without a valid check word,
         // and the other slot as it was.
@@ -112,6 +110,25 @@ impl MarkWriter {
         slot[1].store_release(second);
         slot[2].store_release(generation);
         slot[3].store_release(check_word(first, second, generation));
+    }
+
+    /// As [`MarkWriter::write`] for a mark that is written to its file: where in the mark, in bytes, and what. A
+    /// reader that finds it half written finds that the check word does not belong to the values.
+    pub(crate) fn next_slot(&mut self, first: u64, second: u64) -> (usize, [u8; SLOT_WORDS * 8]) {
+        let (start, generation) = self.next();
+        let mut bytes = [0; SLOT_WORDS * 8];
+        let words = [first, second, generation, check_word(first, second, generation)];
+        for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        (start * 8, bytes)
+    }
+
+    /// The word where the next slot begins, and its generation.
+    #[inline]
+    fn next(&mut self) -> (usize, u64) {
+        self.generation += 1;
+        ((self.generation as usize & 1) * SLOT_WORDS, self.generation)
     }
 }
 
@@ -138,6 +155,21 @@ mod tests {
         let mut writer = MarkWriter::continue_from(&words);
         writer.write(&words, 3, 30);
         assert_eq!(read(&words), Some(MarkValue { first: 3, second: 30, generation: 6 }));
+    }
+
+    #[test]
+    fn a_slot_for_the_file_is_what_a_store_would_have_left() {
+        let (stored, written) = (words(), words());
+        let (mut storing, mut writing) = (MarkWriter::continue_from(&stored), MarkWriter::continue_from(&written));
+        for value in 1..=5 {
+            storing.write(&stored, value, value * 10);
+            let (offset, bytes) = writing.next_slot(value, value * 10);
+            for (word, bytes) in written[offset / 8..].iter().zip(bytes.chunks_exact(8)) {
+                word.store(u64::from_ne_bytes(bytes.try_into().unwrap()), Ordering::SeqCst);
+            }
+            assert_eq!(read(&written), read(&stored));
+        }
+        assert_eq!(read(&written).map(|mark| mark.first), Some(5));
     }
 
     #[test]

@@ -75,6 +75,10 @@ pub struct JournalOptions {
     pub zero_initial: bool,
     /// How frames get into the operating system's hands. Default mapped.
     pub flush: Flush,
+    /// How the marks of the header page follow each commit and each sync. Mapped costs no system call. Written, which
+    /// suits tier `sync`, costs one, and spares each sync from taking the right to write that page away from every
+    /// processor, whose next store would then fault. Default mapped.
+    pub marks: Flush,
     /// Length of the write buffer in bytes, for [`Flush::Write`]. Default 8192.
     pub write_buffer_bytes: usize,
     /// Whether [`crate::Journal::commit_buffered`] empties the write buffer each time. Default false.
@@ -105,6 +109,7 @@ impl JournalOptions {
             segment_length_bytes: 256 << 20,
             zero_initial: false,
             flush: Flush::Mapped,
+            marks: Flush::Mapped,
             write_buffer_bytes: 8192,
             flush_on_commit: false,
             retention: Retention::default(),

@@ -62,15 +62,34 @@ impl Segment {
         mark::read(self.mapping.mark(offset))
     }
 
+    /// Moves the mark at `offset`, as [`JournalOptions::marks`] says.
+    #[inline]
+    pub(crate) fn move_mark(
+        &self,
+        writer: &mut MarkWriter,
+        offset: usize,
+        value: (u64, u64),
+        marks: Flush,
+    ) -> io::Result<()> {
+        match marks {
+            Flush::Mapped => writer.write(self.mapping.mark(offset), value.0, value.1),
+            Flush::Write => {
+                let (place, bytes) = writer.next_slot(value.0, value.1);
+                self.file.write_all_at(&bytes, (offset + place) as u64)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Moves the mark at `offset`; for marks that are not moved often.
     pub(crate) fn write_mark(&self, offset: usize, first: u64, second: u64) {
         let words = self.mapping.mark(offset);
         MarkWriter::continue_from(words).write(words, first, second);
     }
 
-    /// A writer for the journaled mark, which moves with every batch.
-    pub(crate) fn journaled_mark(&self) -> MarkWriter {
-        MarkWriter::continue_from(self.mapping.mark(d::JOURNALED_MARK_OFFSET))
+    /// A writer for the mark at `offset`.
+    pub(crate) fn mark_writer(&self, offset: usize) -> MarkWriter {
+        MarkWriter::continue_from(self.mapping.mark(offset))
     }
 
     /// Makes a prepared segment the one that takes frames from `first_sequence` on.
@@ -130,7 +149,10 @@ impl Preparation {
         let end = self.header.segment_length;
         if self.zeroed_until < end {
             let until = end.min(self.zeroed_until + ZERO_STEP_LENGTH as u64);
-            let written = write_zeros(&self.file, self.zeroed_until, until).and_then(|()| self.file.sync_data());
+            let mapped_until = until.min(self.header.frames_offset);
+            let written = write_zero_pages(&self.file, self.zeroed_until, mapped_until)
+                .and_then(|()| write_zeros(&self.file, self.zeroed_until.max(mapped_until), until))
+                .and_then(|()| self.file.sync_data());
             if let Err(error) = written {
                 let _removed = std::fs::remove_file(&self.path);
                 return Err(JournalError::allocation(&self.path, end, error));
@@ -188,6 +210,12 @@ pub(crate) fn write_zeros(file: &File, from: u64, to: u64) -> io::Result<()> {
         position += piece as u64;
     }
     Ok(())
+}
+
+/// Writes zeros over `from..to`, a page at a time. For what is stored to through a mapping and synced often: a kernel
+/// keeps what it was given in one large piece as one large page, and a sync then writes all of it for one store.
+fn write_zero_pages(file: &File, from: u64, to: u64) -> io::Result<()> {
+    (from..to).step_by(d::PAGE_LENGTH).try_for_each(|position| file.write_all_at(&[0; d::PAGE_LENGTH], position))
 }
 
 /// The position behind the last byte of `from..to` that is not zero. Skips what the file system

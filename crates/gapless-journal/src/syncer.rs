@@ -66,7 +66,7 @@ impl Syncer {
             // Retention may have taken some of them off the list meanwhile, and a roll may have added others.
             let is_synced = |file: &Arc<File>| rolled.iter().any(|synced| Arc::ptr_eq(&synced.file, file));
             shared.state().rolled.retain(|each| !is_synced(&each.file));
-            shared.move_synced(&active, target);
+            shared.move_synced(&active, target)?;
             return Ok(target);
         }
     }
@@ -114,13 +114,19 @@ impl Shared {
     }
 
     /// Moves the synced mark, never back. The caller holds `syncing`.
-    pub(crate) fn move_synced(&self, active: &Segment, sequence: u64) {
+    pub(crate) fn move_synced(&self, active: &Segment, sequence: u64) -> Result<(), JournalError> {
         // Relaxed: only holders of `syncing` write it, and its mutex orders them.
         if sequence > self.synced_sequence.0.load(Ordering::Relaxed) {
-            active.write_mark(SYNCED_MARK_OFFSET, sequence, 0);
+            let mut writer = active.mark_writer(SYNCED_MARK_OFFSET);
+            active.move_mark(&mut writer, SYNCED_MARK_OFFSET, (sequence, 0), self.options.marks).map_err(|error| {
+                let error = JournalError::io("write", active.path(), error);
+                self.poison(&error);
+                error
+            })?;
             // Release: pairs with the acquire of `synced_sequence`; the sync is done before it.
             self.synced_sequence.0.store(sequence, Ordering::Release);
         }
+        Ok(())
     }
 
     /// Notes for this process, and for the next on this boot, that a sync has failed.
@@ -143,7 +149,7 @@ mod tests {
         let mut options = JournalOptions::new(directory, 1);
         options.segment_length_bytes = 64 * 1024;
         options.frame_length_max = 2048;
-        options.flush = flush;
+        (options.flush, options.marks) = (flush, flush);
         options
     }
 

@@ -85,8 +85,7 @@ impl Journal {
         self.active = segment;
         self.stand_at(position);
         self.last_sequence = sequence;
-        self.move_mark();
-        Ok(())
+        self.move_mark()
     }
 
     /// Opens a sealed segment for writing again.

@@ -191,7 +191,7 @@ impl Shared {
             }
             state.active.clone()
         };
-        self.move_synced(&active, rolled.last_sequence);
+        self.move_synced(&active, rolled.last_sequence)?;
         Ok(true)
     }
 }

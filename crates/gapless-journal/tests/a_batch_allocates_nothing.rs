@@ -48,7 +48,7 @@ fn appending_and_replaying_allocate_nothing() {
     for flush in [Flush::Mapped, Flush::Write] {
         let directory = tempfile::tempdir().unwrap();
         let mut options = options(directory.path());
-        options.flush = flush;
+        (options.flush, options.marks) = (flush, flush);
         let (mut journal, _) = Journal::open(options).unwrap();
         let batches: Vec<(Vec<u8>, u64)> = (0..300).map(|i| (batch(i * 10 + 1, 10, 0), i * 10 + 1)).collect();
         let mut preparer = journal.preparer();

@@ -67,7 +67,7 @@ fn a_disk_that_fills_up_loses_nothing_and_goes_on_with_space() {
         for has_helper in [false, true] {
             let Some(disk) = SmallDisk::new(240) else { return };
             let mut options = options(&disk.journal());
-            options.flush = flush;
+            (options.flush, options.marks) = (flush, flush);
             let (mut journal, _) = Journal::open(options.clone()).unwrap();
             let refused = loop {
                 let first = journal.last_sequence() + 1;

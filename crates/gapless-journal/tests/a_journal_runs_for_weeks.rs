@@ -25,7 +25,7 @@ fn a_helper_thread_prepares_names_and_ends_with_the_journal() {
     {
         let directory = tempfile::tempdir().unwrap();
         let mut options = options(directory.path());
-        (options.flush, options.zero_initial) = (flush, zero_initial);
+        (options.flush, options.marks, options.zero_initial) = (flush, flush, zero_initial);
         let (mut journal, _) = Journal::open(options.clone()).unwrap();
         let preparer = journal.preparer();
         let helper = std::thread::spawn(move || preparer.run());

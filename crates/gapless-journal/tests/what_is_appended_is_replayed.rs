@@ -14,7 +14,7 @@ fn frames_survive_rolls_and_a_reopening() {
     for flush in [Flush::Mapped, Flush::Write] {
         let directory = tempfile::tempdir().unwrap();
         let mut options = options(directory.path());
-        options.flush = flush;
+        (options.flush, options.marks) = (flush, flush);
         let (mut journal, report) = Journal::open(options.clone()).unwrap();
         assert!(report.is_new);
         append(&mut journal, 1500, 7, 0);
@@ -37,7 +37,7 @@ fn a_batch_longer_than_a_segment_is_split_at_frames() {
     for flush in [Flush::Mapped, Flush::Write] {
         let directory = tempfile::tempdir().unwrap();
         let mut options = options(directory.path());
-        options.flush = flush;
+        (options.flush, options.marks) = (flush, flush);
         let (mut journal, _) = Journal::open(options).unwrap();
         append(&mut journal, 2000, 2000, 0);
         assert!(segments(directory.path()).len() > 4);
@@ -243,6 +243,7 @@ proptest! {
                     boots += u128::from(other_boot);
                     options.environment = boot(boots);
                     options.flush = if flush { Flush::Write } else { Flush::Mapped };
+                    options.marks = options.flush;
                     options.check = if check { RecoveryCheck::All } else { RecoveryCheck::Tail };
                     let (reopened, report) = Journal::open(options.clone()).unwrap();
                     prop_assert!(report.cut.is_none(), "{:?}", report.cut);

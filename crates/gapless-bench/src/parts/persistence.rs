@@ -95,12 +95,12 @@ impl Place {
         Ok(Self(path))
     }
 
-    fn journal(&self, name: &str, flush: Flush) -> Result<(PathBuf, Journal)> {
+    fn journal(&self, name: &str, flush: Flush, marks: Flush) -> Result<(PathBuf, Journal)> {
         let directory = self.0.join(name.replace([' ', ','], "-"));
         std::fs::create_dir(&directory).map_err(|source| BenchError::io("create", &directory, source))?;
         let mut options = JournalOptions::new(&directory, 1);
         options.segment_length_bytes = 128 << 20;
-        options.flush = flush;
+        (options.flush, options.marks) = (flush, marks);
         if flush == Flush::Write {
             options.zero_initial = true;
             options.segment_length_bytes = 32 << 20;
@@ -156,7 +156,9 @@ fn appends(
     frame: &mut Frame,
     count: u64,
 ) -> Result<LatencyHistogram> {
-    let (directory, mut journal) = place.journal(name, flush)?;
+    // As a node keeps its journal.
+    let marks = if is_synced { Flush::Write } else { Flush::Mapped };
+    let (directory, mut journal) = place.journal(name, flush, marks)?;
     let syncer = journal.syncer();
     let warm_up = count.div_ceil(10);
     let mut histogram = LatencyHistogram::new();
@@ -184,7 +186,7 @@ fn appends(
 /// Appending in batches, and replaying what was appended.
 fn batches_and_replay(place: &Place, frame: &mut Frame, frames: u64, report: &Report) -> Result<[Row; 2]> {
     let name = "append in batches, mapped";
-    let (directory, mut journal) = place.journal(name, Flush::Mapped)?;
+    let (directory, mut journal) = place.journal(name, Flush::Mapped, Flush::Mapped)?;
     let frame_bytes = frame.bytes.len() as u64;
     let batches = frames.div_ceil(BATCH);
     let mut rates = Vec::with_capacity(batches as usize);
