@@ -19,6 +19,7 @@
 //! | [`clock`] | [`Clock`]: system, time stamp counter or virtual; the wall clock is slewed |
 //! | [`counters`] | [`Counters`] in a mapped file, [`CountersReader`] for another process |
 //! | [`park_flag`], [`latch`], [`atomic_word`] | the two ordering arguments, generic over their atomics |
+//! | [`pauses`] | [`Pauses`]: how long a spinning thread was kept from running |
 //! | [`fault`] | crash points and mutants, for tests |
 
 #![deny(unsafe_op_in_unsafe_fn)]
@@ -35,6 +36,7 @@ pub mod group;
 pub mod idle;
 pub mod latch;
 pub mod park_flag;
+pub mod pauses;
 pub mod plan;
 pub mod thread;
 pub mod thread_group;
@@ -48,6 +50,7 @@ pub use error::Error;
 pub use failure::{AgentFailure, FailureSlot};
 pub use group::AgentGroup;
 pub use idle::{Idle, IdleAction, IdleStrategy};
+pub use pauses::{PauseTracker, Pauses};
 pub use plan::{AgentSpec, OptimizeFor, PlanKind, PlannedThread, ThreadPlan, plan};
 pub use thread::{AgentThread, ThreadSpec};
 pub use thread_group::ThreadGroup;

@@ -20,6 +20,7 @@ use crate::error::Error;
 use crate::failure::{AgentFailure, FailureSlot};
 use crate::group::AgentGroup;
 use crate::idle::{Idle, IdleAction, IdleStrategy};
+use crate::pauses::{PauseTracker, Pauses, SharedPauses};
 use crate::wake::Waker;
 
 /// How one thread runs.
@@ -74,6 +75,7 @@ struct Control {
     stop: AtomicBool,
     /// CPU time of the whole thread, set when it ends; 0 before.
     final_cpu_ns: AtomicU64,
+    pauses: SharedPauses,
 }
 
 impl AgentThread {
@@ -116,6 +118,7 @@ impl AgentThread {
             waker: waker.clone(),
             failures: failures.clone(),
             control: control.clone(),
+            pauses: PauseTracker::default(),
             name: spec.name.clone(),
             drain_ns_max: spec.drain_ns_max,
         };
@@ -198,6 +201,12 @@ impl AgentThread {
         }
     }
 
+    /// How long the thread was kept from running while it spun, so far. Costs the thread itself nothing.
+    #[must_use]
+    pub fn pauses(&self) -> Pauses {
+        self.control.pauses.read()
+    }
+
     fn join_in_place(&mut self) -> Result<(), AgentFailure> {
         let Some(handle) = self.handle.take() else { return Ok(()) };
         match handle.join() {
@@ -261,6 +270,7 @@ struct Runner {
     waker: Waker,
     failures: FailureSlot,
     control: Arc<Control>,
+    pauses: PauseTracker,
     name: String,
     drain_ns_max: u64,
 }
@@ -305,8 +315,13 @@ impl Runner {
         self.group.start(self.clock.now())?;
         while !self.must_end() {
             let now = self.clock.now();
+            if self.pauses.begin(now.monotonic_ns).is_some() {
+                self.control.pauses.publish(self.pauses.pauses());
+            }
             let work = self.group.poll_once(now)?;
-            match self.idle.step(now.monotonic_ns, work) {
+            let action = self.idle.step(now.monotonic_ns, work);
+            self.pauses.end(work == 0 && matches!(action, IdleAction::Poll | IdleAction::Spin));
+            match action {
                 IdleAction::Poll => {}
                 IdleAction::Spin => std::hint::spin_loop(),
                 IdleAction::Yield => std::thread::yield_now(),

@@ -6,6 +6,7 @@ use crate::agent::Agent;
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::failure::{AgentFailure, FailureSlot};
+use crate::pauses::Pauses;
 use crate::plan::ThreadPlan;
 use crate::thread::AgentThread;
 use crate::wake::Waker;
@@ -92,6 +93,12 @@ impl ThreadGroup {
     pub fn pin_warnings(&self) -> Vec<String> {
         let warning = |thread: &AgentThread| Some(format!("thread {}: {}", thread.spec().name, thread.pin_warning()?));
         self.threads.iter().filter_map(warning).collect()
+    }
+
+    /// How long each thread was kept from running while it spun, so far, in the plan's order.
+    #[must_use]
+    pub fn pauses(&self) -> Vec<Pauses> {
+        self.threads.iter().map(AgentThread::pauses).collect()
     }
 
     /// CPU time of all threads so far, in nanoseconds, as far as the system tells.

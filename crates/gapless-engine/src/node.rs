@@ -12,7 +12,7 @@ use crate::seats::Seats;
 use crate::sender;
 use crate::service::Service;
 use crate::snapshot_schedule::{SnapshotRequests, SnapshotRules, SnapshotSchedule};
-use gapless_agent::{Agent, Clock, CounterView, Counters, ThreadGroup, ThreadPlan};
+use gapless_agent::{Agent, Clock, CounterView, Counters, Pauses, ThreadGroup, ThreadPlan};
 use gapless_journal::RecoveryReport;
 use gapless_log::{MemoryKind, Scope, StreamIdentity, Window, WindowOptions};
 use gapless_stream::client::ClientOptions;
@@ -277,6 +277,13 @@ impl Node {
     pub fn cpu_time_ns(&self) -> u64 {
         let threads = self.threads.as_ref().map_or(&[][..], ThreadGroup::threads);
         threads.iter().filter_map(|thread| thread.cpu_time_ns()).sum()
+    }
+
+    /// How long each of the node's threads, in the order of its plan, was kept from running while it spun, so far:
+    /// by an interrupt, another thread or the hypervisor.
+    #[must_use]
+    pub fn pauses(&self) -> Vec<Pauses> {
+        self.threads.as_ref().map(ThreadGroup::pauses).unwrap_or_default()
     }
 
     /// The last sequence that has reached the tier.

@@ -10,7 +10,7 @@ use crate::histogram::{IntervalRecorder, RecordedRun};
 use crate::pacing::{RateCheck, Schedule, WarmUp};
 use crate::resources::{process_cpu_ns, thread_cpu_ns};
 use crate::{BenchError, Result};
-use gapless::agent::Clock;
+use gapless::agent::{Clock, PauseTracker, Pauses};
 use gapless::log::LogError;
 use gapless::prelude::*;
 use gapless::wire::checksum::crc32c;
@@ -61,6 +61,10 @@ pub struct Outcome {
     pub driver_cpu_ns: u64,
     /// CPU time of the driver's whole process in the counted section, ns.
     pub process_cpu_ns: u64,
+    /// Of a run at a rate inside the service's process: how long the driver was kept from running while it waited.
+    pub pauses: Option<Pauses>,
+    /// How long the driver ran, warm-up included, ns.
+    pub driven_ns: u64,
     /// When the counted section began, on the driver's clock.
     pub counted_from_ns: u64,
     /// Latencies from the scheduled times, of a run at a rate.
@@ -361,8 +365,11 @@ fn at_a_rate<F: CarForm>(
     let (mut sent, mut replied, mut next_key) = (0, 0, 0);
     let (mut count, mut last_injected_ns, mut last_reply_ns) = (load.count, start_ns, start_ns);
     let mut from_cpu = CpuTime::now();
+    let mut pauses = PauseTracker::default();
     while replied < count {
         let now_ns = clock.monotonic_ns();
+        pauses.begin(now_ns);
+        let sent_before = sent;
         if sent < count && now_ns >= pacer.next_due_ns() {
             if sent == first_counted {
                 from_cpu = CpuTime::now();
@@ -396,6 +403,7 @@ fn at_a_rate<F: CarForm>(
                 }
             })
             .map_err(stream_error)?;
+        pauses.end(sent == sent_before && replied == before);
         if replied != before {
             last_reply_ns = now_ns;
         } else if now_ns.saturating_sub(last_reply_ns) > LOST_AFTER_NS && sent > replied {
@@ -403,6 +411,7 @@ fn at_a_rate<F: CarForm>(
         }
     }
     let end_ns = clock.monotonic_ns();
+    (outcome.pauses, outcome.driven_ns) = (Some(pauses.pauses()), end_ns.saturating_sub(start_ns));
     outcome.counted_from_ns = counted_from_ns;
     outcome.elapsed_ns = end_ns.saturating_sub(counted_from_ns);
     outcome.counted = replied.saturating_sub(first_counted);

@@ -12,7 +12,7 @@ use crate::progress::Progress;
 use crate::report::{CpuPerMessage, Row, RowConfig};
 use crate::resources::{memory, stolen_ns};
 use crate::{BenchError, Result};
-use gapless::agent::Clock;
+use gapless::agent::{Clock, Pauses};
 use gapless::prelude::*;
 use gapless::stream::link::LinkOptions;
 use serde_json::json;
@@ -124,13 +124,14 @@ impl Run<'_> {
         let before = query(&mut observer)?;
         let signals = Arc::new(Signals::default());
         let began = SystemTime::now();
-        let stolen_before_ns = stolen_ns();
+        let (stolen_before_ns, pauses_before) = (stolen_ns(), node.pauses());
         let (outcome, service_cpu_ns) = if is_inside {
             self.drive_inside::<F>(&node, &signals, driver_cpu)?
         } else {
             client_process::drive_outside(settings, &node, driver_cpu, self.progress, self.interrupted)?
         };
         let stolen_ns = stolen_ns().zip(stolen_before_ns).map(|(after, before)| after.saturating_sub(before));
+        let paused = paused(&outcome, &pauses_before, &node.pauses());
         let after = query(&mut observer)?;
         let peak = memory();
         let plan = node.plan().to_string();
@@ -141,6 +142,7 @@ impl Run<'_> {
         if let Some(stolen_ns) = stolen_ns {
             finished.row.extra.insert("stolen_ns".to_owned(), json!(stolen_ns));
         }
+        finished.row.extra.extend(paused);
         Ok(finished)
     }
 
@@ -275,6 +277,28 @@ impl Run<'_> {
         }
         config
     }
+}
+
+/// How long driver and service were kept from running while they spun, of a run at a rate: what the machine, and not
+/// the path, adds to a latency's tail. Of the service it counts its threads together.
+fn paused(outcome: &Outcome, before: &[Pauses], after: &[Pauses]) -> Option<(String, serde_json::Value)> {
+    let driver = outcome.pauses?;
+    let mut service = Pauses::default();
+    for (before, after) in before.iter().zip(after) {
+        let since = after.since(*before);
+        service.count += since.count;
+        service.total_ns += since.total_ns;
+        service.longest_ns = service.longest_ns.max(since.longest_ns);
+    }
+    let share = |ns: u64| ns as f64 / outcome.driven_ns.max(1) as f64;
+    let object =
+        |pauses: Pauses| json!({"count": pauses.count, "total_ns": pauses.total_ns, "longest_ns": pauses.longest_ns});
+    let value = json!({
+        "driver": object(driver),
+        "service": object(service),
+        "share": share(driver.total_ns) + share(service.total_ns),
+    });
+    Some(("paused".to_owned(), value))
 }
 
 /// What is wrong with a run; nothing if every message is accounted for and every content right.

@@ -88,6 +88,7 @@ pub fn figures(rows: &[Row], style: TableStyle) -> String {
             "CPU ns/msg driver",
             "CPU ns/msg service",
             "× floor",
+            "paused %",
             "stolen ms",
             "verified",
         ],
@@ -106,6 +107,8 @@ pub fn figures(rows: &[Row], style: TableStyle) -> String {
         cells.push(row.cpu_ns_per_message.map_or_else(|| ABSENT.into(), |cpu| rate(cpu.driver)));
         cells.push(row.cpu_ns_per_message.map_or_else(|| ABSENT.into(), |cpu| rate(cpu.service)));
         cells.push(row.floor_ratio.map_or_else(|| ABSENT.into(), |ratio| format!("{ratio:.2}")));
+        let paused = row.extra.get("paused").and_then(|paused| paused["share"].as_f64());
+        cells.push(paused.map_or_else(|| ABSENT.into(), |share| format!("{:.2}", share * 100.0)));
         let stolen_ns = row.extra.get("stolen_ns").and_then(Value::as_u64);
         cells.push(stolen_ns.map_or_else(|| ABSENT.into(), |ns| grouped(ns / 1_000_000)));
         cells.push(match row.verified {
@@ -294,10 +297,11 @@ mod tests {
         let mut row = row();
         row.config.extra.insert("sessions".to_owned(), 4_321.into());
         row.extra.insert("stolen_ns".to_owned(), 87_999_999.into());
+        row.extra.insert("paused".to_owned(), serde_json::json!({"share": 0.025}));
         let text = figures(&[row], TableStyle::Markdown);
         let line = text.lines().find(|line| line.contains("sbe.random")).unwrap();
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-        assert!(cells.contains(&"4,321") && cells.contains(&"87"), "{line}");
+        assert!(cells.contains(&"4,321") && cells.contains(&"87") && cells.contains(&"2.50"), "{line}");
     }
 
     #[test]

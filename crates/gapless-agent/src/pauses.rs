@@ -1,0 +1,142 @@
+//! `Pauses`: how long a spinning thread was kept from running, by whatever takes its core away.
+//!
+//! A duty cycle without work takes well under a microsecond. One that took far longer was not the
+//! thread's own doing: an interrupt, another thread, the hypervisor. What is lost that way is the
+//! machine's part of a latency's tail, measured in the run itself and on the same cores.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The shortest pause that is counted, in nanoseconds.
+pub const PAUSE_NS_MIN: u64 = 2_000;
+
+/// The pauses of one thread so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pauses {
+    /// How many there were.
+    pub count: u64,
+    /// All of them together, in nanoseconds.
+    pub total_ns: u64,
+    /// The longest, in nanoseconds.
+    pub longest_ns: u64,
+}
+
+impl Pauses {
+    /// What has come since `earlier`, except that the longest is that of the whole time.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Self {
+        Self {
+            count: self.count.saturating_sub(earlier.count),
+            total_ns: self.total_ns.saturating_sub(earlier.total_ns),
+            longest_ns: self.longest_ns,
+        }
+    }
+}
+
+/// Finds the pauses of the thread that calls it: [`PauseTracker::begin`] with the time at the start of
+/// each duty cycle, [`PauseTracker::end`] behind it.
+///
+/// ```
+/// use gapless_agent::{PauseTracker, Pauses};
+///
+/// let mut tracker = PauseTracker::default();
+/// tracker.begin(1_000);
+/// tracker.end(true);
+/// assert_eq!(tracker.begin(1_200), None);
+/// tracker.end(true);
+/// assert_eq!(tracker.begin(51_200), Some(50_000));
+/// assert_eq!(tracker.pauses(), Pauses { count: 1, total_ns: 50_000, longest_ns: 50_000 });
+/// ```
+#[derive(Debug, Default)]
+pub struct PauseTracker {
+    begun_ns: u64,
+    idle: bool,
+    pauses: Pauses,
+}
+
+impl PauseTracker {
+    /// A duty cycle begins at `now_ns`. The pause since the one before, if there was one.
+    #[inline]
+    pub fn begin(&mut self, now_ns: u64) -> Option<u64> {
+        let passed_ns = now_ns.saturating_sub(self.begun_ns);
+        self.begun_ns = now_ns;
+        if self.idle && passed_ns >= PAUSE_NS_MIN { Some(self.record(passed_ns)) } else { None }
+    }
+
+    /// The duty cycle is over; `idle` if it did no work and the thread goes on at once.
+    #[inline]
+    pub fn end(&mut self, idle: bool) {
+        self.idle = idle;
+    }
+
+    /// What was found so far.
+    #[must_use]
+    pub const fn pauses(&self) -> Pauses {
+        self.pauses
+    }
+
+    #[cold]
+    fn record(&mut self, passed_ns: u64) -> u64 {
+        self.pauses.count += 1;
+        self.pauses.total_ns += passed_ns;
+        self.pauses.longest_ns = self.pauses.longest_ns.max(passed_ns);
+        passed_ns
+    }
+}
+
+/// A thread's pauses as others see them.
+#[derive(Debug, Default)]
+pub(crate) struct SharedPauses {
+    count: AtomicU64,
+    total_ns: AtomicU64,
+    longest_ns: AtomicU64,
+}
+
+impl SharedPauses {
+    #[cold]
+    pub(crate) fn publish(&self, pauses: Pauses) {
+        // Relaxed: figures to look at; nothing hangs on their order.
+        self.count.store(pauses.count, Ordering::Relaxed);
+        self.total_ns.store(pauses.total_ns, Ordering::Relaxed);
+        self.longest_ns.store(pauses.longest_ns, Ordering::Relaxed);
+    }
+
+    pub(crate) fn read(&self) -> Pauses {
+        Pauses {
+            count: self.count.load(Ordering::Relaxed),
+            total_ns: self.total_ns.load(Ordering::Relaxed),
+            longest_ns: self.longest_ns.load(Ordering::Relaxed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cycle_with_work_is_no_pause_however_long_it_takes() {
+        let mut tracker = PauseTracker::default();
+        tracker.begin(1_000_000);
+        tracker.end(false);
+        assert_eq!(tracker.begin(9_000_000), None);
+        tracker.end(true);
+        assert_eq!(tracker.begin(9_000_000 + PAUSE_NS_MIN), Some(PAUSE_NS_MIN));
+        assert_eq!(tracker.pauses().count, 1);
+    }
+
+    #[test]
+    fn the_first_cycle_and_a_clock_that_stands_are_no_pauses() {
+        let mut tracker = PauseTracker::default();
+        assert_eq!(tracker.begin(u64::MAX), None);
+        tracker.end(true);
+        assert_eq!(tracker.begin(5), None);
+        assert_eq!(tracker.pauses(), Pauses::default());
+    }
+
+    #[test]
+    fn what_came_since_is_a_difference() {
+        let earlier = Pauses { count: 2, total_ns: 30, longest_ns: 20 };
+        let later = Pauses { count: 5, total_ns: 100, longest_ns: 40 };
+        assert_eq!(later.since(earlier), Pauses { count: 3, total_ns: 70, longest_ns: 40 });
+    }
+}
