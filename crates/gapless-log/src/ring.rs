@@ -171,6 +171,12 @@ impl RingWriter {
         self.memory.header_word(d::READER_PARKED_WORD).load(Ordering::Relaxed) != 0
     }
 
+    /// Asks for the lines that the next frame will be written to; for when there is nothing more urgent.
+    #[inline]
+    pub fn prefetch(&self) {
+        self.memory.prefetch_for_writing(self.tail);
+    }
+
     /// Drops this end without a word, because the other process works with an end of its own.
     #[cfg(not(loom))]
     pub fn leave_to_peer(mut self) {

@@ -414,6 +414,8 @@ impl Client {
             }
         } else {
             self.empty_polls = 0;
+            // The service has read the command by now, and its processor perhaps some lines more than that.
+            self.link.writer.prefetch();
         }
         Ok(messages)
     }
