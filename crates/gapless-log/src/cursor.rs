@@ -239,11 +239,14 @@ pub struct FreeCursor {
     sequence: u64,
     /// Position of `sequence`, once it is known.
     position: Option<u64>,
+    /// What was released at the last look, which is taken again only when all of it is read.
+    released: u64,
+    released_sequence: u64,
 }
 
 impl FreeCursor {
     pub(crate) fn new(memory: Arc<Memory>, sequence: u64) -> Self {
-        Self { memory, sequence: sequence.max(1), position: None }
+        Self { memory, sequence: sequence.max(1), position: None, released: 0, released_sequence: 0 }
     }
 
     /// The sequence it reads next.
@@ -264,13 +267,17 @@ impl FreeCursor {
     /// [`LogError::Corrupt`] if the writer broke the protocol.
     pub fn read(&mut self, buffer: &mut Vec<u8>) -> Result<FreeRead, LogError> {
         let word = |number| self.memory.header_word(number);
-        // Acquire: the frame, its place in the index and the position behind it are seen (pairs with
-        // the Release stores in Releaser::release).
-        if self.sequence > word(d::RELEASED_SEQUENCE_WORD).load(Ordering::Acquire) {
-            return Ok(FreeRead::Empty);
+        if self.sequence > self.released_sequence {
+            // Acquire: the frame, its place in the index and the position behind it are seen (pairs with
+            // the Release stores in Releaser::release).
+            self.released_sequence = word(d::RELEASED_SEQUENCE_WORD).load(Ordering::Acquire);
+            if self.sequence > self.released_sequence {
+                return Ok(FreeRead::Empty);
+            }
+            // Acquire: whatever frame lies before it is seen whole (pairs as above).
+            self.released = word(d::RELEASED_WORD).load(Ordering::Acquire);
         }
-        // Acquire: whatever frame lies before it is seen whole (pairs as above).
-        let released = word(d::RELEASED_WORD).load(Ordering::Acquire);
+        let released = self.released;
         let lapped = Ok(FreeRead::Lapped { from_sequence: self.sequence });
         let position = match self.position {
             Some(position) => position,

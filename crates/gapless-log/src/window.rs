@@ -63,13 +63,25 @@ pub struct WindowWriter {
     published: u64,
     /// The tail may go this far before the gating cursors have to be asked again.
     limit: u64,
+    /// The end of the last claim.
+    reserved: u64,
     /// How far it has announced that it may write; never goes back, because what an abandoned claim
     /// wrote is lost.
     claimed: u64,
+    /// How much further than it needs it announces, so that the word that free cursors look at after
+    /// each frame changes once for many.
+    claim_ahead_bytes: u64,
     /// How often what cursors may have seen was cut off.
     truncations: u64,
     gating: Vec<Arc<Gate>>,
     frame_length_max: usize,
+}
+
+/// How far the writer of a window of `capacity_bytes` announces ahead: a 64th of the capacity, in whole KiB, at most
+/// 16 KiB. Free cursors have that much less of the window to read.
+const fn claim_ahead_bytes(capacity_bytes: usize) -> u64 {
+    let share = capacity_bytes as u64 / 64 / 1024 * 1024;
+    if share < 16 << 10 { share } else { 16 << 10 }
 }
 
 /// Moves `released`; one per window.
@@ -112,7 +124,9 @@ impl WindowOptions {
             tail_sequence: first_sequence - 1,
             published: 0,
             limit: self.capacity_bytes as u64,
+            reserved: 0,
             claimed: 0,
+            claim_ahead_bytes: claim_ahead_bytes(self.capacity_bytes),
             truncations: 0,
             gating: Vec::new(),
             frame_length_max: self.frame_length_max,
@@ -176,11 +190,12 @@ impl WindowWriter {
         if end > self.limit {
             self.refresh_limit(end)?;
         }
+        self.reserved = end;
         if end > self.claimed {
-            self.claimed = end;
+            self.claimed = end + self.claim_ahead_bytes;
             // Relaxed, then a Release fence: the announcement comes before every word written under it
             // (pairs with the Acquire fence in FreeCursor::read).
-            self.memory.header_word(d::CLAIMED_WORD).store(end, Ordering::Relaxed);
+            self.memory.header_word(d::CLAIMED_WORD).store(self.claimed, Ordering::Relaxed);
             fence(Ordering::Release);
         }
         Ok(self.tail)
@@ -246,7 +261,7 @@ impl WindowWriter {
     #[inline]
     pub fn commit(&mut self, length: usize, sequence: u64) {
         assert_eq!(sequence, self.tail_sequence + 1, "sequences have no gaps");
-        let claimed = (self.claimed - self.tail) as usize;
+        let claimed = (self.reserved - self.tail) as usize;
         assert!((HEADER_LENGTH..=claimed).contains(&length), "a frame of {length} bytes was not claimed");
         // Relaxed: published by the Release store of the tail.
         self.memory.index_word(sequence).store(self.tail, Ordering::Relaxed);
@@ -308,6 +323,7 @@ impl WindowWriter {
             self.memory.index_word(cut).store(d::NOWHERE, Ordering::Relaxed);
         }
         self.tail = position;
+        self.reserved = position;
         self.tail_sequence = sequence;
         if position >= self.published {
             return Ok(());

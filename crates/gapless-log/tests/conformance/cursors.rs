@@ -66,6 +66,40 @@ pub fn what_an_abandoned_claim_overwrote_is_lost(place: &impl Place) {
     assert_eq!(window.free_cursor(3).read(&mut copy).unwrap(), FreeRead::Frame(1024));
 }
 
+/// The writer of a window that is not tiny announces ahead: the oldest frames go a little early, none is torn.
+pub fn a_large_window_lets_go_of_a_64th_early(place: &impl Place) {
+    let capacity = 256 << 10;
+    let options = WindowOptions { capacity_bytes: capacity, index_slots: 1024, ..place.options() };
+    let (mut writer, mut releaser) = options.create(1).unwrap();
+    let window = place.reader(&writer);
+    let mut begun = window.free_cursor(1);
+    let mut copy = Vec::new();
+    let frames = 3 * capacity as u64 / 1024;
+    let held = capacity as u64 / 1024;
+    for seed in 1..=frames {
+        pass(&mut writer, &mut releaser, 960, seed);
+        assert_eq!(begun.read(&mut copy).unwrap(), FreeRead::Frame(1024));
+        assert_eq!(marks(&copy), [(seed, seed)]);
+    }
+    let readable = |sequence| {
+        let mut copy = Vec::new();
+        match window.free_cursor(sequence).read(&mut copy).unwrap() {
+            FreeRead::Frame(1024) => {
+                assert_eq!(marks(&copy), [(sequence, sequence)]);
+                true
+            }
+            found => {
+                assert_eq!(found, FreeRead::Lapped { from_sequence: sequence });
+                false
+            }
+        }
+    };
+    let first = (1..=frames).find(|&sequence| readable(sequence)).unwrap();
+    assert!((first..=frames).all(readable));
+    let early = first - (frames - held + 1);
+    assert!(early <= held / 64, "{early} frames of {held} are gone early");
+}
+
 pub fn an_index_with_fewer_slots_than_frames_says_lapped(place: &impl Place) {
     let options = WindowOptions { index_slots: 4, ..place.options() };
     let (mut writer, mut releaser) = options.create(1).unwrap();

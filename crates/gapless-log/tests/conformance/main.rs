@@ -56,6 +56,7 @@ conformance! {
         a_free_cursor_starts_anywhere,
         a_lapped_cursor_is_told_from_where_to_replay,
         what_an_abandoned_claim_overwrote_is_lost,
+        a_large_window_lets_go_of_a_64th_early,
         an_index_with_fewer_slots_than_frames_says_lapped,
         a_free_cursor_before_the_first_frame_is_lapped,
         a_frame_that_was_cut_is_not_found_through_the_index,
