@@ -120,6 +120,9 @@ impl Run<'_> {
         let is_inside = settings.client_processes == 0;
         let options = scene.node_options(settings, usize::from(is_inside), driver_cpu);
         let node = Node::start(Processor::<F>::default(), options).map_err(|error| node_failed(&error))?;
+        if settings.journal.is_some() {
+            scene.settle()?;
+        }
         let mut observer = node.connect(ClientOptions::default()).map_err(stream_error)?;
         let before = query(&mut observer)?;
         let signals = Arc::new(Signals::default());

@@ -32,6 +32,17 @@ impl Scene {
         &self.directory
     }
 
+    /// Waits until the file system has written what came before this run: floors, the rows before it and their removal
+    /// would otherwise be measured with it, as stalls of a fifth of a second.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn settle(&self) -> Result<()> {
+        let failed = |source| BenchError::io("write out the file system of", &self.directory, source);
+        let directory = std::fs::File::open(&self.directory).map_err(failed)?;
+        rustix::fs::syncfs(&directory).map_err(|errno| failed(errno.into()))
+    }
+
     /// The node that `settings` describe; `callers_hot` threads of this process spin beside it.
     #[must_use]
     pub fn node_options(&self, settings: &RunSettings, callers_hot: usize, driver_cpu: Option<usize>) -> NodeOptions {
