@@ -243,3 +243,37 @@ fn a_closed_session_is_forgotten_and_its_token_opens_another() {
     assert_eq!(client.next_session_seq(found), Some(2));
     node.stop().unwrap();
 }
+
+#[test]
+fn a_closed_session_hears_nothing_late() {
+    let directory = tempfile::tempdir().unwrap();
+    let node = Node::start(Adder::default(), options_in(directory.path())).unwrap();
+    let mut client = node.connect(ClientOptions::default()).unwrap();
+    let other = client.open_session(6, 4).unwrap();
+    for round in 0..100 {
+        let closed = client.open_session(1_000 + round, 4).unwrap();
+        add(&mut client, closed, 1);
+        next_reply(&mut client).1.unwrap();
+        // The answer to the repeat is on its way, and comes before that of the other session below.
+        client.repeat(closed, 1).unwrap();
+        client.close_session(closed).unwrap();
+        let mut heard = Vec::new();
+        let (begun, mut is_sent) = (Instant::now(), false);
+        while heard.is_empty() && begun.elapsed() < Duration::from_secs(10) {
+            // First it listens while the closed session is still the last that it sent for.
+            if !is_sent && begun.elapsed() > Duration::from_millis(2) {
+                add(&mut client, other, 1);
+                is_sent = true;
+            }
+            client
+                .poll(16, |incoming| {
+                    if let Incoming::Reply { session, .. } | Incoming::SessionLost { session } = incoming {
+                        heard.push(session);
+                    }
+                })
+                .unwrap();
+        }
+        assert_eq!(heard, [other]);
+    }
+    node.stop().unwrap();
+}

@@ -1,7 +1,7 @@
 //! What memory costs: ping-pong and stream between two cores, copying, reading the clock.
 
 use std::hint::black_box;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::sampling::{Effort, Spin, Stop};
 use super::shared;
@@ -40,6 +40,8 @@ pub(super) fn paced_ping_pong(effort: &Effort, payload: usize) -> Result<FloorRo
         |stop| answer(&mut second, payload, stop),
         |stop| {
             let mut bytes = vec![1; payload];
+            // Where two threads share a CPU each turn takes a time slice.
+            let planned = Duration::from_nanos(effort.samples * 1_000_000_000 / PACED_PER_S);
             let begin = Instant::now();
             let now_ns = || u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
             let mut pacer = Schedule::new(0, PACED_PER_S).pacer();
@@ -54,6 +56,9 @@ pub(super) fn paced_ping_pong(effort: &Effort, payload: usize) -> Result<FloorRo
                     }
                 }
                 histogram.record(now_ns() - due_ns);
+                if begin.elapsed() > planned + effort.time_limit {
+                    break;
+                }
             }
             Ok(histogram)
         },

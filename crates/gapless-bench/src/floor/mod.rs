@@ -294,9 +294,12 @@ mod tests {
             effort_percent: 1,
             cpus: Some((cpu, cpu)),
             time_limit: Duration::from_millis(100),
-            ..FloorPlan::new(Path::new("."), vec![(FloorKind::ShmPingPong, 64), (FloorKind::ShmStream, 64)])
+            ..FloorPlan::new(
+                Path::new("."),
+                vec![(FloorKind::ShmPingPong, 64), (FloorKind::ShmPingPongPaced, 64), (FloorKind::ShmStream, 64)],
+            )
         };
         let report = plan.measure();
-        assert_eq!(report.rows.len(), 2, "{:?}", report.skipped);
+        assert_eq!(report.rows.len(), 3, "{:?}", report.skipped);
     }
 }

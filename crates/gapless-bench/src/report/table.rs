@@ -319,7 +319,7 @@ mod tests {
         let text = figures(&[Row::default()], TableStyle::Markdown);
         let line = text.lines().last().unwrap();
         assert!(line.contains(" max "));
-        assert_eq!(line.matches(ABSENT).count(), 19);
+        assert_eq!(line.matches(ABSENT).count(), 20);
     }
 
     #[test]
