@@ -17,8 +17,8 @@
 //!    tail with Acquire, so it sees whole frames only.
 //! 2. *Gating.* A gating cursor (or a ring's reader) stores its position with Release after its last
 //!    look at a frame; the writer loads it with Acquire before it writes over that frame.
-//! 3. *Lapping.* The writer announces how far it may write (`claimed`, which never goes back) before it
-//!    writes, separated by a Release fence; a free cursor copies, then an Acquire fence, then reads
+//! 3. *Lapping.* The writer announces how far it may write (`claimed`, which never goes back, and may be
+//!    further than it will write next) before it writes, separated by a Release fence; a free cursor copies, then an Acquire fence, then reads
 //!    `claimed`: if its frame was not inside the announced range, no word of the copy can be newer (a
 //!    sequence lock).
 //! 4. *Parking.* The waiter stores its parked flag, then looks at the tail once more; the writer
