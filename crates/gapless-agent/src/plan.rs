@@ -161,11 +161,12 @@ pub fn plan(
     for thread in &mut threads {
         thread.cpus = choose_mask(thread, &mut notes);
     }
-    let has_core = assign_cores(&threads, cores_available, callers_hot_threads, &mut notes);
+    let cores = assign_cores(&threads, cores_available, callers_hot_threads, &mut notes);
     let threads = threads
         .iter()
-        .zip(has_core)
-        .map(|(thread, has_core)| {
+        .zip(cores)
+        .map(|(thread, core)| {
+            let has_core = core == Core::Own;
             let asked_to_spin = match kind {
                 PlanKind::Min | PlanKind::Max => true,
                 PlanKind::Default => {
@@ -293,50 +294,71 @@ fn choose_mask(thread: &Draft<'_>, notes: &mut Vec<String>) -> Option<CpuMask> {
     chosen.cpus
 }
 
+/// Where a thread runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Core {
+    /// On a core for itself.
+    Own,
+    /// On a core that threads without one need, too: if it spun there they would wait for the scheduler to take the
+    /// core away from it, for milliseconds at each message.
+    Lent,
+    /// Wherever there is a gap.
+    None,
+}
+
 /// Which threads have a core for themselves: the business logic first, then those with a mask,
-/// then the heaviest.
+/// then the heaviest. The last of them lends its core to those that have none.
 fn assign_cores(
     threads: &[Draft<'_>],
     cores_available: usize,
     callers_hot_threads: usize,
     notes: &mut Vec<String>,
-) -> Vec<bool> {
+) -> Vec<Core> {
     let mut order: Vec<usize> = (0..threads.len()).filter(|&index| threads[index].is_busy()).collect();
     order.sort_by_key(|&index| {
         let thread = &threads[index];
         (!thread.is_main, thread.cpus.is_none(), Reverse(thread.weight()))
     });
-    let mut has_core = vec![false; threads.len()];
+    let mut cores = vec![Core::None; threads.len()];
     let free = cores_available.saturating_sub(callers_hot_threads);
-    let mut taken = 0;
+    let mut with_core: Vec<usize> = Vec::new();
     for index in order {
         let thread = &threads[index];
-        let rival = thread.cpus.and_then(|mask| rival(threads, &has_core, &mask));
-        let reason = if taken == free {
+        let taken = with_core.len();
+        let rival = thread.cpus.and_then(|mask| rival(threads, &with_core, &mask));
+        let reason = if let Some(rival) = rival {
+            format!("its CPUs are taken by thread {}", threads[rival].name())
+        } else if taken == free {
             format!(
                 "{cores_available} cores, {callers_hot_threads} taken by callers that spin, {taken} by other threads"
             )
-        } else if let Some(rival) = rival {
-            format!("its CPUs are taken by thread {rival}")
         } else {
-            has_core[index] = true;
-            taken += 1;
+            cores[index] = Core::Own;
+            with_core.push(index);
             continue;
         };
+        let lender = rival.or(with_core.last().copied()).filter(|&lender| cores[lender] == Core::Own);
+        if let Some(lender) = lender {
+            cores[lender] = Core::Lent;
+            notes.push(format!(
+                "thread {} shares its core with thread {}: it hardly spins, too",
+                threads[lender].name(),
+                thread.name()
+            ));
+        }
         notes.push(format!(
             "thread {} has no core for itself ({reason}): it hardly spins and parks early",
             thread.name()
         ));
     }
-    has_core
+    cores
 }
 
 /// The last of the threads that take all CPUs of `mask`, if they do.
-fn rival<'a>(threads: &[Draft<'a>], has_core: &[bool], mask: &CpuMask) -> Option<&'a str> {
-    let within = threads.iter().zip(has_core).filter(|(thread, has_core)| {
-        **has_core && thread.cpus.is_some_and(|other| other.iter().all(|cpu| mask.contains(cpu)))
-    });
-    let rivals: Vec<&str> = within.map(|(thread, _)| thread.name()).collect();
+fn rival(threads: &[Draft<'_>], with_core: &[usize], mask: &CpuMask) -> Option<usize> {
+    let is_within =
+        |index: &usize| threads[*index].cpus.is_some_and(|other| other.iter().all(|cpu| mask.contains(cpu)));
+    let rivals: Vec<usize> = with_core.iter().copied().filter(is_within).collect();
     (rivals.len() >= mask.count()).then(|| rivals.last().copied()).flatten()
 }
 

@@ -84,24 +84,11 @@ fn each_kind_on_each_machine() {
             vec!["sequencer+service hot".into(), "journaler hot".into(), "sender hot".into(), "watcher shared".into()],
             0,
         ),
-        // Fewer cores than it wants: the business logic first, then the heaviest.
+        // Fewer cores than it wants: the business logic first, then the heaviest; the last with a core shares it.
         (
             Max,
             Throughput,
             3,
-            1,
-            vec![
-                "sequencer+service hot".into(),
-                "journaler hot".into(),
-                "sender shared".into(),
-                "watcher shared".into(),
-            ],
-            1,
-        ),
-        (
-            Max,
-            Latency,
-            2,
             1,
             vec![
                 "sequencer+service hot".into(),
@@ -110,6 +97,19 @@ fn each_kind_on_each_machine() {
                 "watcher shared".into(),
             ],
             2,
+        ),
+        (
+            Max,
+            Latency,
+            2,
+            1,
+            vec![
+                "sequencer+service shared".into(),
+                "journaler shared".into(),
+                "sender shared".into(),
+                "watcher shared".into(),
+            ],
+            3,
         ),
     ];
     for (kind, optimize_for, cores, callers, threads, notes) in cases {
@@ -128,7 +128,8 @@ fn a_downgrade_says_which_thread_and_why() {
         printed.contains("note: thread journaler has no core for itself (2 cores, 1 taken by callers"),
         "{printed}"
     );
-    assert!(printed.contains("thread service: sequencer, service; hot; not pinned"), "{printed}");
+    assert!(printed.contains("note: thread service shares its core with thread journaler"), "{printed}");
+    assert!(printed.contains("thread service: sequencer, service; spin-yield-park:5us"), "{printed}");
 }
 
 #[test]
@@ -174,9 +175,10 @@ fn two_threads_pinned_to_one_cpu_do_not_both_spin() {
     let plan = plan(PlanKind::Max, OptimizeFor::Latency, &agents, 8, 1);
     assert_eq!(
         picture(&plan),
-        ["sequencer+service hot [1]", "journaler shared [1]", "sender hot [1,2]", "watcher shared"]
+        ["sequencer+service shared [1]", "journaler shared [1]", "sender hot [1,2]", "watcher shared"]
     );
-    assert!(plan.notes[0].contains("its CPUs are taken by thread service"), "{plan}");
+    assert!(plan.notes[0].contains("thread service shares its core with thread journaler"), "{plan}");
+    assert!(plan.notes[1].contains("its CPUs are taken by thread service"), "{plan}");
 }
 
 #[test]
