@@ -6,10 +6,11 @@
 //! that the tests must catch.
 
 /// Every crash point there is; a test kills the process at each.
-pub const CRASH_POINTS: [&str; 10] = [
+pub const CRASH_POINTS: [&str; 11] = [
     "between_claim_and_commit",
     "before_journal_copy",
     "after_journal_copy",
+    "before_journaled_mark",
     "before_sync",
     "after_sync",
     "before_reply",

@@ -2,7 +2,8 @@
 //!
 //! A duty cycle without work takes well under a microsecond. One that took far longer was not the
 //! thread's own doing: an interrupt, another thread, the hypervisor. What is lost that way is the
-//! machine's part of a latency's tail, measured in the run itself and on the same cores.
+//! machine's part of a latency's tail, measured in the run itself and on the same cores. It is a lower
+//! bound: a pause that falls into a cycle which then finds work is not told from that work.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

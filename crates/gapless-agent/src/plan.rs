@@ -7,10 +7,11 @@
 //! - A hand-over between two cores costs a transfer of the cache line, 0.1–0.3 µs; so for latency
 //!   the chain of a message stays on one thread, also where cores are free.
 //! - For throughput the stages run side by side, the heaviest first, as far as cores are free.
-//! - A thread that spins without a core of its own steals from the one it waits for: it is
-//!   downgraded to [`IdleStrategy::SHARED_CORE`], and the plan says so.
-//! - Spinning for ever is for those who ask: `min`, `max`, or `default` for latency with a CPU mask
-//!   on a hot agent. Otherwise threads spin as long as messages come and park when none do
+//! - A thread that spins without a core of its own steals from the one it waits for, and one that spins
+//!   on a core that another needs too makes it wait for the scheduler, milliseconds at each message: both
+//!   are downgraded to [`IdleStrategy::SHARED_CORE`], and the plan says so.
+//! - Spinning for ever is for those who ask and have a core for it: `min`, `max`, or `default` for latency
+//!   with a CPU mask on a hot agent. Otherwise threads spin as long as messages come and park when none do
 //!   ([`IdleStrategy::SPIN_YIELD_PARK`]), so an idle node costs nothing.
 
 use std::cmp::Reverse;
@@ -62,13 +63,15 @@ pub struct AgentSpec {
     pub weight: u32,
     /// Where the user wants it.
     pub cpus: Option<CpuMask>,
+    /// Whether the user wants it on a thread of its own, whatever the plan; for detachable agents.
+    pub alone: bool,
 }
 
 impl AgentSpec {
     /// An agent that runs with the business logic, is not hot, has weight 1 and no mask.
     #[must_use]
     pub fn new(name: &str) -> Self {
-        Self { name: name.to_owned(), detachable: false, hot: false, weight: 1, cpus: None }
+        Self { name: name.to_owned(), detachable: false, hot: false, weight: 1, cpus: None, alone: false }
     }
 
     /// May run on another thread.
@@ -89,6 +92,13 @@ impl AgentSpec {
     #[must_use]
     pub fn weight(mut self, weight: u32) -> Self {
         self.weight = weight;
+        self
+    }
+
+    /// Gets a thread of its own in every plan, if it is detachable and `alone` is set.
+    #[must_use]
+    pub fn alone(mut self, alone: bool) -> Self {
+        self.alone = alone;
         self
     }
 
@@ -236,7 +246,7 @@ fn share_out<'a>(
         .filter_map(|(_, agent)| agent.cpus)
         .collect();
     let can_leave = |index: usize| index != main_index && agents[index].detachable;
-    let own_thread: Vec<bool> = match (kind, optimize_for) {
+    let by_plan: Vec<bool> = match (kind, optimize_for) {
         (PlanKind::Min, _) => vec![false; agents.len()],
         (PlanKind::Max, _) => (0..agents.len()).map(can_leave).collect(),
         // A mask of its own is a wish for a thread of its own.
@@ -257,6 +267,8 @@ fn share_out<'a>(
             (0..agents.len()).map(|index| by_weight.contains(&index)).collect()
         }
     };
+    let own_thread: Vec<bool> =
+        (0..agents.len()).map(|index| by_plan[index] || (can_leave(index) && agents[index].alone)).collect();
     let mut threads: Vec<Draft<'a>> = Vec::new();
     let (mut main, mut beside) = (None, None);
     for (index, agent) in agents.iter().enumerate() {
@@ -302,8 +314,8 @@ enum Core {
     /// On a core that threads without one need, too: if it spun there they would wait for the scheduler to take the
     /// core away from it, for milliseconds at each message.
     Lent,
-    /// Wherever there is a gap.
-    None,
+    /// On no core in particular: wherever there is a gap.
+    Shared,
 }
 
 /// Which threads have a core for themselves: the business logic first, then those with a mask,
@@ -319,7 +331,7 @@ fn assign_cores(
         let thread = &threads[index];
         (!thread.is_main, thread.cpus.is_none(), Reverse(thread.weight()))
     });
-    let mut cores = vec![Core::None; threads.len()];
+    let mut cores = vec![Core::Shared; threads.len()];
     let free = cores_available.saturating_sub(callers_hot_threads);
     let mut with_core: Vec<usize> = Vec::new();
     for index in order {
@@ -337,7 +349,12 @@ fn assign_cores(
             with_core.push(index);
             continue;
         };
-        let lender = rival.or(with_core.last().copied()).filter(|&lender| cores[lender] == Core::Own);
+        // Whoever it meets on the cores where it may run.
+        let meets = |other: &&usize| match (thread.cpus, threads[**other].cpus) {
+            (Some(own), Some(other)) => own.iter().any(|cpu| other.contains(cpu)),
+            _ => true,
+        };
+        let lender = rival.or(with_core.iter().rev().find(meets).copied()).filter(|&lender| cores[lender] == Core::Own);
         if let Some(lender) = lender {
             cores[lender] = Core::Lent;
             notes.push(format!(

@@ -182,6 +182,37 @@ fn two_threads_pinned_to_one_cpu_do_not_both_spin() {
 }
 
 #[test]
+fn a_core_is_shared_with_those_that_may_run_on_it() {
+    let mut agents = node();
+    agents[2].cpus = mask("[1]");
+    agents[1].cpus = mask("[0]");
+    agents[3].cpus = mask("[0]");
+    // The service keeps its core: the others are pinned to that of the caller.
+    let apart = plan(PlanKind::Max, OptimizeFor::Latency, &agents, 2, 1);
+    assert_eq!(
+        picture(&apart),
+        ["sequencer+service hot [1]", "journaler shared [0]", "sender shared [0]", "watcher shared"]
+    );
+    assert_eq!(apart.notes.len(), 2, "{apart}");
+    agents[3].cpus = mask("[0,1]");
+    let met = plan(PlanKind::Max, OptimizeFor::Latency, &agents, 2, 1);
+    assert_eq!(picture(&met)[0], "sequencer+service shared [1]");
+    assert!(met.notes.iter().any(|note| note.contains("thread service shares its core with thread sender")), "{met}");
+}
+
+#[test]
+fn an_agent_that_wants_to_be_alone_has_a_thread_in_every_plan() {
+    let mut agents = node();
+    agents[1].alone = true;
+    for (cores, journaler, main) in [(2, "shared", "shared"), (8, "hot", "hot")] {
+        let plan = plan(PlanKind::Min, OptimizeFor::Latency, &agents, cores, 1);
+        let expected =
+            [format!("sequencer+service+sender {main}"), format!("journaler {journaler}"), "watcher shared".into()];
+        assert_eq!(picture(&plan), expected, "{plan}");
+    }
+}
+
+#[test]
 fn agents_that_can_all_leave_still_have_a_main_thread() {
     let agents = [AgentSpec::new("a").detachable(), AgentSpec::new("b").detachable().hot()];
     assert_eq!(picture(&plan(PlanKind::Min, OptimizeFor::Latency, &agents, 2, 0)), ["a shared", "b hot"]);
@@ -211,7 +242,7 @@ proptest! {
         callers in 0_usize..20,
     ) {
         let agents: Vec<AgentSpec> = traits.iter().enumerate().map(|(index, &(detachable, hot, weight, cpu))| AgentSpec {
-            name: format!("agent {index}"), detachable, hot, weight, cpus: cpu.and_then(|cpu| CpuMask::of(&[cpu])),
+            name: format!("agent {index}"), detachable, hot, weight, cpus: cpu.and_then(|cpu| CpuMask::of(&[cpu])), alone: weight % 3 == 0,
         }).collect();
         let plan = plan(kind, optimize_for, &agents, cores, callers);
         let mut seen: Vec<&String> = plan.threads.iter().flat_map(|thread| &thread.agents).collect();
@@ -220,6 +251,11 @@ proptest! {
             prop_assert!(!thread.agents.is_empty());
         }
         seen.sort();
+        for agent in agents.iter().filter(|agent| agent.alone && agent.detachable) {
+            let thread = &plan.threads[plan.thread_of(&agent.name).unwrap()];
+            let is_main = agents.iter().all(|agent| agent.detachable);
+            prop_assert!(thread.agents.len() == 1 || is_main, "{} wants a thread of its own: {}", agent.name, plan);
+        }
         prop_assert_eq!(seen, agents.iter().map(|agent| &agent.name).collect::<Vec<_>>());
         let spinning = plan.threads.iter().filter(|thread| thread.spec.idle != IdleStrategy::SHARED_CORE).count();
         prop_assert!(spinning <= cores.saturating_sub(callers), "{}", plan);

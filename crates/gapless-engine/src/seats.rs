@@ -3,7 +3,7 @@
 use crate::EngineError;
 use crate::options::NodeOptions;
 use gapless_agent::plan::cores_available;
-use gapless_agent::{AgentSpec, CpuMask, PlanKind, PlannedThread, ThreadPlan, ThreadSpec, Waker};
+use gapless_agent::{AgentSpec, PlanKind, ThreadPlan, Waker};
 use gapless_stream::Tier;
 
 /// A clean stop may take this long: what was taken is handled, and a last snapshot written.
@@ -22,20 +22,22 @@ impl Seats {
         // All of them are on the path of a message. The weights are their shares of its time.
         let mut agents = vec![AgentSpec::new("sequencer").hot()];
         if is_durable {
-            agents.push(AgentSpec::new("journaler").detachable().hot().cpus(threads.persister_cpus));
+            agents.push(
+                AgentSpec::new("journaler")
+                    .detachable()
+                    .alone(threads.detach_persister)
+                    .hot()
+                    .cpus(threads.persister_cpus),
+            );
         }
         agents.push(AgentSpec::new("service").hot().weight(2).cpus(threads.service_cpus));
         if threads.detach_sender || threads.plan == PlanKind::Max {
-            agents.push(AgentSpec::new("sender").detachable().hot().cpus(threads.sender_cpus));
+            agents.push(
+                AgentSpec::new("sender").detachable().alone(threads.detach_sender).hot().cpus(threads.sender_cpus),
+            );
         }
         let mut plan =
             gapless_agent::plan(threads.plan, threads.optimize_for, &agents, cores_available(), threads.callers_hot);
-        if threads.detach_persister {
-            detach(&mut plan, "journaler", &threads.persister_cpus);
-        }
-        if threads.detach_sender {
-            detach(&mut plan, "sender", &threads.sender_cpus);
-        }
         for thread in &mut plan.threads {
             thread.spec.drain_ns_max = DRAIN_NS_MAX;
         }
@@ -58,18 +60,5 @@ impl Seats {
         let mut seats: Vec<usize> = agents.iter().filter_map(|agent| self.seat(agent)).collect();
         seats.dedup();
         seats.into_iter().filter(|seat| Some(*seat) != own).map(|seat| self.wakers[seat].clone()).collect()
-    }
-}
-
-/// Gives an agent a thread of its own, unless it has one.
-fn detach(plan: &mut ThreadPlan, agent: &str, cpus: &Option<CpuMask>) {
-    let Some(thread) = plan.threads.iter_mut().find(|thread| thread.agents.iter().any(|name| name == agent)) else {
-        return;
-    };
-    if thread.agents.len() > 1 {
-        thread.agents.retain(|name| name != agent);
-        let mut spec = ThreadSpec::new(agent);
-        spec.cpus.clone_from(cpus);
-        plan.threads.push(PlannedThread { spec, agents: vec![agent.to_owned()] });
     }
 }

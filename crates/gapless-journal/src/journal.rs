@@ -1,7 +1,7 @@
 //! The writer: appends frames to the active segment and moves the journaled mark.
 //!
-//! One per directory, held by the thread that journals. `append` and `commit` on the mapped path
-//! allocate nothing, take no lock and make no system call, except once per segment and for the
+//! One per directory, held by the thread that journals. `append` and `commit` on the mapped path, with
+//! mapped marks, allocate nothing, take no lock and make no system call, except once per segment and for the
 //! wake-up of a sleeping helper every few megabytes.
 
 use std::path::Path;
@@ -145,6 +145,7 @@ impl Journal {
         self.shared.check_poison()?;
         if self.journaled_sequence != self.last_sequence {
             self.flush_buffer()?;
+            fault::crash_point("before_journaled_mark");
             self.move_mark()?;
         }
         Ok(self.journaled_sequence)

@@ -6,7 +6,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Mutex};
 
 use rustix::fs::{FallocateFlags, SeekFrom};
@@ -62,7 +62,7 @@ impl Segment {
         mark::read(self.mapping.mark(offset))
     }
 
-    /// Moves the mark at `offset`, as [`JournalOptions::marks`] says.
+    /// Moves the mark at `offset`, as `JournalOptions::marks` says.
     #[inline]
     pub(crate) fn move_mark(
         &self,
@@ -75,6 +75,9 @@ impl Segment {
             Flush::Mapped => writer.write(self.mapping.mark(offset), value.0, value.1),
             Flush::Write => {
                 let (place, bytes) = writer.next_slot(value.0, value.1);
+                // The mark comes to its readers by the kernel's stores: what was stored to the mapping before it must
+                // be seen before them, as by the release stores of `MarkWriter::write`.
+                fence(Ordering::Release);
                 self.file.write_all_at(&bytes, (offset + place) as u64)?;
             }
         }
@@ -212,7 +215,7 @@ pub(crate) fn write_zeros(file: &File, from: u64, to: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes zeros over `from..to`, a page at a time. For what is stored to through a mapping and synced often: a kernel
+/// Writes zeros over `from..to`, a page at a time. For what changes a little at a time and is synced often: a kernel
 /// keeps what it was given in one large piece as one large page, and a sync then writes all of it for one store.
 fn write_zero_pages(file: &File, from: u64, to: u64) -> io::Result<()> {
     (from..to).step_by(d::PAGE_LENGTH).try_for_each(|position| file.write_all_at(&[0; d::PAGE_LENGTH], position))

@@ -14,14 +14,15 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
-use gapless_journal::{Journal, JournalError, JournalOptions, inspect};
+use gapless_journal::{Flush, Journal, JournalError, JournalOptions, inspect};
 use support::{append, batch, end_of_frames, overwrite, payload, read_all};
 
 const KILLS_FROM_OUTSIDE: u64 = 12;
 const KILLS_PER_POINT: u64 = 6;
-const POINTS: [&str; 6] = [
+const POINTS: [&str; 7] = [
     "before_journal_copy",
     "after_journal_copy",
+    "before_journaled_mark",
     "before_sync",
     "after_sync",
     "before_segment_roll",
@@ -53,7 +54,11 @@ fn options(directory: &Path) -> JournalOptions {
 
 /// The process that is killed: appends, syncs, and says what it has acknowledged.
 fn write(directory: &Path, seed: u64) -> Result<(), JournalError> {
-    let (mut journal, _) = Journal::open(options(directory))?;
+    let mut options = options(directory);
+    let way = |bit: u32| if seed >> bit & 1 == 0 { Flush::Mapped } else { Flush::Write };
+    (options.flush, options.marks) = (way(0), way(1));
+    options.flush_on_commit = true;
+    let (mut journal, _) = Journal::open(options)?;
     let (preparer, syncer) = (journal.preparer(), journal.syncer());
     std::thread::spawn(move || preparer.run());
     std::thread::spawn(move || {

@@ -9,12 +9,20 @@ use gapless_journal::{Flush, Journal, JournalError, JournalReader, RecoveryCheck
 use proptest::prelude::*;
 use support::*;
 
+/// Frames and marks, mapped or written.
+const WAYS: [(Flush, Flush); 4] = [
+    (Flush::Mapped, Flush::Mapped),
+    (Flush::Write, Flush::Mapped),
+    (Flush::Mapped, Flush::Write),
+    (Flush::Write, Flush::Write),
+];
+
 #[test]
 fn frames_survive_rolls_and_a_reopening() {
-    for flush in [Flush::Mapped, Flush::Write] {
+    for (flush, marks) in WAYS {
         let directory = tempfile::tempdir().unwrap();
         let mut options = options(directory.path());
-        (options.flush, options.marks) = (flush, flush);
+        (options.flush, options.marks) = (flush, marks);
         let (mut journal, report) = Journal::open(options.clone()).unwrap();
         assert!(report.is_new);
         append(&mut journal, 1500, 7, 0);
@@ -34,10 +42,10 @@ fn frames_survive_rolls_and_a_reopening() {
 
 #[test]
 fn a_batch_longer_than_a_segment_is_split_at_frames() {
-    for flush in [Flush::Mapped, Flush::Write] {
+    for (flush, marks) in WAYS {
         let directory = tempfile::tempdir().unwrap();
         let mut options = options(directory.path());
-        (options.flush, options.marks) = (flush, flush);
+        (options.flush, options.marks) = (flush, marks);
         let (mut journal, _) = Journal::open(options).unwrap();
         append(&mut journal, 2000, 2000, 0);
         assert!(segments(directory.path()).len() > 4);
@@ -196,7 +204,7 @@ fn a_reader_behind_which_the_writer_truncates_is_told() {
 enum Step {
     Append { count: u64, size: u64 },
     Truncate { keep_percent: u64 },
-    Reopen { clean: bool, other_boot: bool, flush: bool, check: bool },
+    Reopen { clean: bool, other_boot: bool, flush: bool, marks: bool, check: bool },
     Sync,
     Prepare { steps: usize },
 }
@@ -205,8 +213,8 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         5 => (1u64..300, 1u64..120).prop_map(|(count, size)| Step::Append { count, size }),
         1 => (0u64..=100).prop_map(|keep_percent| Step::Truncate { keep_percent }),
-        2 => any::<(bool, bool, bool, bool)>()
-            .prop_map(|(clean, other_boot, flush, check)| Step::Reopen { clean, other_boot, flush, check }),
+        2 => any::<(bool, bool, bool, bool, bool)>()
+            .prop_map(|(clean, other_boot, flush, marks, check)| Step::Reopen { clean, other_boot, flush, marks, check }),
         1 => Just(Step::Sync),
         2 => (1usize..10).prop_map(|steps| Step::Prepare { steps }),
     ]
@@ -234,7 +242,7 @@ proptest! {
                     journal.truncate_after(keep).unwrap();
                     model.truncate(keep as usize);
                 }
-                Step::Reopen { clean, other_boot, flush, check } => {
+                Step::Reopen { clean, other_boot, flush, marks, check } => {
                     if clean {
                         journal.close().unwrap();
                     } else {
@@ -243,7 +251,7 @@ proptest! {
                     boots += u128::from(other_boot);
                     options.environment = boot(boots);
                     options.flush = if flush { Flush::Write } else { Flush::Mapped };
-                    options.marks = options.flush;
+                    options.marks = if marks { Flush::Write } else { Flush::Mapped };
                     options.check = if check { RecoveryCheck::All } else { RecoveryCheck::Tail };
                     let (reopened, report) = Journal::open(options.clone()).unwrap();
                     prop_assert!(report.cut.is_none(), "{:?}", report.cut);

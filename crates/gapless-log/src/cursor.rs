@@ -270,12 +270,13 @@ impl FreeCursor {
         if self.sequence > self.released_sequence {
             // Acquire: the frame, its place in the index and the position behind it are seen (pairs with
             // the Release stores in Releaser::release).
-            self.released_sequence = word(d::RELEASED_SEQUENCE_WORD).load(Ordering::Acquire);
-            if self.sequence > self.released_sequence {
+            let released_sequence = word(d::RELEASED_SEQUENCE_WORD).load(Ordering::Acquire);
+            if self.sequence > released_sequence {
                 return Ok(FreeRead::Empty);
             }
             // Acquire: whatever frame lies before it is seen whole (pairs as above).
             self.released = word(d::RELEASED_WORD).load(Ordering::Acquire);
+            self.released_sequence = released_sequence;
         }
         let released = self.released;
         let lapped = Ok(FreeRead::Lapped { from_sequence: self.sequence });

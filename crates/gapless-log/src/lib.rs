@@ -18,9 +18,9 @@
 //! 2. *Gating.* A gating cursor (or a ring's reader) stores its position with Release after its last
 //!    look at a frame; the writer loads it with Acquire before it writes over that frame.
 //! 3. *Lapping.* The writer announces how far it may write (`claimed`, which never goes back, and may be
-//!    further than it will write next) before it writes, separated by a Release fence; a free cursor copies, then an Acquire fence, then reads
-//!    `claimed`: if its frame was not inside the announced range, no word of the copy can be newer (a
-//!    sequence lock).
+//!    further than the next frame) before it writes, separated by a Release fence; a free cursor copies,
+//!    then an Acquire fence, then reads `claimed`: if its frame was not inside the announced range, no
+//!    word of the copy can be newer (a sequence lock).
 //! 4. *Parking.* The waiter stores its parked flag, then looks at the tail once more; the writer
 //!    stores the tail, then looks at the flag; a sequentially consistent fence between the two on both
 //!    sides makes sure that at least one of them sees the other.

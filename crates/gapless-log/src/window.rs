@@ -77,11 +77,15 @@ pub struct WindowWriter {
     frame_length_max: usize,
 }
 
-/// How far the writer of a window of `capacity_bytes` announces ahead: a 64th of the capacity, in whole KiB, at most
-/// 16 KiB. Free cursors have that much less of the window to read.
+/// How far the writer of a window of `capacity_bytes`, a power of two, announces ahead: a 64th of the capacity, at most
+/// 16 KiB, and nothing in windows below 64 KiB. Free cursors have that much less of the window to read: of frames of
+/// half the capacity the last one is gone as soon as the next is claimed.
 const fn claim_ahead_bytes(capacity_bytes: usize) -> u64 {
-    let share = capacity_bytes as u64 / 64 / 1024 * 1024;
-    if share < 16 << 10 { share } else { 16 << 10 }
+    match capacity_bytes as u64 / 64 {
+        0..1024 => 0,
+        share if share < 16 << 10 => share,
+        _ => 16 << 10,
+    }
 }
 
 /// Moves `released`; one per window.
@@ -136,6 +140,12 @@ impl WindowOptions {
 }
 
 impl WindowWriter {
+    /// Announces so far ahead from now on, for models whose windows are too small to do so by themselves.
+    #[cfg(loom)]
+    pub fn announce_ahead(&mut self, bytes: u64) {
+        self.claim_ahead_bytes = bytes;
+    }
+
     /// A reader's handle.
     #[must_use]
     pub fn window(&self) -> Window {

@@ -42,6 +42,39 @@ fn a_frame_that_is_overwritten_while_it_is_copied_is_thrown_away() {
 }
 
 #[test]
+fn what_was_announced_ahead_is_never_taken_either() {
+    check(3, || {
+        let (mut writer, mut releaser) = window(4);
+        writer.announce_ahead(FRAME_LENGTH as u64);
+        for sequence in 1..=4 {
+            append_and_release(&mut writer, &mut releaser, sequence);
+        }
+        let mut cursor = writer.window().free_cursor(1);
+        // One announcement for the two.
+        let publisher = thread::spawn(move || {
+            append_and_release(&mut writer, &mut releaser, 5);
+            append_and_release(&mut writer, &mut releaser, 6);
+        });
+        let mut buffer = Vec::new();
+        let mut expected = 1;
+        while expected <= 3 {
+            match cursor.read(&mut buffer).unwrap() {
+                FreeRead::Frame(_) => {
+                    assert_eq!(parts(&buffer), (expected, expected * 10));
+                    expected += 1;
+                }
+                found => {
+                    assert_eq!(found, FreeRead::Lapped { from_sequence: expected });
+                    assert!(expected <= 2, "frames 1 and 2 go, the others stay");
+                    break;
+                }
+            }
+        }
+        publisher.join().unwrap();
+    });
+}
+
+#[test]
 fn what_an_abandoned_claim_overwrote_stays_lost() {
     check(3, || {
         let (mut writer, mut releaser) = window(2);

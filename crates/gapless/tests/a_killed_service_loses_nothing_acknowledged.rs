@@ -44,7 +44,7 @@ fn main() {
 fn passes(point: &str, tier: Tier, dice: &mut Dice) -> u64 {
     let most = match point {
         "between_claim_and_commit" | "before_reply" => 2000,
-        "before_journal_copy" | "after_journal_copy" => 100,
+        "before_journal_copy" | "after_journal_copy" | "before_journaled_mark" => 100,
         // At tier journal only snapshots sync.
         "before_sync" | "after_sync" if tier == Tier::Sync => 50,
         _ => 3,

@@ -13,7 +13,7 @@ use crate::histogram::{Interval, LatencyHistogram, RecordedRun};
 use crate::options::{MessageEncoding, RunSettings};
 use crate::progress::Progress;
 use crate::{BenchError, Result};
-use gapless::agent::Clock;
+use gapless::agent::{Clock, Pauses};
 use gapless::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::io::Read as _;
@@ -81,7 +81,7 @@ pub fn main(order: &str) -> Result<()> {
 
 fn drive_here<F: CarForm>(client: &mut Client, load: &Load) -> Result<Outcome> {
     let (clock, _) = Clock::fastest();
-    drive::<F>(client, load, &clock, &Signals::default(), |_| ())
+    drive::<F>(client, load, &clock, &Signals::default(), |_| (), Pauses::default)
 }
 
 impl From<Outcome> for Answer {

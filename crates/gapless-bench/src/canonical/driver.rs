@@ -61,9 +61,11 @@ pub struct Outcome {
     pub driver_cpu_ns: u64,
     /// CPU time of the driver's whole process in the counted section, ns.
     pub process_cpu_ns: u64,
-    /// Of a run at a rate inside the service's process: how long the driver was kept from running while it waited.
+    /// Of a run at a rate: how long the driver was kept from running while it waited.
     pub pauses: Option<Pauses>,
-    /// How long the driver ran, warm-up included, ns.
+    /// The same of the service's threads together.
+    pub service_pauses: Pauses,
+    /// How long the driver paced, warm-up included, ns.
     pub driven_ns: u64,
     /// When the counted section began, on the driver's clock.
     pub counted_from_ns: u64,
@@ -140,6 +142,7 @@ pub fn drive<F: CarForm>(
     clock: &Clock,
     signals: &Signals,
     recorder_hook: impl FnOnce(&mut IntervalRecorder),
+    service_pauses: impl Fn() -> Pauses,
 ) -> Result<Outcome> {
     let keys = open_sessions(client, load.sessions)?;
     let mut outcome = Outcome { payload_bytes: length::<F>(load)?, ..Outcome::default() };
@@ -152,7 +155,10 @@ pub fn drive<F: CarForm>(
     };
     match load.rate_per_s {
         Some(rate_per_s) => {
+            let before = service_pauses();
             at_a_rate::<F>(client, load, rate_per_s, &keys, clock, signals, recorder_hook, &mut notes, &mut outcome)?;
+            outcome.service_pauses = service_pauses().since(before);
+            drain(client, load, &mut notes, clock, &mut outcome)?;
         }
         None => as_fast_as_possible::<F>(client, load, &keys, clock, signals, &mut notes, &mut outcome)?,
     }
@@ -422,7 +428,7 @@ fn at_a_rate<F: CarForm>(
     outcome.rate_reached =
         Some(RateCheck { first_due_ns: counted_from_ns, last_due_ns, last_injected_ns }.reached() && replied == sent);
     (outcome.sent, outcome.replied, outcome.repeats) = (sent, replied, repeats.sent);
-    drain(client, load, notes, clock, outcome)
+    Ok(())
 }
 
 /// Takes the replies to repeats that are still on their way, outside the clock.

@@ -6,7 +6,7 @@ use super::driver::{Load, Outcome, Signals, drive, query, stream_error};
 use super::processor::{Processor, ProcessorState};
 use super::scene::Scene;
 use crate::affinity::{pair_of_cores, pin_current_thread};
-use crate::histogram::RecordedRun;
+use crate::histogram::{IntervalRecorder, RecordedRun};
 use crate::options::{MessageEncoding, Mode, OutputSettings, RunSettings, Tier};
 use crate::progress::Progress;
 use crate::report::{CpuPerMessage, Row, RowConfig};
@@ -119,22 +119,22 @@ impl Run<'_> {
         };
         let is_inside = settings.client_processes == 0;
         let options = scene.node_options(settings, usize::from(is_inside), driver_cpu);
-        let node = Node::start(Processor::<F>::default(), options).map_err(|error| node_failed(&error))?;
         if settings.journal.is_some() {
             scene.settle()?;
         }
+        let node = Node::start(Processor::<F>::default(), options).map_err(|error| node_failed(&error))?;
         let mut observer = node.connect(ClientOptions::default()).map_err(stream_error)?;
         let before = query(&mut observer)?;
         let signals = Arc::new(Signals::default());
         let began = SystemTime::now();
-        let (stolen_before_ns, pauses_before) = (stolen_ns(), node.pauses());
+        let stolen_before_ns = stolen_ns();
         let (outcome, service_cpu_ns) = if is_inside {
             self.drive_inside::<F>(&node, &signals, driver_cpu)?
         } else {
             client_process::drive_outside(settings, &node, driver_cpu, self.progress, self.interrupted)?
         };
         let stolen_ns = stolen_ns().zip(stolen_before_ns).map(|(after, before)| after.saturating_sub(before));
-        let paused = paused(&outcome, &pauses_before, &node.pauses());
+        let paused = paused(&outcome);
         let after = query(&mut observer)?;
         let peak = memory();
         let plan = node.plan().to_string();
@@ -170,7 +170,7 @@ impl Run<'_> {
                     let _ = pin_current_thread(cpus);
                 }
                 let (clock, _) = Clock::fastest();
-                let driven = drive::<F>(&mut client, &load, &clock, signals, |recorder| {
+                let print_lines = |recorder: &mut IntervalRecorder| {
                     if print_intervals {
                         let print = move |statistics: crate::histogram::intervals::IntervalStatistics| {
                             line.line(&statistics.to_string());
@@ -178,7 +178,9 @@ impl Run<'_> {
                         // Without the thread there are no lines; the figures are the same.
                         let _ = recorder.print_intervals(print);
                     }
-                });
+                };
+                let service_pauses = || sum(&node.pauses());
+                let driven = drive::<F>(&mut client, &load, &clock, signals, print_lines, service_pauses);
                 done.store(true, Ordering::Release);
                 driven
             });
@@ -283,25 +285,25 @@ impl Run<'_> {
 }
 
 /// How long driver and service were kept from running while they spun, of a run at a rate: what the machine, and not
-/// the path, adds to a latency's tail. Of the service it counts its threads together.
-fn paused(outcome: &Outcome, before: &[Pauses], after: &[Pauses]) -> Option<(String, serde_json::Value)> {
-    let driver = outcome.pauses?;
-    let mut service = Pauses::default();
-    for (before, after) in before.iter().zip(after) {
-        let since = after.since(*before);
-        service.count += since.count;
-        service.total_ns += since.total_ns;
-        service.longest_ns = service.longest_ns.max(since.longest_ns);
-    }
-    let share = |ns: u64| ns as f64 / outcome.driven_ns.max(1) as f64;
-    let object =
-        |pauses: Pauses| json!({"count": pauses.count, "total_ns": pauses.total_ns, "longest_ns": pauses.longest_ns});
+/// the path, adds to a latency's tail.
+fn paused(outcome: &Outcome) -> Option<(String, serde_json::Value)> {
+    let (driver, service) = (outcome.pauses?, outcome.service_pauses);
+    let share = (driver.total_ns + service.total_ns) as f64 / outcome.driven_ns.max(1) as f64;
     let value = json!({
-        "driver": object(driver),
-        "service": object(service),
-        "share": share(driver.total_ns) + share(service.total_ns),
+        "driver": {"count": driver.count, "total_ns": driver.total_ns, "longest_ns": driver.longest_ns},
+        "service": {"count": service.count, "total_ns": service.total_ns},
+        "share": share,
     });
     Some(("paused".to_owned(), value))
+}
+
+/// The pauses of a node's threads together.
+fn sum(threads: &[Pauses]) -> Pauses {
+    threads.iter().fold(Pauses::default(), |sum, thread| Pauses {
+        count: sum.count + thread.count,
+        total_ns: sum.total_ns + thread.total_ns,
+        longest_ns: sum.longest_ns.max(thread.longest_ns),
+    })
 }
 
 /// What is wrong with a run; nothing if every message is accounted for and every content right.

@@ -40,7 +40,6 @@ pub(super) fn paced_ping_pong(effort: &Effort, payload: usize) -> Result<FloorRo
         |stop| answer(&mut second, payload, stop),
         |stop| {
             let mut bytes = vec![1; payload];
-            // Where two threads share a CPU each turn takes a time slice.
             let planned = Duration::from_nanos(effort.samples * 1_000_000_000 / PACED_PER_S);
             let begin = Instant::now();
             let now_ns = || u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -56,6 +55,7 @@ pub(super) fn paced_ping_pong(effort: &Effort, payload: usize) -> Result<FloorRo
                     }
                 }
                 histogram.record(now_ns() - due_ns);
+                // Where two threads share a CPU each turn takes a time slice.
                 if begin.elapsed() > planned + effort.time_limit {
                     break;
                 }

@@ -22,7 +22,11 @@ pub fn a_free_cursor_starts_anywhere(place: &impl Place) {
         assert_eq!(cursor.read(&mut copy).unwrap(), FreeRead::Empty);
     }
     for start in [21, 22, u64::MAX] {
-        assert_eq!(window.free_cursor(start).read(&mut copy).unwrap(), FreeRead::Empty);
+        let mut cursor = window.free_cursor(start);
+        assert_eq!(cursor.read(&mut copy).unwrap(), FreeRead::Empty);
+        cursor.seek(20);
+        assert!(matches!(cursor.read(&mut copy).unwrap(), FreeRead::Frame(_)), "it goes back after a look at nothing");
+        assert_eq!(marks(&copy), [(20, 20)]);
     }
 }
 
