@@ -86,6 +86,15 @@ pub(crate) fn read<W: MarkWord>(words: &[W]) -> Option<MarkValue> {
     })
 }
 
+/// As [`read`] for a reader that has nothing but the mark to tell it where the log ends: `None` also if one slot is
+/// damaged, because the other says less than was promised. A slot that a writer has died in is not damage: it has no
+/// check word. One that stays wrong is; while it is being written it is wrong for moments.
+pub(crate) fn read_undamaged<W: MarkWord>(words: &[W]) -> Option<MarkValue> {
+    let is_whole_or_unfinished = |slot: &[W]| slot[3].load_acquire() == 0 || read_slot(slot).is_some();
+    let is_good = || words.chunks_exact(SLOT_WORDS).all(is_whole_or_unfinished);
+    (0..ATTEMPTS_MAX).any(|_| is_good()).then(|| read(words)).flatten()
+}
+
 /// Writes a mark. One exists per mark at a time.
 #[derive(Debug)]
 pub(crate) struct MarkWriter {
@@ -183,6 +192,25 @@ mod tests {
             word.store(word.load(Ordering::SeqCst) ^ (1 << (bit % 64)), Ordering::SeqCst);
             assert_eq!(read(&words).map(|value| value.first), Some(1), "bit {bit}");
         }
+    }
+
+    #[test]
+    fn who_has_nothing_but_the_mark_is_not_told_less_than_it_said() {
+        let words = words();
+        let mut writer = MarkWriter::continue_from(&words);
+        writer.write(&words, 1, 10);
+        assert_eq!(read_undamaged(&words).map(|value| value.first), Some(1), "the other slot is not written yet");
+        writer.write(&words, 2, 20);
+        for bit in 0..512 {
+            let word = &words[bit / 64];
+            let whole = word.fetch_xor(1 << (bit % 64), Ordering::SeqCst);
+            assert_eq!(read_undamaged(&words), None, "bit {bit}");
+            word.store(whole, Ordering::SeqCst);
+        }
+        // A writer that died in the middle of the third.
+        words[7].store(0, Ordering::SeqCst);
+        words[4].store(3, Ordering::SeqCst);
+        assert_eq!(read_undamaged(&words).map(|value| value.first), Some(2));
     }
 
     #[test]

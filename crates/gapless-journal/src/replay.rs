@@ -344,7 +344,7 @@ impl Replay {
         let found = &self.current.found;
         let segment = || found.path.clone();
         let position = d::JOURNALED_MARK_OFFSET as u64;
-        let Some(value) = mark::read(self.current.mapping.mark(d::JOURNALED_MARK_OFFSET)) else {
+        let Some(value) = mark::read_undamaged(self.current.mapping.mark(d::JOURNALED_MARK_OFFSET)) else {
             return Err(JournalError::MarkDamaged { segment: segment(), position, mark: MarkName::Journaled });
         };
         let end = value.first & !d::SEALED_BIT;

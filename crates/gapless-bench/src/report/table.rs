@@ -37,6 +37,8 @@ Latency: from the scheduled time of a message until the driver reads its release
 business logic, persistence as far as the tier says, and outbound encoding are in it; no network hop, no replication \
 while there is no cluster.\n\
 Throughput: the same flow with full persistence of the tier, exactly-once included.\n\
+Paused: share of the time in which driver or service spun and was kept from running for 2 µs or more; above 1, one \
+message in a hundred meets such a pause whatever the path does.\n\
 Stolen: CPU time that the hypervisor withheld from this machine during the run, all CPUs together.\n\
 Tiers: memory = in this process; journal = in the operating system's hands, survives the process; sync = on the \
 device, survives power.";

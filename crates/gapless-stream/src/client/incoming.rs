@@ -1,10 +1,12 @@
-//! What a poll hands out, and the putting together of fragmented messages.
+//! What a poll hands out, what each message does to its session, and the putting together of fragmented messages.
 
 use super::SessionKey;
+use super::session::{Answered, Session};
 use crate::StreamError;
-use gapless_wire::control::Refusal;
+use gapless_wire::control::{Refusal, RefusalCode, SessionOpened};
 use gapless_wire::descriptor::REFUSED_FLAG;
-use gapless_wire::{Encoding, Frame};
+use gapless_wire::{Encoding, Frame, Kind};
+use rustc_hash::FxHashMap;
 
 /// Something from the service.
 #[derive(Debug)]
@@ -124,5 +126,68 @@ impl Assembly {
         self.next_index += 1;
         self.complete = fragment.is_last();
         Ok(self.complete.then_some(self.payload.as_slice()))
+    }
+}
+
+/// One whole message from the service, to the session `key` if it is known. Returns from where a session's
+/// commands are to be sent again.
+#[inline]
+pub(super) fn take_message(
+    sessions: &mut [Session],
+    by_id: &mut FxHashMap<u64, SessionKey>,
+    by_token: &FxHashMap<u128, SessionKey>,
+    key: Option<SessionKey>,
+    frame: &Frame<'_>,
+    payload: &[u8],
+    take: &mut impl FnMut(Incoming<'_>),
+) -> Result<Option<(SessionKey, u64)>, StreamError> {
+    let protocol = |what: &str| Err(StreamError::Protocol { what: what.to_owned() });
+    match frame.kind() {
+        Kind::Reply if frame.session_seq() != 0 => {
+            let reply = Reply::new(frame, payload)?;
+            if let Some(refusal) = &reply.refusal {
+                match (refusal.code, key) {
+                    (RefusalCode::Gap, Some(key)) => return Ok(Some((key, refusal.detail))),
+                    (RefusalCode::SessionUnknown, Some(key)) => {
+                        sessions[key.index()].lost();
+                        take(Incoming::SessionLost { session: key });
+                        return Ok(None);
+                    }
+                    _ => {}
+                }
+            }
+            let Some(key) = key else { return Ok(None) };
+            match sessions[key.index()].answered(frame.session_seq()) {
+                Answered::Acknowledgement => {}
+                answered => take(Incoming::Reply { session: key, reply, first: answered == Answered::First }),
+            }
+            Ok(None)
+        }
+        Kind::Reply => {
+            let refused = Reply::new(frame, payload)?.refusal;
+            if let Some(refusal) = refused {
+                return protocol(&format!("a refusal of this connection: {:?} {}", refusal.code, refusal.text));
+            }
+            let Some(opened) = SessionOpened::from_bytes(payload) else {
+                return protocol("a malformed answer to a session open");
+            };
+            if let Some(key) = by_token.get(&opened.token).copied() {
+                if sessions[key.index()].opened(frame.session(), &opened) {
+                    by_id.insert(frame.session(), key);
+                    take(Incoming::Opened { session: key });
+                } else {
+                    take(Incoming::SessionLost { session: key });
+                }
+            }
+            Ok(None)
+        }
+        Kind::Notice => {
+            let Some(key) = key else { return Ok(None) };
+            if sessions[key.index()].notice(frame.session_seq()) {
+                take(Incoming::Notice { session: key, notice: Reply::new(frame, payload)? });
+            }
+            Ok(None)
+        }
+        kind => protocol(&format!("a frame of kind {kind:?}")),
     }
 }
