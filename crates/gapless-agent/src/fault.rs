@@ -20,6 +20,10 @@ pub const CRASH_POINTS: [&str; 11] = [
     "after_segment_roll",
 ];
 
+/// Those that only the sequencer of an event stream passes.
+pub const STREAM_CRASH_POINTS: [&str; 4] =
+    ["in_state_write", "after_release_before_send", "between_packets", "before_answer"];
+
 /// Every mutant there is; a test must catch each.
 pub const MUTANTS: [&str; 3] = ["acknowledge_before_journal", "skip_truncation", "drop_session_table"];
 
@@ -57,16 +61,20 @@ mod armed {
             .get_or_init(|| {
                 let value = std::env::var("GAPLESS_CRASH_POINT").ok()?;
                 let (point, pass) = value.split_once(':').expect("GAPLESS_CRASH_POINT is name:n");
-                assert!(super::CRASH_POINTS.contains(&point), "GAPLESS_CRASH_POINT names no crash point: {point}");
+                assert!(is_named(point), "GAPLESS_CRASH_POINT names no crash point: {point}");
                 let pass: u64 = pass.parse().expect("GAPLESS_CRASH_POINT is name:n with a number n from 1");
                 Some(Armed { point: point.to_owned(), passes_left: AtomicU64::new(pass) })
             })
             .as_ref()
     }
 
+    fn is_named(point: &str) -> bool {
+        super::CRASH_POINTS.contains(&point) || super::STREAM_CRASH_POINTS.contains(&point)
+    }
+
     /// Dies here if the environment asks for it.
     pub fn crash_point(name: &'static str) {
-        debug_assert!(super::CRASH_POINTS.contains(&name), "unknown crash point {name}");
+        debug_assert!(is_named(name), "unknown crash point {name}");
         let Some(armed) = armed() else { return };
         if armed.point == name && armed.passes_left.fetch_sub(1, Ordering::SeqCst) == 1 {
             let myself = rustix::process::getpid();

@@ -16,6 +16,7 @@
 //! | [`wake`] | [`Waker`]: an eventfd and a parked flag |
 //! | [`cpu_mask`] | [`CpuMask`]: parsing, checking, pinning |
 //! | [`mod@plan`] | [`plan()`](plan::plan): agents to threads, threads to cores |
+//! | [`seats`] | [`Seats`]: a plan's threads before they run, and their wakers |
 //! | [`clock`] | [`Clock`]: system, time stamp counter or virtual; the wall clock is slewed |
 //! | [`counters`] | [`Counters`] in a mapped file, [`CountersReader`] for another process |
 //! | [`park_flag`], [`latch`], [`atomic_word`] | the two ordering arguments, generic over their atomics |
@@ -38,6 +39,7 @@ pub mod latch;
 pub mod park_flag;
 pub mod pauses;
 pub mod plan;
+pub mod seats;
 pub mod thread;
 pub mod thread_group;
 pub mod wake;
@@ -52,6 +54,7 @@ pub use group::AgentGroup;
 pub use idle::{Idle, IdleAction, IdleStrategy};
 pub use pauses::{PauseTracker, Pauses};
 pub use plan::{AgentSpec, OptimizeFor, PlanKind, PlannedThread, ThreadPlan, plan};
+pub use seats::Seats;
 pub use thread::{AgentThread, ThreadSpec};
 pub use thread_group::ThreadGroup;
 pub use wake::{WakeFd, Waker};

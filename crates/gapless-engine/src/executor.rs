@@ -2,7 +2,6 @@
 
 use crate::EngineError;
 use crate::dead_letters::DeadLetters;
-use crate::delivery::{Delivered, Outlets};
 use crate::fold::{DeadLetter, Fold, Sink};
 use crate::recovery::Recovered;
 use crate::sender::{SendQueue, Undelivered};
@@ -15,6 +14,7 @@ use gapless_log::{GatingCursor, Window};
 use gapless_stream::ConnectionId;
 use gapless_stream::link::{ForSequencer, ForService};
 use gapless_stream::mailbox::Mailbox;
+use gapless_stream::outlets::{Delivered, Outlets};
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpened};
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::frame::peek_session;
@@ -256,7 +256,7 @@ impl Outbox {
     #[inline]
     fn flush(&mut self) {
         while let Some(request) = self.requests.pop_front() {
-            if self.sequencer.push(request).is_err() {
+            if let Err(request) = self.sequencer.push(request) {
                 self.requests.push_front(request);
                 break;
             }
@@ -351,7 +351,7 @@ impl Outbox {
     #[cold]
     fn hear<S: Service>(&mut self, fold: &mut Fold<S>, message: ForService) {
         match message {
-            ForService::Attach { session, connection } => match fold.sessions.get_mut(session) {
+            ForService::Attach { session, connection, .. } => match fold.sessions.get_mut(session) {
                 Some(entry) => entry.connection = Some(connection),
                 None => {
                     self.attached_early.insert(session, connection);
@@ -368,7 +368,7 @@ impl Outbox {
                     self.send_refusal(connection, session, session_seq, &refusal);
                 }
             }
-            ForService::Reopen { session, next_session_seq, notices_seen, connection } => {
+            ForService::Reopen { session, next_session_seq, notices_seen, connection, .. } => {
                 let Some(entry) = fold.sessions.get_mut(session) else {
                     self.attached_early.insert(session, connection);
                     return;
@@ -382,6 +382,8 @@ impl Outbox {
                 let text = match code {
                     RefusalCode::Gap => "earlier commands of the session are missing",
                     RefusalCode::SessionUnknown => "the stream has no such session; open it again",
+                    RefusalCode::Limit => "the stream has as many sessions as it may have",
+                    RefusalCode::Throttled => "too many messages at once; they wait",
                     _ => "the frame is malformed",
                 };
                 self.send_refusal(connection, session, session_seq, &Refusal { code, detail, text });

@@ -206,7 +206,7 @@ impl<S: Service> Fold<S> {
             }
             Kind::Timer => self.timer(frame, sink),
             Kind::Mark => Ok(()),
-            kind @ (Kind::Event | Kind::Reply | Kind::Notice) => {
+            kind @ (Kind::Event | Kind::Reply | Kind::Notice | Kind::TimerRequest) => {
                 Err(EngineError::Corrupt { sequence, reason: format!("a frame of kind {kind:?}") })
             }
         }

@@ -9,7 +9,6 @@
 //! | [`sessions`] | the session table: each session's last replies and its notices |
 //! | [`timers`] | the timer table |
 //! | [`executor`] | [`executor::Executor`]: the agent that applies released frames and answers |
-//! | [`delivery`] | replies on their way into the publishers' rings |
 //! | [`sender`] | the agent that delivers on a thread of its own, where one is asked for |
 //! | [`dead_letters`] | the record of commands that no handler took |
 //! | [`snapshot`] | the file that a snapshot is |
@@ -20,13 +19,12 @@
 //! | [`recovery`] | how a node finds its state again, and a journal replayed for debugging |
 //!
 //! A command's walk: sequencer → window → journaler → released → [`executor`] → [`fold`] → handler →
-//! [`outputs`] → [`sessions`] → [`delivery`] → the publisher's ring.
+//! [`outputs`] → [`sessions`] → the publisher's ring.
 
 #![forbid(unsafe_code)]
 
 pub mod context;
 pub mod dead_letters;
-pub mod delivery;
 pub mod error;
 pub mod executor;
 pub mod fold;
@@ -46,6 +44,7 @@ pub mod timers;
 pub use context::Context;
 pub use error::EngineError;
 pub use fold::{Fold, OnPanic, OnUnhandled, Policy};
+pub use gapless_stream::Persistence;
 pub use node::Node;
-pub use options::{NodeOptions, Persistence, Threads};
+pub use options::{NodeOptions, Threads};
 pub use service::{Handlers, Reject, Service};

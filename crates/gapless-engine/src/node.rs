@@ -2,24 +2,27 @@
 
 use crate::EngineError;
 use crate::dead_letters::DeadLetters;
-use crate::delivery::Outlets;
 use crate::executor::{Delivery, Executor, ExecutorCounters, ExecutorLinks};
 use crate::fold::{Fold, NoSink};
-use crate::node_journal::{JournalBelow, Opened, PreparerThread, open_journal, random_u128};
+use crate::node_journal::JournalBelow;
 use crate::options::NodeOptions;
 use crate::recovery::{Layout, Recovered, recover};
-use crate::seats::Seats;
+use crate::seats;
 use crate::sender;
 use crate::service::Service;
 use crate::snapshot_schedule::{SnapshotRequests, SnapshotRules, SnapshotSchedule};
 use gapless_agent::{Agent, Clock, CounterView, Counters, Pauses, ThreadGroup, ThreadPlan};
 use gapless_journal::RecoveryReport;
 use gapless_log::{MemoryKind, Scope, StreamIdentity, Window, WindowOptions};
-use gapless_stream::client::ClientOptions;
+use gapless_stream::client::{ClientOptions, random_token};
 use gapless_stream::doorman::{DoormanLinks, StreamDescription};
 use gapless_stream::ingress::{IngressCounters, IngressLinks, IngressShared};
 use gapless_stream::journaler::{JournalerCounters, Release};
 use gapless_stream::mailbox::Mailbox;
+use gapless_stream::outlets::Outlets;
+use gapless_stream::persistence::OpenedJournal;
+use gapless_stream::preparing::PreparerThread;
+use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::syncer::SyncThread;
 use gapless_stream::{Client, Doorman, Ingress, IngressOptions, Journaler, Sequencer, StreamError, Tier};
 use std::path::Path;
@@ -61,18 +64,20 @@ impl Node {
     pub fn start<S: Service>(service: S, options: NodeOptions) -> Result<Self, EngineError> {
         options.check()?;
         let mut fold = Fold::new(service, options.policy.clone(), options.payload_length_max);
-        let mut sequencer = Sequencer::new(options.session_expiry.as_nanos().min(u128::from(u64::MAX)) as u64);
+        let expiry_ns = options.session_expiry.as_nanos().min(u128::from(u64::MAX)) as u64;
+        let mut sequencer = Sequencer::new(SequencerRules::of_service(expiry_ns));
         let layout = options.directory.as_deref().map(Layout::new);
         let mut opened = None;
         let mut recovered = Recovered::default();
-        let mut identity = StreamIdentity { stream_id: random_u128()?, incarnation: random_u128()? as u64 };
+        let mut identity = StreamIdentity { stream_id: random_token(), incarnation: random_token() as u64 };
         let mut dead_letters = DeadLetters::counting();
         if let Some(layout) = &layout {
             let root = layout.root();
             std::fs::create_dir_all(root).map_err(EngineError::system(format!("making {}", root.display())))?;
         }
         if let (Some(layout), true) = (&layout, options.tier != Tier::Memory) {
-            let mut found = open_journal(layout, &options)?;
+            let persistence = &options.persistence;
+            let mut found = persistence.open(&layout.journal(), options.tier, options.frame_length_max, 1, None)?;
             identity = found.identity;
             let last = Some(found.journal.last_sequence());
             recovered = recover(layout, identity, &mut fold, &mut sequencer, &mut NoSink, last, u64::MAX)?;
@@ -86,7 +91,7 @@ impl Node {
             Some(layout) => Counters::create(layout.counters(), COUNTERS_MAX)?,
             None => Counters::in_memory(COUNTERS_MAX)?,
         };
-        let seats = Seats::new(&options)?;
+        let seats = seats::of_node(&options)?;
         let window_options = WindowOptions {
             memory: MemoryKind::Anonymous,
             capacity_bytes: options.window_bytes,
@@ -128,14 +133,18 @@ impl Node {
                 downstream: seats.downstream(Some("sequencer"), &["journaler", "service"]),
                 counters: ingress_counters,
             },
-            IngressOptions { frames_per_poll_max },
+            IngressOptions {
+                frames_per_poll_max,
+                message_bytes_max: options.window_bytes / 2,
+                ..IngressOptions::default()
+            },
         );
         let ingress_shared = ingress.shared();
         agents.push(Box::new(ingress));
 
         let (mut sync_thread, mut preparer, mut snapshots, mut journal_report) = (None, None, None, None);
         if let (Some(opened), Some(cursor), Some(releaser)) = (opened, journal_cursor, journal_releaser) {
-            let Opened { journal, report, .. } = opened;
+            let OpenedJournal { journal, report, .. } = opened;
             journal_report = Some(report);
             let layout = layout.as_ref().expect("a journal has a directory");
             let rules = SnapshotRules {
@@ -207,7 +216,7 @@ impl Node {
         };
         let threads = ThreadGroup::launch(&seats.plan, agents, &clock, seats.wakers)?;
         // Last: whoever connects finds everything running.
-        let doorman = Doorman::start(options.socket_path.as_deref(), description, doorman_links)?;
+        let doorman = Doorman::start(options.socket_path.as_deref(), description, doorman_links, None)?;
         Ok(Self {
             threads: Some(threads),
             doorman: Some(doorman),

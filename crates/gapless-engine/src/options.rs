@@ -4,40 +4,9 @@ use crate::EngineError;
 use crate::fold::Policy;
 use crate::recovery::Layout;
 use gapless_agent::{CpuMask, OptimizeFor, PlanKind};
-use gapless_journal::{Flush, Retention};
-use gapless_stream::Tier;
+use gapless_stream::{Persistence, Tier};
 use std::path::PathBuf;
 use std::time::Duration;
-
-/// How the journal of a node is kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Persistence {
-    /// Length of a segment in bytes, preallocated.
-    pub segment_length_bytes: u64,
-    /// Whether new segments are written full of zeros first.
-    pub zero_initial: bool,
-    /// Mapped or written; `None` chooses: mapped at tier `journal`, written at tier `sync`.
-    pub flush: Option<Flush>,
-    /// Length of the write buffer in bytes.
-    pub write_buffer_bytes: usize,
-    /// Whether every frame is put into the operating system's hands by itself, not batch by batch.
-    pub flush_on_commit: bool,
-    /// When old segments are deleted.
-    pub retention: Retention,
-}
-
-impl Default for Persistence {
-    fn default() -> Self {
-        Self {
-            segment_length_bytes: 256 << 20,
-            zero_initial: false,
-            flush: None,
-            write_buffer_bytes: 8192,
-            flush_on_commit: false,
-            retention: Retention::default(),
-        }
-    }
-}
 
 /// Which agents get a thread, and which CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,6 +8,7 @@ use crate::snapshot;
 use gapless_journal::JournalReader;
 use gapless_log::StreamIdentity;
 use gapless_stream::Sequencer;
+use gapless_stream::sequencer::SequencerRules;
 use gapless_wire::Fragment;
 use std::path::{Path, PathBuf};
 
@@ -152,7 +153,7 @@ pub fn replay_copy<S: Service>(
     let reader = JournalReader::open(layout.journal())?;
     let identity = StreamIdentity { stream_id: reader.stream_id(), incarnation: reader.incarnation() };
     let mut fold = Fold::new(service, policy, usize::MAX >> 1);
-    let mut sequencer = Sequencer::new(u64::MAX);
+    let mut sequencer = Sequencer::new(SequencerRules::of_service(u64::MAX));
     let recovered = recover(&layout, identity, &mut fold, &mut sequencer, sink, None, sequence_max)?;
     Ok((fold, recovered))
 }

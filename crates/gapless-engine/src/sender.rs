@@ -3,12 +3,12 @@
 //! Frames wait for it in a ring of this process, of a configurable depth. The frame's term field
 //! carries the connection while it waits; the sender puts the term back before the frame leaves.
 
-use crate::delivery::{Delivered, Outlets};
 use crate::executor::{Deferred, What};
 use gapless_agent::{Agent, AgentError, Now, Waker};
 use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, StreamIdentity, ring};
 use gapless_stream::ConnectionId;
 use gapless_stream::mailbox::Mailbox;
+use gapless_stream::outlets::{Delivered, Outlets};
 use gapless_wire::control::SessionOpened;
 use gapless_wire::{Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
 use std::sync::Arc;

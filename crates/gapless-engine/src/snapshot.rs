@@ -25,8 +25,8 @@ use crate::sessions::{KeptReply, Notice, SessionEntry};
 use gapless_agent::fault::{crash_point, mutant};
 use gapless_log::StreamIdentity;
 use gapless_schema::Encoding;
+use gapless_stream::client::WINDOW_COMMANDS_MAX;
 use gapless_wire::checksum::crc32c;
-use gapless_wire::control::WINDOW_MESSAGES_MAX;
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -140,7 +140,7 @@ impl<'a> Fields<'a> {
         let (session, token) = (self.u64()?, self.u128()?);
         let (last_session_seq, messages, last_active_ns) = (self.count()?, self.count()?, self.u64()?);
         let window = self.u32()?;
-        if !(1..=WINDOW_MESSAGES_MAX).contains(&window) {
+        if !(1..=WINDOW_COMMANDS_MAX).contains(&window) {
             return None;
         }
         let mut replies = Vec::new();

@@ -54,7 +54,7 @@ fn answer(socket: &OwnedFd, hello: &[u8]) -> Option<(Welcome, Vec<OwnedFd>)> {
 
 fn hello(ring_bytes: usize) -> Hello {
     let link = LinkOptions { command_ring_bytes: ring_bytes, reply_ring_bytes: ring_bytes };
-    Hello { link, identity: Default::default() }
+    Hello { link, identity: Default::default(), reads: false }
 }
 
 impl Hostile {
@@ -83,6 +83,11 @@ impl Hostile {
         });
     }
 
+    fn reopen(&mut self, open: [u8; SessionOpen::LENGTH]) {
+        let header = FrameHeader { kind: Kind::SessionOpen, ..FrameHeader::default() };
+        self.put_frame(&header, &open, |_| {});
+    }
+
     fn publish(&mut self) {
         // Woken in any case.
         let _ = self.ring.publish();
@@ -103,6 +108,10 @@ fn command(session: u64, session_seq: u64) -> FrameHeader {
     FrameHeader { kind: Kind::Command, session, session_seq, schema: ADD, ..FrameHeader::default() }
 }
 
+fn part(session: u64, session_seq: u64, index: u16, count: u16) -> FrameHeader {
+    FrameHeader { fragment: Fragment { index, count }, ..command(session, session_seq) }
+}
+
 #[test]
 fn what_is_no_frame_costs_the_ring() {
     let directory = tempfile::tempdir().unwrap();
@@ -113,7 +122,14 @@ fn what_is_no_frame_costs_the_ring() {
     let session = honest.session_id(key).unwrap();
     let mut sum = add(&mut honest, key, 1);
 
-    let open = |token: u128| SessionOpen { token, window_messages: 8, notices_seen: 0 }.to_bytes();
+    let open = |token: u128| SessionOpen { token, window_messages: 8, shared: false, notices_seen: 0 }.to_bytes();
+    // A session of which the hostile ones know the token.
+    const PREY: u128 = 99;
+    let prey = {
+        let mut client = connect(place);
+        let key = client.open_session(PREY, 8).unwrap();
+        client.session_id(key).unwrap()
+    };
     type Attack = Box<dyn Fn(&mut Hostile)>;
     let attacks: Vec<(&str, Attack)> = vec![
         ("zeros", Box::new(|h| h.put(256, |_| {}))),
@@ -153,35 +169,33 @@ fn what_is_no_frame_costs_the_ring() {
             }),
         ),
         (
-            "a fragment without the others",
-            Box::new(|h| {
-                h.put_frame(&FrameHeader { fragment: Fragment { index: 0, count: 3 }, ..command(1, 1) }, &[1], |_| {});
+            "a message that begins in the middle",
+            Box::new(move |h| {
+                h.reopen(open(PREY));
+                h.put_frame(&part(prey, 1, 1, 3), &[1], |_| {});
             }),
         ),
         (
-            "a fragment from the middle",
-            Box::new(|h| {
-                h.put_frame(&FrameHeader { fragment: Fragment { index: 1, count: 3 }, ..command(1, 1) }, &[1], |_| {});
+            "fragments of different messages",
+            Box::new(move |h| {
+                h.reopen(open(PREY));
+                h.put_frame(&part(prey, 1, 0, 3), &[1], |_| {});
+                h.put_frame(&part(prey, 2, 1, 4), &[1], |_| {});
             }),
         ),
         (
-            "fragments whose numbers run over",
-            Box::new(|h| {
-                for index in 0..3 {
-                    let fragment = Fragment { index, count: 3 };
-                    let session_seq = u64::MAX.wrapping_add(u64::from(index));
-                    h.put_frame(&FrameHeader { fragment, ..command(1, session_seq) }, &[1], |_| {});
-                }
+            "a message that is left unfinished",
+            Box::new(move |h| {
+                h.reopen(open(PREY));
+                h.put_frame(&part(prey, 1, 0, 3), &[1], |_| {});
+                h.put_frame(&command(prey, 1), &[1], |_| {});
             }),
         ),
         (
-            "fragments of different sessions",
-            Box::new(|h| {
-                for index in 0..2 {
-                    let fragment = Fragment { index, count: 2 };
-                    let header = FrameHeader { fragment, ..command(1 + u64::from(index), 1 + u64::from(index)) };
-                    h.put_frame(&header, &[1], |_| {});
-                }
+            "a message that would be longer than the stream's limit",
+            Box::new(move |h| {
+                h.reopen(open(PREY));
+                h.put_frame(&part(prey, 1, 0, u16::MAX), &[0; 4000], |_| {});
             }),
         ),
     ];

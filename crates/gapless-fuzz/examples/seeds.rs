@@ -16,12 +16,15 @@ use gapless_stream::handshake::{Hello, Status, Welcome};
 use gapless_stream::link::LinkOptions;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpen, SessionOpened, TimerFired};
 use gapless_wire::descriptor::REFUSED_FLAG;
-use gapless_wire::{Encoding, Fragment, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
+use gapless_wire::mold::{self, PacketWriter, Request};
+use gapless_wire::soup::{self, Field, Login, RejectReason};
+use gapless_wire::{Encoding, FeedSession, Fragment, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 fn main() {
     wire();
+    feeds();
     mappings();
     journals_and_snapshots();
     connections();
@@ -52,7 +55,7 @@ fn with_mode(mode: u8, parts: &[Vec<u8>]) -> Vec<u8> {
 }
 
 fn open_payload() -> [u8; SessionOpen::LENGTH] {
-    SessionOpen { token: TOKEN, window_messages: 4, notices_seen: 0 }.to_bytes()
+    SessionOpen { token: TOKEN, window_messages: 4, shared: false, notices_seen: 0 }.to_bytes()
 }
 
 fn command(session_seq: u64, payload: &[u8]) -> Vec<u8> {
@@ -75,7 +78,7 @@ fn wire() {
     seed("control", "timer", &TimerFired { timer: 1, deadline_ns: 2 }.to_bytes());
 
     let identity = StreamIdentity { stream_id: 9, incarnation: 4 };
-    seed("handshake", "hello", &Hello { link: LinkOptions::default(), identity }.to_bytes());
+    seed("handshake", "hello", &Hello { link: LinkOptions::default(), identity, reads: false }.to_bytes());
     let welcome = Welcome {
         status: Status::Welcome,
         connection: 1,
@@ -86,6 +89,63 @@ fn wire() {
         message_length_max: 1 << 20,
     };
     seed("handshake", "welcome", &welcome.to_bytes());
+}
+
+fn feeds() {
+    let feed_session = FeedSession::new("MONDAY").unwrap();
+    let mut buffer = [0; mold::PACKET_LENGTH_UDP];
+    let mut writer = PacketWriter::new(&mut buffer, feed_session, 7);
+    for message in [&command(1, b"hello")[..], b"", b"text"] {
+        assert!(writer.push(message));
+    }
+    let length = writer.finish();
+    seed("mold_packet", "three-messages", &buffer[..length]);
+    let length = mold::heartbeat(&mut buffer, feed_session, 8);
+    seed("mold_packet", "heartbeat", &buffer[..length]);
+    let length = mold::end_of_session(&mut buffer, FeedSession::new("0123456789").unwrap(), u64::MAX);
+    seed("mold_packet", "end-of-session", &buffer[..length]);
+    for (name, feed_session, sequence, count) in
+        [("two", feed_session, 7, 2), ("blank", FeedSession::BLANK, u64::MAX - 0xffff, 0xffff)]
+    {
+        seed("mold_request", name, &Request { feed_session, sequence, count }.to_bytes());
+    }
+
+    let stream = |limit: u16, packets: &[Vec<u8>]| [limit.to_le_bytes().to_vec(), packets.concat()].concat();
+    let server = [
+        written(|packet| soup::write_debug(packet, b"welcome")),
+        written(|packet| soup::write_login_accepted(packet, feed_session, 7)),
+        written(|packet| soup::write_sequenced(packet, &command(1, b"hello"))),
+        written(soup::write_server_heartbeat),
+        written(|packet| soup::write_sequenced(packet, b"")),
+        written(soup::write_end_of_session),
+    ];
+    seed("soup_server", "a-feed", &stream(1024, &server));
+    let rejected = |reason| stream(64, &[written(|packet| soup::write_login_rejected(packet, reason))]);
+    seed("soup_server", "not-authorized", &rejected(RejectReason::NotAuthorized));
+    seed("soup_server", "no-such-session", &rejected(RejectReason::SessionNotAvailable));
+    seed("soup_server", "padded-otherwise", b"\x21\0\0\x1fAMONDAY    00000000000000000007\0\x01H");
+
+    let (username, password) = (Field::new("reader").unwrap(), Field::new("secret").unwrap());
+    let client = [
+        written(|packet| soup::write_login(packet, &Login { username, password, feed_session, sequence: 7 })),
+        written(soup::write_client_heartbeat),
+        written(|packet| soup::write_unsequenced(packet, &command(1, b"hello"))),
+        written(|packet| soup::write_debug(packet, b"")),
+        written(soup::write_logout),
+    ];
+    seed("soup_client", "a-reader", &stream(1024, &client));
+    let (username, password, feed_session) = (Field::BLANK, Field::BLANK, FeedSession::BLANK);
+    let nobody = Login { username, password, feed_session, sequence: 0 };
+    seed("soup_client", "nobody", &stream(64, &[written(|packet| soup::write_login(packet, &nobody))]));
+    let padded_otherwise = b"\x31\0\0\x2fL   joe    secretMONDAY    7                   \0\x01R";
+    seed("soup_client", "padded-otherwise", padded_otherwise);
+}
+
+/// What one of the writers of SoupBinTCP packets writes.
+fn written(write: impl Fn(&mut [u8]) -> Option<usize>) -> Vec<u8> {
+    let mut packet = [0; 256];
+    let length = write(&mut packet).unwrap();
+    packet[..length].to_vec()
 }
 
 /// The words, the index and the data of a mapping in the form of the targets.

@@ -9,6 +9,7 @@ use gapless_stream::doorman::{DoormanLinks, StreamDescription};
 use gapless_stream::ingress::{IngressCounters, IngressLinks};
 use gapless_stream::link::{ForDelivery, ForIngress, LinkOptions};
 use gapless_stream::mailbox::Mailbox;
+use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::{Client, Doorman, ForService, Ingress, IngressOptions, Sequencer, Tier};
 use gapless_wire::{Encoding, Frame, HEADER_LENGTH, aligned_length};
 
@@ -46,7 +47,13 @@ pub fn ingress(bytes: &[u8]) {
         downstream: Vec::new(),
         counters: IngressCounters::add_to(&counters).expect("there is room for them"),
     };
-    let mut ingress = Ingress::new(Sequencer::new(1 << 40), window, Some(releaser), links, IngressOptions::default());
+    let mut ingress = Ingress::new(
+        Sequencer::new(SequencerRules::of_service(1 << 40)),
+        window,
+        Some(releaser),
+        links,
+        IngressOptions::default(),
+    );
     let link = LinkOptions { command_ring_bytes: RING_LENGTH, reply_ring_bytes: RING_LENGTH };
     let mut publisher = doorman.connect(link).expect("rings can be made");
     let _ = delivery_messages.pop();
@@ -111,7 +118,7 @@ fn doorman(ingress: Mailbox<ForIngress>) -> (Mailbox<ForIngress>, Outbox, Doorma
         message_length_max: 1 << 16,
         tier: Tier::Memory,
     };
-    let doorman = Doorman::start(None, description, links).expect("a doorman without a socket can be made");
+    let doorman = Doorman::start(None, description, links, None).expect("a doorman without a socket can be made");
     (ingress, delivery, doorman)
 }
 

@@ -4,6 +4,7 @@
 //! | module | decoders |
 //! |---|---|
 //! | [`wire`] | frames, payloads of control frames, the handshake |
+//! | [`feeds`] | packets of MoldUDP64 and SoupBinTCP |
 //! | [`mappings`] | a ring and a window as an attacker left them, a counters file |
 //! | [`journals`] | segment files: read, verified, recovered |
 //! | [`services`] | snapshots, the record of dead letters, a stream replayed into a service |
@@ -19,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 pub mod connections;
+pub mod feeds;
 pub mod input;
 pub mod journals;
 pub mod mappings;
@@ -37,6 +39,10 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("frame", wire::frame),
     ("control", wire::control),
     ("handshake", wire::handshake),
+    ("mold_packet", feeds::mold_packet),
+    ("mold_request", feeds::mold_request),
+    ("soup_server", feeds::soup_server),
+    ("soup_client", feeds::soup_client),
     ("ring", mappings::ring),
     ("window", mappings::window),
     ("counters", mappings::counters),

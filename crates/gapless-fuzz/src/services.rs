@@ -11,6 +11,7 @@ use gapless_engine::{Context, Fold, Handlers, OnPanic, Policy, Reject, Service, 
 use gapless_journal::Journal;
 use gapless_log::StreamIdentity;
 use gapless_schema::{Protobuf, Sbe};
+use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::{ConnectionId, Decision, Sequencer};
 use gapless_wire::checksum::crc32c;
 use gapless_wire::control::{SessionOpen, TimerFired};
@@ -148,7 +149,7 @@ fn snapshot_at(place: &Place, bytes: &[u8]) {
         }
         Err(error) => assert_says_something(&error),
     }
-    let (mut fold, mut sequencer) = (empty_fold(), Sequencer::new(u64::MAX));
+    let (mut fold, mut sequencer) = (empty_fold(), Sequencer::new(SequencerRules::of_service(u64::MAX)));
     let recovered = recover(&layout, place.identity, &mut fold, &mut sequencer, &mut NoSink, Some(JOURNALED), u64::MAX);
     match recovered {
         Ok(recovered) => {
@@ -211,7 +212,7 @@ pub fn replay(bytes: &[u8]) {
 /// journal's.
 fn sequenced(frames: &mut [u8], by_sequencer: bool) -> Vec<Vec<u8>> {
     let connection = ConnectionId(1);
-    let mut sequencer = Sequencer::new(u64::MAX);
+    let mut sequencer = Sequencer::new(SequencerRules::of_service(u64::MAX));
     let mut stream = Vec::new();
     let mut at = 0;
     while let Ok(frame) = Frame::parse(&frames[at..]) {
@@ -230,7 +231,7 @@ fn sequenced(frames: &mut [u8], by_sequencer: bool) -> Vec<Vec<u8>> {
         let open = (frame.kind() == Kind::SessionOpen).then(|| SessionOpen::from_bytes(frame.payload())).flatten();
         let (sequence, timestamp_ns) = sequencer.stamp(0);
         if let Some(open) = open {
-            sequencer.open(sequence, open.token, connection);
+            sequencer.open(sequence, &open, connection);
             writer::set_session(&mut bytes, sequence);
         }
         stamp(&mut bytes, sequence, timestamp_ns, 0);
@@ -242,7 +243,7 @@ fn sequenced(frames: &mut [u8], by_sequencer: bool) -> Vec<Vec<u8>> {
 /// The state after the stream as a snapshot, or the error that stopped it.
 fn apply_all(stream: &[Vec<u8>]) -> (Vec<u8>, Option<String>) {
     let mut fold = empty_fold();
-    let mut observer = Sequencer::new(u64::MAX);
+    let mut observer = Sequencer::new(SequencerRules::of_service(u64::MAX));
     let mut stopped = None;
     for bytes in stream {
         let frame = Frame::parse(bytes).expect("what was stamped is a frame");

@@ -149,6 +149,14 @@ impl Replay {
         Ok(Some(FrameBatch::new(self.current.bytes(start, self.checked_until), first_sequence)))
     }
 
+    /// Whether [`Replay::next_frame`] returns a frame now.
+    ///
+    /// # Errors
+    /// As [`Replay::next_frame`].
+    pub fn has_next(&mut self) -> Result<bool, JournalError> {
+        Ok(self.position != self.checked_until || self.check_ahead()?)
+    }
+
     /// The sequence that [`Replay::next_frame`] returns next.
     #[must_use]
     pub fn next_sequence(&self) -> u64 {

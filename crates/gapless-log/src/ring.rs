@@ -13,6 +13,10 @@ use gapless_wire::{HEADER_LENGTH, aligned_length};
 
 const WRITER_CLOSED: u64 = 1;
 const READER_CLOSED: u64 = 2;
+/// The reader's flag: it sleeps.
+const ASLEEP: u64 = 1;
+/// The reader's flag: it sleeps, and its wake-up is on the way.
+const WOKEN: u64 = 2;
 
 /// Makes a ring in this process; one end usually goes to another by [`RingWriter::open`] or
 /// [`RingReader::open`] with the mapping's descriptor.
@@ -169,6 +173,20 @@ impl RingWriter {
         // The tail is stored before the flag is read (pairs with the fence in RingReader::arm).
         fence(Ordering::SeqCst);
         self.memory.header_word(d::READER_PARKED_WORD).load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether the reader sleeps and was not woken since it fell asleep: whoever asks wakes it. For news that do not
+    /// come through the ring; whatever they are was published before this call.
+    #[inline]
+    #[must_use = "a reader that sleeps must be woken"]
+    pub fn wakes_reader(&self) -> bool {
+        // What is new is stored before the flag is read (pairs with the fence in RingReader::arm).
+        fence(Ordering::SeqCst);
+        let flag = self.memory.header_word(d::READER_PARKED_WORD);
+        // Only the step from asleep to woken counts, so that a reader that takes its time is woken once. Relaxed: the
+        // wake-up itself orders what it was for.
+        flag.load(Ordering::Relaxed) == ASLEEP
+            && flag.compare_exchange(ASLEEP, WOKEN, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
     /// Asks for the lines that the next frame will be written to; for when there is nothing more urgent.
@@ -342,7 +360,7 @@ impl RingReader {
     /// Says that the reader is about to sleep; it must look once more ([`RingReader::next_length`])
     /// before it does.
     pub fn arm(&self) {
-        self.memory.header_word(d::READER_PARKED_WORD).store(1, Ordering::Relaxed);
+        self.memory.header_word(d::READER_PARKED_WORD).store(ASLEEP, Ordering::Relaxed);
         // The flag is stored before the tail is read (pairs with the fence in RingWriter::publish).
         fence(Ordering::SeqCst);
     }

@@ -428,6 +428,15 @@ impl Window {
         self.memory.fd()
     }
 
+    /// A descriptor through which the window can be read and not written, to be passed to another process.
+    ///
+    /// # Errors
+    /// The operating system has no more descriptors.
+    #[cfg(not(loom))]
+    pub fn read_only_fd(&self) -> Result<rustix::fd::OwnedFd, LogError> {
+        self.memory.read_only_fd()
+    }
+
     /// Whose window it is.
     #[must_use]
     pub fn identity(&self) -> StreamIdentity {

@@ -4,12 +4,12 @@
 //! for each publisher; a publisher's death closes its socket, so it is known at once.
 
 use crate::StreamError;
-use crate::handshake::{HELLO_LENGTH, Hello, Status, WELCOME_DESCRIPTORS, Welcome};
+use crate::handshake::{HELLO_LENGTH, Hello, Status, WELCOME_DESCRIPTORS_MAX, Welcome};
 use crate::link::{ConnectionId, ForDelivery, ForIngress, LinkOptions};
 use crate::mailbox::Mailbox;
 use crate::tier::Tier;
 use gapless_agent::Waker;
-use gapless_log::{MemoryKind, RingReader, RingWriter, StreamIdentity, ring};
+use gapless_log::{MemoryKind, RingReader, RingWriter, StreamIdentity, Window, ring};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::net::{
@@ -68,6 +68,8 @@ pub struct PublisherLink {
     pub wake_publisher: OwnedFd,
     /// Closed by the operating system when either process dies; `None` inside one process.
     pub socket: Option<OwnedFd>,
+    /// The stream's window, for one that reads it.
+    pub window: Option<Window>,
 }
 
 struct Room {
@@ -75,6 +77,8 @@ struct Room {
     links: DoormanLinks,
     next_connection: AtomicU32,
     stopping: AtomicBool,
+    /// What readers of an event stream get: the window, and a descriptor of it that cannot write.
+    window: Option<(Window, OwnedFd)>,
 }
 
 /// Lets publishers in.
@@ -86,7 +90,8 @@ pub struct Doorman {
 }
 
 impl Doorman {
-    /// Starts listening on `socket_path` (mode 0600); without a path only [`Doorman::connect`] lets in.
+    /// Starts listening on `socket_path` (mode 0600); without a path only [`Doorman::connect`] lets in. Whoever comes
+    /// may read `window`; without one there are publishers only.
     ///
     /// # Errors
     /// A path that cannot be bound, another service that listens there already.
@@ -94,9 +99,17 @@ impl Doorman {
         socket_path: Option<&Path>,
         description: StreamDescription,
         links: DoormanLinks,
+        window: Option<Window>,
     ) -> Result<Self, StreamError> {
-        let room =
-            Arc::new(Room { description, links, next_connection: AtomicU32::new(1), stopping: AtomicBool::new(false) });
+        let window = match window {
+            Some(window) => {
+                let read_only = window.read_only_fd()?;
+                Some((window, read_only))
+            }
+            None => None,
+        };
+        let (next_connection, stopping) = (AtomicU32::new(1), AtomicBool::new(false));
+        let room = Arc::new(Room { description, links, next_connection, stopping, window });
         let stop = Arc::new(new_eventfd()?);
         let mut thread = None;
         if let Some(path) = socket_path {
@@ -119,7 +132,7 @@ impl Doorman {
     pub fn connect(&self, link: LinkOptions) -> Result<PublisherLink, StreamError> {
         let peer = "this process".to_owned();
         if !link.is_valid() {
-            return Err(StreamError::Handshake { peer, reason: ring_size_reason(link) });
+            return Err(StreamError::Handshake { peer, status: None, reason: ring_size_reason(link) });
         }
         let made = self.room.make(link, MemoryKind::Anonymous)?;
         let wake_service = duplicate(self.room.links.ingress_waker.wake_fd())?;
@@ -131,6 +144,7 @@ impl Doorman {
             wake_service,
             wake_publisher,
             socket: None,
+            window: self.room.window.as_ref().map(|(window, _)| window.clone()),
         };
         self.room.announce(made.connection, made.command_reader, made.reply_writer, made.wake);
         Ok(link)
@@ -314,6 +328,8 @@ fn greet(room: &Room, guest: &mut Guest) -> bool {
         Some(Status::OtherIncarnation)
     } else if !hello.link.is_valid() {
         Some(Status::RingSize)
+    } else if hello.reads && room.window.is_none() {
+        Some(Status::NotReadable)
     } else {
         None
     };
@@ -332,7 +348,8 @@ fn greet(room: &Room, guest: &mut Guest) -> bool {
         }
         Ok(made) => {
             let service_wake = room.links.ingress_waker.wake_fd();
-            let fds = [made.command_writer.fd(), made.reply_reader.fd(), service_wake, made.wake.as_fd()];
+            let mut fds = vec![made.command_writer.fd(), made.reply_reader.fd(), service_wake, made.wake.as_fd()];
+            fds.extend(room.window.iter().filter(|_| hello.reads).map(|(_, read_only)| read_only.as_fd()));
             if send_welcome(&guest.socket, &room.welcome(made.connection), &fds).is_err() {
                 return false;
             }
@@ -353,11 +370,11 @@ fn send_welcome(
     fds: &[rustix::fd::BorrowedFd<'_>],
 ) -> Result<(), rustix::io::Errno> {
     let bytes = welcome.to_bytes();
-    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(WELCOME_DESCRIPTORS))];
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(WELCOME_DESCRIPTORS_MAX))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !fds.is_empty() {
         let pushed = control.push(SendAncillaryMessage::ScmRights(fds));
-        assert!(pushed, "the space is made for {WELCOME_DESCRIPTORS} descriptors");
+        assert!(pushed, "the space is made for {WELCOME_DESCRIPTORS_MAX} descriptors");
     }
     rustix::net::sendmsg(socket, &[IoSlice::new(&bytes)], &mut control, SendFlags::NOSIGNAL)?;
     Ok(())
@@ -377,7 +394,11 @@ fn listen(path: &Path) -> Result<OwnedFd, StreamError> {
             }
             Ok(()) => {
                 let peer = path.display().to_string();
-                return Err(StreamError::Handshake { peer, reason: "another service listens there".to_owned() });
+                return Err(StreamError::Handshake {
+                    peer,
+                    status: None,
+                    reason: "another service listens there".to_owned(),
+                });
             }
             Err(errno) => return Err(StreamError::system(action())(errno)),
         }

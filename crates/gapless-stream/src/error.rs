@@ -25,8 +25,86 @@ pub enum StreamError {
     Handshake {
         /// The socket's path.
         peer: String,
+        /// What it said, if it said no.
+        status: Option<crate::handshake::Status>,
         /// What was wrong.
         reason: String,
+    },
+    /// A reader is so late that what it needs is nowhere any more.
+    #[error("frame {sequence} is no longer held: {reason}")]
+    Lapped {
+        /// What the reader needs.
+        sequence: u64,
+        /// Why it is not held.
+        reason: String,
+    },
+    /// An option that makes no sense.
+    #[error("{option}: {reason}")]
+    Option {
+        /// Its name.
+        option: &'static str,
+        /// What is wrong and what is allowed.
+        reason: String,
+    },
+    /// The state that was written aside cannot be used.
+    #[error("{}: {reason}", path.display())]
+    State {
+        /// The file or its directory.
+        path: std::path::PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// An agent has failed and stopped the process's stream.
+    #[error(transparent)]
+    Stopped(#[from] gapless_agent::AgentFailure),
+    /// The threads or counters could not be made.
+    #[error(transparent)]
+    Agent(#[from] gapless_agent::Error),
+    /// The node was closed.
+    #[error("the node is closed")]
+    Closed,
+    /// The node's session is not open yet, or it was made to read only.
+    #[error("the node's session is not open; poll until it is")]
+    NotOpen,
+    /// The stream is halted.
+    #[error("the stream is halted; poll until it is resumed")]
+    Halted,
+    /// More than may be published now.
+    #[error("published faster than is allowed; try again in {} µs", wait_ns.div_ceil(1000))]
+    Throttled {
+        /// After this time there is room, ns.
+        wait_ns: u64,
+    },
+    /// The messages on their way take all the memory that they may.
+    #[error("messages on their way take all of {bytes_max} bytes; poll until some have come back")]
+    KeptFull {
+        /// The limit.
+        bytes_max: usize,
+    },
+    /// The stream's session is not the one that this node knows: it expired, or another process uses the token.
+    #[error(
+        "session {session}: number {expected} is due, the stream expects {found}; it expired or another process uses its token"
+    )]
+    SessionLost {
+        /// The session.
+        session: u64,
+        /// The oldest number that the node may have to send again.
+        expected: u64,
+        /// The number that the stream expects.
+        found: u64,
+    },
+    /// The stream is another one than it was, or than it should be.
+    #[error(
+        "{peer} serves stream {:032x} in incarnation {:016x}, not {:032x} in {:016x}",
+        found.stream_id, found.incarnation, expected.stream_id, expected.incarnation
+    )]
+    OtherStream {
+        /// Who.
+        peer: String,
+        /// What should be there.
+        expected: gapless_log::StreamIdentity,
+        /// What is.
+        found: gapless_log::StreamIdentity,
     },
     /// The service is gone.
     #[error("the service at {peer} is gone; reconnect to go on with the same sessions")]

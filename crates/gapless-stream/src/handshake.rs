@@ -8,12 +8,13 @@
 //!  12  u32  reply ring bytes              12  u32  connection
 //!  16  u128 stream id, 0 for any          16  u128 stream id
 //!  32  u64  incarnation, 0 for any        32  u64  incarnation
-//!  40  u64  reserved, 0                   40  u32  longest frame, bytes
+//!  40  u64  flags: bit 0 reads            40  u32  longest frame, bytes
 //!                                         44  u32  tier: 0 memory, 1 journal, 2 sync
 //!                                         48  u64  process id of the service
 //!                                         56  u64  longest message, bytes
 //!                                         64  …    reserved, 0
-//!  descriptors of a welcome: command ring, reply ring, the service's wake-up, the publisher's wake-up
+//!  descriptors of a welcome: command ring, reply ring, the service's wake-up, the publisher's wake-up; and for
+//!  one that reads the stream the window, read-only
 //! ```
 
 use crate::link::LinkOptions;
@@ -27,8 +28,12 @@ pub const WELCOME_MAGIC: u64 = u64::from_le_bytes(*b"GAPWELC\x01");
 pub const HELLO_LENGTH: usize = 48;
 /// Length of a welcome in bytes.
 pub const WELCOME_LENGTH: usize = 80;
-/// Descriptors that come with a welcome.
+/// Descriptors that come with every welcome.
 pub const WELCOME_DESCRIPTORS: usize = 4;
+/// And with the welcome of one that reads the stream.
+pub const WELCOME_DESCRIPTORS_MAX: usize = 5;
+
+const READS_FLAG: u64 = 1;
 
 /// Why the doorman said no.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +49,8 @@ pub enum Status {
     RingSize = 3,
     /// The service is stopping or cannot make more rings.
     Unavailable = 4,
+    /// Its stream cannot be read by other processes: it is a service, not an event stream.
+    NotReadable = 5,
 }
 
 impl Status {
@@ -54,6 +61,7 @@ impl Status {
             2 => Self::OtherIncarnation,
             3 => Self::RingSize,
             4 => Self::Unavailable,
+            5 => Self::NotReadable,
             _ => return None,
         })
     }
@@ -66,6 +74,8 @@ pub struct Hello {
     pub link: LinkOptions,
     /// The stream it wants; zeros for any.
     pub identity: StreamIdentity,
+    /// Whether it wants to read the stream.
+    pub reads: bool,
 }
 
 /// The doorman's answer.
@@ -110,19 +120,22 @@ impl Hello {
         bytes[12..16].copy_from_slice(&(self.link.reply_ring_bytes as u32).to_le_bytes());
         bytes[16..32].copy_from_slice(&self.identity.stream_id.to_le_bytes());
         bytes[32..40].copy_from_slice(&self.identity.incarnation.to_le_bytes());
+        bytes[40..48].copy_from_slice(&(if self.reads { READS_FLAG } else { 0 }).to_le_bytes());
         bytes
     }
 
     /// Reads a message; `None` unless it has this form.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let is_hello = bytes.len() == HELLO_LENGTH && u64_at(bytes, 0) == HELLO_MAGIC && u64_at(bytes, 40) == 0;
+        let is_hello =
+            bytes.len() == HELLO_LENGTH && u64_at(bytes, 0) == HELLO_MAGIC && u64_at(bytes, 40) & !READS_FLAG == 0;
         is_hello.then(|| Self {
             link: LinkOptions {
                 command_ring_bytes: u32_at(bytes, 8) as usize,
                 reply_ring_bytes: u32_at(bytes, 12) as usize,
             },
             identity: identity_at(bytes, 16),
+            reads: u64_at(bytes, 40) & READS_FLAG != 0,
         })
     }
 }
@@ -147,7 +160,8 @@ impl Welcome {
     /// Reads a message; `None` unless it has this form.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        if bytes.len() != WELCOME_LENGTH || u64_at(bytes, 0) != WELCOME_MAGIC {
+        let is_welcome = bytes.len() == WELCOME_LENGTH && u64_at(bytes, 0) == WELCOME_MAGIC;
+        if !is_welcome || u64_at(bytes, 64) != 0 || u64_at(bytes, 72) != 0 {
             return None;
         }
         Some(Self {

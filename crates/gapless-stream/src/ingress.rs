@@ -2,15 +2,21 @@
 //! [`Sequencer`] about each. It copies once, checks the copy, stamps and commits in place.
 
 use crate::StreamError;
-use crate::link::{ConnectionId, ForIngress, ForSequencer, ForService};
+use crate::fragments::{Collected, Fragments};
+use crate::link::{ConnectionId, ForIngress, ForSequencer, ForService, Throttle};
 use crate::mailbox::Mailbox;
 use crate::sequencer::{Decision, Sequencer};
+use crate::sequencer_state::SequencerState;
+use crate::state_keeper::StateKeeper;
+use crate::throttle::TokenBucket;
 use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, AgentError, Counter, Counters, Now, Waker};
 use gapless_log::{LogError, Releaser, RingReader, WindowWriter};
 use gapless_wire::control::{RefusalCode, SessionOpen, TimerFired};
+use gapless_wire::mark::{self, Mark};
 use gapless_wire::writer::{set_session, stamp};
-use gapless_wire::{Fragment, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
+use gapless_wire::{Fragment, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -19,11 +25,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct IngressOptions {
     /// Frames taken from one ring in one poll, before the others get their turn.
     pub frames_per_poll_max: usize,
+    /// Memory for messages of which not every fragment is there, bytes. One is always let in.
+    pub fragments_bytes_max: usize,
+    /// The longest message with the headers of its fragments, bytes; at most half of the window.
+    pub message_bytes_max: usize,
+    /// How much each publisher may send.
+    pub throttle: Option<Throttle>,
 }
 
 impl Default for IngressOptions {
     fn default() -> Self {
-        Self { frames_per_poll_max: 64 }
+        Self { frames_per_poll_max: 64, fragments_bytes_max: 64 << 20, message_bytes_max: 1 << 20, throttle: None }
     }
 }
 
@@ -49,6 +61,8 @@ pub struct IngressCounters {
     pub publishers: Counter,
     /// Sessions open.
     pub sessions: Counter,
+    /// How often a publisher was told to send less.
+    pub throttled: Counter,
 }
 
 impl IngressCounters {
@@ -63,6 +77,7 @@ impl IngressCounters {
             frames_refused: counters.add("sequencer.frames_refused")?,
             publishers: counters.add("sequencer.publishers")?,
             sessions: counters.add("sequencer.sessions")?,
+            throttled: counters.add("sequencer.throttled")?,
         })
     }
 }
@@ -70,6 +85,11 @@ impl IngressCounters {
 struct Publisher {
     connection: ConnectionId,
     reader: RingReader,
+    /// The session of a message that is complete and waits for room in the window.
+    complete: Option<u64>,
+    bucket: Option<TokenBucket>,
+    /// It was told that it is throttled, and has not been served since.
+    told_throttled: bool,
     /// Gone: its ring is drained, then dropped.
     closed: bool,
     /// To be dropped after this poll.
@@ -100,8 +120,10 @@ pub struct Ingress {
     links: IngressLinks,
     options: IngressOptions,
     shared: Arc<IngressShared>,
-    /// Fragments of one message, back to back, while they are checked.
-    message: Vec<u8>,
+    fragments: Fragments,
+    keeper: Option<StateKeeper>,
+    /// What was asked of the sequencer and did not fit the window yet.
+    asked: VecDeque<ForSequencer>,
     /// Sessions that have expired and whose close is not appended yet.
     expired: Vec<u64>,
     /// Whether the service was told anything in this poll.
@@ -139,11 +161,28 @@ impl Ingress {
             links,
             options,
             shared: Arc::default(),
-            message: Vec::new(),
+            fragments: Fragments::new(options.fragments_bytes_max, options.message_bytes_max),
+            keeper: None,
+            asked: VecDeque::new(),
             expired: Vec::new(),
             told: false,
             first: 0,
             now: Now { monotonic_ns: 0, epoch_ns: 0 },
+        }
+    }
+
+    /// Gives the sequencer's state to `keeper` when that is due, and at a clean stop.
+    #[must_use]
+    pub fn keeping_state(mut self, keeper: StateKeeper) -> Self {
+        self.keeper = Some(keeper);
+        self
+    }
+
+    #[cold]
+    fn keep_state(&mut self) {
+        if let Some(keeper) = &mut self.keeper {
+            let state = SequencerState::of(&self.sequencer, keeper.identity());
+            keeper.keep(state);
         }
     }
 
@@ -157,7 +196,15 @@ impl Ingress {
     fn take_publisher_events(&mut self, event: ForIngress) {
         match event {
             ForIngress::Opened { connection, reader } => {
-                self.publishers.push(Publisher { connection, reader, closed: false, done: false });
+                self.publishers.push(Publisher {
+                    connection,
+                    reader,
+                    complete: None,
+                    bucket: self.options.throttle.map(TokenBucket::new),
+                    told_throttled: false,
+                    closed: false,
+                    done: false,
+                });
                 self.count_publishers();
             }
             ForIngress::Closed { connection } => {
@@ -179,7 +226,14 @@ impl Ingress {
         if !self.links.service.has_room(2 * self.options.frames_per_poll_max + 2) {
             return Ok(Turn::WindowFull(0));
         }
-        while taken < self.options.frames_per_poll_max {
+        let frames_max = match self.allowance(number) {
+            Some(frames_max) => frames_max,
+            None => return Ok(Turn::Taken(0)),
+        };
+        if self.publishers[number].complete.is_some() && !self.append_complete(number)? {
+            return Ok(Turn::WindowFull(0));
+        }
+        while taken < frames_max {
             let publisher = &mut self.publishers[number];
             let length = match publisher.reader.next_length() {
                 Ok(Some(length)) => length,
@@ -208,127 +262,119 @@ impl Ingress {
                 Err(error) => return Ok(Turn::Spoiled(error.to_string())),
             };
             let connection = publisher.connection;
+            let (session, session_seq) = (frame.session(), frame.session_seq());
             if frame.fragment() != Fragment::WHOLE {
-                match self.take_fragments(number)? {
-                    Turn::Taken(frames) => taken += frames,
-                    other => return Ok(other),
+                let is_last = frame.fragment().is_last();
+                let collected = match self.sequencer.expected(session, connection) {
+                    Ok(expected) => self.fragments.add(connection, &frame, claim, expected),
+                    Err(unknown) => Collected::Answer(unknown),
+                };
+                match collected {
+                    Collected::Kept => {}
+                    Collected::Complete => self.publishers[number].complete = Some(session),
+                    Collected::Later => break,
+                    // A repeated message has one answer.
+                    Collected::Answer(Decision::Repeat) if !is_last => {}
+                    Collected::Answer(decision) => {
+                        if let Some(reason) = self.answer(decision, session, session_seq, connection) {
+                            return Ok(Turn::Spoiled(reason.to_owned()));
+                        }
+                    }
+                }
+                self.publishers[number].reader.advance(length);
+                taken += 1;
+                if self.publishers[number].complete.is_some() && !self.append_complete(number)? {
+                    return Ok(Turn::WindowFull(taken));
                 }
                 continue;
             }
-            let decision = self.sequencer.decide(&frame, connection);
+            let decision = if self.fragments.has(session) {
+                Decision::Malformed("a message was left unfinished")
+            } else {
+                self.sequencer.decide(&frame, connection)
+            };
             if decision == Decision::Append {
-                let is_open = frame.kind() == Kind::SessionOpen;
-                let token = is_open.then(|| SessionOpen::from_bytes(frame.payload())).flatten();
+                let opens = (frame.kind() == Kind::SessionOpen).then(|| SessionOpen::from_bytes(frame.payload()));
                 let (sequence, timestamp_ns) = self.sequencer.stamp(self.now.epoch_ns);
-                if let Some(open) = token {
-                    self.sequencer.open(sequence, open.token, connection);
+                if let Some(Some(open)) = &opens {
+                    self.sequencer.open(sequence, open, connection);
                     set_session(claim, sequence);
                 }
                 stamp(claim, sequence, timestamp_ns, self.sequencer.term());
                 self.window.commit(length, sequence);
-                if is_open {
-                    self.tell(ForService::Attach { session: sequence, connection });
+                if let Some(Some(open)) = opens {
+                    self.tell(ForService::Attach { session: sequence, token: open.token, connection });
                 }
             } else {
-                let (session, session_seq) = (frame.session(), frame.session_seq());
-                let notices_seen = SessionOpen::from_bytes(frame.payload()).map_or(0, |open| open.notices_seen);
-                if let Some(reason) = self.answer(decision, session, session_seq, notices_seen, connection) {
+                let opens = SessionOpen::from_bytes(frame.payload());
+                if let Decision::Reopen { session, token, next_session_seq } = decision {
+                    let open = opens.expect("only an open is answered so");
+                    self.links.counters.frames_refused.add(1);
+                    self.sequencer.attach(session, connection, open.shared);
+                    // Who goes on sends unfinished messages anew.
+                    self.fragments.forget(session);
+                    let notices_seen = open.notices_seen;
+                    self.tell(ForService::Reopen { session, token, next_session_seq, notices_seen, connection });
+                } else if let Some(reason) = self.answer(decision, session, session_seq, connection) {
                     return Ok(Turn::Spoiled(reason.to_owned()));
                 }
             }
             self.publishers[number].reader.advance(length);
             taken += 1;
         }
-        self.publishers[number].reader.release();
+        let publisher = &mut self.publishers[number];
+        publisher.reader.release();
+        if let Some(bucket) = &mut publisher.bucket {
+            bucket.take(taken as u64, self.now.monotonic_ns);
+        }
         Ok(Turn::Taken(taken))
     }
 
-    /// Takes all fragments of the message that begins at the ring's head, or none: they are checked
-    /// whole before the first is appended.
-    fn take_fragments(&mut self, number: usize) -> Result<Turn, StreamError> {
-        let publisher = &self.publishers[number];
-        let connection = publisher.connection;
-        let mut message = std::mem::take(&mut self.message);
-        message.clear();
-        let mut frames = Vec::new();
-        let spoiled = |reason: &str| Ok(Turn::Spoiled(reason.to_owned()));
-        let mut first: Option<FrameHeader> = None;
-        loop {
-            let offset = message.len();
-            let mut word = [0; 8];
-            if offset as u64 + HEADER_LENGTH as u64 > publisher.reader.known_bytes() {
-                return spoiled("a message's fragments were not published together");
-            }
-            publisher.reader.copy_at(offset, &mut word);
-            let length = u32::from_le_bytes([word[0], word[1], word[2], word[3]]) as usize;
-            let padded = aligned_length(length);
-            if length < HEADER_LENGTH
-                || length > self.window.frame_length_max()
-                || (offset + padded) as u64 > publisher.reader.known_bytes()
-            {
-                return spoiled("a fragment's length is impossible, or it was not published with its message");
-            }
-            message.resize(offset + padded, 0);
-            publisher.reader.copy_at(offset, &mut message[offset..]);
-            // As in `take_from`.
-            message[offset + length..].fill(0);
-            let frame = match Frame::parse(&message[offset..]).and_then(|frame| frame.verify().map(|()| frame)) {
-                Ok(frame) if frame.length() == length => frame,
-                Ok(_) => return spoiled("a frame changed its length while it was read"),
-                Err(error) => return spoiled(&error.to_string()),
-            };
-            let header = frame.header();
-            let begin = *first.get_or_insert(header);
-            let index = frames.len();
-            let Some(session_seq) = begin.session_seq.checked_add(index as u64) else {
-                return spoiled("a fragment's session_seq runs over");
-            };
-            let expected = FrameHeader {
-                session_seq,
-                fragment: Fragment { index: index as u16, count: begin.fragment.count },
-                ..begin
-            };
-            if header != expected || header.kind != Kind::Command {
-                return spoiled("fragments must be commands that differ only in session_seq and index, from 0");
-            }
-            frames.push(offset..offset + length);
-            if header.fragment.is_last() {
-                break;
-            }
+    /// How many frames a publisher may send now; `None` if it has to wait.
+    #[inline]
+    fn allowance(&mut self, number: usize) -> Option<usize> {
+        let publisher = &mut self.publishers[number];
+        let Some(bucket) = &publisher.bucket else { return Some(self.options.frames_per_poll_max) };
+        let available = bucket.available(self.now.monotonic_ns);
+        if available > 0 {
+            publisher.told_throttled = false;
+            return Some(self.options.frames_per_poll_max.min(available as usize));
         }
-        let begin = first.expect("the loop took at least one fragment");
-        let last_seq = begin.session_seq + frames.len() as u64 - 1;
-        match self.window.has_room(message.len()) {
-            Ok(true) => {}
-            Ok(false) => {
-                self.message = message;
-                return Ok(Turn::WindowFull(0));
-            }
-            Err(error) => return spoiled(&error.to_string()),
+        if !publisher.told_throttled && matches!(publisher.reader.next_length(), Ok(Some(_))) {
+            publisher.told_throttled = true;
+            let detail = self.now.epoch_ns + bucket.next_ns().saturating_sub(self.now.monotonic_ns);
+            let (connection, code) = (publisher.connection, RefusalCode::Throttled);
+            self.links.counters.throttled.add(1);
+            self.tell(ForService::Refuse { connection, session: 0, session_seq: 0, code, detail });
         }
-        let whole = Frame::parse(&message).expect("checked above");
-        let decision = self.sequencer.decide(&whole, connection);
-        if decision == Decision::Append {
-            for (index, range) in frames.iter().enumerate() {
-                if index > 0 {
-                    let fragment = Frame::parse(&message[range.clone()]).expect("checked above");
-                    let next = self.sequencer.decide(&fragment, connection);
-                    assert!(next == Decision::Append, "fragments follow each other");
-                }
-                let (sequence, timestamp_ns) = self.sequencer.stamp(self.now.epoch_ns);
-                let claim = self.window.claim(range.len())?;
-                claim.copy_from_slice(&message[range.start..range.start + claim.len()]);
-                stamp(claim, sequence, timestamp_ns, self.sequencer.term());
-                self.window.commit(range.len(), sequence);
-            }
-        } else if let Some(reason) = self.answer(decision, begin.session, last_seq, 0, connection) {
-            return spoiled(reason);
+        None
+    }
+
+    /// Appends the message that a publisher has sent in fragments. `false` while the window has no room for all of it.
+    #[cold]
+    fn append_complete(&mut self, number: usize) -> Result<bool, StreamError> {
+        let publisher = &mut self.publishers[number];
+        let Some(session) = publisher.complete else { return Ok(true) };
+        // Its session may have been opened by somebody else, or closed, while it waited.
+        if self.sequencer.expected(session, publisher.connection).is_err() || !self.fragments.has(session) {
+            publisher.complete = None;
+            return Ok(true);
         }
-        for range in &frames {
-            self.publishers[number].reader.advance(range.len());
+        let (message, frames) = self.fragments.complete(session);
+        if !self.window.has_room(message.len())? {
+            return Ok(false);
         }
-        self.message = message;
-        Ok(Turn::Taken(frames.len()))
+        for range in frames {
+            let claim = self.window.claim(range.len())?;
+            claim.copy_from_slice(&message[range.start..range.start + claim.len()]);
+            let (sequence, timestamp_ns) = self.sequencer.stamp(self.now.epoch_ns);
+            stamp(claim, sequence, timestamp_ns, self.sequencer.term());
+            self.window.commit(range.len(), sequence);
+        }
+        self.sequencer.count_message(session, frames.len() as u64);
+        self.fragments.forget(session);
+        publisher.complete = None;
+        Ok(true)
     }
 
     /// Tells the service what to answer to a frame that is not appended. Returns what makes the whole
@@ -338,7 +384,6 @@ impl Ingress {
         decision: Decision,
         session: u64,
         session_seq: u64,
-        notices_seen: u64,
         connection: ConnectionId,
     ) -> Option<&'static str> {
         let refuse = |code, detail| ForService::Refuse { connection, session, session_seq, code, detail };
@@ -348,14 +393,11 @@ impl Ingress {
         };
         counter.add(1);
         let message = match decision {
-            Decision::Append => unreachable!("the caller appends"),
+            Decision::Append | Decision::Reopen { .. } => unreachable!("the caller appends, and reopens"),
             Decision::Repeat => ForService::Repeat { session, session_seq, connection },
-            Decision::Reopen { session, next_session_seq } => {
-                self.sequencer.attach(session, connection);
-                ForService::Reopen { session, next_session_seq, notices_seen, connection }
-            }
             Decision::Gap { next_session_seq } => refuse(RefusalCode::Gap, next_session_seq),
             Decision::SessionUnknown => refuse(RefusalCode::SessionUnknown, 0),
+            Decision::Limit => refuse(RefusalCode::Limit, 0),
             Decision::Malformed(reason) => return Some(reason),
         };
         self.tell(message);
@@ -368,12 +410,12 @@ impl Ingress {
         assert!(refused.is_ok(), "take_from makes sure of room");
     }
 
-    /// Appends a frame of the sequencer's own.
-    fn append_own(&mut self, kind: Kind, session: u64, payload: &[u8]) -> Result<bool, StreamError> {
+    /// Appends a frame of the sequencer's own and returns its sequence; `None` while the window is full.
+    fn append_own(&mut self, kind: Kind, session: u64, payload: &[u8]) -> Result<Option<u64>, StreamError> {
         let length = HEADER_LENGTH + payload.len();
         let claim = match self.window.claim(length) {
             Ok(claim) => claim,
-            Err(LogError::Full { .. }) => return Ok(false),
+            Err(LogError::Full { .. }) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
         let (sequence, timestamp_ns) = self.sequencer.stamp(self.now.epoch_ns);
@@ -383,36 +425,87 @@ impl Ingress {
         let header = FrameHeader { kind, sequence, timestamp_ns, session, term, ..FrameHeader::default() };
         writer.finish(&header, payload.len());
         self.window.commit(length, sequence);
-        Ok(true)
+        Ok(Some(sequence))
     }
 
-    /// Timers that are due and sessions that have expired.
+    /// What was asked of the sequencer, timers that are due, sessions that have expired.
     fn append_due(&mut self) -> Result<usize, StreamError> {
         let mut work = 0;
         while let Some(request) = self.links.requests.pop() {
-            match request {
-                ForSequencer::SetTimer { timer, deadline_ns } => self.sequencer.set_timer(timer, deadline_ns),
-                ForSequencer::CancelTimer { timer, deadline_ns } => self.sequencer.cancel_timer(timer, deadline_ns),
+            self.asked.push_back(request);
+        }
+        while let Some(request) = self.asked.pop_front() {
+            if !self.obey(&request)? {
+                self.asked.push_front(request);
+                return Ok(work);
             }
             work += 1;
         }
-        while let Some((timer, deadline_ns)) = self.sequencer.take_due_timer(self.now.epoch_ns) {
-            let payload = TimerFired { timer, deadline_ns }.to_bytes();
-            if !self.append_own(Kind::Timer, 0, &payload)? {
-                self.sequencer.set_timer(timer, deadline_ns);
+        if self.sequencer.is_between_feeds() {
+            return Ok(work);
+        }
+        while let Some(timer) = self.sequencer.due_timer(self.now.epoch_ns) {
+            let payload = TimerFired { timer: timer.timer, deadline_ns: timer.deadline_ns }.to_bytes();
+            if self.append_own(Kind::Timer, timer.owner, &payload)?.is_none() {
                 break;
             }
+            self.sequencer.take_timer(timer);
             work += 1;
         }
         self.expired.extend(self.sequencer.take_expired_sessions(self.now.epoch_ns));
         while let Some(session) = self.expired.last().copied() {
-            if !self.append_own(Kind::SessionClose, session, &[])? {
+            if self.append_own(Kind::SessionClose, session, &[])?.is_none() {
                 break;
             }
             self.expired.pop();
+            self.fragments.forget(session);
             work += 1;
         }
         Ok(work)
+    }
+
+    /// Does what the service or the stream's owner asks. `false` while the window is full.
+    fn obey(&mut self, request: &ForSequencer) -> Result<bool, StreamError> {
+        match request {
+            ForSequencer::SetTimer { timer, deadline_ns } => self.sequencer.set_timer(*timer, *deadline_ns),
+            ForSequencer::CancelTimer { timer, deadline_ns } => self.sequencer.cancel_timer(*timer, *deadline_ns),
+            ForSequencer::Throttle(throttle) => {
+                self.options.throttle = *throttle;
+                for publisher in &mut self.publishers {
+                    publisher.bucket = throttle.map(TokenBucket::new);
+                }
+            }
+            ForSequencer::Halt { reason } if !self.sequencer.is_closed() => {
+                return self.append_mark(Mark::Halted { reason });
+            }
+            ForSequencer::Resume if self.sequencer.is_halted() && !self.sequencer.is_between_feeds() => {
+                return self.append_mark(Mark::Resumed);
+            }
+            ForSequencer::EndFeed => {
+                if let Some(feed_session) = self.sequencer.feed_session() {
+                    return self.append_mark(Mark::FeedEnded { feed_session });
+                }
+            }
+            ForSequencer::BeginFeed { name } => {
+                if let Some(feed_session) = self.sequencer.feed_session()
+                    && !self.append_mark(Mark::FeedEnded { feed_session })?
+                {
+                    return Ok(false);
+                }
+                return self.append_mark(Mark::FeedBegan { feed_session: *name });
+            }
+            ForSequencer::Halt { .. } | ForSequencer::Resume => {}
+        }
+        Ok(true)
+    }
+
+    /// Appends a note and folds it in. `false` while the window is full.
+    fn append_mark(&mut self, mark: Mark<'_>) -> Result<bool, StreamError> {
+        let mut payload = [0; mark::LENGTH_MAX];
+        let length = mark.write_to(&mut payload);
+        let Some(sequence) = self.append_own(Kind::Mark, 0, &payload[..length])? else { return Ok(false) };
+        self.sequencer.note(sequence, mark);
+        Ok(true)
     }
 
     fn publish(&mut self) {
@@ -454,6 +547,10 @@ impl Ingress {
             }
         }
         if self.publishers.iter().any(|publisher| publisher.done) {
+            for publisher in self.publishers.iter().filter(|publisher| publisher.done) {
+                self.fragments.forget_from(publisher.connection);
+                self.sequencer.detach(publisher.connection);
+            }
             self.publishers.retain(|publisher| !publisher.done);
             self.count_publishers();
         }
@@ -484,6 +581,9 @@ impl Agent for Ingress {
         }
         // Acquire: pairs with whoever stops the input and then looks at what was appended.
         if self.shared.stopped.load(Ordering::Acquire) {
+            if !self.shared.halted.load(Ordering::Relaxed) {
+                self.keep_state();
+            }
             // Release: pairs with whoever waits for the last append.
             self.shared.halted.store(true, Ordering::Release);
             return Ok(0);
@@ -491,9 +591,14 @@ impl Agent for Ingress {
         let before = self.window.last_sequence();
         self.told = false;
         let mut work = self.append_due()?;
-        work += self.take_from_all()?;
+        if !self.sequencer.is_closed() {
+            work += self.take_from_all()?;
+        }
         if self.window.last_sequence() != before {
             self.publish();
+            if self.keeper.as_ref().is_some_and(|keeper| keeper.is_due(self.window.last_sequence())) {
+                self.keep_state();
+            }
         }
         if self.window.last_sequence() != before || self.told {
             self.links.downstream.iter().for_each(Waker::wake);

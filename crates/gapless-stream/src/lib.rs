@@ -11,22 +11,37 @@
 //! | [`doorman`] | [`Doorman`]: the thread that lets publishers in and notices when they are gone |
 //! | [`link`] | what sequencer, doorman and service pass to each other inside the process |
 //! | [`mailbox`] | [`mailbox::Mailbox`]: how they pass it |
+//! | [`network`] | [`network::Datagrams`]: packets to and from other machines, by UDP or by a network in memory |
 //! | [`client`] | [`Client`]: the publisher's side |
 //!
 //! A frame's walk: [`Client::send`] → ring → [`Ingress`] → window → [`Journaler`] → released.
 
 #![forbid(unsafe_code)]
 
+pub mod answer_desk;
 pub mod client;
 pub mod doorman;
 pub mod error;
+pub mod event_stream;
+pub mod feeds;
+mod fragments;
 pub mod handshake;
 pub mod ingress;
 pub mod journaler;
+pub mod late_reader;
 pub mod link;
 pub mod mailbox;
+pub mod network;
+pub mod node;
+pub mod outlets;
+pub mod persistence;
+pub mod preparing;
 pub mod sequencer;
+pub mod sequencer_state;
+pub mod state_keeper;
+pub mod stream_layout;
 pub mod syncer;
+pub mod throttle;
 pub mod tier;
 
 pub use client::{Client, ClientOptions, Incoming, Reply, SessionKey};
@@ -35,5 +50,6 @@ pub use error::StreamError;
 pub use ingress::{Ingress, IngressOptions};
 pub use journaler::Journaler;
 pub use link::{ConnectionId, ForService, LinkOptions};
+pub use persistence::Persistence;
 pub use sequencer::{Decision, Sequencer};
 pub use tier::Tier;

@@ -2,6 +2,7 @@
 
 use gapless_log::{RingReader, RingWriter};
 use gapless_wire::control::RefusalCode;
+use gapless_wire::feed_session::FeedSession;
 use rustix::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -78,6 +79,8 @@ pub enum ForService {
     Attach {
         /// The session.
         session: u64,
+        /// Its token.
+        token: u128,
         /// Where its replies go.
         connection: ConnectionId,
     },
@@ -94,6 +97,8 @@ pub enum ForService {
     Reopen {
         /// The session.
         session: u64,
+        /// Its token.
+        token: u128,
         /// The next session_seq that the sequencer accepts.
         next_session_seq: u64,
         /// The last notice that the publisher has received.
@@ -111,13 +116,13 @@ pub enum ForService {
         session_seq: u64,
         /// Why.
         code: RefusalCode,
-        /// For a gap the next expected session_seq.
+        /// For a gap the next expected session_seq, for a throttled publisher until when.
         detail: u64,
     },
 }
 
-/// From the service to the sequencer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// To the sequencer, from the service or from whoever runs the stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ForSequencer {
     /// A timer is to fire.
     SetTimer {
@@ -133,4 +138,29 @@ pub enum ForSequencer {
         /// When it was to fire.
         deadline_ns: u64,
     },
+    /// Takes nothing more from publishers, at once: what they have published and what is not in the stream yet waits.
+    Halt {
+        /// Why, for a person.
+        reason: String,
+    },
+    /// Takes publishers' messages again.
+    Resume,
+    /// Ends the feed session that is open, if there is one, and begins another.
+    BeginFeed {
+        /// The name of the new one.
+        name: FeedSession,
+    },
+    /// Ends the feed session that is open; publishers' messages wait until another begins.
+    EndFeed,
+    /// How much each publisher may send from now on.
+    Throttle(Option<Throttle>),
+}
+
+/// How much one publisher may send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Throttle {
+    /// Frames a second, in the long run.
+    pub frames_per_s: u32,
+    /// Frames at once.
+    pub burst_frames: u32,
 }

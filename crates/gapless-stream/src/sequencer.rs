@@ -1,11 +1,14 @@
 //! [`Sequencer`]: what becomes of each published frame. A core without I/O: (state, frame, now) in,
 //! decision out. The state is a fold of the stream, so a replay rebuilds it.
 
-use gapless_wire::control::SessionOpen;
+use gapless_wire::control::{SessionOpen, TimerFired, WINDOW_MESSAGES_MAX};
+use gapless_wire::feed_session::FeedSession;
+use gapless_wire::mark::Mark;
 use gapless_wire::{Frame, Kind};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
+use crate::feeds::Feeds;
 use crate::link::ConnectionId;
 
 /// What becomes of a published frame.
@@ -19,6 +22,8 @@ pub enum Decision {
     Reopen {
         /// The session that the token names.
         session: u64,
+        /// The token.
+        token: u128,
         /// The next session_seq that it accepts.
         next_session_seq: u64,
     },
@@ -29,12 +34,54 @@ pub enum Decision {
     },
     /// There is no such session, or no longer, or the connection has not opened it.
     SessionUnknown,
+    /// One more session or timer than the stream may have.
+    Limit,
     /// Not a frame that a publisher may send.
     Malformed(&'static str),
 }
 
-/// What the sequencer knows of a session.
+/// What a sequencer takes, and its limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SequencerRules {
+    /// Sessions are closed after so much sequenced time without a frame, ns.
+    pub session_expiry_ns: u64,
+    /// Whether publishers may send events and ask for timers. The node of a service takes commands only, which
+    /// have replies.
+    pub takes_events: bool,
+    /// The largest window of messages in flight that a session may declare.
+    pub window_messages_max: u32,
+    /// Sessions at one time.
+    pub sessions_max: usize,
+    /// Timers of publishers at one time.
+    pub timers_max: usize,
+}
+
+impl SequencerRules {
+    /// For the node of a service, which keeps the replies to a session's window.
+    #[must_use]
+    pub const fn of_service(session_expiry_ns: u64) -> Self {
+        Self {
+            takes_events: false,
+            window_messages_max: crate::client::WINDOW_COMMANDS_MAX,
+            ..Self::of_stream(session_expiry_ns)
+        }
+    }
+
+    /// For an event stream.
+    #[must_use]
+    pub const fn of_stream(session_expiry_ns: u64) -> Self {
+        Self {
+            session_expiry_ns,
+            takes_events: true,
+            window_messages_max: WINDOW_MESSAGES_MAX,
+            sessions_max: 1 << 20,
+            timers_max: 1 << 20,
+        }
+    }
+}
+
+/// What the sequencer knows of a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionState {
     /// The next session_seq that it accepts.
     pub next_session_seq: u64,
@@ -43,36 +90,71 @@ pub struct SessionState {
     /// The token that opened it.
     pub token: u128,
     connection: Option<ConnectionId>,
+    /// The others that publish under it, if it is shared.
+    sharing: Vec<ConnectionId>,
+}
+
+impl SessionState {
+    /// Whether `connection` has opened it.
+    #[inline]
+    fn is_of(&self, connection: ConnectionId) -> bool {
+        self.connection == Some(connection) || (!self.sharing.is_empty() && self.sharing.contains(&connection))
+    }
+
+    #[inline]
+    fn append(&mut self, frames: u64, last_timestamp_ns: u64) {
+        self.next_session_seq += frames;
+        // The time of the last stamp is close enough, and the same at every replay within the scan's second.
+        self.last_active_ns = last_timestamp_ns;
+    }
+}
+
+/// A timer of a publisher or of the service that the stream belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timer {
+    /// When it fires, sequenced time, ns since the epoch.
+    pub deadline_ns: u64,
+    /// The session that asked for it; 0 for the stream's own service.
+    pub owner: u64,
+    /// The owner's identifier of it.
+    pub timer: u64,
 }
 
 /// One total order: gapless sequences, strictly rising time, each session's frames once and in order.
 pub struct Sequencer {
+    rules: SequencerRules,
     last_sequence: u64,
     last_timestamp_ns: u64,
     term: u64,
-    session_expiry_ns: u64,
     next_expiry_scan_ns: u64,
     sessions: FxHashMap<u64, SessionState>,
     tokens: FxHashMap<u128, u64>,
-    timers: BTreeSet<(u64, u64)>,
+    timers: BTreeSet<Timer>,
+    /// Deadlines of the publishers' timers, by owner and identifier.
+    deadlines: FxHashMap<(u64, u64), u64>,
+    feeds: Feeds,
+    is_halted: bool,
 }
 
 /// Sessions are looked through for expired ones this often.
 const EXPIRY_SCAN_INTERVAL_NS: u64 = 1_000_000_000;
 
 impl Sequencer {
-    /// An empty stream. Sessions expire after `session_expiry_ns` of sequenced time without a frame.
+    /// An empty stream.
     #[must_use]
-    pub fn new(session_expiry_ns: u64) -> Self {
+    pub fn new(rules: SequencerRules) -> Self {
         Self {
+            rules,
             last_sequence: 0,
             last_timestamp_ns: 0,
             term: 0,
-            session_expiry_ns,
             next_expiry_scan_ns: 0,
             sessions: FxHashMap::default(),
             tokens: FxHashMap::default(),
             timers: BTreeSet::new(),
+            deadlines: FxHashMap::default(),
+            feeds: Feeds::default(),
+            is_halted: false,
         }
     }
 
@@ -85,7 +167,14 @@ impl Sequencer {
     /// Puts a session of a snapshot back.
     pub fn restore_session(&mut self, session: u64, token: u128, next_session_seq: u64, last_active_ns: u64) {
         self.tokens.insert(token, session);
-        self.sessions.insert(session, SessionState { next_session_seq, last_active_ns, token, connection: None });
+        let state = SessionState { next_session_seq, last_active_ns, token, connection: None, sharing: Vec::new() };
+        self.sessions.insert(session, state);
+    }
+
+    /// Puts feed sessions and the halt of a snapshot back.
+    pub fn restore_feeds(&mut self, feeds: Feeds, is_halted: bool) {
+        self.feeds = feeds;
+        self.is_halted = is_halted;
     }
 
     /// Folds in a frame that is in the stream already (recovery).
@@ -99,10 +188,25 @@ impl Sequencer {
                 }
             }
             Kind::SessionClose => self.forget(frame.session()),
-            _ => {
+            Kind::Mark => {
+                if let Some(mark) = Mark::from_bytes(frame.payload()) {
+                    self.note(frame.sequence(), mark);
+                }
+            }
+            Kind::Timer => {
+                if let Some(fired) = TimerFired::from_bytes(frame.payload()) {
+                    self.fired(frame.session(), fired);
+                }
+            }
+            kind => {
                 if let Some(state) = self.sessions.get_mut(&frame.session()) {
                     state.next_session_seq = frame.session_seq().saturating_add(1);
                     state.last_active_ns = frame.timestamp_ns();
+                }
+                if kind == Kind::TimerRequest
+                    && let Some(request) = TimerFired::from_bytes(frame.payload())
+                {
+                    self.request_timer(frame.session(), request);
                 }
             }
         }
@@ -122,67 +226,116 @@ impl Sequencer {
     pub fn decide(&mut self, frame: &Frame<'_>, connection: ConnectionId) -> Decision {
         match frame.kind() {
             Kind::Command | Kind::Acknowledge | Kind::SessionClose => {}
+            Kind::Event | Kind::TimerRequest if self.rules.takes_events => {}
             Kind::SessionOpen => return self.decide_open(frame),
             _ => return Decision::Malformed("a publisher may not send frames of this kind"),
         }
-        let Some(state) = self.sessions.get_mut(&frame.session()) else {
+        let Some(state) = self.sessions.get_mut(&frame.session()).filter(|state| state.is_of(connection)) else {
             return Decision::SessionUnknown;
         };
-        // A session is its token's: its identifier can be guessed, and a publisher that has died may have
-        // left frames in its ring when its successor goes on.
-        if state.connection != Some(connection) {
-            return Decision::SessionUnknown;
+        match compare(frame.session_seq(), state.next_session_seq) {
+            Decision::Append => {}
+            other => return other,
         }
-        let session_seq = frame.session_seq();
-        if session_seq == state.next_session_seq {
-            state.next_session_seq += 1;
-            // The time of the last stamp is close enough, and the same at every replay within the scan's second.
-            state.last_active_ns = self.last_timestamp_ns;
-            if frame.kind() == Kind::SessionClose {
-                self.forget(frame.session());
+        if frame.kind() == Kind::TimerRequest {
+            let Some(request) = TimerFired::from_bytes(frame.payload()) else {
+                return Decision::Malformed("the payload of a timer request has another form");
+            };
+            let is_known = self.deadlines.contains_key(&(frame.session(), request.timer));
+            if request.deadline_ns != 0 && !is_known && self.deadlines.len() >= self.rules.timers_max {
+                return Decision::Limit;
             }
+            state.append(1, self.last_timestamp_ns);
+            self.request_timer(frame.session(), request);
             return Decision::Append;
         }
-        if session_seq == 0 {
-            return Decision::Malformed("session_seq starts at 1");
+        state.append(1, self.last_timestamp_ns);
+        if frame.kind() == Kind::SessionClose {
+            self.forget(frame.session());
         }
-        if session_seq < state.next_session_seq {
-            return Decision::Repeat;
-        }
-        Decision::Gap { next_session_seq: state.next_session_seq }
+        Decision::Append
     }
 
+    /// The next session_seq of `session`, for a frame of `connection`.
+    ///
+    /// # Errors
+    /// [`Decision::SessionUnknown`].
+    #[inline]
+    pub fn expected(&self, session: u64, connection: ConnectionId) -> Result<u64, Decision> {
+        // A session is its token's: its identifier can be guessed, and a publisher that has died may have
+        // left frames in its ring when its successor goes on.
+        match self.sessions.get(&session) {
+            Some(state) if state.is_of(connection) => Ok(state.next_session_seq),
+            _ => Err(Decision::SessionUnknown),
+        }
+    }
+
+    /// The next `frames` frames of `session`, a message, are appended.
+    pub fn count_message(&mut self, session: u64, frames: u64) {
+        if let Some(state) = self.sessions.get_mut(&session) {
+            state.append(frames, self.last_timestamp_ns);
+        }
+    }
+
+    #[cold]
     fn decide_open(&mut self, frame: &Frame<'_>) -> Decision {
         let Some(open) = SessionOpen::from_bytes(frame.payload()) else {
-            return Decision::Malformed("the payload of a session open has another form, or its window is not 1..=64");
+            return Decision::Malformed("the payload of a session open has another form");
         };
+        if open.window_messages > self.rules.window_messages_max {
+            return Decision::Malformed("a session's window is larger than this stream allows");
+        }
         if frame.session() != 0 || frame.session_seq() != 0 {
             return Decision::Malformed("a session is opened with session 0 and session_seq 0");
         }
         match self.tokens.get(&open.token) {
             Some(session) => {
-                Decision::Reopen { session: *session, next_session_seq: self.sessions[session].next_session_seq }
+                let next_session_seq = self.sessions[session].next_session_seq;
+                Decision::Reopen { session: *session, token: open.token, next_session_seq }
             }
+            None if self.sessions.len() >= self.rules.sessions_max => Decision::Limit,
             None => Decision::Append,
         }
     }
 
-    /// Remembers where a session's replies go; the caller tells the service.
-    pub fn attach(&mut self, session: u64, connection: ConnectionId) {
-        if let Some(state) = self.sessions.get_mut(&session) {
-            state.connection = Some(connection);
+    /// `connection` publishes under `session` from now on: beside others if it is `shared`, else in their place.
+    pub fn attach(&mut self, session: u64, connection: ConnectionId, shared: bool) {
+        let Some(state) = self.sessions.get_mut(&session) else { return };
+        if !shared {
+            state.sharing.clear();
+        } else if let Some(other) = state.connection.filter(|other| *other != connection) {
+            state.sharing.retain(|each| *each != connection);
+            state.sharing.push(other);
+        }
+        state.connection = Some(connection);
+    }
+
+    /// `connection` is gone: sessions that it shared are no longer its.
+    pub fn detach(&mut self, connection: ConnectionId) {
+        for state in self.sessions.values_mut() {
+            state.sharing.retain(|each| *each != connection);
+            if state.connection == Some(connection) {
+                state.connection = state.sharing.pop();
+            }
         }
     }
 
     /// Opens the session that the frame with `sequence`, just stamped, declares.
-    pub fn open(&mut self, sequence: u64, token: u128, connection: ConnectionId) {
-        self.restore_session(sequence, token, 1, self.last_timestamp_ns);
-        self.attach(sequence, connection);
+    pub fn open(&mut self, sequence: u64, open: &SessionOpen, connection: ConnectionId) {
+        self.restore_session(sequence, open.token, 1, self.last_timestamp_ns);
+        self.attach(sequence, connection, open.shared);
     }
 
     fn forget(&mut self, session: u64) {
         if let Some(state) = self.sessions.remove(&session) {
             self.tokens.remove(&state.token);
+            let timers = &mut self.timers;
+            self.deadlines.retain(|(owner, timer), deadline_ns| {
+                if *owner == session {
+                    timers.remove(&Timer { deadline_ns: *deadline_ns, owner: *owner, timer: *timer });
+                }
+                *owner != session
+            });
         }
     }
 
@@ -192,6 +345,12 @@ impl Sequencer {
         self.last_sequence += 1;
         self.last_timestamp_ns = (self.last_timestamp_ns + 1).max(epoch_ns);
         (self.last_sequence, self.last_timestamp_ns)
+    }
+
+    /// What it takes, and its limits.
+    #[must_use]
+    pub const fn rules(&self) -> &SequencerRules {
+        &self.rules
     }
 
     /// The last sequence given.
@@ -226,31 +385,116 @@ impl Sequencer {
         self.sessions.get(&session)
     }
 
-    /// A timer of the service is to fire at `deadline_ns`, sequenced time.
-    pub fn set_timer(&mut self, timer: u64, deadline_ns: u64) {
-        self.timers.insert((deadline_ns, timer));
+    /// Every open session with its state, in the order of their identifiers.
+    #[must_use]
+    pub fn sessions(&self) -> Vec<(u64, &SessionState)> {
+        let mut sessions: Vec<_> = self.sessions.iter().map(|(session, state)| (*session, state)).collect();
+        sessions.sort_unstable_by_key(|(session, _)| *session);
+        sessions
     }
 
-    /// A timer of the service is not to fire any more.
-    pub fn cancel_timer(&mut self, timer: u64, deadline_ns: u64) {
-        self.timers.remove(&(deadline_ns, timer));
+    /// The feed sessions.
+    #[must_use]
+    pub const fn feeds(&self) -> &Feeds {
+        &self.feeds
     }
 
-    /// Takes a timer that is due at `epoch_ns`: (timer, deadline).
+    /// Forgets feed sessions of which the journal holds nothing any more.
+    pub fn forget_feeds_before(&mut self, first_sequence: u64) {
+        self.feeds.forget_before(first_sequence);
+    }
+
+    /// Whether publishers' messages wait until the stream is resumed.
+    #[must_use]
+    pub const fn is_halted(&self) -> bool {
+        self.is_halted
+    }
+
+    /// Whether a feed session has ended and no other has begun: nothing belongs between them.
+    #[must_use]
+    pub fn is_between_feeds(&self) -> bool {
+        self.feeds.newest().is_some_and(|feed| feed.last_sequence.is_some())
+    }
+
+    /// Whether publishers' messages wait: the stream is halted, or between two feed sessions.
     #[inline]
-    pub fn take_due_timer(&mut self, epoch_ns: u64) -> Option<(u64, u64)> {
-        let (deadline_ns, timer) = *self.timers.first()?;
-        if deadline_ns > epoch_ns.max(self.last_timestamp_ns) {
-            return None;
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.is_halted || self.is_between_feeds()
+    }
+
+    /// Folds in a mark that was given `sequence`.
+    pub fn note(&mut self, sequence: u64, mark: Mark<'_>) {
+        match mark {
+            Mark::FeedBegan { feed_session } => self.feeds.begin(feed_session, sequence),
+            Mark::FeedEnded { .. } => self.feeds.end(sequence),
+            Mark::Halted { .. } => self.is_halted = true,
+            Mark::Resumed => self.is_halted = false,
         }
-        self.timers.pop_first();
-        Some((timer, deadline_ns))
+    }
+
+    /// The feed session that is open.
+    #[must_use]
+    pub fn feed_session(&self) -> Option<FeedSession> {
+        self.feeds.current().map(|feed| feed.name)
+    }
+
+    fn request_timer(&mut self, owner: u64, request: TimerFired) {
+        let TimerFired { timer, deadline_ns } = request;
+        if let Some(before_ns) = self.deadlines.remove(&(owner, timer)) {
+            self.timers.remove(&Timer { deadline_ns: before_ns, owner, timer });
+        }
+        if deadline_ns != 0 {
+            self.deadlines.insert((owner, timer), deadline_ns);
+            self.timers.insert(Timer { deadline_ns, owner, timer });
+        }
+    }
+
+    fn fired(&mut self, owner: u64, fired: TimerFired) {
+        let TimerFired { timer, deadline_ns } = fired;
+        self.timers.remove(&Timer { deadline_ns, owner, timer });
+        if self.deadlines.get(&(owner, timer)) == Some(&deadline_ns) {
+            self.deadlines.remove(&(owner, timer));
+        }
+    }
+
+    /// Puts a publisher's timer of a snapshot back.
+    pub fn restore_timer(&mut self, timer: Timer) {
+        self.request_timer(timer.owner, TimerFired { timer: timer.timer, deadline_ns: timer.deadline_ns });
+    }
+
+    /// The publishers' timers, the next to fire first.
+    pub fn timers(&self) -> impl Iterator<Item = &Timer> {
+        self.timers.iter()
+    }
+
+    /// A timer of the stream's own service is to fire at `deadline_ns`, sequenced time. The service keeps its timers.
+    pub fn set_timer(&mut self, timer: u64, deadline_ns: u64) {
+        self.timers.insert(Timer { deadline_ns, owner: 0, timer });
+    }
+
+    /// A timer of the stream's own service is not to fire any more.
+    pub fn cancel_timer(&mut self, timer: u64, deadline_ns: u64) {
+        self.timers.remove(&Timer { deadline_ns, owner: 0, timer });
+    }
+
+    /// The timer that is due at `epoch_ns` first. It is due until [`Sequencer::take_timer`].
+    #[inline]
+    #[must_use]
+    pub fn due_timer(&self, epoch_ns: u64) -> Option<Timer> {
+        let first = *self.timers.first()?;
+        (first.deadline_ns <= epoch_ns.max(self.last_timestamp_ns)).then_some(first)
+    }
+
+    /// The frame that says that `timer` has fired is appended.
+    pub fn take_timer(&mut self, timer: Timer) {
+        self.fired(timer.owner, TimerFired { timer: timer.timer, deadline_ns: timer.deadline_ns });
     }
 
     /// When the next timer is due, ns since the epoch.
     #[must_use]
     pub fn next_deadline_ns(&self) -> Option<u64> {
-        self.timers.first().map(|(deadline_ns, _)| *deadline_ns)
+        self.timers.first().map(|timer| timer.deadline_ns)
     }
 
     /// Takes sessions that have been silent for too long, once a second; the caller appends their close.
@@ -261,7 +505,8 @@ impl Sequencer {
         }
         self.next_expiry_scan_ns = epoch_ns + EXPIRY_SCAN_INTERVAL_NS;
         let now_ns = epoch_ns.max(self.last_timestamp_ns);
-        let is_expired = |state: &SessionState| now_ns.saturating_sub(state.last_active_ns) > self.session_expiry_ns;
+        let expiry_ns = self.rules.session_expiry_ns;
+        let is_expired = |state: &SessionState| now_ns.saturating_sub(state.last_active_ns) > expiry_ns;
         let mut expired: Vec<u64> =
             self.sessions.iter().filter(|(_, state)| is_expired(state)).map(|(session, _)| *session).collect();
         expired.sort_unstable();
@@ -269,5 +514,19 @@ impl Sequencer {
             self.forget(*session);
         }
         expired
+    }
+}
+
+/// What a frame numbered `session_seq` is where `expected` is due.
+#[inline]
+pub(crate) const fn compare(session_seq: u64, expected: u64) -> Decision {
+    if session_seq == expected {
+        Decision::Append
+    } else if session_seq == 0 {
+        Decision::Malformed("session_seq starts at 1")
+    } else if session_seq < expected {
+        Decision::Repeat
+    } else {
+        Decision::Gap { next_session_seq: expected }
     }
 }

@@ -5,22 +5,27 @@
 ///
 /// ```text
 ///  0  u128 token           the same token again gets the same session
-/// 16  u32  window_messages commands that may be in flight, 1..=64
-/// 20  u32  reserved, 0
+/// 16  u32  window_messages messages that may be in flight, 1..=65,536
+/// 20  u32  flags           bit 0: shared; the others are 0
 /// 24  u64  notices_seen    the last notice that the publisher has received
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionOpen {
     /// Random; names the session before it has an identifier.
     pub token: u128,
-    /// How many commands the publisher may have in flight.
+    /// How many messages the publisher may have in flight.
     pub window_messages: u32,
+    /// Whether several publishers may use the session at the same time: copies of one service, which publish the
+    /// same messages under the same numbers.
+    pub shared: bool,
     /// The last notice that the publisher has received, 0 for none.
     pub notices_seen: u64,
 }
 
-/// The largest window of commands in flight that a session may declare.
-pub const WINDOW_MESSAGES_MAX: u32 = 64;
+/// The largest window of messages in flight that any session may declare. A service that keeps replies allows less.
+pub const WINDOW_MESSAGES_MAX: u32 = 1 << 16;
+
+const SHARED_FLAG: u32 = 1;
 
 impl SessionOpen {
     /// Length of the payload in bytes.
@@ -32,23 +37,21 @@ impl SessionOpen {
         let mut bytes = [0; Self::LENGTH];
         bytes[..16].copy_from_slice(&self.token.to_le_bytes());
         bytes[16..20].copy_from_slice(&self.window_messages.to_le_bytes());
+        bytes[20..24].copy_from_slice(&(if self.shared { SHARED_FLAG } else { 0 }).to_le_bytes());
         bytes[24..32].copy_from_slice(&self.notices_seen.to_le_bytes());
         bytes
     }
 
-    /// Reads a payload; `None` unless it has exactly this form and a window of 1..=64.
+    /// Reads a payload; `None` unless it has exactly this form and a window of 1..=65,536.
     #[must_use]
     pub fn from_bytes(payload: &[u8]) -> Option<Self> {
         let bytes: &[u8; Self::LENGTH] = payload.try_into().ok()?;
         let token = u128::from_le_bytes(*bytes.first_chunk()?);
         let window_messages = u32::from_le_bytes(*bytes[16..].first_chunk()?);
-        let reserved = u32::from_le_bytes(*bytes[20..].first_chunk()?);
+        let flags = u32::from_le_bytes(*bytes[20..].first_chunk()?);
         let notices_seen = u64::from_le_bytes(*bytes[24..].first_chunk()?);
-        ((1..=WINDOW_MESSAGES_MAX).contains(&window_messages) && reserved == 0 && token != 0).then_some(Self {
-            token,
-            window_messages,
-            notices_seen,
-        })
+        let is_sound = (1..=WINDOW_MESSAGES_MAX).contains(&window_messages) && flags & !SHARED_FLAG == 0 && token != 0;
+        is_sound.then_some(Self { token, window_messages, shared: flags & SHARED_FLAG != 0, notices_seen })
     }
 }
 
@@ -113,6 +116,11 @@ pub enum RefusalCode {
     HandlerPanicked = 6,
     /// The handler refused the command; the text is the handler's.
     Rejected = 7,
+    /// The publisher sends more than it may; the detail names the sequenced time, ns since the epoch, from which on
+    /// its messages are taken again. Nothing is lost: they wait.
+    Throttled = 8,
+    /// The stream has as many sessions or timers as it may have.
+    Limit = 9,
 }
 
 impl RefusalCode {
@@ -127,6 +135,8 @@ impl RefusalCode {
             5 => Self::Unhandled,
             6 => Self::HandlerPanicked,
             7 => Self::Rejected,
+            8 => Self::Throttled,
+            9 => Self::Limit,
             _ => return None,
         })
     }
@@ -137,14 +147,14 @@ impl RefusalCode {
 /// ```text
 ///  0  u32  code
 ///  4  u32  reserved, 0
-///  8  u64  detail           for a gap: the next expected session_seq; else 0
+///  8  u64  detail           for a gap: the next expected session_seq; throttled: until when; else 0
 /// 16  …    text, UTF-8
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal<'a> {
     /// What was wrong.
     pub code: RefusalCode,
-    /// For a gap the next expected session_seq, else 0.
+    /// For a gap the next expected session_seq, for a throttled publisher until when; else 0.
     pub detail: u64,
     /// For a person.
     pub text: &'a str,
@@ -184,17 +194,18 @@ impl<'a> Refusal<'a> {
     }
 }
 
-/// Payload of a [`crate::Kind::Timer`] frame: the timer that has come due.
+/// Payload of a [`crate::Kind::Timer`] frame, the timer that has come due, and of a
+/// [`crate::Kind::TimerRequest`], the timer that a publisher asks for.
 ///
 /// ```text
-///  0  u64  timer            the identifier that the service gave it
-///  8  u64  deadline_ns      when it was to fire, sequenced time
+///  0  u64  timer            the identifier that its owner gave it
+///  8  u64  deadline_ns      when it was to fire, sequenced time; 0 in a request: not any more
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimerFired {
-    /// The identifier that the service gave it.
+    /// The identifier that its owner gave it.
     pub timer: u64,
-    /// When it was to fire, ns since the epoch.
+    /// When it was to fire, ns since the epoch; 0 in a request takes the timer back.
     pub deadline_ns: u64,
 }
 

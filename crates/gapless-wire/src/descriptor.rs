@@ -90,9 +90,9 @@ pub enum Kind {
     Command = 1,
     /// A publisher's message to every reader of the stream; it has no reply.
     Event = 2,
-    /// A timer that has come due; appended by the sequencer only.
+    /// A timer that has come due; appended by the sequencer only. Its session is the timer's owner.
     Timer = 3,
-    /// The sequencer's own note in the stream (an incarnation begins).
+    /// The sequencer's own note in the stream; see [`crate::mark`].
     Mark = 4,
     /// The one reply to a command; never part of a stream.
     Reply = 5,
@@ -104,6 +104,8 @@ pub enum Kind {
     Notice = 8,
     /// A publisher's word that it has received notices up to a number.
     Acknowledge = 9,
+    /// A publisher asks for a timer, or takes one back; see [`crate::control::TimerFired`].
+    TimerRequest = 10,
 }
 
 impl Kind {
@@ -121,6 +123,7 @@ impl Kind {
             7 => Self::SessionClose,
             8 => Self::Notice,
             9 => Self::Acknowledge,
+            10 => Self::TimerRequest,
             _ => return None,
         })
     }

@@ -6,6 +6,11 @@
 //! | [`frame`] | [`Frame`], a checked view of received bytes; [`FrameHeader`], the fields as values |
 //! | [`writer`] | [`FrameWriter`], which builds a frame in place |
 //! | [`control`] | payloads of the frames that the engine itself understands |
+//! | [`mark`] | [`mark::Mark`]: the sequencer's own notes in the stream |
+//! | [`feed_session`] | [`FeedSession`], the name under which other networks know a stream |
+//! | [`mold`] | MoldUDP64: packets of messages over UDP, and requests for lost ones |
+//! | [`soup`] | SoupBinTCP 3.00: messages over TCP, and logins |
+//! | [`upstream`] | what nodes and the sequencer's command port say to each other |
 //! | [`checksum`] | CRC-32C |
 //! | [`prefetch`] | asking for memory before it is needed |
 //!
@@ -17,10 +22,16 @@
 pub mod checksum;
 pub mod control;
 pub mod descriptor;
+pub mod feed_session;
 pub mod frame;
+pub mod mark;
+pub mod mold;
 pub mod prefetch;
+pub mod soup;
+pub mod upstream;
 pub mod writer;
 
 pub use descriptor::{Encoding, Fragment, HEADER_LENGTH, Kind, MESSAGE_ALIGNMENT, aligned_length};
+pub use feed_session::FeedSession;
 pub use frame::{Frame, FrameError, FrameHeader};
 pub use writer::{FrameWriter, stamp};

@@ -5,7 +5,7 @@ use super::copy::copy_words;
 use super::{AtomicU64, LogError, MemoryKind, Shape, d};
 use crate::sync::Ordering;
 use gapless_wire::prefetch::prefetch_for_writing;
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FallocateFlags, FileType, MemfdFlags, Mode, OFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 use std::path::Path;
@@ -199,6 +199,16 @@ impl Memory {
     #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
+    }
+
+    /// A new descriptor of the same memory that cannot write.
+    ///
+    /// # Errors
+    /// The operating system has no more descriptors, or does not show them under `/proc`.
+    pub fn read_only_fd(&self) -> Result<OwnedFd, LogError> {
+        let path = format!("/proc/self/fd/{}", self.fd.as_raw_fd());
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        rustix::fs::open(&path, flags, Mode::empty()).map_err(system("opening a mapping for reading only"))
     }
 
     /// Header word `number`.

@@ -1,10 +1,10 @@
 //! The handshake from the publisher's side: hello, welcome, four descriptors.
 
-use super::ClientOptions;
 use crate::StreamError;
 use crate::doorman::{PublisherLink, ring_size_reason};
-use crate::handshake::{Hello, Status, WELCOME_DESCRIPTORS, WELCOME_LENGTH, Welcome};
-use gapless_log::{RingReader, RingWriter};
+use crate::handshake::{Hello, Status, WELCOME_DESCRIPTORS_MAX, WELCOME_LENGTH, Welcome};
+use crate::link::LinkOptions;
+use gapless_log::{RingReader, RingWriter, StreamIdentity, Window};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::OwnedFd;
 use rustix::net::{
@@ -13,10 +13,19 @@ use rustix::net::{
 };
 use std::io::IoSliceMut;
 use std::path::Path;
+use std::time::Duration;
 
-pub(super) fn connect(path: &Path, options: &ClientOptions) -> Result<PublisherLink, StreamError> {
+/// What is asked for at the door.
+pub(crate) struct ConnectOptions {
+    pub link: LinkOptions,
+    pub identity: StreamIdentity,
+    pub reads: bool,
+    pub timeout: Duration,
+}
+
+pub(crate) fn connect(path: &Path, options: &ConnectOptions) -> Result<PublisherLink, StreamError> {
     let peer = path.display().to_string();
-    let refused = |reason: String| StreamError::Handshake { peer: peer.clone(), reason };
+    let refused = |reason: String| StreamError::Handshake { peer: peer.clone(), status: None, reason };
     if !options.link.is_valid() {
         return Err(refused(ring_size_reason(options.link)));
     }
@@ -25,7 +34,7 @@ pub(super) fn connect(path: &Path, options: &ClientOptions) -> Result<PublisherL
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
         .map_err(StreamError::system(action()))?;
     rustix::net::connect(&socket, &address).map_err(StreamError::system(action()))?;
-    let hello = Hello { link: options.link, identity: options.identity };
+    let hello = Hello { link: options.link, identity: options.identity, reads: options.reads };
     rustix::net::send(&socket, &hello.to_bytes(), SendFlags::NOSIGNAL).map_err(StreamError::system(action()))?;
     let mut fds = [PollFd::new(&socket, PollFlags::IN)];
     let timeout = rustix::time::Timespec {
@@ -37,7 +46,7 @@ pub(super) fn connect(path: &Path, options: &ClientOptions) -> Result<PublisherL
         return Err(StreamError::TimedOut { peer, request, timeout_ms });
     }
     let mut bytes = [0; WELCOME_LENGTH];
-    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(WELCOME_DESCRIPTORS))];
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(WELCOME_DESCRIPTORS_MAX))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::CMSG_CLOEXEC;
     let received = rustix::net::recvmsg(&socket, &mut [IoSliceMut::new(&mut bytes)], &mut control, flags)
@@ -66,12 +75,25 @@ pub(super) fn connect(path: &Path, options: &ClientOptions) -> Result<PublisherL
             return Err(refused(format!("the stream is in incarnation {found:016x}, not {wanted:016x}")));
         }
         Status::RingSize => return Err(refused(ring_size_reason(options.link))),
-        Status::Unavailable => return Err(refused("it takes no more publishers; its log says why".to_owned())),
+        Status::NotReadable => {
+            return Err(refused("its stream belongs to a service and cannot be read".to_owned()));
+        }
+        Status::Unavailable => {
+            let (status, reason) =
+                (Some(Status::Unavailable), "it takes no more publishers; its log says why".to_owned());
+            return Err(StreamError::Handshake { peer, status, reason });
+        }
     }
-    let Ok([commands, replies, wake_service, wake_publisher]) = <[OwnedFd; WELCOME_DESCRIPTORS]>::try_from(descriptors)
+    let mut descriptors = descriptors.into_iter();
+    let (Some(commands), Some(replies), Some(wake_service), Some(wake_publisher)) =
+        (descriptors.next(), descriptors.next(), descriptors.next(), descriptors.next())
     else {
         return Err(refused("a welcome without its four descriptors".to_owned()));
     };
+    let window = descriptors.next().map(Window::open).transpose()?;
+    if options.reads && window.is_none() {
+        return Err(refused("a welcome without the window that was asked for".to_owned()));
+    }
     Ok(PublisherLink {
         welcome,
         writer: RingWriter::open(commands)?,
@@ -79,5 +101,6 @@ pub(super) fn connect(path: &Path, options: &ClientOptions) -> Result<PublisherL
         wake_service,
         wake_publisher,
         socket: Some(socket),
+        window,
     })
 }

@@ -11,7 +11,7 @@
 //! | `incoming` | what a poll hands out |
 
 mod calling;
-mod connection;
+pub(crate) mod connection;
 mod incoming;
 mod session;
 mod waiting;
@@ -25,7 +25,7 @@ use crate::handshake::Welcome;
 use crate::link::LinkOptions;
 use crate::tier::Tier;
 use gapless_log::{LogError, StreamIdentity};
-use gapless_wire::control::{SessionOpen, WINDOW_MESSAGES_MAX};
+use gapless_wire::control::SessionOpen;
 use gapless_wire::{Encoding, Fragment, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
 use incoming::{Assembly, take_message};
 use rustc_hash::FxHashMap;
@@ -62,6 +62,12 @@ impl Default for ClientOptions {
     }
 }
 
+impl ClientOptions {
+    const fn at_the_door(&self) -> connection::ConnectOptions {
+        connection::ConnectOptions { link: self.link, identity: self.identity, reads: false, timeout: self.timeout }
+    }
+}
+
 /// What a command carries beside its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageType {
@@ -89,6 +95,8 @@ pub struct Client {
 
 /// After so many polls without a message the socket is asked whether the service still lives.
 const EMPTY_POLLS_PER_CHECK: u32 = 4096;
+/// The largest window of commands in flight: a service keeps a reply for each.
+pub const WINDOW_COMMANDS_MAX: u32 = 64;
 
 impl Client {
     /// Connects to the service that listens at `path`.
@@ -96,7 +104,7 @@ impl Client {
     /// # Errors
     /// Nobody listens; the stream is another one; no answer in time.
     pub fn connect(path: &Path, options: ClientOptions) -> Result<Self, StreamError> {
-        let link = connection::connect(path, &options)?;
+        let link = connection::connect(path, &options.at_the_door())?;
         Ok(Self::over(link, Some(path.to_owned()), options))
     }
 
@@ -176,11 +184,11 @@ impl Client {
     /// If the token is 0 or the window out of range.
     pub fn begin_session(&mut self, token: u128, window_messages: u32) -> Result<SessionKey, StreamError> {
         assert!(token != 0, "a token is a random number, not 0");
-        assert!((1..=WINDOW_MESSAGES_MAX).contains(&window_messages), "a window is 1..={WINDOW_MESSAGES_MAX} messages");
+        assert!((1..=WINDOW_COMMANDS_MAX).contains(&window_messages), "a window is 1..={WINDOW_COMMANDS_MAX} messages");
         if let Some(key) = self.by_token.get(&token) {
             return Ok(*key);
         }
-        self.send_open(SessionOpen { token, window_messages, notices_seen: 0 })?;
+        self.send_open(SessionOpen { token, window_messages, shared: false, notices_seen: 0 })?;
         let key = SessionKey(self.sessions.len() as u32);
         self.sessions.push(Session::new(token, window_messages));
         self.by_token.insert(token, key);
@@ -461,7 +469,7 @@ impl Client {
         };
         let deadline = Instant::now() + self.options.timeout;
         self.link = loop {
-            match connection::connect(&path, &self.options) {
+            match connection::connect(&path, &self.options.at_the_door()) {
                 Ok(link) => break link,
                 Err(error) if Instant::now() > deadline => return Err(error),
                 Err(_) => std::thread::sleep(Duration::from_millis(5)),

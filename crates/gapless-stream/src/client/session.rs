@@ -203,7 +203,12 @@ impl Session {
     /// The open to be sent again after a reconnect.
     pub(super) fn reopening(&mut self) -> SessionOpen {
         self.open = false;
-        SessionOpen { token: self.token, window_messages: self.window_messages, notices_seen: self.notices_seen }
+        SessionOpen {
+            token: self.token,
+            window_messages: self.window_messages,
+            shared: false,
+            notices_seen: self.notices_seen,
+        }
     }
 
     /// The service does not know the session any more.

@@ -1,12 +1,11 @@
-//! Replies and notices on their way into the publishers' rings.
+//! [`Outlets`]: answers on their way into the publishers' rings.
 //!
-//! A publisher that does not read must not hold up the others: what does not fit its ring stays in the
-//! session table, and the executor is told to try again.
+//! A publisher that does not read must not hold up the others: what does not fit its ring stays with the
+//! sender, who is told to try again.
 
+use crate::link::{ConnectionId, ForDelivery};
+use crate::mailbox::Mailbox;
 use gapless_log::{LogError, RingWriter};
-use gapless_stream::ConnectionId;
-use gapless_stream::link::ForDelivery;
-use gapless_stream::mailbox::Mailbox;
 use gapless_wire::checksum::crc32c;
 use gapless_wire::{Fragment, FrameHeader, FrameWriter, HEADER_LENGTH, aligned_length};
 use rustix::fd::OwnedFd;
@@ -109,6 +108,23 @@ impl Outlets {
                 let _ = rustix::io::write(&*outlet.wake, &1u64.to_ne_bytes());
             }
         }
+    }
+
+    /// Wakes the publishers that sleep and have not been woken since: there is something new in the stream, which
+    /// they read from the window.
+    #[inline]
+    pub fn wake_sleepers(&mut self) {
+        for outlet in &mut self.outlets {
+            if outlet.writer.wakes_reader() {
+                // As in `flush`.
+                let _ = rustix::io::write(&*outlet.wake, &1u64.to_ne_bytes());
+            }
+        }
+    }
+
+    /// The publishers there are.
+    pub fn connections(&self) -> impl Iterator<Item = ConnectionId> {
+        self.outlets.iter().map(|outlet| outlet.connection)
     }
 
     /// Drops publishers of this process that read no more; those of others are announced.

@@ -1,0 +1,172 @@
+//! [`AnswerDesk`]: the agent that tells publishers what became of what is not simply appended: sessions opened,
+//! repeats, gaps. What is appended needs no answer: it comes back in the stream. It also wakes who sleeps.
+
+use crate::link::{ConnectionId, ForService};
+use crate::mailbox::Mailbox;
+use crate::outlets::Outlets;
+use gapless_agent::{Agent, AgentError, Now};
+use gapless_log::Window;
+use gapless_wire::control::{Refusal, RefusalCode, SessionOpened};
+use gapless_wire::descriptor::REFUSED_FLAG;
+use gapless_wire::{FrameHeader, Kind};
+
+/// The agent that answers publishers of an event stream.
+pub struct AnswerDesk {
+    from_sequencer: Mailbox<ForService>,
+    outlets: Outlets,
+    window: Window,
+    /// Sessions that were opened by frames that are not released yet.
+    opening: Vec<Opening>,
+    /// The last answer of its kind, which stands for equal ones before it.
+    pending: Option<Pending>,
+    released_sequence: u64,
+    next_sweep_ns: u64,
+}
+
+struct Opening {
+    connection: ConnectionId,
+    session: u64,
+    token: u128,
+}
+
+/// An answer that one behind it may replace: of many repeats or gaps of one session the last says it all.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pending {
+    Repeat { connection: ConnectionId, session: u64, session_seq: u64 },
+    Refuse { connection: ConnectionId, session: u64, session_seq: u64, code: RefusalCode, detail: u64 },
+}
+
+impl Pending {
+    fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Repeat { connection, session, .. }, Self::Repeat { connection: c, session: s, .. }) => {
+                (connection, session) == (c, s)
+            }
+            (
+                Self::Refuse { connection, session, code, detail, .. },
+                Self::Refuse { connection: c, session: s, code: k, detail: d, .. },
+            ) => (connection, session, code, detail) == (c, s, k, d),
+            _ => false,
+        }
+    }
+}
+
+impl AnswerDesk {
+    /// An agent that answers what comes through `from_sequencer`, into the rings of `outlets`.
+    #[must_use]
+    pub fn new(from_sequencer: Mailbox<ForService>, outlets: Outlets, window: Window) -> Self {
+        let released_sequence = window.released_sequence();
+        Self {
+            from_sequencer,
+            outlets,
+            window,
+            opening: Vec::new(),
+            pending: None,
+            released_sequence,
+            next_sweep_ns: 0,
+        }
+    }
+
+    #[cold]
+    fn hear(&mut self, message: ForService) {
+        let next = match message {
+            ForService::Attach { session, token, connection } => {
+                self.opening.push(Opening { connection, session, token });
+                return;
+            }
+            ForService::Reopen { session, token, next_session_seq, connection, .. } => {
+                self.send_pending();
+                self.send_opened(connection, session, token, next_session_seq);
+                return;
+            }
+            ForService::Repeat { session, session_seq, connection } => {
+                Pending::Repeat { connection, session, session_seq }
+            }
+            ForService::Refuse { connection, session, session_seq, code, detail } => {
+                Pending::Refuse { connection, session, session_seq, code, detail }
+            }
+        };
+        if self.pending.is_some_and(|pending| !pending.is_like(&next)) {
+            self.send_pending();
+        }
+        self.pending = Some(next);
+    }
+
+    fn send_pending(&mut self) {
+        match self.pending.take() {
+            None => {}
+            Some(Pending::Repeat { connection, session, session_seq }) => {
+                let header = FrameHeader { kind: Kind::Reply, session, session_seq, ..FrameHeader::default() };
+                self.send(connection, &header, &[]);
+            }
+            Some(Pending::Refuse { connection, session, session_seq, code, detail }) => {
+                let text = match code {
+                    RefusalCode::Gap => "earlier messages of the session are missing",
+                    RefusalCode::SessionUnknown => "the stream has no such session; open it again",
+                    RefusalCode::Throttled => "too many messages at once; they wait",
+                    RefusalCode::Limit => "the stream has as many sessions or timers as it may have",
+                    _ => "the frame is malformed",
+                };
+                let mut payload = [0; 128];
+                let length = Refusal { code, detail, text }.write_to(&mut payload);
+                let (kind, flags) = (Kind::Reply, REFUSED_FLAG);
+                let header = FrameHeader { kind, flags, session, session_seq, ..FrameHeader::default() };
+                self.send(connection, &header, &payload[..length]);
+            }
+        }
+    }
+
+    fn send_opened(&mut self, connection: ConnectionId, session: u64, token: u128, next_session_seq: u64) {
+        let opened = SessionOpened { token, next_session_seq, notices_acknowledged: 0 };
+        let header = FrameHeader { kind: Kind::Reply, sequence: session, session, ..FrameHeader::default() };
+        self.send(connection, &header, &opened.to_bytes());
+    }
+
+    /// An answer that does not fit is dropped: whoever waits for it asks again.
+    fn send(&mut self, connection: ConnectionId, header: &FrameHeader, payload: &[u8]) {
+        let _ = self.outlets.deliver(connection, header, payload);
+    }
+
+    /// Sessions whose opening has reached the stream's tier.
+    #[cold]
+    fn answer_opened(&mut self) {
+        let opening = std::mem::take(&mut self.opening);
+        let (released, waiting): (Vec<_>, Vec<_>) =
+            opening.into_iter().partition(|each| each.session <= self.released_sequence);
+        self.opening = waiting;
+        for Opening { connection, session, token } in released {
+            self.send_opened(connection, session, token, 1);
+        }
+    }
+}
+
+impl Agent for AnswerDesk {
+    fn name(&self) -> &str {
+        "answers"
+    }
+
+    fn poll(&mut self, now: Now) -> Result<usize, AgentError> {
+        self.outlets.refresh();
+        let mut work = 0;
+        while let Some(message) = self.from_sequencer.pop() {
+            self.hear(message);
+            work += 1;
+        }
+        self.send_pending();
+        let released_sequence = self.window.released_sequence();
+        let is_news = released_sequence != self.released_sequence;
+        self.released_sequence = released_sequence;
+        if !self.opening.is_empty() {
+            self.answer_opened();
+        }
+        self.outlets.flush();
+        if is_news {
+            self.outlets.wake_sleepers();
+        }
+        if now.monotonic_ns >= self.next_sweep_ns {
+            self.next_sweep_ns = now.monotonic_ns + 1_000_000_000;
+            self.outlets.drop_closed();
+        }
+        Ok(work)
+    }
+}

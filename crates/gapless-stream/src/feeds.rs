@@ -1,0 +1,150 @@
+//! [`Feeds`]: which part of the stream belongs to which feed session. Sequences of the stream go on for its
+//! life; in MoldUDP64 and SoupBinTCP each feed session counts from 1.
+
+use gapless_wire::feed_session::FeedSession;
+
+/// One feed session: a name for a stretch of the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Feed {
+    /// Its name.
+    pub name: FeedSession,
+    /// The sequence of its first frame, which is 1 in the feed.
+    pub first_sequence: u64,
+    /// The sequence of its last frame, once it has ended.
+    pub last_sequence: Option<u64>,
+}
+
+impl Feed {
+    /// Whether the frame `sequence` of the stream belongs to it.
+    #[must_use]
+    pub fn holds(&self, sequence: u64) -> bool {
+        sequence >= self.first_sequence && self.last_sequence.is_none_or(|last| sequence <= last)
+    }
+
+    /// The number in the feed, from 1, of the frame `sequence`.
+    ///
+    /// # Panics
+    /// If the frame lies before the feed.
+    #[inline]
+    #[must_use]
+    pub const fn number_of(&self, sequence: u64) -> u64 {
+        assert!(sequence >= self.first_sequence, "the frame lies before the feed");
+        sequence - self.first_sequence + 1
+    }
+
+    /// The sequence in the stream of the frame with `number` in the feed; `None` for 0 and what no stream reaches.
+    #[inline]
+    #[must_use]
+    pub const fn sequence_of(&self, number: u64) -> Option<u64> {
+        match number.checked_sub(1) {
+            Some(offset) => self.first_sequence.checked_add(offset),
+            None => None,
+        }
+    }
+}
+
+/// The feed sessions of a stream that are still held, oldest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Feeds {
+    feeds: Vec<Feed>,
+}
+
+impl Feeds {
+    /// The feed sessions of a snapshot, oldest first.
+    #[must_use]
+    pub const fn restored(feeds: Vec<Feed>) -> Self {
+        Self { feeds }
+    }
+
+    /// A feed session begins with the frame `sequence`; one that was open ends before it.
+    pub fn begin(&mut self, name: FeedSession, sequence: u64) {
+        if let Some(open) = self.feeds.last_mut().filter(|feed| feed.last_sequence.is_none()) {
+            open.last_sequence = Some(sequence - 1);
+        }
+        self.feeds.push(Feed { name, first_sequence: sequence, last_sequence: None });
+    }
+
+    /// The open feed session ends with the frame `sequence`.
+    pub fn end(&mut self, sequence: u64) {
+        if let Some(open) = self.feeds.last_mut().filter(|feed| feed.last_sequence.is_none()) {
+            open.last_sequence = Some(sequence);
+        }
+    }
+
+    /// The feed session that is open.
+    #[must_use]
+    pub fn current(&self) -> Option<&Feed> {
+        self.feeds.last().filter(|feed| feed.last_sequence.is_none())
+    }
+
+    /// The newest feed session, open or not.
+    #[must_use]
+    pub fn newest(&self) -> Option<&Feed> {
+        self.feeds.last()
+    }
+
+    /// All that are held, oldest first.
+    #[must_use]
+    pub fn all(&self) -> &[Feed] {
+        &self.feeds
+    }
+
+    /// The newest feed session with this name.
+    #[must_use]
+    pub fn named(&self, name: FeedSession) -> Option<&Feed> {
+        self.feeds.iter().rev().find(|feed| feed.name == name)
+    }
+
+    /// The feed session that the frame `sequence` belongs to.
+    #[must_use]
+    pub fn holding(&self, sequence: u64) -> Option<&Feed> {
+        self.feeds.iter().rev().find(|feed| feed.holds(sequence))
+    }
+
+    /// Forgets those whose last frame lies before `first_sequence`, except the newest.
+    pub fn forget_before(&mut self, first_sequence: u64) {
+        while self.feeds.len() > 1 && self.feeds[0].last_sequence.is_some_and(|last| last < first_sequence) {
+            self.feeds.remove(0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(text: &str) -> FeedSession {
+        FeedSession::new(text).unwrap()
+    }
+
+    #[test]
+    fn each_frame_belongs_to_one_feed_and_each_feed_counts_from_1() {
+        let mut feeds = Feeds::default();
+        assert_eq!(feeds.current(), None);
+        feeds.begin(name("MONDAY"), 1);
+        feeds.end(10);
+        assert_eq!(feeds.current(), None, "it has ended");
+        assert_eq!(feeds.newest().unwrap().name, name("MONDAY"));
+        feeds.begin(name("TUESDAY"), 11);
+        let tuesday = *feeds.current().unwrap();
+        assert_eq!((tuesday.number_of(11), tuesday.sequence_of(1), tuesday.sequence_of(0)), (1, Some(11), None));
+        assert_eq!(tuesday.sequence_of(u64::MAX), None, "no stream is that long");
+        assert_eq!(feeds.holding(10).unwrap().name, name("MONDAY"));
+        assert_eq!(feeds.holding(11).unwrap().name, name("TUESDAY"));
+        assert_eq!(feeds.holding(0), None);
+        assert_eq!(feeds.named(name("MONDAY")).unwrap().last_sequence, Some(10));
+    }
+
+    #[test]
+    fn the_newest_is_never_forgotten() {
+        let mut feeds = Feeds::default();
+        feeds.begin(name("A"), 1);
+        feeds.begin(name("B"), 5);
+        assert_eq!(feeds.named(name("A")).unwrap().last_sequence, Some(4), "a feed that begins ends the one before");
+        feeds.end(9);
+        feeds.forget_before(5);
+        assert_eq!(feeds.all().len(), 1);
+        feeds.forget_before(100);
+        assert_eq!(feeds.newest().unwrap().name, name("B"));
+    }
+}

@@ -1,0 +1,440 @@
+//! [`MemoryNetwork`]: a network in memory for tests and simulation. Its time is moved by hand and
+//! its faults come from one seed, so the same calls in the same order see the same packets.
+
+use super::datagrams::{Datagrams, Peer, check_even, check_uneven};
+use super::random::Random;
+use rustix::fd::BorrowedFd;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::ops::RangeInclusive;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What waits for one socket unless [`MemoryNetwork::set_queue_bytes_max`] says otherwise, bytes.
+const QUEUE_BYTES_MAX: usize = 4 << 20;
+/// What a queue counts for each packet beside its contents, bytes, so that many small packets are
+/// bounded too.
+const PACKET_OVERHEAD_BYTES: usize = 64;
+/// Packets that one call of `receive` brings, at most: as many as a real one does.
+const PACKETS_PER_RECEIVE: usize = 64;
+
+/// What goes wrong on the way, for each packet and receiver on its own. Rates are from 0 (never) to
+/// 1 (always).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Faults {
+    /// How often a packet is lost.
+    pub loss: f64,
+    /// How often it arrives twice.
+    pub duplication: f64,
+    /// How often it is held back, by up to three more delays and 1 ns at least, while later ones pass.
+    /// The others of the same sender and receiver keep their order.
+    pub reordering: f64,
+    /// How often one of its bits is turned over.
+    pub corruption: f64,
+    /// How long it is under way, ns: anything in this range, each value as likely as another.
+    pub delay_ns: RangeInclusive<u64>,
+}
+
+impl Faults {
+    /// Everything arrives at once, once, and in order.
+    pub const NONE: Self = Self { loss: 0.0, duplication: 0.0, reordering: 0.0, corruption: 0.0, delay_ns: 0..=0 };
+
+    fn check(&self) {
+        for rate in [self.loss, self.duplication, self.reordering, self.corruption] {
+            assert!((0.0..=1.0).contains(&rate), "a rate of {rate} is not between 0 and 1");
+        }
+        assert!(!self.delay_ns.is_empty(), "the delays {:?} hold nothing", self.delay_ns);
+    }
+}
+
+impl Default for Faults {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+/// What has become of the packets. `sent + duplicated` is the sum of `delivered`, `lost`, `cut`,
+/// `overflowed`, `unreachable` and what is still under way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryCounters {
+    /// Taken from senders; a packet to a group counts once for each member.
+    pub sent: u64,
+    /// Given to receivers, copies and damaged ones among them.
+    pub delivered: u64,
+    /// Lost as [`Faults::loss`] asks.
+    pub lost: u64,
+    /// Copies made.
+    pub duplicated: u64,
+    /// Damaged, whether or not they arrived.
+    pub corrupted: u64,
+    /// Delivered after one that was sent later from the same sender to the same receiver; copies do
+    /// not count.
+    pub reordered: u64,
+    /// Sent where the link was cut.
+    pub cut: u64,
+    /// Not taken by the receiver's queue, which was full.
+    pub overflowed: u64,
+    /// Sent to nobody, or to a socket that closed before they were received.
+    pub unreachable: u64,
+}
+
+/// A network in memory. Clones are the same network.
+#[derive(Clone)]
+pub struct MemoryNetwork {
+    state: Arc<Mutex<State>>,
+}
+
+impl MemoryNetwork {
+    /// A network without sockets at time 0.
+    ///
+    /// # Panics
+    /// If a rate is not between 0 and 1, or the range of delays is empty.
+    #[must_use]
+    pub fn new(seed: u64, faults: Faults) -> Self {
+        faults.check();
+        let state = State {
+            random: Random::new(seed),
+            faults,
+            now_ns: 0,
+            packets_ever: 0,
+            queue_bytes_max: QUEUE_BYTES_MAX,
+            ends: BTreeMap::new(),
+            groups: BTreeMap::new(),
+            links: BTreeMap::new(),
+            cuts: BTreeSet::new(),
+            counters: MemoryCounters::default(),
+        };
+        Self { state: Arc::new(Mutex::new(state)) }
+    }
+
+    /// A socket at `address`, for as long as it lives.
+    ///
+    /// # Errors
+    /// Another socket is there.
+    pub fn socket(&self, address: Peer) -> io::Result<MemorySocket> {
+        let mut state = self.lock();
+        if state.ends.contains_key(&address) {
+            let reason = format!("a socket at {address} exists already");
+            return Err(io::Error::new(io::ErrorKind::AddrInUse, reason));
+        }
+        state.ends.insert(address, End::default());
+        Ok(MemorySocket { network: self.clone(), address, arrived: Vec::with_capacity(PACKETS_PER_RECEIVE) })
+    }
+
+    /// What goes wrong from now on; packets under way keep their fate.
+    ///
+    /// # Panics
+    /// As [`MemoryNetwork::new`].
+    pub fn set_faults(&self, faults: Faults) {
+        faults.check();
+        self.lock().faults = faults;
+    }
+
+    /// How much may be under way to and wait for each socket, bytes, where a packet counts 64 more
+    /// than it holds. More is dropped and counted.
+    pub fn set_queue_bytes_max(&self, bytes: usize) {
+        self.lock().queue_bytes_max = bytes;
+    }
+
+    /// How many packets the socket at `address` still takes to send before it says that it has no
+    /// room; without a number, as many as come.
+    ///
+    /// # Panics
+    /// If no socket is there.
+    pub fn set_send_room(&self, address: Peer, packets: Option<usize>) {
+        let mut state = self.lock();
+        let Some(end) = state.ends.get_mut(&address) else { panic!("no socket is at {address}") };
+        end.send_room = packets;
+    }
+
+    /// What is sent between the two from now on is gone, both ways.
+    pub fn cut(&self, one: Peer, other: Peer) {
+        self.cut_one_way(one, other);
+        self.cut_one_way(other, one);
+    }
+
+    /// What `from` sends to `to` from now on is gone.
+    pub fn cut_one_way(&self, from: Peer, to: Peer) {
+        self.lock().cuts.insert((from, to));
+    }
+
+    /// Ends the cuts between the two, both ways.
+    pub fn heal(&self, one: Peer, other: Peer) {
+        let mut state = self.lock();
+        state.cuts.remove(&(one, other));
+        state.cuts.remove(&(other, one));
+    }
+
+    /// Ends all cuts.
+    pub fn heal_all(&self) {
+        self.lock().cuts.clear();
+    }
+
+    /// The network's time, ns.
+    #[must_use]
+    pub fn now_ns(&self) -> u64 {
+        self.lock().now_ns
+    }
+
+    /// Lets this much time pass, ns.
+    pub fn advance(&self, ns: u64) {
+        self.lock().now_ns += ns;
+    }
+
+    /// Moves the time to `now_ns`.
+    ///
+    /// # Panics
+    /// If that is in the past.
+    pub fn set_time(&self, now_ns: u64) {
+        let mut state = self.lock();
+        assert!(now_ns >= state.now_ns, "the time {} would go back to {now_ns}", state.now_ns);
+        state.now_ns = now_ns;
+    }
+
+    /// When the next packet can be received, ns; in the past if one is waiting. Nothing happens
+    /// before, so a simulator may go there at once.
+    #[must_use]
+    pub fn next_arrival_ns(&self) -> Option<u64> {
+        self.lock().ends.values().filter_map(|end| end.queue.first_key_value()).map(|(key, _)| key.arrival_ns).min()
+    }
+
+    /// What has become of the packets so far.
+    #[must_use]
+    pub fn counters(&self) -> MemoryCounters {
+        self.lock().counters
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Whoever panicked here failed its test; the next one's message should not be about a lock.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A socket of a [`MemoryNetwork`]; it leaves the network when it is dropped.
+pub struct MemorySocket {
+    network: MemoryNetwork,
+    address: Peer,
+    /// Kept for its memory; empty between calls.
+    arrived: Vec<Packet>,
+}
+
+impl MemorySocket {
+    /// From now on receives what is sent to `group`, its own packets included. Any address becomes a
+    /// group when somebody joins it; a socket of the same address no longer receives what is sent there.
+    pub fn join(&self, group: Peer) {
+        self.network.lock().groups.entry(group).or_default().insert(self.address);
+    }
+
+    /// Receives no more of what is sent to `group`.
+    pub fn leave(&self, group: Peer) {
+        if let Some(members) = self.network.lock().groups.get_mut(&group) {
+            members.remove(&self.address);
+        }
+    }
+}
+
+impl Datagrams for MemorySocket {
+    fn send(&mut self, to: Peer, bytes: &[u8], packet_length: usize) -> io::Result<usize> {
+        check_even(to, bytes, packet_length)?;
+        let mut state = self.network.lock();
+        let packets = bytes.chunks(packet_length).take_while(|packet| state.take(self.address, to, packet));
+        Ok(packets.map(<[u8]>::len).sum())
+    }
+
+    fn send_uneven(&mut self, to: Peer, mut bytes: &[u8], lengths: &[usize]) -> io::Result<usize> {
+        check_uneven(to, bytes, lengths)?;
+        let mut state = self.network.lock();
+        let mut take = |length: &&usize| {
+            let (packet, rest) = bytes.split_at(**length);
+            bytes = rest;
+            state.take(self.address, to, packet)
+        };
+        Ok(lengths.iter().take_while(|length| take(length)).count())
+    }
+
+    fn receive(&mut self, take: &mut dyn FnMut(Peer, &[u8])) -> io::Result<usize> {
+        // The lock is given back first: `take` may send.
+        self.network.lock().deliver(self.address, &mut self.arrived);
+        let count = self.arrived.len();
+        for packet in self.arrived.drain(..) {
+            take(packet.from, &packet.bytes);
+        }
+        Ok(count)
+    }
+
+    fn local_address(&self) -> Peer {
+        self.address
+    }
+
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+}
+
+impl Drop for MemorySocket {
+    fn drop(&mut self) {
+        self.network.lock().close(self.address);
+    }
+}
+
+struct State {
+    random: Random,
+    faults: Faults,
+    now_ns: u64,
+    packets_ever: u64,
+    queue_bytes_max: usize,
+    // Ordered maps: what they are iterated for must not depend on a hash's seed.
+    ends: BTreeMap<Peer, End>,
+    groups: BTreeMap<Peer, BTreeSet<Peer>>,
+    links: BTreeMap<(Peer, Peer), Link>,
+    cuts: BTreeSet<(Peer, Peer)>,
+    counters: MemoryCounters,
+}
+
+/// What belongs to one socket.
+#[derive(Default)]
+struct End {
+    queue: BTreeMap<Place, Packet>,
+    queue_bytes: usize,
+    send_room: Option<usize>,
+}
+
+/// In which order packets are received.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    arrival_ns: u64,
+    /// Which packet of the network it is.
+    number: u64,
+}
+
+struct Packet {
+    from: Peer,
+    /// One allocation for all members of a group.
+    bytes: Arc<[u8]>,
+    /// Which packet of its link it is.
+    link_number: u64,
+    is_copy: bool,
+}
+
+/// From one socket to another.
+#[derive(Default)]
+struct Link {
+    sent: u64,
+    /// No packet that is not held back arrives before this, so they keep their order.
+    last_arrival_ns: u64,
+    /// The highest `link_number` that was delivered.
+    delivered: u64,
+}
+
+impl State {
+    /// Takes a packet if the sender has room for it, and sends it to all whom it is for.
+    fn take(&mut self, from: Peer, to: Peer, packet: &[u8]) -> bool {
+        if let Some(room) = self.ends.get_mut(&from).and_then(|end| end.send_room.as_mut()) {
+            if *room == 0 {
+                return false;
+            }
+            *room -= 1;
+        }
+        let bytes: Arc<[u8]> = packet.into();
+        match self.groups.get(&to) {
+            Some(members) => {
+                for member in members.clone() {
+                    self.send(from, member, &bytes);
+                }
+            }
+            None => self.send(from, to, &bytes),
+        }
+        true
+    }
+
+    fn send(&mut self, from: Peer, to: Peer, bytes: &Arc<[u8]>) {
+        self.counters.sent += 1;
+        let link = self.links.entry((from, to)).or_default();
+        link.sent += 1;
+        let link_number = link.sent;
+        if self.cuts.contains(&(from, to)) {
+            self.counters.cut += 1;
+            return;
+        }
+        if self.random.happens(self.faults.loss) {
+            self.counters.lost += 1;
+            return;
+        }
+        let copies = self.random.happens(self.faults.duplication);
+        self.queue(to, Packet { from, bytes: Arc::clone(bytes), link_number, is_copy: false });
+        if copies {
+            self.counters.duplicated += 1;
+            self.queue(to, Packet { from, bytes: Arc::clone(bytes), link_number, is_copy: true });
+        }
+    }
+
+    fn queue(&mut self, to: Peer, mut packet: Packet) {
+        if self.random.happens(self.faults.corruption) {
+            packet.bytes = self.damaged(&packet.bytes);
+            self.counters.corrupted += 1;
+        }
+        let arrival_ns = self.arrival_ns(packet.from, to);
+        self.packets_ever += 1;
+        let place = Place { arrival_ns, number: self.packets_ever };
+        let Some(end) = self.ends.get_mut(&to) else {
+            self.counters.unreachable += 1;
+            return;
+        };
+        let queue_bytes = end.queue_bytes + packet.bytes.len() + PACKET_OVERHEAD_BYTES;
+        if queue_bytes > self.queue_bytes_max {
+            self.counters.overflowed += 1;
+            return;
+        }
+        end.queue_bytes = queue_bytes;
+        end.queue.insert(place, packet);
+    }
+
+    fn arrival_ns(&mut self, from: Peer, to: Peer) -> u64 {
+        let (shortest_ns, longest_ns) = (*self.faults.delay_ns.start(), *self.faults.delay_ns.end());
+        let arrival_ns = self.now_ns + self.random.between(shortest_ns, longest_ns);
+        let is_held_back = self.random.happens(self.faults.reordering);
+        let link = self.links.entry((from, to)).or_default();
+        if is_held_back {
+            let further_ns = self.random.between(1, longest_ns.saturating_mul(3).max(1));
+            return link.last_arrival_ns.max(arrival_ns) + further_ns;
+        }
+        link.last_arrival_ns = link.last_arrival_ns.max(arrival_ns);
+        link.last_arrival_ns
+    }
+
+    fn damaged(&mut self, bytes: &[u8]) -> Arc<[u8]> {
+        let mut damaged: Arc<[u8]> = bytes.into();
+        let bit = self.random.between(0, bytes.len() as u64 * 8 - 1) as usize;
+        if let Some(bytes) = Arc::get_mut(&mut damaged) {
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+        damaged
+    }
+
+    fn deliver(&mut self, to: Peer, arrived: &mut Vec<Packet>) {
+        let Some(end) = self.ends.get_mut(&to) else { return };
+        while arrived.len() < PACKETS_PER_RECEIVE {
+            let Some(first) = end.queue.first_entry() else { return };
+            if first.key().arrival_ns > self.now_ns {
+                return;
+            }
+            let packet = first.remove();
+            end.queue_bytes -= packet.bytes.len() + PACKET_OVERHEAD_BYTES;
+            self.counters.delivered += 1;
+            let link = self.links.entry((packet.from, to)).or_default();
+            if packet.link_number < link.delivered && !packet.is_copy {
+                self.counters.reordered += 1;
+            }
+            link.delivered = link.delivered.max(packet.link_number);
+            arrived.push(packet);
+        }
+    }
+
+    fn close(&mut self, address: Peer) {
+        if let Some(end) = self.ends.remove(&address) {
+            self.counters.unreachable += end.queue.len() as u64;
+        }
+        for members in self.groups.values_mut() {
+            members.remove(&address);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! [`Random`]: the dice of the network in memory. Equal seeds, equal throws; not for secrets.
+
+/// SplitMix64, by Guy Steele, Doug Lea and Christine Flood ("Fast splittable pseudorandom number
+/// generators", OOPSLA 2014), with the constants of Sebastiano Vigna's `splitmix64.c` (public domain).
+#[derive(Clone, Debug)]
+pub(super) struct Random(u64);
+
+impl Random {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(super) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// Whether something of this probability (0 to 1) happens. One throw, also at 0 and 1, so that
+    /// changing one rate does not change what the other faults do.
+    pub(super) fn happens(&mut self, probability: f64) -> bool {
+        // The upper 53 bits are a fraction that an f64 holds exactly.
+        let fraction = (self.next() >> 11) as f64 / (1u64 << 53) as f64;
+        fraction < probability
+    }
+
+    /// A number from `lowest` to `highest`, both included. The bias of the multiplication is below
+    /// one in 2^64 / range.
+    pub(super) fn between(&mut self, lowest: u64, highest: u64) -> u64 {
+        let range = u128::from(highest - lowest) + 1;
+        lowest + ((u128::from(self.next()) * range) >> 64) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Random;
+
+    #[test]
+    fn the_first_throws_are_those_of_the_published_generator() {
+        // From the reference implementation with seed 1234567.
+        let mut random = Random::new(1_234_567);
+        assert_eq!(random.next(), 6_457_827_717_110_365_317);
+        assert_eq!(random.next(), 3_203_168_211_198_807_973);
+    }
+
+    #[test]
+    fn a_number_between_stays_between() {
+        let mut random = Random::new(3);
+        let mut seen = [false; 4];
+        for _ in 0..200 {
+            seen[random.between(5, 8) as usize - 5] = true;
+        }
+        assert_eq!(seen, [true; 4]);
+        assert_eq!(random.between(9, 9), 9);
+        random.between(0, u64::MAX);
+    }
+}

@@ -1,0 +1,288 @@
+//! [`UdpSocket`]: packets by UDP, many of them for one passage through the kernel where it can.
+//!
+//! Passing the kernel's network stack costs 1 to 2 µs, whether with one packet or with 64 of equal
+//! length that the kernel cuts apart at its far end (`UDP_SEGMENT`; the last may be shorter). The
+//! receiving kernel keeps or makes them one (`UDP_GRO`), and one call takes them all. The length to
+//! cut at is set on the socket, and only when it changes: unlike a control message with each call it
+//! costs nothing when packets stay as long as they were.
+
+use super::datagrams::{Datagrams, PACKET_LENGTH_MAX, Peer, SendRefused, check_even, check_uneven};
+use super::udp_options::{Segmentation, UdpOptions, failed, open};
+use super::udp_receive::{Inbox, UdpCounters};
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::UdpGsoSegment;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::addr::SocketAddrArg;
+use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, sendmmsg, sendto, sockopt};
+use std::fmt;
+use std::io::{self, IoSlice};
+
+/// Packets that the kernel cuts out of one message, at most. Newer ones take 128.
+const SEGMENTS_MAX: usize = 64;
+/// Packets that are handed over in one call where each is a message of its own.
+const MESSAGES_PER_CALL: usize = 32;
+
+/// What passes the kernel many packets at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offload {
+    /// Packets that are sent. Ends when an interface turns out to be unable.
+    pub send: bool,
+    /// Packets that are received. Begins when packets queue up for the first time.
+    pub receive: bool,
+}
+
+/// A UDP socket.
+pub struct UdpSocket {
+    socket: OwnedFd,
+    local: Peer,
+    /// Whether packets are sent joined.
+    joins: bool,
+    /// Where the kernel cuts what is sent, bytes; 0 if it does not.
+    segment_bytes: usize,
+    /// Packets longer than this did not fit an interface when they were joined, bytes.
+    segment_bytes_max: usize,
+    inbox: Inbox,
+}
+
+impl UdpSocket {
+    /// Opens a socket. Without the kernel's help for joined packets it works all the same;
+    /// [`UdpSocket::offload`] tells.
+    ///
+    /// # Errors
+    /// Options that contradict each other, an address or interface that is not the host's, and
+    /// whatever else the operating system has against them; the text says which step failed.
+    pub fn open(options: &UdpOptions) -> io::Result<Self> {
+        let socket = open(options)?;
+        let name = rustix::net::getsockname(&socket).map_err(failed("reading a socket's address".to_owned()))?;
+        let local = Peer::try_from(name).map_err(failed("reading a socket's address".to_owned()))?;
+        let wanted = options.segmentation == Segmentation::Auto;
+        // 0 is what it is already: this only asks whether the kernel knows the option.
+        let joins = wanted && setsockopt(&socket, UdpGsoSegment, &0).is_ok();
+        let inbox = Inbox::new(&socket, wanted);
+        Ok(Self { socket, local, joins, segment_bytes: 0, segment_bytes_max: PACKET_LENGTH_MAX, inbox })
+    }
+
+    /// Which directions now pass the kernel many packets at a time.
+    #[must_use]
+    pub fn offload(&self) -> Offload {
+        Offload { send: self.joins, receive: self.inbox.joins() }
+    }
+
+    /// What was not delivered.
+    #[must_use]
+    pub fn counters(&self) -> UdpCounters {
+        self.inbox.counters()
+    }
+
+    /// The size of the receive buffer, bytes, as the kernel counts: twice what was asked for, or
+    /// twice the system's limit.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn receive_buffer_bytes(&self) -> io::Result<usize> {
+        Ok(sockopt::socket_recv_buffer_size(&self.socket)?)
+    }
+
+    /// The size of the send buffer, bytes, as the kernel counts.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn send_buffer_bytes(&self) -> io::Result<usize> {
+        Ok(sockopt::socket_send_buffer_size(&self.socket)?)
+    }
+
+    /// How many packets of this length are sent as one message.
+    fn segments_max(&self, packet_length: usize) -> usize {
+        if !self.joins || packet_length > self.segment_bytes_max {
+            return 1;
+        }
+        (PACKET_LENGTH_MAX / packet_length).min(SEGMENTS_MAX)
+    }
+
+    /// How many of the next packets are sent as one message: those as long as the first, and a
+    /// shorter one behind them.
+    fn run_at(&self, lengths: &[usize]) -> usize {
+        let length = lengths[0];
+        let packets_max = self.segments_max(length).min(lengths.len());
+        let equal = lengths[..packets_max].iter().take_while(|next| **next == length).count();
+        let is_followed = equal < packets_max && lengths[equal] < length;
+        equal + usize::from(is_followed)
+    }
+
+    /// Sends `bytes` as packets of `packet_length` in one message. Returns the bytes taken.
+    fn send_run(&mut self, to: Peer, bytes: &[u8], packet_length: usize) -> io::Result<usize> {
+        self.cut_at(packet_length);
+        let errno = match uninterrupted(|| sendto(&self.socket, bytes, SendFlags::empty(), &to)) {
+            Err(errno @ (Errno::INVAL | Errno::IO | Errno::MSGSIZE)) => errno,
+            sent => return taken(sent, to, packet_length),
+        };
+        // The interface cannot, or it is the address that is wrong: one by one tells which.
+        let sent = self.send_each(to, bytes, bytes.chunks(packet_length).map(<[u8]>::len))?;
+        if sent > 0 && errno == Errno::MSGSIZE {
+            // A joined packet, unlike a single one, is not split further to fit the interface.
+            self.segment_bytes_max = packet_length - 1;
+        } else if sent > 0 {
+            self.joins = false;
+            let local = self.local;
+            tracing::warn!(%local, %to, %errno, "packets are sent one by one: the way to there takes no joined ones");
+        }
+        Ok((sent * packet_length).min(bytes.len()))
+    }
+
+    /// Sends one message for each packet, in one call. Returns how many were taken, of the first
+    /// [`MESSAGES_PER_CALL`].
+    fn send_each(&mut self, to: Peer, bytes: &[u8], lengths: impl Iterator<Item = usize> + Clone) -> io::Result<usize> {
+        let longest = lengths.clone().take(MESSAGES_PER_CALL).max().unwrap_or(0);
+        let mut rest = bytes;
+        let mut lengths = lengths.take(MESSAGES_PER_CALL);
+        let mut packets = 0;
+        let slices: [_; MESSAGES_PER_CALL] = std::array::from_fn(|_| {
+            let (packet, behind) = rest.split_at(lengths.next().unwrap_or(0));
+            packets += usize::from(!packet.is_empty());
+            rest = behind;
+            [IoSlice::new(packet)]
+        });
+        let sent = self.plainly(longest, |socket| {
+            let address = to.as_any();
+            let mut controls: [_; MESSAGES_PER_CALL] = std::array::from_fn(|_| SendAncillaryBuffer::default());
+            let mut messages = controls.iter_mut().zip(&slices);
+            let mut messages: [_; MESSAGES_PER_CALL] = std::array::from_fn(|_| match messages.next() {
+                Some((control, slice)) => MMsgHdr::new_with_addr(&address, slice, control),
+                None => unreachable!("there are as many messages as slices"),
+            });
+            sendmmsg(socket, &mut messages[..packets], SendFlags::empty())
+        });
+        taken(sent, to, longest)
+    }
+
+    /// Sends one packet.
+    fn send_one(&mut self, to: Peer, packet: &[u8]) -> io::Result<usize> {
+        let sent = self.plainly(packet.len(), |socket| sendto(socket, packet, SendFlags::empty(), &to));
+        taken(sent, to, packet.len())
+    }
+
+    /// Makes a call whose packets, the longest of this length, the kernel must not cut.
+    fn plainly<T>(&mut self, longest: usize, call: impl Fn(&OwnedFd) -> Result<T, Errno>) -> Result<T, Errno> {
+        if longest > self.segment_bytes {
+            self.cut_at(0);
+        }
+        match uninterrupted(|| call(&self.socket)) {
+            // An interface that cannot cut refuses whole packets too while it is asked to.
+            Err(Errno::INVAL | Errno::IO | Errno::MSGSIZE) if self.segment_bytes != 0 => {
+                self.cut_at(0);
+                uninterrupted(|| call(&self.socket))
+            }
+            result => result,
+        }
+    }
+
+    fn cut_at(&mut self, segment_bytes: usize) {
+        if segment_bytes != self.segment_bytes {
+            let set = setsockopt(&self.socket, UdpGsoSegment, &(segment_bytes as i32));
+            // It was taken when the socket was opened, and each value below 65,536 is.
+            assert!(set.is_ok(), "the kernel refuses to cut at {segment_bytes} bytes: {set:?}");
+            self.segment_bytes = segment_bytes;
+        }
+    }
+}
+
+impl Datagrams for UdpSocket {
+    fn send(&mut self, to: Peer, bytes: &[u8], packet_length: usize) -> io::Result<usize> {
+        check_even(to, bytes, packet_length)?;
+        let run_bytes = packet_length * self.segments_max(packet_length);
+        let mut done = 0;
+        while done < bytes.len() {
+            let rest = &bytes[done..];
+            let sent = if rest.len() <= packet_length {
+                self.send_one(to, rest)
+            } else if run_bytes > packet_length && self.joins {
+                self.send_run(to, &rest[..rest.len().min(run_bytes)], packet_length)
+            } else {
+                let sent = self.send_each(to, rest, rest.chunks(packet_length).map(<[u8]>::len));
+                sent.map(|packets| (packets * packet_length).min(rest.len()))
+            };
+            match sent {
+                Ok(0) => break,
+                Ok(sent) => done += sent,
+                // The caller meets the error again with the rest.
+                Err(_) if done > 0 => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(done)
+    }
+
+    fn send_uneven(&mut self, to: Peer, bytes: &[u8], lengths: &[usize]) -> io::Result<usize> {
+        check_uneven(to, bytes, lengths)?;
+        let (mut done, mut rest) = (0, bytes);
+        while done < lengths.len() {
+            let lengths = &lengths[done..];
+            let run = self.run_at(lengths);
+            let sent = if run > 1 {
+                let run_bytes = lengths[..run].iter().sum();
+                self.send_run(to, &rest[..run_bytes], lengths[0]).map(|sent| sent.div_ceil(lengths[0]))
+            } else {
+                let begins_run = |at: &usize| self.run_at(&lengths[*at..]) > 1;
+                let singles = (1..lengths.len().min(MESSAGES_PER_CALL)).find(begins_run);
+                let singles = singles.unwrap_or(lengths.len().min(MESSAGES_PER_CALL));
+                if singles == 1 {
+                    self.send_one(to, &rest[..lengths[0]]).map(|sent| usize::from(sent > 0))
+                } else {
+                    self.send_each(to, rest, lengths[..singles].iter().copied())
+                }
+            };
+            match sent {
+                Ok(0) => break,
+                Ok(sent) => {
+                    rest = &rest[lengths[..sent].iter().sum()..];
+                    done += sent;
+                }
+                Err(_) if done > 0 => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(done)
+    }
+
+    fn receive(&mut self, take: &mut dyn FnMut(Peer, &[u8])) -> io::Result<usize> {
+        self.inbox.look(&self.socket, take).map_err(|errno| failed(format!("receiving at {}", self.local))(errno))
+    }
+
+    fn local_address(&self) -> Peer {
+        self.local
+    }
+
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.socket.as_fd())
+    }
+}
+
+impl fmt::Debug for UdpSocket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UdpSocket")
+            .field("local", &self.local)
+            .field("offload", &self.offload())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Repeats a call that a signal interrupted, and one that only tells that an earlier packet found
+/// nobody: either answer is given once.
+fn uninterrupted<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+    loop {
+        match call() {
+            Err(Errno::INTR | Errno::CONNREFUSED) => {}
+            result => return result,
+        }
+    }
+}
+
+/// What was taken: nothing if there is no room.
+fn taken(sent: Result<usize, Errno>, peer: Peer, packet_bytes: usize) -> io::Result<usize> {
+    match sent {
+        Ok(sent) => Ok(sent),
+        Err(Errno::AGAIN | Errno::NOBUFS) => Ok(0),
+        Err(errno) => Err(SendRefused::System { packet_bytes, peer, source: errno.into() }.into()),
+    }
+}

@@ -1,0 +1,240 @@
+//! [`UdpOptions`]: where a socket listens, what it joins and how large its buffers are; and making
+//! such a socket.
+
+use nix::ifaddrs::getifaddrs;
+use rustix::fd::OwnedFd;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, netdevice, sockopt};
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+
+/// How a [`super::UdpSocket`] is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UdpOptions {
+    /// Where to listen. Port 0: the operating system chooses one that is free. With `multicast` only
+    /// the port counts, which should then not be 0, as it may be another group's; the address must be
+    /// the unspecified one of the group's family.
+    pub local: SocketAddr,
+    /// Which group to receive. The socket then receives nothing else, and sockets of other processes
+    /// may receive the same group at the same port.
+    pub multicast: Option<MulticastGroup>,
+    /// How packets to a group leave.
+    pub multicast_out: MulticastOut,
+    /// What the operating system should keep until it is received, bytes. It counts its own
+    /// overhead, which for small packets is several times what they hold. The limit is
+    /// `net.core.rmem_max`, unless the process is privileged.
+    pub receive_buffer_bytes: usize,
+    /// What it should keep until it is sent, bytes; the limit is `net.core.wmem_max`.
+    pub send_buffer_bytes: usize,
+    /// Whether many packets may pass the kernel as one.
+    pub segmentation: Segmentation,
+}
+
+impl UdpOptions {
+    /// A socket at `local`: buffers of 4 MiB and 1 MiB, segmentation where it works.
+    #[must_use]
+    pub const fn at(local: SocketAddr) -> Self {
+        Self {
+            local,
+            multicast: None,
+            multicast_out: MulticastOut { interface: Interface::Default, hops: 1, loops_back: true },
+            receive_buffer_bytes: 4 << 20,
+            send_buffer_bytes: 1 << 20,
+            segmentation: Segmentation::Auto,
+        }
+    }
+
+    /// A socket that receives `group` at `port`, from `interface`; otherwise as [`UdpOptions::at`].
+    #[must_use]
+    pub fn of_group(group: IpAddr, port: u16, interface: Interface) -> Self {
+        let unspecified = match group {
+            IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        };
+        let multicast = Some(MulticastGroup { group, interface });
+        Self { multicast, ..Self::at(SocketAddr::new(unspecified, port)) }
+    }
+}
+
+/// A group and where it is received.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MulticastGroup {
+    /// Its address.
+    pub group: IpAddr,
+    /// The interface that its packets come in by.
+    pub interface: Interface,
+}
+
+/// How packets to a group leave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MulticastOut {
+    /// By which interface.
+    pub interface: Interface,
+    /// How many routers they may pass, plus one: 1 stays in the local network. 0 to 255.
+    pub hops: u8,
+    /// Whether sockets of this host that have joined get them too. Needed between processes of one
+    /// host.
+    pub loops_back: bool,
+}
+
+/// One of the host's network interfaces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Interface {
+    /// The one that the routing table says.
+    Default,
+    /// The one that has this address.
+    Address(IpAddr),
+    /// The one of this name, for example `eth0`.
+    Name(String),
+}
+
+impl fmt::Display for Interface {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("the default interface"),
+            Self::Address(address) => write!(f, "the interface of {address}"),
+            Self::Name(name) => write!(f, "interface {name}"),
+        }
+    }
+}
+
+/// Whether many packets pass the kernel as one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Segmentation {
+    /// Where the kernel and the interface can.
+    Auto,
+    /// Each for itself.
+    Off,
+}
+
+/// Makes the socket, without what belongs to segmentation.
+pub(super) fn open(options: &UdpOptions) -> io::Result<OwnedFd> {
+    let family = if options.local.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(family, SocketType::DGRAM, flags, Some(ipproto::UDP))
+        .map_err(failed("making a UDP socket".to_owned()))?;
+    if options.local.is_ipv6() {
+        // One family for each socket, so that a peer has one address only.
+        sockopt::set_ipv6_v6only(&socket, true).map_err(failed("making a socket for IPv6 alone".to_owned()))?;
+    }
+    set_buffers(&socket, options)?;
+    let local = match &options.multicast {
+        Some(multicast) => group_address(&socket, options, multicast)?,
+        None => options.local,
+    };
+    if options.multicast.is_some() {
+        // All members of a group on one host listen at the same address.
+        sockopt::set_socket_reuseaddr(&socket, true).map_err(failed(format!("sharing {local}")))?;
+    }
+    rustix::net::bind(&socket, &local).map_err(failed(format!("binding a UDP socket to {local}")))?;
+    if let Some(MulticastGroup { group, interface }) = &options.multicast {
+        join(&socket, *group, interface)
+            .map_err(|source| with_context(format!("joining {group} on {interface}"), &source))?;
+    }
+    send_by(&socket, family, &options.multicast_out)
+        .map_err(|source| with_context(format!("sending to groups by {}", options.multicast_out.interface), &source))?;
+    Ok(socket)
+}
+
+/// Bound to the group itself, a socket receives no other group of the same port, and nothing that is
+/// sent to the host alone.
+fn group_address(socket: &OwnedFd, options: &UdpOptions, multicast: &MulticastGroup) -> io::Result<SocketAddr> {
+    let (group, local) = (multicast.group, options.local);
+    let reason = if !group.is_multicast() {
+        format!("{group} is not the address of a group")
+    } else if group.is_ipv4() != local.is_ipv4() || !local.ip().is_unspecified() {
+        format!("the local address of a receiver of {group} must be unspecified, not {}", local.ip())
+    } else {
+        return match group {
+            IpAddr::V4(_) => Ok(SocketAddr::new(group, local.port())),
+            // A group that ends at the network's edge exists once for each network that the host is in.
+            IpAddr::V6(group) => {
+                let index = index_of(socket, &multicast.interface)
+                    .map_err(|source| with_context(format!("finding {}", multicast.interface), &source))?;
+                Ok(SocketAddrV6::new(group, local.port(), 0, index).into())
+            }
+        };
+    };
+    Err(io::Error::new(io::ErrorKind::InvalidInput, reason))
+}
+
+fn set_buffers(socket: &OwnedFd, options: &UdpOptions) -> io::Result<()> {
+    let (receive_bytes, send_bytes) = (options.receive_buffer_bytes, options.send_buffer_bytes);
+    // Beyond the system's limit only with privileges; without them the limit is silently the size.
+    if sockopt::set_socket_recv_buffer_size_force(socket, receive_bytes).is_err() {
+        sockopt::set_socket_recv_buffer_size(socket, receive_bytes)
+            .map_err(failed(format!("setting a receive buffer of {receive_bytes} bytes")))?;
+    }
+    if sockopt::set_socket_send_buffer_size_force(socket, send_bytes).is_err() {
+        sockopt::set_socket_send_buffer_size(socket, send_bytes)
+            .map_err(failed(format!("setting a send buffer of {send_bytes} bytes")))?;
+    }
+    Ok(())
+}
+
+fn join(socket: &OwnedFd, group: IpAddr, interface: &Interface) -> io::Result<()> {
+    match (group, interface) {
+        (IpAddr::V4(group), Interface::Address(IpAddr::V4(address))) => {
+            sockopt::set_ip_add_membership(socket, &group, address)?;
+        }
+        (IpAddr::V4(group), interface) => {
+            let index = index_of(socket, interface)?;
+            sockopt::set_ip_add_membership_with_ifindex(socket, &group, &Ipv4Addr::UNSPECIFIED, index)?;
+        }
+        (IpAddr::V6(group), interface) => {
+            sockopt::set_ipv6_add_membership(socket, &group, index_of(socket, interface)?)?;
+        }
+    }
+    Ok(())
+}
+
+fn send_by(socket: &OwnedFd, family: AddressFamily, out: &MulticastOut) -> io::Result<()> {
+    if family == AddressFamily::INET {
+        sockopt::set_ip_multicast_ttl(socket, u32::from(out.hops))?;
+        sockopt::set_ip_multicast_loop(socket, out.loops_back)?;
+        match &out.interface {
+            Interface::Default => {}
+            Interface::Address(IpAddr::V4(address)) => sockopt::set_ip_multicast_if(socket, address)?,
+            interface => {
+                let (index, unspecified) = (index_of(socket, interface)?, Ipv4Addr::UNSPECIFIED);
+                sockopt::set_ip_multicast_if_with_ifindex(socket, &unspecified, &unspecified, index)?;
+            }
+        }
+    } else {
+        sockopt::set_ipv6_multicast_hops(socket, u32::from(out.hops))?;
+        sockopt::set_ipv6_multicast_loop(socket, out.loops_back)?;
+        if out.interface != Interface::Default {
+            sockopt::set_ipv6_multicast_if(socket, index_of(socket, &out.interface)?)?;
+        }
+    }
+    Ok(())
+}
+
+/// The number that the kernel knows an interface by; 0 lets it choose.
+fn index_of(socket: &OwnedFd, interface: &Interface) -> io::Result<u32> {
+    match interface {
+        Interface::Default => Ok(0),
+        Interface::Name(name) => Ok(netdevice::name_to_index(socket, name)?),
+        Interface::Address(address) => {
+            let has_address = |interface: &nix::ifaddrs::InterfaceAddress| {
+                let found = interface.address.as_ref();
+                match address {
+                    IpAddr::V4(address) => found.and_then(|f| f.as_sockaddr_in()).is_some_and(|f| f.ip() == *address),
+                    IpAddr::V6(address) => found.and_then(|f| f.as_sockaddr_in6()).is_some_and(|f| f.ip() == *address),
+                }
+            };
+            match getifaddrs()?.find(has_address) {
+                Some(interface) => Ok(netdevice::name_to_index(socket, &interface.interface_name)?),
+                None => Err(io::Error::new(io::ErrorKind::AddrNotAvailable, "no interface has this address")),
+            }
+        }
+    }
+}
+
+pub(super) fn failed(action: String) -> impl FnOnce(rustix::io::Errno) -> io::Error {
+    move |errno| with_context(action, &errno.into())
+}
+
+fn with_context(action: String, source: &io::Error) -> io::Error {
+    io::Error::new(source.kind(), format!("{action}: {source}"))
+}

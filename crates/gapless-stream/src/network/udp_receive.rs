@@ -1,0 +1,193 @@
+//! [`Inbox`]: how a [`super::UdpSocket`] looks for packets. The plainest call while they come singly,
+//! as an answer does that somebody waits for; many packets for each call while they queue up.
+
+use super::Peer;
+use nix::sys::socket::sockopt::{RxqOvfl, UdpGroSegment};
+use nix::sys::socket::{
+    ControlMessageOwned, MsgFlags, MultiHeaders, RecvMsg, SockaddrStorage, recvmmsg, recvmsg, setsockopt,
+};
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recvfrom};
+use std::io::IoSliceMut;
+
+/// What one message can bring, bytes: no packet is longer, and the kernel joins no more.
+const MESSAGE_BYTES_MAX: usize = 1 << 16;
+/// Messages for each call while they queue up.
+const MESSAGES_PER_CALL: usize = 16;
+/// So many looks one after the other that found something mean that packets queue up. Who waits for
+/// an answer finds it at one look and nothing at the next.
+const FRUITFUL_LOOKS: u32 = 8;
+/// Room for two control messages, the length of joined packets and the count of overflows, 24 each.
+const CONTROL_BYTES: usize = 48;
+
+type Take<'a> = &'a mut dyn FnMut(Peer, &[u8]);
+
+/// What a socket did not deliver.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UdpCounters {
+    /// Packets that did not fit the buffer that they were received to.
+    pub truncated: u64,
+    /// How often the receive buffer was too full for what arrived, as last reported, which is with a
+    /// later packet, and only after packets have queued up. Joined packets count as one.
+    pub overflowed: u64,
+}
+
+/// Where a socket's packets are received to, and how.
+pub(super) struct Inbox {
+    /// Taken from the operating system page by page, when first written to.
+    buffers: Box<[u8]>,
+    control: Control,
+    fruitful_looks: u32,
+    /// The kernel may join packets, once they queue up.
+    may_join: bool,
+    joins: bool,
+    counters: UdpCounters,
+}
+
+/// Aligned as the headers of control messages must be.
+#[repr(align(8))]
+struct Control([u8; CONTROL_BYTES]);
+
+impl Inbox {
+    pub(super) fn new(socket: &OwnedFd, may_join: bool) -> Self {
+        // Without it overflows are not counted, and nothing else is different.
+        let _ = setsockopt(socket, RxqOvfl, &1);
+        Self {
+            buffers: vec![0; MESSAGE_BYTES_MAX * MESSAGES_PER_CALL].into_boxed_slice(),
+            control: Control([0; CONTROL_BYTES]),
+            fruitful_looks: 0,
+            may_join,
+            joins: false,
+            counters: UdpCounters::default(),
+        }
+    }
+
+    pub(super) fn counters(&self) -> UdpCounters {
+        self.counters
+    }
+
+    /// Whether the kernel joins packets.
+    pub(super) fn joins(&self) -> bool {
+        self.joins
+    }
+
+    /// Takes what one call brings; returns how many packets.
+    pub(super) fn look(&mut self, socket: &OwnedFd, take: Take<'_>) -> Result<usize, Errno> {
+        loop {
+            let found = if self.fruitful_looks >= FRUITFUL_LOOKS {
+                self.begin_to_join(socket);
+                self.take_many(socket, take)
+            } else if self.joins {
+                self.take_joined(socket, take)
+            } else {
+                self.take_one(socket, take)
+            };
+            match found {
+                // Only what was of no use came; there may be more behind it.
+                Ok(0) => {}
+                Ok(packets) => {
+                    self.fruitful_looks = self.fruitful_looks.saturating_add(1);
+                    return Ok(packets);
+                }
+                Err(Errno::AGAIN) => {
+                    self.fruitful_looks = 0;
+                    return Ok(0);
+                }
+                // The second tells that a packet of ours found nobody, which the next one may.
+                Err(Errno::INTR | Errno::CONNREFUSED) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+    }
+
+    /// Receiving joined packets needs the dearer call for every packet from then on, 0.3 µs more than
+    /// the plain one, so it begins when it pays. It never ends: what is joined already and waits
+    /// would be received without the place where to cut it.
+    fn begin_to_join(&mut self, socket: &OwnedFd) {
+        if self.may_join && !self.joins {
+            self.joins = setsockopt(socket, UdpGroSegment, &true).is_ok();
+            self.may_join = self.joins;
+        }
+    }
+
+    fn take_one(&mut self, socket: &OwnedFd, take: Take<'_>) -> Result<usize, Errno> {
+        let buffer = &mut self.buffers[..MESSAGE_BYTES_MAX];
+        // With this flag the length is that of the packet, also where the buffer is shorter.
+        let (_, length, from) = recvfrom(socket, &mut *buffer, RecvFlags::TRUNC)?;
+        let from = from.and_then(|from| Peer::try_from(from).ok());
+        let (Some(from), Some(packet)) = (from, buffer.get(..length)) else {
+            self.counters.truncated += 1;
+            return Ok(0);
+        };
+        take(from, packet);
+        Ok(1)
+    }
+
+    fn take_joined(&mut self, socket: &OwnedFd, take: Take<'_>) -> Result<usize, Errno> {
+        let mut slices = [IoSliceMut::new(&mut self.buffers[..MESSAGE_BYTES_MAX])];
+        let control = Some(&mut self.control.0[..]);
+        let message = recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut slices, control, MsgFlags::empty());
+        Ok(cut(&message.map_err(errno)?, &mut self.counters, take))
+    }
+
+    fn take_many(&mut self, socket: &OwnedFd, take: Take<'_>) -> Result<usize, Errno> {
+        // Made anew for each call, which is nothing beside the packets that it brings: nix does not
+        // restore the lengths of the control buffers, so a second use of the headers would receive
+        // joined packets without the place where to cut them (nix-rust/nix#2813).
+        let control = Some(vec![0; CONTROL_BYTES]);
+        let mut headers = MultiHeaders::<SockaddrStorage>::preallocate(MESSAGES_PER_CALL, control);
+        let mut buffers = self.buffers.chunks_exact_mut(MESSAGE_BYTES_MAX);
+        let mut slices: [_; MESSAGES_PER_CALL] =
+            std::array::from_fn(|_| [IoSliceMut::new(buffers.next().unwrap_or_default())]);
+        let messages = recvmmsg(socket.as_raw_fd(), &mut headers, &mut slices, MsgFlags::empty(), None);
+        let (mut packets, mut taken) = (0, 0);
+        for message in messages.map_err(errno)? {
+            packets += cut(&message, &mut self.counters, take);
+            taken += 1;
+        }
+        if taken < MESSAGES_PER_CALL {
+            // The queue is empty.
+            self.fruitful_looks = 0;
+        }
+        Ok(packets)
+    }
+}
+
+/// Hands over the packets of a message, which may be several joined ones.
+fn cut(message: &RecvMsg<'_, '_, SockaddrStorage>, counters: &mut UdpCounters, take: Take<'_>) -> usize {
+    let bytes = message.iovs().next().unwrap_or_default();
+    let mut packet_length = bytes.len();
+    for control in message.cmsgs().into_iter().flatten() {
+        match control {
+            ControlMessageOwned::UdpGroSegments(length) => packet_length = length as usize,
+            ControlMessageOwned::RxqOvfl(count) => counters.overflowed = u64::from(count),
+            _ => {}
+        }
+    }
+    // Without whole control messages it is not known where the packets end.
+    let is_whole = !message.flags.intersects(MsgFlags::MSG_TRUNC | MsgFlags::MSG_CTRUNC);
+    let (Some(from), true) = (message.address.as_ref().and_then(peer_of), is_whole) else {
+        counters.truncated += 1;
+        return 0;
+    };
+    if bytes.is_empty() {
+        take(from, bytes);
+        return 1;
+    }
+    let packets = bytes.chunks(packet_length.max(1));
+    let count = packets.len();
+    packets.for_each(|packet| take(from, packet));
+    count
+}
+
+fn peer_of(address: &SockaddrStorage) -> Option<Peer> {
+    if let Some(address) = address.as_sockaddr_in() {
+        return Some(Peer::V4((*address).into()));
+    }
+    address.as_sockaddr_in6().map(|address| Peer::V6((*address).into()))
+}
+
+fn errno(error: nix::Error) -> Errno {
+    Errno::from_raw_os_error(error as i32)
+}

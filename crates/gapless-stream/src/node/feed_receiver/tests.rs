@@ -1,0 +1,206 @@
+//! Whatever happens to the packets, the frames come out once, in order and whole.
+
+use super::*;
+use gapless_wire::mark;
+use gapless_wire::mold::{PacketWriter, end_of_session, heartbeat};
+use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH};
+use proptest::prelude::*;
+
+const PATIENCE_NS: u64 = 50_000;
+
+fn name(text: &str) -> FeedSession {
+    FeedSession::new(text).unwrap()
+}
+
+fn feed(text: &str, first_sequence: u64) -> Feed {
+    Feed { name: name(text), first_sequence, last_sequence: None }
+}
+
+fn frame_of(kind: Kind, sequence: u64, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0; aligned_length(HEADER_LENGTH + payload.len())];
+    let mut writer = FrameWriter::new(&mut bytes);
+    writer.payload_mut()[..payload.len()].copy_from_slice(payload);
+    let length = writer.finish(&FrameHeader { kind, sequence, ..FrameHeader::default() }, payload.len());
+    bytes.truncate(length);
+    bytes
+}
+
+fn event(sequence: u64) -> Vec<u8> {
+    frame_of(Kind::Event, sequence, &vec![sequence as u8; sequence as usize % 50])
+}
+
+fn mark_frame(sequence: u64, mark: Mark<'_>) -> Vec<u8> {
+    let mut payload = [0; mark::LENGTH_MAX];
+    let length = mark.write_to(&mut payload);
+    frame_of(Kind::Mark, sequence, &payload[..length])
+}
+
+fn packet(name: FeedSession, number: u64, frames: &[Vec<u8>]) -> Vec<u8> {
+    let mut bytes = vec![0; 1400];
+    let mut writer = PacketWriter::new(&mut bytes, name, number);
+    frames.iter().for_each(|frame| assert!(writer.push(frame)));
+    let length = writer.finish();
+    bytes.truncate(length);
+    bytes
+}
+
+fn events(name: FeedSession, sequences: std::ops::Range<u64>) -> Vec<u8> {
+    packet(name, sequences.start, &sequences.map(event).collect::<Vec<_>>())
+}
+
+fn read(receiver: &mut FeedReceiver) -> Vec<u64> {
+    let mut sequences = Vec::new();
+    while let Some(frame) = receiver.next_frame() {
+        frame.verify().unwrap();
+        sequences.push(frame.sequence());
+    }
+    sequences
+}
+
+fn receiver() -> FeedReceiver {
+    FeedReceiver::new(FeedReceiverOptions::default(), Some(feed("A", 1)), 1)
+}
+
+#[test]
+fn what_is_early_waits_and_what_is_missing_is_asked_for() {
+    let (mut receiver, a) = (receiver(), name("A"));
+    receiver.take_packet(&events(a, 1..4), 0);
+    receiver.take_packet(&events(a, 6..8), 10);
+    assert_eq!(read(&mut receiver), [1, 2, 3]);
+    assert_eq!(receiver.missing(), 2);
+    assert_eq!(receiver.due_request(10 + PATIENCE_NS - 1), None, "it may still come");
+    let request = receiver.due_request(10 + PATIENCE_NS).unwrap();
+    assert_eq!(request, Request { feed_session: a, sequence: 4, count: 2 });
+    assert_eq!(receiver.due_request(10 + PATIENCE_NS + 1), None, "asked once");
+    assert!(receiver.due_request(10 + PATIENCE_NS + 2_000_000).is_some(), "and again");
+    receiver.take_packet(&events(a, 4..6), 20);
+    receiver.take_packet(&events(a, 4..6), 20);
+    assert_eq!(read(&mut receiver), [4, 5, 6, 7]);
+    assert_eq!((receiver.missing(), receiver.due_request(1 << 40)), (0, None));
+    assert_eq!(receiver.counts().packets_doubled, 1);
+}
+
+#[test]
+fn a_heartbeat_tells_what_was_lost_at_the_end() {
+    let (mut receiver, a) = (receiver(), name("A"));
+    let mut bytes = [0; 20];
+    heartbeat(&mut bytes, a, 4);
+    receiver.take_packet(&bytes, 0);
+    assert_eq!((receiver.missing(), receiver.released_sequence()), (3, 3));
+    assert_eq!(receiver.due_request(PATIENCE_NS).unwrap().count, 3);
+    // A damaged one could tell of anything; the next one puts it right.
+    heartbeat(&mut bytes, a, 1 << 60);
+    receiver.take_packet(&bytes, 0);
+    assert!(receiver.wants_rewind());
+    heartbeat(&mut bytes, a, 2);
+    receiver.take_packet(&bytes, 0);
+    assert_eq!(receiver.missing(), 1);
+}
+
+#[test]
+fn the_next_feed_session_is_found_at_its_first_frame() {
+    let (mut receiver, a, b) = (receiver(), name("A"), name("B"));
+    let ended = mark_frame(3, Mark::FeedEnded { feed_session: a });
+    let began = mark_frame(4, Mark::FeedBegan { feed_session: b });
+    receiver.take_packet(&events(a, 1..3), 0);
+    receiver.take_packet(&packet(b, 1, std::slice::from_ref(&began)), 0);
+    assert_eq!(receiver.counts().packets_foreign, 1, "the end of the old one is not there yet");
+    let mut bytes = [0; 20];
+    end_of_session(&mut bytes, a, 4);
+    receiver.take_packet(&bytes, 0);
+    assert_eq!(receiver.due_request(PATIENCE_NS).unwrap(), Request { feed_session: a, sequence: 3, count: 1 });
+    receiver.take_packet(&packet(a, 3, &[ended]), 0);
+    assert_eq!(receiver.feed(), None);
+    receiver.take_packet(&packet(b, 2, &[event(5)]), 0);
+    assert!(receiver.is_lost(), "who missed the beginning has to ask");
+    receiver.set_feed(feed("B", 4), 5);
+    receiver.take_packet(&packet(b, 2, &[event(5)]), 0);
+    receiver.take_packet(&packet(b, 1, &[began]), 0);
+    assert_eq!(read(&mut receiver), [1, 2, 3, 4, 5]);
+    assert!(!receiver.is_lost());
+}
+
+#[test]
+fn what_is_damaged_or_foreign_is_counted_and_changes_nothing() {
+    let (mut receiver, a) = (receiver(), name("A"));
+    let good = events(a, 1..4);
+    receiver.take_packet(&events(name("OTHER"), 1..4), 0);
+    assert_eq!(receiver.counts().packets_foreign, 1);
+    for position in 0..good.len() {
+        let mut damaged = good.clone();
+        damaged[position] ^= 0x40;
+        receiver.take_packet(&damaged, 0);
+    }
+    for length in 0..good.len() {
+        receiver.take_packet(&good[..length], 0);
+    }
+    // A stranger's frames under our feed session's name, with another sequence inside.
+    receiver.take_packet(&packet(a, receiver.next_sequence(), &[event(77)]), 0);
+    let counts = *receiver.counts();
+    receiver.take_packet(&good, 0);
+    assert_eq!(read(&mut receiver), [1, 2, 3]);
+    assert!(counts.packets_damaged > 300, "{counts:?}");
+}
+
+#[test]
+fn memory_for_what_is_early_is_bounded() {
+    let options = FeedReceiverOptions { waiting_bytes_max: 1_000, ..FeedReceiverOptions::default() };
+    let mut receiver = FeedReceiver::new(options, Some(feed("A", 1)), 1);
+    for first in (10..1000).step_by(3) {
+        receiver.take_packet(&events(name("A"), first..first + 3), 0);
+    }
+    assert!(receiver.counts().packets_dropped > 100 && receiver.waiting_bytes <= 1_000);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Packets of random sizes are lost, doubled and shuffled; requests are answered now and then.
+    #[test]
+    fn whatever_happens_to_the_packets_the_stream_is_whole(
+        sizes in prop::collection::vec(1u64..6, 1..60),
+        fates in prop::collection::vec((any::<u8>(), any::<prop::sample::Index>()), 1..200),
+    ) {
+        let (mut receiver, a) = (receiver(), name("A"));
+        let mut packets = Vec::new();
+        let mut first = 1;
+        for size in sizes {
+            packets.push(first..first + size);
+            first += size;
+        }
+        let mut now_ns = 0;
+        let mut met = Vec::new();
+        for (fate, index) in fates {
+            now_ns += 100_000;
+            let range = packets[index.index(packets.len())].clone();
+            match fate % 4 {
+                0 => {}
+                1 => receiver.take_packet(&events(a, range), now_ns),
+                2 => {
+                    receiver.take_packet(&events(a, range.clone()), now_ns);
+                    receiver.take_packet(&events(a, range), now_ns);
+                }
+                _ => {
+                    if let Some(request) = receiver.due_request(now_ns) {
+                        let end = (request.sequence + 3).min(request.sequence + u64::from(request.count)).min(first);
+                        if end > request.sequence {
+                            receiver.take_packet(&events(a, request.sequence..end), now_ns);
+                        }
+                    }
+                }
+            }
+            met.extend(read(&mut receiver));
+        }
+        let mut bytes = [0; 20];
+        heartbeat(&mut bytes, a, first);
+        receiver.take_packet(&bytes, now_ns);
+        for _ in 0..2_000 {
+            now_ns += 1 << 28;
+            let Some(request) = receiver.due_request(now_ns) else { break };
+            prop_assert!(request.sequence < first, "only what was announced is asked for");
+            receiver.take_packet(&events(a, request.sequence..(request.sequence + 2).min(first)), now_ns);
+            met.extend(read(&mut receiver));
+        }
+        prop_assert_eq!(met, (1..first).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,115 @@
+//! [`NodeLink`]: the way between a node and the sequencer, up and down. One for each transport.
+
+use crate::StreamError;
+use gapless_log::StreamIdentity;
+use gapless_wire::Frame;
+use std::time::Duration;
+
+/// What a new connection says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Connected {
+    /// The stream and its life.
+    pub identity: StreamIdentity,
+    /// The longest frame, bytes.
+    pub frame_length_max: usize,
+    /// The longest message with the headers and padding of its frames, bytes.
+    pub message_bytes_max: usize,
+    /// How far the stream was.
+    pub released_sequence: u64,
+    /// Where the node begins to read.
+    pub position: u64,
+}
+
+/// Where a node begins to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// At the first frame of the stream.
+    First,
+    /// At this sequence.
+    Sequence(u64),
+    /// Behind everything that is there.
+    Live,
+}
+
+impl Start {
+    /// The sequence that is read first, the stream having released `released_sequence`.
+    #[must_use]
+    pub const fn position(self, released_sequence: u64) -> u64 {
+        match self {
+            Self::First => 1,
+            Self::Sequence(sequence) => {
+                if sequence == 0 {
+                    1
+                } else {
+                    sequence
+                }
+            }
+            Self::Live => released_sequence + 1,
+        }
+    }
+}
+
+/// What a look at the stream found.
+pub enum LinkRead<'a> {
+    /// The next frame.
+    Frame(Frame<'a>),
+    /// Nothing new.
+    Empty,
+    /// The stream was faster: what comes next comes from elsewhere.
+    Lapped,
+}
+
+/// The way between a node and the sequencer. It is up or down; down means that [`NodeLink::connect`] is to be called
+/// until it is up again. Nothing here blocks, except [`NodeLink::wait`].
+pub trait NodeLink: Send {
+    /// Tries to make a connection, to read from `start` on. `None`: not yet, try again.
+    ///
+    /// # Errors
+    /// What trying again does not mend: another stream, a refusal.
+    fn connect(&mut self, start: Start, now_ns: u64) -> Result<Option<Connected>, StreamError>;
+
+    /// Sends a frame, padded. `false` if there is no room now.
+    ///
+    /// # Errors
+    /// [`StreamError::Disconnected`], and what makes the link useless.
+    fn send(&mut self, frame: &[u8]) -> Result<bool, StreamError>;
+
+    /// Lets the sequencer see what was sent.
+    ///
+    /// # Errors
+    /// As for [`NodeLink::send`].
+    fn flush(&mut self) -> Result<(), StreamError>;
+
+    /// Gives `take` what the sequencer answered since the last call, a frame at a time.
+    ///
+    /// # Errors
+    /// As for [`NodeLink::send`].
+    fn answers(&mut self, take: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, StreamError>;
+
+    /// The next frame of the stream, in order.
+    ///
+    /// # Errors
+    /// As for [`NodeLink::send`]; [`StreamError::Lapped`] if it is nowhere any more.
+    fn read(&mut self, now_ns: u64) -> Result<LinkRead<'_>, StreamError>;
+
+    /// How far the stream is, as far as the link knows.
+    fn released_sequence(&self) -> u64;
+
+    /// Whether what is sent may be lost on its way.
+    fn loses(&self) -> bool;
+
+    /// What the clock makes due: heartbeats, requests, noticing that the other side is gone.
+    ///
+    /// # Errors
+    /// As for [`NodeLink::send`].
+    fn tick(&mut self, now_ns: u64) -> Result<(), StreamError>;
+
+    /// Sleeps until something comes, or `timeout`.
+    ///
+    /// # Errors
+    /// The operating system's.
+    fn wait(&mut self, timeout: Duration) -> Result<(), StreamError>;
+
+    /// Whom it connects to, for messages.
+    fn peer(&self) -> String;
+}

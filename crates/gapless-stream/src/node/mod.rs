@@ -1,0 +1,699 @@
+//! [`StreamNode`]: publishes into an event stream and reads it.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | this | [`StreamNode`]: polling, and what each frame means to a node |
+//! | [`event`] | [`NodeEvent`]: what a poll hands out |
+//! | [`publisher`] | the publishing half: numbers, what is kept, what is sent again; no I/O |
+//! | `kept` | the buffer of what is on its way |
+//! | [`link`] | [`NodeLink`]: the way to the sequencer |
+//! | [`shared_memory`] | the way for nodes on the sequencer's machine |
+//!
+//! A message's walk: [`StreamNode::publish`] → kept → link → sequencer → stream → link → [`StreamNode::poll`], where
+//! its coming back is the acknowledgement.
+
+pub mod event;
+pub mod feed_receiver;
+mod kept;
+pub mod link;
+pub mod publisher;
+pub mod shared_memory;
+
+pub use event::{Message, NodeEvent, NodeState};
+pub use link::{NodeLink, Start};
+pub use publisher::PublisherOptions;
+pub use shared_memory::{SharedMemoryLink, SharedMemoryOptions};
+
+use crate::StreamError;
+use crate::client::{MessageType, random_token};
+use gapless_agent::Clock;
+use gapless_log::StreamIdentity;
+use gapless_wire::control::{Refusal, RefusalCode, SessionOpen, SessionOpened, TimerFired};
+use gapless_wire::descriptor::REFUSED_FLAG;
+use gapless_wire::mark::Mark;
+use gapless_wire::{Fragment, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind};
+use link::{Connected, LinkRead};
+use publisher::Publisher;
+use std::time::Duration;
+
+/// How a node publishes and reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeOptions {
+    /// Where it begins to read.
+    pub start: Start,
+    /// How it publishes; `None` for one that only reads.
+    pub publisher: Option<PublisherOptions>,
+    /// The stream and the life of it that must be there; zeros for any.
+    pub identity: StreamIdentity,
+}
+
+impl Default for PublisherOptions {
+    /// A session of its own, under a random token.
+    fn default() -> Self {
+        Self {
+            token: random_token(),
+            shared: false,
+            window_messages: 1 << 16,
+            kept_bytes_max: 64 << 20,
+            throttle: None,
+            resend_interval_ns: 20_000_000,
+        }
+    }
+}
+
+impl Default for NodeOptions {
+    /// Publishes under a random token, and reads from the first frame on.
+    fn default() -> Self {
+        Self { start: Start::First, publisher: Some(PublisherOptions::default()), identity: StreamIdentity::default() }
+    }
+}
+
+impl NodeOptions {
+    /// Reads from `start` on and publishes nothing.
+    #[must_use]
+    pub fn reading(start: Start) -> Self {
+        Self { start, publisher: None, identity: StreamIdentity::default() }
+    }
+
+    /// As [`NodeOptions::default`], under `token`.
+    #[must_use]
+    pub fn with_token(token: u128) -> Self {
+        Self { publisher: Some(PublisherOptions { token, ..PublisherOptions::default() }), ..Self::default() }
+    }
+}
+
+/// A node of an event stream.
+///
+/// Every node reads every frame in the same order. What a node publishes comes back to it in that order, and that is
+/// its acknowledgement; what does not come back is sent again, and has its place in the order once.
+///
+/// Not a thread: whoever owns it polls it.
+pub struct StreamNode<L> {
+    link: L,
+    clock: Clock,
+    options: NodeOptions,
+    state: NodeState,
+    connected: Option<Connected>,
+    publisher: Option<Publisher>,
+    /// The next sequence.
+    position: u64,
+    /// Live once this sequence was read.
+    live_from: u64,
+    is_halted: bool,
+    message: Vec<u8>,
+    /// The number of the fragment that is due.
+    next_fragment: u16,
+    lapped: u64,
+    /// Whether the publisher's opening was told.
+    told_open: Option<u64>,
+}
+
+/// What happened at the sequencer's desk, to be told after its answers were read.
+#[derive(Clone, Copy)]
+enum Told {
+    Throttled { until_ns: u64 },
+    Limit,
+}
+
+impl<L: NodeLink> StreamNode<L> {
+    /// A node that connects by `link`, at the first poll, with the fastest clock of the machine.
+    #[must_use]
+    pub fn new(link: L, options: NodeOptions) -> Self {
+        Self::with_clock(link, options, Clock::fastest().0)
+    }
+
+    /// As [`StreamNode::new`], with another clock.
+    #[must_use]
+    pub fn with_clock(link: L, options: NodeOptions, clock: Clock) -> Self {
+        let publisher = options.publisher.map(Publisher::new);
+        Self {
+            link,
+            clock,
+            options,
+            state: NodeState::Connecting,
+            connected: None,
+            publisher,
+            position: 0,
+            live_from: 0,
+            is_halted: false,
+            message: Vec::new(),
+            next_fragment: 0,
+            lapped: 0,
+            told_open: None,
+        }
+    }
+
+    /// Where it stands.
+    #[must_use]
+    pub const fn state(&self) -> NodeState {
+        self.state
+    }
+
+    /// The sequence that it reads next; 0 before it knows.
+    #[must_use]
+    pub const fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// How far the stream is, as far as the node knows.
+    #[must_use]
+    pub fn released_sequence(&self) -> u64 {
+        self.link.released_sequence()
+    }
+
+    /// The stream's identifier of the node's session, once it is open.
+    #[must_use]
+    pub fn session(&self) -> Option<u64> {
+        self.publisher.as_ref().and_then(Publisher::session)
+    }
+
+    /// The number of the next frame that it publishes, once its session is open.
+    #[must_use]
+    pub fn next_session_seq(&self) -> Option<u64> {
+        self.publisher.as_ref().filter(|publisher| publisher.is_open()).map(Publisher::next_number)
+    }
+
+    /// Messages published and not seen in the stream yet.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.publisher.as_ref().map_or(0, Publisher::in_flight)
+    }
+
+    /// Frames that were sent more than once, so far.
+    #[must_use]
+    pub fn resent(&self) -> u64 {
+        self.publisher.as_ref().map_or(0, Publisher::resent)
+    }
+
+    /// How often the stream was faster than this node, so far.
+    #[must_use]
+    pub const fn lapped(&self) -> u64 {
+        self.lapped
+    }
+
+    /// The stream and the life of it, once it is connected.
+    #[must_use]
+    pub fn identity(&self) -> Option<StreamIdentity> {
+        self.connected.map(|connected| connected.identity)
+    }
+
+    /// The way to the sequencer.
+    #[must_use]
+    pub const fn link(&self) -> &L {
+        &self.link
+    }
+
+    /// Publishes `payload` as an event. It is on its way after the next [`StreamNode::flush`] or
+    /// [`StreamNode::poll`]. Returns the number that its last frame carries.
+    ///
+    /// # Errors
+    /// [`StreamError::NotOpen`] before the session is open; [`StreamError::WindowFull`],
+    /// [`StreamError::KeptFull`], [`StreamError::Throttled`] and [`StreamError::Halted`]: poll and try again;
+    /// [`StreamError::TooLong`].
+    #[inline]
+    pub fn publish(&mut self, message: MessageType, payload: &[u8]) -> Result<u64, StreamError> {
+        self.publish_with(message, payload.len(), |buffer| {
+            buffer.copy_from_slice(payload);
+            Ok(payload.len())
+        })
+    }
+
+    /// As [`StreamNode::publish`], with a payload of at most `length_max` bytes that `encode` writes in place and
+    /// tells the length of.
+    ///
+    /// # Errors
+    /// As for [`StreamNode::publish`], and those of `encode`.
+    #[inline]
+    pub fn publish_with(
+        &mut self,
+        message: MessageType,
+        length_max: usize,
+        encode: impl FnOnce(&mut [u8]) -> Result<usize, StreamError>,
+    ) -> Result<u64, StreamError> {
+        let header = FrameHeader {
+            kind: Kind::Event,
+            schema: message.schema,
+            flags: message.encoding.flags(),
+            ..FrameHeader::default()
+        };
+        self.publish_frame(header, length_max, encode)
+    }
+
+    /// Asks for a timer, which fires once sequenced time has reached `deadline_ns`; one with the same identifier is
+    /// replaced, and a deadline of 0 takes it back. It is a message of this node like any other.
+    ///
+    /// # Errors
+    /// As for [`StreamNode::publish`].
+    pub fn set_timer(&mut self, timer: u64, deadline_ns: u64) -> Result<u64, StreamError> {
+        let payload = TimerFired { timer, deadline_ns }.to_bytes();
+        self.publish_frame(Publisher::timer_header(), payload.len(), |buffer| {
+            buffer.copy_from_slice(&payload);
+            Ok(payload.len())
+        })
+    }
+
+    #[inline]
+    fn publish_frame(
+        &mut self,
+        header: FrameHeader,
+        length_max: usize,
+        encode: impl FnOnce(&mut [u8]) -> Result<usize, StreamError>,
+    ) -> Result<u64, StreamError> {
+        let (Some(publisher), Some(connected)) = (&mut self.publisher, &self.connected) else {
+            return Err(StreamError::NotOpen);
+        };
+        if self.is_halted {
+            return Err(StreamError::Halted);
+        }
+        let frame_length_max = connected.frame_length_max;
+        if HEADER_LENGTH + length_max > frame_length_max {
+            let part = frame_length_max - HEADER_LENGTH;
+            let needed = length_max + length_max.div_ceil(part) * (HEADER_LENGTH + 8);
+            if needed > connected.message_bytes_max {
+                let limit_bytes = connected.message_bytes_max / frame_length_max * part;
+                return Err(StreamError::TooLong { length_bytes: length_max, limit_bytes });
+            }
+        }
+        // Only a throttled publisher and a way that loses care for the time.
+        let now_ns = if self.options.publisher.is_some_and(|options| options.throttle.is_some()) || self.link.loses() {
+            self.clock.now().monotonic_ns
+        } else {
+            0
+        };
+        publisher.publish(header, (length_max, frame_length_max), now_ns, encode)
+    }
+
+    /// Sends what was published, as far as there is room.
+    ///
+    /// # Errors
+    /// What makes the link useless; a lost connection is made again by the next polls.
+    #[inline]
+    pub fn flush(&mut self) -> Result<(), StreamError> {
+        let Some(publisher) = &mut self.publisher else { return Ok(()) };
+        if !matches!(self.state, NodeState::Rewinding | NodeState::Live) {
+            return Ok(());
+        }
+        let mut any = false;
+        let outcome = loop {
+            let Some(frame) = publisher.next_frame() else { break Ok(()) };
+            match self.link.send(frame) {
+                Ok(true) => publisher.sent(),
+                Ok(false) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+            any = true;
+        };
+        let outcome = if any { outcome.and_then(|()| self.link.flush()) } else { outcome };
+        match outcome {
+            Err(StreamError::Disconnected { .. }) => {
+                self.state = NodeState::Connecting;
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    /// Sends what was published, hears what was answered, and hands out at most `limit` frames' events. Connects,
+    /// and connects again, by itself. Returns how many frames were read.
+    ///
+    /// # Errors
+    /// What this node cannot go on after: another stream or incarnation, a lost session, frames that are nowhere any
+    /// more, damage. The node is closed then.
+    #[inline]
+    pub fn poll(&mut self, limit: usize, mut take: impl FnMut(NodeEvent<'_>)) -> Result<usize, StreamError> {
+        let before = self.state;
+        let outcome = self.poll_connected(limit, &mut take);
+        let outcome = match outcome {
+            Err(StreamError::Disconnected { .. }) if self.state != NodeState::Closed => {
+                self.state = NodeState::Connecting;
+                Ok(0)
+            }
+            Err(error) => {
+                self.state = NodeState::Closed;
+                Err(error)
+            }
+            other => other,
+        };
+        if self.state != before && !(before == NodeState::Connecting && self.state == NodeState::Live) {
+            take(NodeEvent::State(self.state));
+        }
+        outcome
+    }
+
+    #[inline]
+    fn poll_connected(&mut self, limit: usize, take: &mut impl FnMut(NodeEvent<'_>)) -> Result<usize, StreamError> {
+        if self.state == NodeState::Closed {
+            return Err(StreamError::Closed);
+        }
+        if self.state == NodeState::Connecting && !self.connect(take)? {
+            return Ok(0);
+        }
+        let now_ns = if self.link.loses() { self.clock.now().monotonic_ns } else { 0 };
+        self.flush()?;
+        self.hear(now_ns, take)?;
+        let mut count = 0;
+        while count < limit {
+            let frame = match self.link.read(now_ns)? {
+                LinkRead::Frame(frame) => frame,
+                LinkRead::Empty => break,
+                LinkRead::Lapped => {
+                    self.lapped += 1;
+                    self.state = NodeState::Rewinding;
+                    let released_sequence = self.link.released_sequence();
+                    self.live_from = released_sequence;
+                    take(NodeEvent::Lapped { sequence: self.position, released_sequence });
+                    continue;
+                }
+            };
+            if frame.sequence() != self.position {
+                let what = format!("frame {} where {} was due", frame.sequence(), self.position);
+                return Err(StreamError::Protocol { what });
+            }
+            self.position += 1;
+            count += 1;
+            let mut receiver = Receiver {
+                publisher: self.publisher.as_mut(),
+                is_halted: &mut self.is_halted,
+                message: &mut self.message,
+                next_fragment: &mut self.next_fragment,
+                now_ns,
+            };
+            receiver.receive(&frame, take)?;
+            if self.state == NodeState::Rewinding && self.position > self.live_from {
+                self.state = NodeState::Live;
+                take(NodeEvent::State(NodeState::Live));
+            }
+        }
+        if count == 0 {
+            if self.state == NodeState::Rewinding && self.position > self.live_from {
+                self.state = NodeState::Live;
+                take(NodeEvent::State(NodeState::Live));
+            }
+            if let Some(publisher) = self.publisher.as_mut().filter(|_| self.link.loses()) {
+                publisher.resend_overdue(now_ns);
+            }
+            self.open_session()?;
+        }
+        self.link.tick(now_ns)?;
+        Ok(count)
+    }
+
+    /// Tries to connect; whether it is.
+    #[cold]
+    fn connect(&mut self, take: &mut impl FnMut(NodeEvent<'_>)) -> Result<bool, StreamError> {
+        let now_ns = self.clock.now().monotonic_ns;
+        let start = if self.position == 0 { self.options.start } else { Start::Sequence(self.position) };
+        let Some(connected) = self.link.connect(start, now_ns)? else { return Ok(false) };
+        let expected = self.connected.map_or(self.options.identity, |before| before.identity);
+        let found = connected.identity;
+        if (expected.stream_id != 0 && expected.stream_id != found.stream_id)
+            || (expected.incarnation != 0 && expected.incarnation != found.incarnation)
+        {
+            return Err(StreamError::OtherStream { peer: self.link.peer(), expected, found });
+        }
+        self.connected = Some(connected);
+        self.position = connected.position;
+        self.live_from = connected.released_sequence;
+        self.message.clear();
+        self.state = NodeState::Rewinding;
+        if let Some(publisher) = &mut self.publisher {
+            publisher.connected();
+        }
+        take(NodeEvent::State(NodeState::Rewinding));
+        self.open_session()?;
+        Ok(true)
+    }
+
+    fn open_session(&mut self) -> Result<(), StreamError> {
+        let Some(publisher) = &mut self.publisher else { return Ok(()) };
+        if self.state == NodeState::Connecting {
+            return Ok(());
+        }
+        let now_ns = if self.link.loses() || !publisher.is_open() { self.clock.now().monotonic_ns } else { 0 };
+        let Some(open) = publisher.due_open(now_ns) else { return Ok(()) };
+        let mut frame = [0; HEADER_LENGTH + SessionOpen::LENGTH];
+        let mut writer = FrameWriter::new(&mut frame);
+        writer.payload_mut().copy_from_slice(&open.to_bytes());
+        writer.finish(&FrameHeader { kind: Kind::SessionOpen, ..FrameHeader::default() }, SessionOpen::LENGTH);
+        if self.link.send(&frame)? {
+            self.link.flush()?;
+            publisher.open_sent(now_ns);
+        }
+        Ok(())
+    }
+
+    /// What the sequencer has answered.
+    #[inline]
+    fn hear(&mut self, now_ns: u64, take: &mut impl FnMut(NodeEvent<'_>)) -> Result<(), StreamError> {
+        let Some(publisher) = &mut self.publisher else {
+            self.link.answers(&mut |_| {})?;
+            return Ok(());
+        };
+        let mut outcome = Ok(());
+        let mut told = None;
+        let heard = self.link.answers(&mut |frame| match hear_answer(publisher, frame, now_ns) {
+            Ok(answer) => told = answer.or(told),
+            Err(error) => outcome = Err(error),
+        })?;
+        if heard == 0 {
+            return Ok(());
+        }
+        outcome?;
+        let session = publisher.session().filter(|_| publisher.is_open());
+        if let Some(session) = session.filter(|session| self.told_open != Some(*session)) {
+            self.told_open = Some(session);
+            take(NodeEvent::Open { session, next_session_seq: publisher.next_number() });
+        }
+        match told {
+            Some(Told::Throttled { until_ns }) => take(NodeEvent::Throttled { until_ns }),
+            Some(Told::Limit) => take(NodeEvent::Limit),
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Sleeps until something comes, or `timeout`.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn wait(&mut self, timeout: Duration) -> Result<(), StreamError> {
+        self.flush()?;
+        self.link.wait(timeout)
+    }
+
+    /// Polls until the session is open, dropping what is read meanwhile, or `timeout`.
+    ///
+    /// # Errors
+    /// [`StreamError::TimedOut`], and those of [`StreamNode::poll`].
+    pub fn wait_open(&mut self, timeout: Duration) -> Result<(), StreamError> {
+        self.poll_until(timeout, "a session open", Self::can_publish, |_| {})
+    }
+
+    /// Whether the session is open and there is room for a message.
+    #[must_use]
+    pub fn can_publish(&self) -> bool {
+        let is_room = |publisher: &Publisher| {
+            let window = self.options.publisher.map_or(0, |options| options.window_messages as usize);
+            publisher.is_open() && publisher.in_flight() < window
+        };
+        !self.is_halted && self.connected.is_some() && self.publisher.as_ref().is_some_and(is_room)
+    }
+
+    /// Polls and waits, handing out events, until `is_done` says so.
+    ///
+    /// # Errors
+    /// [`StreamError::TimedOut`] naming `request` after `timeout`, and those of [`StreamNode::poll`].
+    pub fn poll_until(
+        &mut self,
+        timeout: Duration,
+        request: &str,
+        is_done: impl Fn(&Self) -> bool,
+        mut take: impl FnMut(NodeEvent<'_>),
+    ) -> Result<(), StreamError> {
+        let deadline_ns = self.clock.now().monotonic_ns.saturating_add(timeout.as_nanos() as u64);
+        loop {
+            let count = self.poll(1024, &mut take)?;
+            if is_done(self) {
+                return Ok(());
+            }
+            let now_ns = self.clock.now().monotonic_ns;
+            if now_ns >= deadline_ns {
+                let timeout_ms = timeout.as_millis() as u64;
+                return Err(StreamError::TimedOut { peer: self.link.peer(), request: request.to_owned(), timeout_ms });
+            }
+            if count == 0 {
+                self.link.wait(Duration::from_nanos(deadline_ns - now_ns).min(Duration::from_millis(1)))?;
+            }
+        }
+    }
+}
+
+fn hear_answer(publisher: &mut Publisher, frame: &Frame<'_>, now_ns: u64) -> Result<Option<Told>, StreamError> {
+    let protocol = |what: &str| Err(StreamError::Protocol { what: what.to_owned() });
+    if frame.kind() != Kind::Reply {
+        return protocol("an answer that is no reply");
+    }
+    if frame.flags() & REFUSED_FLAG != 0 {
+        let Some(refusal) = Refusal::from_bytes(frame.payload()) else { return protocol("a malformed refusal") };
+        let is_own = publisher.session() == Some(frame.session());
+        match refusal.code {
+            RefusalCode::Gap if is_own => publisher.is_missing(refusal.detail, now_ns),
+            RefusalCode::SessionUnknown if is_own => publisher.is_unknown(),
+            RefusalCode::Throttled => return Ok(Some(Told::Throttled { until_ns: refusal.detail })),
+            RefusalCode::Limit => return Ok(Some(Told::Limit)),
+            RefusalCode::Gap | RefusalCode::SessionUnknown => {}
+            code => {
+                let what = format!("a refusal of this connection: {code:?} {}", refusal.text);
+                return Err(StreamError::Protocol { what });
+            }
+        }
+        return Ok(None);
+    }
+    if frame.session_seq() != 0 {
+        if publisher.session() == Some(frame.session()) {
+            publisher.has_accepted(frame.session_seq(), now_ns);
+        }
+        return Ok(None);
+    }
+    let Some(opened) = SessionOpened::from_bytes(frame.payload()) else {
+        return protocol("a malformed answer to a session open");
+    };
+    if opened.token == publisher.token() {
+        publisher.opened(frame.session(), &opened, now_ns)?;
+    }
+    Ok(None)
+}
+
+/// What a frame of the stream means to a node.
+struct Receiver<'a> {
+    publisher: Option<&'a mut Publisher>,
+    is_halted: &'a mut bool,
+    message: &'a mut Vec<u8>,
+    next_fragment: &'a mut u16,
+    now_ns: u64,
+}
+
+impl Receiver<'_> {
+    #[inline]
+    fn receive(&mut self, frame: &Frame<'_>, take: &mut impl FnMut(NodeEvent<'_>)) -> Result<(), StreamError> {
+        match frame.kind() {
+            Kind::Event | Kind::Command => {
+                let own = self.is_own(frame);
+                if frame.fragment() == Fragment::WHOLE {
+                    take(NodeEvent::Message(message(frame, frame.payload(), own)));
+                } else {
+                    self.fragment(frame, own, take)?;
+                }
+                Ok(())
+            }
+            _ => self.note(frame, take),
+        }
+    }
+
+    /// Whether this node published it; if so it is forgotten there.
+    #[inline]
+    fn is_own(&mut self, frame: &Frame<'_>) -> bool {
+        let Some(publisher) = &mut self.publisher else { return false };
+        let own = publisher.session() == Some(frame.session());
+        if own {
+            publisher.came_back(frame.session_seq(), self.now_ns);
+        }
+        own
+    }
+
+    #[cold]
+    fn fragment(
+        &mut self,
+        frame: &Frame<'_>,
+        own: bool,
+        take: &mut impl FnMut(NodeEvent<'_>),
+    ) -> Result<(), StreamError> {
+        let fragment = frame.fragment();
+        if fragment.index == 0 {
+            self.message.clear();
+            *self.next_fragment = 0;
+        } else if self.message.is_empty() && *self.next_fragment == 0 {
+            // Reading began in the middle of a message, whose beginning nobody asked for.
+            return Ok(());
+        }
+        if fragment.index != *self.next_fragment {
+            let what = format!("fragment {} where {} was due", fragment.index, self.next_fragment);
+            return Err(StreamError::Protocol { what });
+        }
+        self.message.extend_from_slice(frame.payload());
+        *self.next_fragment += 1;
+        if fragment.is_last() {
+            *self.next_fragment = 0;
+            take(NodeEvent::Message(message(frame, self.message, own)));
+            self.message.clear();
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn note(&mut self, frame: &Frame<'_>, take: &mut impl FnMut(NodeEvent<'_>)) -> Result<(), StreamError> {
+        let (sequence, session) = (frame.sequence(), frame.session());
+        let malformed = |what: &str| Err(StreamError::Protocol { what: format!("frame {sequence}: {what}") });
+        match frame.kind() {
+            Kind::SessionOpen => {
+                let Some(open) = SessionOpen::from_bytes(frame.payload()) else {
+                    return malformed("a malformed session open");
+                };
+                let mut own = false;
+                if let Some(publisher) = self.publisher.as_mut().filter(|each| each.token() == open.token) {
+                    publisher.found(session);
+                    own = true;
+                }
+                take(NodeEvent::Session { sequence, session, opened: true, own });
+            }
+            Kind::SessionClose => {
+                let mut own = false;
+                if let Some(publisher) = self.publisher.as_mut().filter(|each| each.session() == Some(session)) {
+                    publisher.closed();
+                    own = true;
+                }
+                take(NodeEvent::Session { sequence, session, opened: false, own });
+            }
+            Kind::Timer => {
+                let Some(TimerFired { timer, deadline_ns }) = TimerFired::from_bytes(frame.payload()) else {
+                    return malformed("a malformed timer");
+                };
+                let own = self.publisher.as_ref().is_some_and(|publisher| publisher.session() == Some(session));
+                let timestamp_ns = frame.timestamp_ns();
+                take(NodeEvent::Timer { sequence, timestamp_ns, owner: session, timer, deadline_ns, own });
+            }
+            Kind::Mark => match Mark::from_bytes(frame.payload()) {
+                Some(Mark::FeedBegan { feed_session }) => take(NodeEvent::FeedBegan { sequence, feed_session }),
+                Some(Mark::FeedEnded { feed_session }) => take(NodeEvent::FeedEnded { sequence, feed_session }),
+                Some(Mark::Halted { reason }) => {
+                    *self.is_halted = true;
+                    take(NodeEvent::Halted { sequence, reason });
+                }
+                Some(Mark::Resumed) => {
+                    *self.is_halted = false;
+                    take(NodeEvent::Resumed { sequence });
+                }
+                None => return malformed("a malformed mark"),
+            },
+            _ => {
+                self.is_own(frame);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[inline]
+fn message<'a>(frame: &Frame<'_>, payload: &'a [u8], own: bool) -> Message<'a> {
+    Message {
+        sequence: frame.sequence(),
+        timestamp_ns: frame.timestamp_ns(),
+        session: frame.session(),
+        session_seq: frame.session_seq(),
+        own,
+        kind: frame.kind(),
+        schema: frame.schema(),
+        encoding: frame.encoding(),
+        payload,
+    }
+}

@@ -1,0 +1,256 @@
+//! [`SharedMemoryLink`]: up through a ring of the node's own, down through the sequencer's window, which is mapped
+//! read-only; what the window has no more comes from the journal.
+
+use super::link::{Connected, LinkRead, NodeLink, Start};
+use crate::StreamError;
+use crate::client::connection::{ConnectOptions, connect};
+use crate::doorman::PublisherLink;
+use crate::event_stream::EventStream;
+use crate::handshake::Status;
+use crate::late_reader::{LateRead, LateReader};
+use crate::link::LinkOptions;
+use crate::stream_layout::StreamLayout;
+use crate::tier::Tier;
+use gapless_log::{LogError, StreamIdentity};
+use gapless_wire::{Frame, aligned_length};
+use rustix::event::{PollFd, PollFlags, poll};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How a node of the same machine connects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedMemoryOptions {
+    /// Sizes of the rings.
+    pub rings: LinkOptions,
+    /// How long the sequencer may take to answer.
+    pub timeout: Duration,
+}
+
+impl Default for SharedMemoryOptions {
+    fn default() -> Self {
+        let rings = LinkOptions { command_ring_bytes: 4 << 20, reply_ring_bytes: 64 << 10 };
+        Self { rings, timeout: Duration::from_secs(5) }
+    }
+}
+
+/// The way of a node that runs on the sequencer's machine.
+pub struct SharedMemoryLink {
+    options: SharedMemoryOptions,
+    layout: Option<StreamLayout>,
+    up: Option<Up>,
+    answer: Vec<u8>,
+    next_attempt_ns: u64,
+}
+
+struct Up {
+    link: PublisherLink,
+    reader: LateReader,
+    laps: u64,
+    empty_looks: u32,
+}
+
+/// After so many looks without a frame the socket is asked whether the sequencer still lives.
+const EMPTY_LOOKS_PER_CHECK: u32 = 4096;
+/// Between two attempts to connect.
+const ATTEMPT_INTERVAL_NS: u64 = 5_000_000;
+
+impl SharedMemoryLink {
+    /// The way to the stream in `directory`.
+    #[must_use]
+    pub fn new(directory: &Path, options: SharedMemoryOptions) -> Self {
+        let layout = Some(StreamLayout::new(directory));
+        Self { options, layout, up: None, answer: Vec::new(), next_attempt_ns: 0 }
+    }
+
+    /// The way to a stream of this process. When the stream stops, it is gone for good.
+    ///
+    /// # Errors
+    /// Ring sizes out of range, or no memory for them.
+    pub fn local(stream: &EventStream, options: SharedMemoryOptions) -> Result<Self, StreamError> {
+        let link = stream.connect(options.rings)?;
+        let up = Up { link, reader: stream.reader(1), laps: 0, empty_looks: 0 };
+        Ok(Self { options, layout: None, up: Some(up), answer: Vec::new(), next_attempt_ns: 0 })
+    }
+
+    fn up(&mut self) -> Result<&mut Up, StreamError> {
+        if self.up.is_none() {
+            return Err(StreamError::Disconnected { peer: self.peer() });
+        }
+        Ok(self.up.as_mut().expect("looked at above"))
+    }
+
+    fn dial(&self, layout: &StreamLayout) -> Result<Option<Up>, StreamError> {
+        let options = ConnectOptions {
+            link: self.options.rings,
+            identity: StreamIdentity::default(),
+            reads: true,
+            timeout: self.options.timeout,
+        };
+        let link = match connect(&layout.socket(), &options) {
+            Ok(link) => link,
+            Err(StreamError::System { source, .. })
+                if matches!(source.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused) =>
+            {
+                return Ok(None);
+            }
+            // It hung up in the middle of the handshake: it is stopping or was killed.
+            Err(StreamError::Handshake { status: None | Some(Status::Unavailable), .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let window = link.window.clone().expect("asked for, or the handshake has failed");
+        let is_kept = Tier::ALL.get(link.welcome.tier as usize).is_none_or(|tier| *tier != Tier::Memory);
+        let reader = LateReader::new(window, is_kept.then(|| layout.journal()), 1);
+        Ok(Some(Up { link, reader, laps: 0, empty_looks: 0 }))
+    }
+}
+
+impl Up {
+    fn is_gone(&mut self) -> bool {
+        self.empty_looks = 0;
+        let hung_up = self.link.socket.as_ref().is_some_and(|socket| {
+            !matches!(
+                rustix::net::recv(socket, &mut [0u8; 1], rustix::net::RecvFlags::DONTWAIT),
+                Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR)
+            )
+        });
+        // A stream that has failed gives its rings up while its process may still live.
+        hung_up || self.link.reader.is_writer_closed()
+    }
+}
+
+impl NodeLink for SharedMemoryLink {
+    fn connect(&mut self, start: Start, now_ns: u64) -> Result<Option<Connected>, StreamError> {
+        if let Some(layout) = &self.layout {
+            if now_ns < self.next_attempt_ns {
+                return Ok(None);
+            }
+            self.next_attempt_ns = now_ns + ATTEMPT_INTERVAL_NS;
+            self.up = self.dial(layout)?;
+        }
+        let Some(up) = &mut self.up else {
+            // In one process there is nothing to connect to again.
+            return if self.layout.is_some() {
+                Ok(None)
+            } else {
+                Err(StreamError::Disconnected { peer: "this process".to_owned() })
+            };
+        };
+        let released_sequence = up.reader.released_sequence();
+        let position = start.position(released_sequence);
+        up.reader.seek(position);
+        Ok(Some(Connected {
+            identity: up.link.welcome.identity,
+            frame_length_max: up.link.welcome.frame_length_max as usize,
+            message_bytes_max: up.link.welcome.message_length_max as usize,
+            released_sequence,
+            position,
+        }))
+    }
+
+    #[inline]
+    fn send(&mut self, frame: &[u8]) -> Result<bool, StreamError> {
+        match self.up()?.link.writer.append(frame) {
+            Ok(()) => Ok(true),
+            Err(LogError::Full { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    #[inline]
+    fn flush(&mut self) -> Result<(), StreamError> {
+        let up = self.up()?;
+        if up.link.writer.publish() {
+            // Fails only when the counter is full, and then the sequencer is being woken already.
+            let _ = rustix::io::write(&up.link.wake_service, &1u64.to_ne_bytes());
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn answers(&mut self, take: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, StreamError> {
+        let Some(up) = &mut self.up else { return Ok(0) };
+        let mut count = 0;
+        while let Some(length) = up.link.reader.next_length()? {
+            self.answer.resize(aligned_length(length), 0);
+            up.link.reader.copy(&mut self.answer);
+            let frame = Frame::parse(&self.answer).and_then(|frame| frame.verify().map(|()| frame));
+            let frame = frame.map_err(|error| StreamError::Protocol { what: error.to_string() })?;
+            take(&frame);
+            up.link.reader.advance(length);
+            count += 1;
+        }
+        up.link.reader.release();
+        Ok(count)
+    }
+
+    #[inline]
+    fn read(&mut self, _now_ns: u64) -> Result<LinkRead<'_>, StreamError> {
+        let Some(up) = &mut self.up else { return Ok(LinkRead::Empty) };
+        if up.laps != up.reader.laps() {
+            up.laps = up.reader.laps();
+            return Ok(LinkRead::Lapped);
+        }
+        match up.reader.read()? {
+            LateRead::Frame(frame) => {
+                up.empty_looks = 0;
+                Ok(LinkRead::Frame(frame))
+            }
+            LateRead::Empty => {
+                up.empty_looks += 1;
+                Ok(LinkRead::Empty)
+            }
+        }
+    }
+
+    fn released_sequence(&self) -> u64 {
+        self.up.as_ref().map_or(0, |up| up.reader.released_sequence())
+    }
+
+    fn loses(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn tick(&mut self, _now_ns: u64) -> Result<(), StreamError> {
+        let Some(up) = &mut self.up else { return Ok(()) };
+        if up.empty_looks >= EMPTY_LOOKS_PER_CHECK && up.is_gone() {
+            self.up = None;
+            return Err(StreamError::Disconnected { peer: self.peer() });
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self, timeout: Duration) -> Result<(), StreamError> {
+        let Some(up) = &mut self.up else {
+            std::thread::sleep(timeout.min(Duration::from_nanos(ATTEMPT_INTERVAL_NS)));
+            return Ok(());
+        };
+        up.link.reader.arm();
+        let is_news = up.reader.sequence() <= up.reader.released_sequence() || up.link.reader.next_length()?.is_some();
+        if !is_news {
+            let mut fds = vec![PollFd::new(&up.link.wake_publisher, PollFlags::IN)];
+            if let Some(socket) = &up.link.socket {
+                fds.push(PollFd::new(socket, PollFlags::IN));
+            }
+            let timeout = rustix::time::Timespec {
+                tv_sec: timeout.as_secs().min(i64::MAX as u64) as i64,
+                tv_nsec: i64::from(timeout.subsec_nanos()),
+            };
+            match poll(&mut fds, Some(&timeout)) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(errno) => return Err(StreamError::system("waiting for the stream")(errno)),
+            }
+            // Empties the counter; an empty one says so, which is as good.
+            let _ = rustix::io::read(&up.link.wake_publisher, &mut [0u8; 8]);
+            // Whatever it was, the next tick looks whether the sequencer is still there.
+            up.empty_looks = EMPTY_LOOKS_PER_CHECK;
+        }
+        up.link.reader.disarm();
+        Ok(())
+    }
+
+    fn peer(&self) -> String {
+        let socket = self.layout.as_ref().map(StreamLayout::socket);
+        socket.map_or_else(|| "this process".to_owned(), |socket: PathBuf| socket.display().to_string())
+    }
+}

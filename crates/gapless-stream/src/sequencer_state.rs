@@ -1,0 +1,243 @@
+//! [`SequencerState`]: what a sequencer knows, written aside, so that older segments of the journal can go and a
+//! restart has less to replay. It is a fold of the stream; the file saves the folding.
+//!
+//! ```text
+//!  0  u64  magic "GAPSEQS\1"             then, for each feed session (32 bytes):
+//!  8  u128 stream id                      0  name, 10 bytes, padded with spaces; 6 bytes 0
+//! 24  u64  incarnation                   16  u64 first sequence
+//! 32  u64  sequence                      24  u64 last sequence, 0 while it is open
+//! 40  u64  timestamp, ns                 for each session (40 bytes):
+//! 48  u32  flags: bit 0 halted            0  u64 session, 8 u128 token, 24 u64 next session_seq,
+//! 52  u32  feed sessions                 32  u64 last active, ns
+//! 56  u32  sessions                      for each timer (24 bytes):
+//! 60  u32  timers                         0  u64 deadline, ns, 8 u64 owner, 16 u64 timer
+//! 64  …                                  and at the end u32 CRC-32C of all before it
+//! ```
+
+use crate::feeds::{Feed, Feeds};
+use crate::sequencer::{Sequencer, SequencerRules, Timer};
+use gapless_log::StreamIdentity;
+use gapless_wire::checksum::crc32c;
+use gapless_wire::feed_session::FeedSession;
+
+const MAGIC: u64 = u64::from_le_bytes(*b"GAPSEQS\x01");
+const FIXED_LENGTH: usize = 64;
+const FEED_LENGTH: usize = 32;
+const SESSION_LENGTH: usize = 40;
+const TIMER_LENGTH: usize = 24;
+const HALTED_FLAG: u32 = 1;
+
+/// A session as the state holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionRecord {
+    /// Its identifier.
+    pub session: u64,
+    /// The token that opened it.
+    pub token: u128,
+    /// The next session_seq that it accepts.
+    pub next_session_seq: u64,
+    /// Sequenced time of its last frame, ns since the epoch.
+    pub last_active_ns: u64,
+}
+
+/// What a sequencer knew when the stream stood at a sequence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SequencerState {
+    /// Whose state it is.
+    pub identity: StreamIdentity,
+    /// The last sequence given.
+    pub sequence: u64,
+    /// The last time given, ns since the epoch.
+    pub timestamp_ns: u64,
+    /// Whether the stream was halted.
+    pub is_halted: bool,
+    /// The feed sessions that are held, oldest first.
+    pub feeds: Vec<Feed>,
+    /// The open sessions.
+    pub sessions: Vec<SessionRecord>,
+    /// The publishers' timers.
+    pub timers: Vec<Timer>,
+}
+
+impl SequencerState {
+    /// What `sequencer` knows now.
+    #[must_use]
+    pub fn of(sequencer: &Sequencer, identity: StreamIdentity) -> Self {
+        let record = |(session, state): (u64, &crate::sequencer::SessionState)| SessionRecord {
+            session,
+            token: state.token,
+            next_session_seq: state.next_session_seq,
+            last_active_ns: state.last_active_ns,
+        };
+        Self {
+            identity,
+            sequence: sequencer.last_sequence(),
+            timestamp_ns: sequencer.last_timestamp_ns(),
+            is_halted: sequencer.is_halted(),
+            feeds: sequencer.feeds().all().to_vec(),
+            sessions: sequencer.sessions().into_iter().map(record).collect(),
+            timers: sequencer.timers().copied().collect(),
+        }
+    }
+
+    /// A sequencer that knows this.
+    #[must_use]
+    pub fn restore(&self, rules: SequencerRules) -> Sequencer {
+        let mut sequencer = Sequencer::new(rules);
+        sequencer.resume_at(self.sequence, self.timestamp_ns);
+        sequencer.restore_feeds(Feeds::restored(self.feeds.clone()), self.is_halted);
+        for each in &self.sessions {
+            sequencer.restore_session(each.session, each.token, each.next_session_seq, each.last_active_ns);
+        }
+        for timer in &self.timers {
+            sequencer.restore_timer(*timer);
+        }
+        sequencer
+    }
+
+    /// The file's content.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let length = FIXED_LENGTH
+            + self.feeds.len() * FEED_LENGTH
+            + self.sessions.len() * SESSION_LENGTH
+            + self.timers.len() * TIMER_LENGTH
+            + 4;
+        let mut bytes = Vec::with_capacity(length);
+        bytes.extend_from_slice(&MAGIC.to_le_bytes());
+        bytes.extend_from_slice(&self.identity.stream_id.to_le_bytes());
+        for word in [self.identity.incarnation, self.sequence, self.timestamp_ns] {
+            bytes.extend_from_slice(&word.to_le_bytes());
+        }
+        let flags = if self.is_halted { HALTED_FLAG } else { 0 };
+        for count in [flags, self.feeds.len() as u32, self.sessions.len() as u32, self.timers.len() as u32] {
+            bytes.extend_from_slice(&count.to_le_bytes());
+        }
+        for feed in &self.feeds {
+            bytes.extend_from_slice(&feed.name.bytes());
+            bytes.extend_from_slice(&[0; 6]);
+            bytes.extend_from_slice(&feed.first_sequence.to_le_bytes());
+            bytes.extend_from_slice(&feed.last_sequence.unwrap_or(0).to_le_bytes());
+        }
+        for each in &self.sessions {
+            bytes.extend_from_slice(&each.session.to_le_bytes());
+            bytes.extend_from_slice(&each.token.to_le_bytes());
+            bytes.extend_from_slice(&each.next_session_seq.to_le_bytes());
+            bytes.extend_from_slice(&each.last_active_ns.to_le_bytes());
+        }
+        for timer in &self.timers {
+            for word in [timer.deadline_ns, timer.owner, timer.timer] {
+                bytes.extend_from_slice(&word.to_le_bytes());
+            }
+        }
+        bytes.extend_from_slice(&crc32c(&bytes).to_le_bytes());
+        bytes
+    }
+
+    /// Reads a file's content.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
+        let (content, sum) = bytes.split_last_chunk::<4>().ok_or("it is empty")?;
+        if content.len() < FIXED_LENGTH || u64_at(content, 0) != MAGIC {
+            return Err("it does not begin as a sequencer's state does".to_owned());
+        }
+        let (found, computed) = (u32::from_le_bytes(*sum), crc32c(content));
+        if found != computed {
+            return Err(format!("its checksum is {found:#010x}, its bytes give {computed:#010x}"));
+        }
+        let count_at = |offset| u32_at(content, offset) as usize;
+        let (feeds, sessions, timers) = (count_at(52), count_at(56), count_at(60));
+        let expected = FIXED_LENGTH + feeds * FEED_LENGTH + sessions * SESSION_LENGTH + timers * TIMER_LENGTH;
+        let flags = u32_at(content, 48);
+        if content.len() != expected || flags & !HALTED_FLAG != 0 {
+            return Err(format!("{} bytes and flags {flags:#x}, {expected} bytes are expected", content.len()));
+        }
+        let (feeds, rest) = content[FIXED_LENGTH..].split_at(feeds * FEED_LENGTH);
+        let (sessions, timers) = rest.split_at(sessions * SESSION_LENGTH);
+        let state = Self {
+            identity: StreamIdentity { stream_id: u128_at(content, 8), incarnation: u64_at(content, 24) },
+            sequence: u64_at(content, 32),
+            timestamp_ns: u64_at(content, 40),
+            is_halted: flags & HALTED_FLAG != 0,
+            feeds: feeds.chunks_exact(FEED_LENGTH).map(feed).collect::<Option<_>>().ok_or("a feed session's name")?,
+            sessions: sessions.chunks_exact(SESSION_LENGTH).map(session).collect(),
+            timers: timers.chunks_exact(TIMER_LENGTH).map(timer).collect(),
+        };
+        Ok(state)
+    }
+}
+
+fn feed(bytes: &[u8]) -> Option<Feed> {
+    let name = FeedSession::from_bytes(*bytes.first_chunk()?).filter(|name| !name.is_blank())?;
+    let last = u64_at(bytes, 24);
+    Some(Feed { name, first_sequence: u64_at(bytes, 16), last_sequence: (last != 0).then_some(last) })
+}
+
+fn session(bytes: &[u8]) -> SessionRecord {
+    SessionRecord {
+        session: u64_at(bytes, 0),
+        token: u128_at(bytes, 8),
+        next_session_seq: u64_at(bytes, 24),
+        last_active_ns: u64_at(bytes, 32),
+    }
+}
+
+fn timer(bytes: &[u8]) -> Timer {
+    Timer { deadline_ns: u64_at(bytes, 0), owner: u64_at(bytes, 8), timer: u64_at(bytes, 16) }
+}
+
+fn u32_at(bytes: &[u8], offset: usize) -> u32 {
+    u32::from_le_bytes(*bytes[offset..].first_chunk().expect("callers check the length"))
+}
+
+fn u64_at(bytes: &[u8], offset: usize) -> u64 {
+    u64::from_le_bytes(*bytes[offset..].first_chunk().expect("callers check the length"))
+}
+
+fn u128_at(bytes: &[u8], offset: usize) -> u128 {
+    u128::from_le_bytes(*bytes[offset..].first_chunk().expect("callers check the length"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> SequencerState {
+        let name = |text| FeedSession::new(text).unwrap();
+        SequencerState {
+            identity: StreamIdentity { stream_id: 7 << 64 | 5, incarnation: 3 },
+            sequence: 1_000,
+            timestamp_ns: 99,
+            is_halted: true,
+            feeds: vec![
+                Feed { name: name("A"), first_sequence: 1, last_sequence: Some(10) },
+                Feed { name: name("B"), first_sequence: 11, last_sequence: None },
+            ],
+            sessions: vec![SessionRecord { session: 2, token: 1 << 100, next_session_seq: 50, last_active_ns: 98 }],
+            timers: vec![Timer { deadline_ns: 120, owner: 2, timer: 1 }],
+        }
+    }
+
+    #[test]
+    fn it_is_read_as_it_was_written_and_makes_the_same_sequencer() {
+        let state = sample();
+        let read = SequencerState::from_bytes(&state.to_bytes()).unwrap();
+        assert_eq!(read, state);
+        let sequencer = read.restore(SequencerRules::of_stream(1));
+        assert_eq!(SequencerState::of(&sequencer, state.identity), state);
+        assert!(sequencer.is_halted() && sequencer.session(2).unwrap().next_session_seq == 50);
+    }
+
+    #[test]
+    fn no_damage_goes_unnoticed() {
+        let bytes = sample().to_bytes();
+        for position in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[position] ^= 0x10;
+            assert!(SequencerState::from_bytes(&damaged).is_err(), "byte {position}");
+            assert!(SequencerState::from_bytes(&bytes[..position]).is_err(), "cut at {position}");
+        }
+    }
+}

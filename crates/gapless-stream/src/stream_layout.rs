@@ -1,0 +1,47 @@
+//! [`StreamLayout`]: what lies where in the directory of a stream.
+
+use std::path::{Path, PathBuf};
+
+/// The directory of a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamLayout {
+    root: PathBuf,
+}
+
+impl StreamLayout {
+    /// The layout of a stream in `root`.
+    #[must_use]
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// The stream's directory.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The journal's segments.
+    #[must_use]
+    pub fn journal(&self) -> PathBuf {
+        self.root.join("journal")
+    }
+
+    /// What the sequencer knew, written aside.
+    #[must_use]
+    pub fn state(&self) -> PathBuf {
+        self.root.join("sequencer")
+    }
+
+    /// Where other processes of this machine connect.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        self.root.join("stream.socket")
+    }
+
+    /// The counters.
+    #[must_use]
+    pub fn counters(&self) -> PathBuf {
+        self.root.join("counters")
+    }
+}

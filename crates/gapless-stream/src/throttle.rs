@@ -1,0 +1,82 @@
+//! [`TokenBucket`]: how much one publisher may send. The generic cell rate algorithm (ITU-T I.371, annex A):
+//! one time stamp is its whole state.
+
+use crate::link::Throttle;
+
+/// Counts frames against a [`Throttle`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenBucket {
+    interval_ns: u64,
+    tolerance_ns: u64,
+    /// When the next frame would be due if all came evenly; may lie ahead of now by the tolerance.
+    due_ns: u64,
+}
+
+impl TokenBucket {
+    /// A full bucket. Rates and bursts of 0 count as 1.
+    #[must_use]
+    pub fn new(throttle: Throttle) -> Self {
+        let interval_ns = (1_000_000_000 / u64::from(throttle.frames_per_s.max(1))).max(1);
+        Self { interval_ns, tolerance_ns: interval_ns * u64::from(throttle.burst_frames.max(1)), due_ns: 0 }
+    }
+
+    /// Frames that may be sent at `now_ns`, on a clock that never goes back.
+    #[inline]
+    #[must_use]
+    pub fn available(&self, now_ns: u64) -> u64 {
+        ((now_ns + self.tolerance_ns).saturating_sub(self.due_ns.max(now_ns))) / self.interval_ns
+    }
+
+    /// Takes `frames` at `now_ns`, also more than are available: the debt is paid by waiting.
+    #[inline]
+    pub fn take(&mut self, frames: u64, now_ns: u64) {
+        self.due_ns = self.due_ns.max(now_ns) + frames * self.interval_ns;
+    }
+
+    /// When the next frame may be sent, on the clock of the other calls.
+    #[must_use]
+    pub const fn next_ns(&self) -> u64 {
+        (self.due_ns + self.interval_ns).saturating_sub(self.tolerance_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    #[test]
+    fn a_burst_passes_and_then_the_rate_decides() {
+        let mut bucket = TokenBucket::new(Throttle { frames_per_s: 1000, burst_frames: 10 });
+        let start = 5 * SECOND;
+        assert_eq!(bucket.available(start), 10);
+        bucket.take(10, start);
+        assert_eq!(bucket.available(start), 0);
+        assert_eq!(bucket.next_ns(), start + SECOND / 1000);
+        assert_eq!(bucket.available(bucket.next_ns() - 1), 0);
+        assert_eq!(bucket.available(bucket.next_ns()), 1);
+        assert_eq!(bucket.available(start + 5 * SECOND / 1000), 5);
+        assert_eq!(bucket.available(start + SECOND), 10, "no more than the burst is ever saved up");
+    }
+
+    #[test]
+    fn in_the_long_run_the_rate_holds() {
+        let mut bucket = TokenBucket::new(Throttle { frames_per_s: 70_000, burst_frames: 64 });
+        let mut sent = 0;
+        for now in (0..2 * SECOND).step_by(7919) {
+            let frames = bucket.available(now).min(3);
+            bucket.take(frames, now);
+            sent += frames;
+        }
+        assert!((139_000..=141_000).contains(&sent), "{sent} frames in two seconds at 70,000 a second");
+    }
+
+    #[test]
+    fn a_debt_is_paid_by_waiting() {
+        let mut bucket = TokenBucket::new(Throttle { frames_per_s: 1000, burst_frames: 4 });
+        bucket.take(100, SECOND);
+        assert_eq!(bucket.available(SECOND + 96 * SECOND / 1000), 0);
+        assert_eq!(bucket.available(SECOND + 97 * SECOND / 1000), 1);
+    }
+}

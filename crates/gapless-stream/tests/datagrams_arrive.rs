@@ -1,0 +1,319 @@
+//! What every carrier of datagrams promises: what is taken arrives whole, with its sender, on a way
+//! that loses nothing. One suite for sockets of both families, for a group, and for the network in
+//! memory.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use gapless_stream::network::{
+    Datagrams, Faults, Interface, MemoryNetwork, PACKET_LENGTH_MAX, Peer, Segmentation, SendRefused, UdpOptions,
+    UdpSocket,
+};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::{Duration, Instant};
+
+/// One sender, and those who receive what goes to `target`.
+struct Setting<D> {
+    sender: D,
+    receivers: Vec<D>,
+    target: Peer,
+    /// How much may wait unread, bytes.
+    unread_bytes_max: usize,
+    /// Lets what was sent arrive, where that needs to be done.
+    let_arrive: Box<dyn Fn()>,
+}
+
+macro_rules! suite {
+    ($($carrier:ident),* on $promises:tt) => {
+        $(suite!(@one $carrier $promises);)*
+    };
+    (@one $carrier:ident [$($promise:ident),* $(,)?]) => {
+        mod $carrier {
+            $(
+                #[test]
+                fn $promise() {
+                    match super::settings::$carrier() {
+                        Ok(setting) => super::$promise(setting),
+                        Err(error) => eprintln!("SKIPPED {}: {error}", stringify!($carrier)),
+                    }
+                }
+            )*
+        }
+    };
+}
+
+suite!(udp_ipv4, udp_ipv4_one_by_one, udp_ipv6, udp_group, memory, memory_group on [
+    a_packet_arrives_with_its_sender,
+    many_equal_packets_arrive_as_they_were,
+    a_shorter_last_packet_stays_shorter,
+    packets_of_different_lengths_arrive_as_they_were,
+    the_longest_packet_arrives,
+    nothing_is_received_where_nothing_was_sent,
+    nothing_to_send_is_nothing_sent,
+    a_packet_that_is_too_long_is_refused_by_name,
+    what_was_taken_before_anyone_reads_arrives,
+    the_descriptor_tells_that_something_waits,
+]);
+
+fn a_packet_arrives_with_its_sender<D: Datagrams>(mut setting: Setting<D>) {
+    assert_eq!(setting.sender.send(setting.target, b"one", 1400).unwrap(), 3);
+    setting.expect(&[b"one".to_vec()]);
+}
+
+fn many_equal_packets_arrive_as_they_were<D: Datagrams>(mut setting: Setting<D>) {
+    // More than the kernel cuts out of one message, by number and by bytes.
+    let packets = made_of(&[997; 75]);
+    let bytes = packets.concat();
+    assert!(bytes.len() > 65_535);
+    assert_eq!(setting.sender.send(setting.target, &bytes, 997).unwrap(), bytes.len());
+    setting.expect(&packets);
+    let packets = made_of(&[20; 200]);
+    assert_eq!(setting.sender.send(setting.target, &packets.concat(), 20).unwrap(), 4000);
+    setting.expect(&packets);
+}
+
+fn a_shorter_last_packet_stays_shorter<D: Datagrams>(mut setting: Setting<D>) {
+    for lengths in [vec![100, 99], vec![100, 1], vec![100; 65], [vec![100; 64], vec![7]].concat()] {
+        let packets = made_of(&lengths);
+        let bytes = packets.concat();
+        assert_eq!(setting.sender.send(setting.target, &bytes, 100).unwrap(), bytes.len());
+        setting.expect(&packets);
+    }
+    // A longer one after that must not be cut where the last ones were.
+    let packets = made_of(&[1000]);
+    assert_eq!(setting.sender.send(setting.target, &packets[0], 1000).unwrap(), 1000);
+    setting.expect(&packets);
+}
+
+fn packets_of_different_lengths_arrive_as_they_were<D: Datagrams>(mut setting: Setting<D>) {
+    let rising: Vec<usize> = (1..60).collect();
+    let falling: Vec<usize> = (1..60).rev().collect();
+    let runs = [vec![50; 70], vec![80; 3], vec![10], vec![10], vec![80; 2], vec![9000], vec![1], vec![2]].concat();
+    let mixed: Vec<usize> = (0..50).map(|n| 100 + n * 37 % 61).collect();
+    for lengths in [rising, falling, runs, mixed, vec![5], vec![6, 6], vec![4, 5]] {
+        let packets = made_of(&lengths);
+        let taken = setting.sender.send_uneven(setting.target, &packets.concat(), &lengths).unwrap();
+        assert_eq!(taken, lengths.len());
+        setting.expect(&packets);
+    }
+}
+
+fn the_longest_packet_arrives<D: Datagrams>(mut setting: Setting<D>) {
+    let packets = made_of(&[PACKET_LENGTH_MAX]);
+    let taken = setting.sender.send(setting.target, &packets[0], PACKET_LENGTH_MAX).unwrap();
+    assert_eq!(taken, PACKET_LENGTH_MAX);
+    setting.expect(&packets);
+}
+
+fn nothing_is_received_where_nothing_was_sent<D: Datagrams>(mut setting: Setting<D>) {
+    setting.expect(&[]);
+    assert_eq!(setting.sender.receive(&mut |_, _| panic!("a packet came from nowhere")).unwrap(), 0);
+}
+
+fn nothing_to_send_is_nothing_sent<D: Datagrams>(mut setting: Setting<D>) {
+    assert_eq!(setting.sender.send(setting.target, &[], 100).unwrap(), 0);
+    assert_eq!(setting.sender.send_uneven(setting.target, &[], &[]).unwrap(), 0);
+    setting.expect(&[]);
+}
+
+fn a_packet_that_is_too_long_is_refused_by_name<D: Datagrams>(mut setting: Setting<D>) {
+    let bytes = vec![0; 80_000];
+    let target = setting.target;
+    let even = setting.sender.send(target, &bytes, 70_000).unwrap_err();
+    let uneven = setting.sender.send_uneven(target, &bytes, &[10_000, 70_000]).unwrap_err();
+    for error in [even, uneven] {
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+        let refused = error.get_ref().and_then(|inner| inner.downcast_ref::<SendRefused>());
+        assert!(matches!(refused, Some(SendRefused::TooLong { packet_bytes: 70_000, .. })), "{error:?}");
+        assert!(error.to_string().contains(&target.to_string()), "{error}");
+    }
+    setting.expect(&[]);
+}
+
+fn what_was_taken_before_anyone_reads_arrives<D: Datagrams>(mut setting: Setting<D>) {
+    let packets = made_of(&vec![1000; (setting.unread_bytes_max / 1000).min(800)]);
+    let bytes = packets.concat();
+    let mut taken = 0;
+    while taken < bytes.len() {
+        match setting.sender.send(setting.target, &bytes[taken..], 1000).unwrap() {
+            0 => break,
+            more => taken += more,
+        }
+    }
+    assert_eq!(taken % 1000, 0, "a packet was taken in part");
+    setting.expect(&packets[..taken / 1000]);
+}
+
+fn the_descriptor_tells_that_something_waits<D: Datagrams>(mut setting: Setting<D>) {
+    setting.sender.send(setting.target, b"knock", 5).unwrap();
+    (setting.let_arrive)();
+    if let Some(fd) = setting.receivers[0].fd() {
+        let mut fds = [rustix::event::PollFd::from_borrowed_fd(fd, rustix::event::PollFlags::IN)];
+        let limit = rustix::event::Timespec { tv_sec: 10, tv_nsec: 0 };
+        assert_eq!(rustix::event::poll(&mut fds, Some(&limit)).unwrap(), 1);
+    }
+    setting.expect(&[b"knock".to_vec()]);
+}
+
+impl<D: Datagrams> Setting<D> {
+    /// Every receiver gets these packets from the sender, and nothing else.
+    fn expect(&mut self, packets: &[Vec<u8>]) {
+        (self.let_arrive)();
+        let sender = self.sender.local_address();
+        for receiver in &mut self.receivers {
+            let mut received: Vec<Vec<u8>> = Vec::new();
+            // Far longer than anything takes: it only ends a test that has failed.
+            let end = Instant::now() + Duration::from_secs(10);
+            loop {
+                let before = received.len();
+                let count = receiver.receive(&mut |from, packet| {
+                    assert_eq!(from, sender);
+                    received.push(packet.to_vec());
+                });
+                assert_eq!(count.unwrap(), received.len() - before);
+                if received.len() == before && (received.len() >= packets.len() || Instant::now() > end) {
+                    break;
+                }
+            }
+            let lengths = |packets: &[Vec<u8>]| packets.iter().map(Vec::len).collect::<Vec<_>>();
+            assert_eq!(lengths(&received), lengths(packets));
+            assert!(received == packets, "packets arrived with other contents");
+        }
+    }
+}
+
+/// Packets of these lengths, each with contents of its own.
+fn made_of(lengths: &[usize]) -> Vec<Vec<u8>> {
+    let packet = |(number, length): (usize, &usize)| (0..*length).map(|at| (number * 31 + at * 7) as u8).collect();
+    lengths.iter().enumerate().map(packet).collect()
+}
+
+#[test]
+fn a_receiver_of_a_group_hears_no_other_group_and_not_the_host() {
+    let open = || -> io::Result<_> {
+        let sender = settings::sender_to_groups()?;
+        let port = sender.local_address().port();
+        let receiver = |last| {
+            let group = Ipv4Addr::new(239, 255, 71, last).into();
+            UdpSocket::open(&UdpOptions::of_group(group, port, settings::loopback()))
+        };
+        Ok((receiver(1)?, receiver(2)?, sender))
+    };
+    let (mut group, mut other, mut sender) = match open() {
+        Ok(sockets) => sockets,
+        Err(error) => return eprintln!("SKIPPED groups on loopback: {error}"),
+    };
+    // To itself: the group's receivers, at the same port, must not get it.
+    sender.send(sender.local_address(), b"the host", 10).unwrap();
+    sender.send(other.local_address(), b"the other", 10).unwrap();
+    sender.send(group.local_address(), b"the group", 10).unwrap();
+    for (receiver, expected) in [(&mut other, b"the other"), (&mut group, b"the group")] {
+        while receiver.receive(&mut |_, packet| assert_eq!(packet, expected)).unwrap() == 0 {}
+        assert_eq!(receiver.receive(&mut |_, packet| panic!("{packet:?} came too")).unwrap(), 0);
+    }
+}
+
+#[test]
+fn a_refusal_of_the_system_names_the_peer_and_the_size() {
+    let mut socket = UdpSocket::open(&UdpOptions::at((Ipv4Addr::LOCALHOST, 0).into())).unwrap();
+    // A port that nobody can have.
+    let nowhere = (Ipv4Addr::LOCALHOST, 0).into();
+    let errors = [
+        socket.send(nowhere, &[0; 123], 123).unwrap_err(),
+        socket.send(nowhere, &[0; 246], 123).unwrap_err(),
+        socket.send_uneven(nowhere, &[0; 223], &[100, 123]).unwrap_err(),
+    ];
+    for error in errors {
+        assert!(error.to_string().starts_with("sending a packet of 123 bytes to 127.0.0.1:0: "), "{error}");
+    }
+    assert!(socket.offload().send, "a wrong address is not the interface's fault");
+}
+
+#[test]
+fn a_packet_to_nobody_does_not_disturb_the_next() {
+    let mut socket = UdpSocket::open(&UdpOptions::at((Ipv4Addr::LOCALHOST, 0).into())).unwrap();
+    let gone = UdpSocket::open(&UdpOptions::at((Ipv4Addr::LOCALHOST, 0).into())).unwrap().local_address();
+    let mut receiver = UdpSocket::open(&UdpOptions::at((Ipv4Addr::LOCALHOST, 0).into())).unwrap();
+    for _ in 0..10 {
+        socket.send(gone, b"hello?", 6).unwrap();
+        assert_eq!(socket.receive(&mut |_, _| panic!("nobody answered")).unwrap(), 0);
+        assert_eq!(socket.send(receiver.local_address(), b"hello!", 6).unwrap(), 6);
+        while receiver.receive(&mut |_, packet| assert_eq!(packet, b"hello!")).unwrap() == 0 {}
+    }
+}
+
+mod settings {
+    //! The carriers that the suite runs on. An error: this machine does not have it.
+
+    use super::*;
+
+    pub fn udp_ipv4() -> io::Result<Setting<UdpSocket>> {
+        udp(Ipv4Addr::LOCALHOST.into(), Segmentation::Auto)
+    }
+
+    pub fn udp_ipv4_one_by_one() -> io::Result<Setting<UdpSocket>> {
+        udp(Ipv4Addr::LOCALHOST.into(), Segmentation::Off)
+    }
+
+    pub fn udp_ipv6() -> io::Result<Setting<UdpSocket>> {
+        udp(Ipv6Addr::LOCALHOST.into(), Segmentation::Auto)
+    }
+
+    fn udp(address: IpAddr, segmentation: Segmentation) -> io::Result<Setting<UdpSocket>> {
+        let options = UdpOptions { segmentation, ..UdpOptions::at((address, 0).into()) };
+        let (sender, receiver) = (UdpSocket::open(&options)?, UdpSocket::open(&options)?);
+        let target = receiver.local_address();
+        of_sockets(sender, vec![receiver], target)
+    }
+
+    pub fn udp_group() -> io::Result<Setting<UdpSocket>> {
+        let sender = sender_to_groups()?;
+        let target: Peer = (Ipv4Addr::new(239, 255, 71, 3), sender.local_address().port()).into();
+        let mut options = UdpOptions::of_group(target.ip(), target.port(), loopback());
+        let mut receivers = vec![UdpSocket::open(&options)?];
+        // By name as well as by address, and one that takes packets one by one.
+        options.multicast.as_mut().unwrap().interface = Interface::Name("lo".to_owned());
+        receivers.push(UdpSocket::open(&options)?);
+        options.segmentation = Segmentation::Off;
+        receivers.push(UdpSocket::open(&options)?);
+        of_sockets(sender, receivers, target)
+    }
+
+    pub fn loopback() -> Interface {
+        Interface::Address(Ipv4Addr::LOCALHOST.into())
+    }
+
+    /// Its port is no other test's, so a group at that port is this test's own.
+    pub fn sender_to_groups() -> io::Result<UdpSocket> {
+        let mut options = UdpOptions::at((Ipv4Addr::LOCALHOST, 0).into());
+        options.multicast_out.interface = loopback();
+        UdpSocket::open(&options)
+    }
+
+    fn of_sockets(sender: UdpSocket, receivers: Vec<UdpSocket>, target: Peer) -> io::Result<Setting<UdpSocket>> {
+        // A packet of 1,000 bytes takes up to 2.5 times that in the kernel's count.
+        let unread_bytes_max = receivers[0].receive_buffer_bytes()? / 4;
+        Ok(Setting { sender, receivers, target, unread_bytes_max, let_arrive: Box::new(|| ()) })
+    }
+
+    pub fn memory() -> io::Result<Setting<gapless_stream::network::MemorySocket>> {
+        let network = MemoryNetwork::new(1, Faults { delay_ns: 10..=50, ..Faults::NONE });
+        let (one, two) = (address(1), address(2));
+        let (sender, receivers) = (network.socket(one)?, vec![network.socket(two)?]);
+        let let_arrive = {
+            let network = network.clone();
+            Box::new(move || network.advance(50))
+        };
+        Ok(Setting { sender, receivers, target: two, unread_bytes_max: 1 << 20, let_arrive })
+    }
+
+    pub fn memory_group() -> io::Result<Setting<gapless_stream::network::MemorySocket>> {
+        let mut setting = memory()?;
+        setting.target = address(9);
+        setting.receivers[0].join(setting.target);
+        Ok(setting)
+    }
+
+    fn address(host: u8) -> Peer {
+        (Ipv4Addr::new(10, 0, 0, host), 1000).into()
+    }
+}

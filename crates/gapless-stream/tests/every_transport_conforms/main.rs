@@ -1,0 +1,7 @@
+//! One suite over every transport: the same application sees the same stream, whatever carries it.
+
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+mod shared_memory;
+mod suite;
+mod world;

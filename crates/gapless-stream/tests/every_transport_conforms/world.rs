@@ -1,0 +1,145 @@
+//! What a transport has to bring to the suite: a stream, links to it, and time that passes.
+
+use gapless_stream::StreamError;
+use gapless_stream::client::MessageType;
+use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::node::{NodeEvent, NodeLink, NodeOptions, NodeState, StreamNode};
+use gapless_wire::Encoding;
+use std::time::{Duration, Instant};
+
+/// A stream over one transport.
+pub trait World {
+    /// The nodes' way to it.
+    type Link: NodeLink;
+
+    /// Starts a stream; `change` changes the options that the transport starts it with.
+    fn start(change: impl Fn(&mut EventStreamOptions) + 'static) -> Self;
+
+    /// Another way to it.
+    fn link(&mut self) -> Self::Link;
+
+    /// The stream.
+    fn stream(&self) -> &EventStream;
+
+    /// Ends the stream and starts it again from its directory.
+    fn restart(&mut self);
+
+    /// Lets the stream do some work, where nobody else does.
+    fn turn(&mut self) {}
+}
+
+/// A node, and what it has met.
+pub struct Party<L> {
+    pub node: StreamNode<L>,
+    pub messages: Vec<Met>,
+    pub notes: Vec<String>,
+    pub states: Vec<NodeState>,
+}
+
+/// A message that a node has met.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Met {
+    pub sequence: u64,
+    pub session: u64,
+    pub session_seq: u64,
+    pub own: bool,
+    pub payload: Vec<u8>,
+}
+
+impl Met {
+    /// Without the mark that differs between nodes.
+    pub fn shared(&self) -> (u64, u64, u64, &[u8]) {
+        (self.sequence, self.session, self.session_seq, &self.payload)
+    }
+}
+
+pub const TYPE: MessageType = MessageType { schema: 7 << 16 | 1, encoding: Encoding::Opaque };
+const PATIENCE: Duration = Duration::from_secs(30);
+
+impl<L: NodeLink> Party<L> {
+    pub fn new(link: L, options: NodeOptions) -> Self {
+        let node = StreamNode::new(link, options);
+        Self { node, messages: Vec::new(), notes: Vec::new(), states: Vec::new() }
+    }
+
+    pub fn poll(&mut self) -> Result<usize, StreamError> {
+        let Self { node, messages, notes, states } = self;
+        node.poll(256, |event| match event {
+            NodeEvent::Message(message) => messages.push(Met {
+                sequence: message.sequence,
+                session: message.session,
+                session_seq: message.session_seq,
+                own: message.own,
+                payload: message.payload.to_vec(),
+            }),
+            NodeEvent::State(state) => states.push(state),
+            NodeEvent::Open { next_session_seq, .. } => notes.push(format!("open {next_session_seq}")),
+            NodeEvent::Timer { timer, own, timestamp_ns, deadline_ns, .. } => {
+                assert!(timestamp_ns >= deadline_ns, "no timer fires early");
+                notes.push(format!("timer {timer} own {own}"));
+            }
+            NodeEvent::Halted { reason, .. } => notes.push(format!("halted {reason}")),
+            NodeEvent::Resumed { .. } => notes.push("resumed".to_owned()),
+            NodeEvent::FeedBegan { feed_session, .. } => notes.push(format!("feed began {feed_session}")),
+            NodeEvent::FeedEnded { feed_session, .. } => notes.push(format!("feed ended {feed_session}")),
+            NodeEvent::Lapped { .. } => notes.push("lapped".to_owned()),
+            NodeEvent::Throttled { .. } => notes.push("throttled".to_owned()),
+            NodeEvent::Limit => notes.push("limit".to_owned()),
+            NodeEvent::Session { .. } => {}
+        })
+    }
+
+    pub fn has_noted(&self, note: &str) -> bool {
+        self.notes.iter().any(|each| each == note)
+    }
+
+    pub fn publish(&mut self, payload: &[u8]) -> u64 {
+        self.node.publish(TYPE, payload).expect("the node is open and has room")
+    }
+}
+
+/// Turns the world and polls everybody until `is_done`.
+pub fn run<W: World>(
+    world: &mut W,
+    parties: &mut [&mut Party<W::Link>],
+    what: &str,
+    mut is_done: impl FnMut(&[&mut Party<W::Link>]) -> bool,
+) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        world.turn();
+        let mut count = 0;
+        for party in parties.iter_mut() {
+            count += party.poll().unwrap_or_else(|error| panic!("{what}: {error}"));
+        }
+        if is_done(parties) {
+            return;
+        }
+        if let Some(failure) = world.stream().failure() {
+            panic!("{what}: the stream has failed: {failure}");
+        }
+        assert!(Instant::now() < deadline, "{what}: not done in {PATIENCE:?}");
+        if count == 0 {
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// A node with its session open.
+pub fn open<W: World>(world: &mut W, options: NodeOptions) -> Party<W::Link> {
+    let mut party = Party::new(world.link(), options);
+    run(world, &mut [&mut party], "a session opens", |parties| parties[0].node.can_publish());
+    party
+}
+
+/// Everything in flight comes back, and everybody stands where the stream does.
+pub fn settle<W: World>(world: &mut W, parties: &mut [&mut Party<W::Link>]) {
+    run(world, parties, "everything comes back", |parties| parties.iter().all(|party| party.node.in_flight() == 0));
+    let last = parties.iter().map(|party| party.node.position()).max().unwrap_or(0);
+    run(world, parties, "everybody catches up", |parties| parties.iter().all(|party| party.node.position() >= last));
+}
+
+/// Bytes that differ from each other's, and say how long they are.
+pub fn payload(number: u64, length: usize) -> Vec<u8> {
+    (0..length as u64).map(|index| (number.wrapping_mul(31) ^ index.wrapping_mul(7) ^ length as u64) as u8).collect()
+}

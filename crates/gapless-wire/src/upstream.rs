@@ -1,0 +1,451 @@
+//! The upstream protocol: what a node and the sequencer's command port say to each other over UDP or TCP. Ours,
+//! little-endian; what comes down to all nodes is MoldUDP64 or SoupBinTCP.
+//!
+//! ```text
+//!  every packet                              over TCP packets follow each other without anything between them
+//!   0  u32  magic "GUP\1"
+//!   4  u8   type                             1 hello, 2 welcome, 3 refusal, 4 frames, 5 answers,
+//!   5  u8   reserved, 0                      6 report, 7 unknown, 8 farewell
+//!   6  u16  reserved, 0
+//!   8  u32  length                           of the whole packet, bytes
+//!  12  u32  crc                              CRC-32C of the packet with this field 0; of frames and answers, which
+//!                                            have their own checksums, of the first 24 bytes only
+//!  16  u64  key                              the connection, from the welcome; 0 in a hello and a refusal
+//!  24  …    body
+//!
+//!  hello (72 bytes)                          welcome (136 bytes)
+//!  24  u64  nonce, not 0                     24  u64  nonce, of the hello
+//!  32  u128 stream id, 0 for any             32  u128 stream id
+//!  48  u64  incarnation, 0 for any           48  u64  incarnation
+//!  56  u64  position: what it reads next;    56  u64  position: what it shall read next
+//!           0 the first that is held,        64  u64  released sequence
+//!           2^64-1 what comes next           72  u32  longest frame, bytes
+//!  64  6 B  username                         76  u32  tier: 0 memory, 1 journal, 2 sync
+//!  70 10 B  password                         80  u64  longest message with headers, bytes
+//!  80  …    (80 bytes in all)                88 10 B  the feed session that holds the position
+//!                                            98  6 B  0
+//!  refusal (36 bytes + text)                104  u64  its first sequence
+//!  24  u64  nonce, of the hello             112  u64  its last sequence, 0 while it is open
+//!  32  u32  code                            120  u64  heartbeat interval, ns
+//!  36  …    text, UTF-8                     128  u64  flags, 0
+//!
+//!  report (64 bytes)                         frames, answers: frames, each padded to 8 bytes
+//!  24  u64  position: what it reads next     unknown, farewell: no body
+//!  32  u64  frames that it asked for again
+//!  40  u64  packets that were damaged or foreign
+//!  48  u64  frames that it sent again
+//!  56  u32  state: 0 rewinding, 1 live
+//!  60  u32  messages in flight
+//! ```
+
+use crate::checksum::crc32c;
+use crate::feed_session::FeedSession;
+use crate::soup::Field;
+
+/// The first word of every packet. No MoldUDP64 packet begins with it, because it is no printable text.
+pub const MAGIC: u32 = u32::from_le_bytes(*b"GUP\x01");
+/// Bytes before the body.
+pub const HEADER_LENGTH: usize = 24;
+/// The longest packet over TCP, bytes.
+pub const PACKET_LENGTH_MAX: usize = 2 << 20;
+
+const TYPE_OFFSET: usize = 4;
+const LENGTH_OFFSET: usize = 8;
+const CRC_OFFSET: usize = 12;
+const KEY_OFFSET: usize = 16;
+const HELLO_LENGTH: usize = 80;
+const WELCOME_LENGTH: usize = 136;
+const REFUSAL_LENGTH: usize = 36;
+const REPORT_LENGTH: usize = 64;
+/// The longest text of a refusal, bytes.
+const TEXT_LENGTH_MAX: usize = 200;
+/// The longest packet without frames, bytes.
+const CONTROL_LENGTH_MAX: usize = REFUSAL_LENGTH + TEXT_LENGTH_MAX;
+
+/// A position in a hello: the first frame that is held.
+pub const POSITION_FIRST: u64 = 0;
+/// A position in a hello: behind everything that is there.
+pub const POSITION_LIVE: u64 = u64::MAX;
+
+/// Why bytes are not a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UpstreamError {
+    /// Another first word.
+    #[error("an upstream packet begins with {MAGIC:#010x}, not {found:#010x}")]
+    Magic {
+        /// The first word.
+        found: u32,
+    },
+    /// The length field is not that of the packet, or beyond the limits.
+    #[error("an upstream packet of {found_bytes} bytes says that it has {length_bytes}")]
+    Length {
+        /// The length field.
+        length_bytes: u32,
+        /// Bytes that there are.
+        found_bytes: usize,
+    },
+    /// The checksum is not that of its bytes.
+    #[error("an upstream packet's checksum is {found:#010x}, its bytes give {computed:#010x}")]
+    Checksum {
+        /// The field.
+        found: u32,
+        /// What the bytes sum to.
+        computed: u32,
+    },
+    /// An unknown type, or a body of another form than the type's.
+    #[error("the body of an upstream packet of type {kind} is malformed")]
+    Body {
+        /// The type byte.
+        kind: u8,
+    },
+}
+
+/// Why the sequencer does not let a node in. The discriminant is the wire value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum RefusalReason {
+    /// Wrong username or password.
+    NotAuthorized = 1,
+    /// The node wants another stream.
+    OtherStream = 2,
+    /// The node wants another incarnation of the stream.
+    OtherIncarnation = 3,
+    /// The position is no longer held.
+    NotHeld = 4,
+    /// There are as many nodes as there may be, or the stream is stopping.
+    Unavailable = 5,
+}
+
+impl RefusalReason {
+    const fn from_value(value: u32) -> Option<Self> {
+        Some(match value {
+            1 => Self::NotAuthorized,
+            2 => Self::OtherStream,
+            3 => Self::OtherIncarnation,
+            4 => Self::NotHeld,
+            5 => Self::Unavailable,
+            _ => return None,
+        })
+    }
+}
+
+/// A node's first word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hello {
+    /// Chosen by the node; the answer carries it.
+    pub nonce: u64,
+    /// The stream it wants, 0 for any.
+    pub stream_id: u128,
+    /// The life of the stream it wants, 0 for any.
+    pub incarnation: u64,
+    /// What it reads next; see [`POSITION_FIRST`] and [`POSITION_LIVE`].
+    pub position: u64,
+    /// Who it is.
+    pub username: Field<6>,
+    /// Its password.
+    pub password: Field<10>,
+}
+
+/// The sequencer's yes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Welcome {
+    /// Of the hello.
+    pub nonce: u64,
+    /// The stream.
+    pub stream_id: u128,
+    /// Its life.
+    pub incarnation: u64,
+    /// What the node reads next.
+    pub position: u64,
+    /// How far the stream is.
+    pub released_sequence: u64,
+    /// The longest frame, bytes.
+    pub frame_length_max: u32,
+    /// How durable a released frame is: 0 memory, 1 journal, 2 sync.
+    pub tier: u32,
+    /// The longest message with the headers and padding of its frames, bytes.
+    pub message_bytes_max: u64,
+    /// The feed session that holds the position, or the newest.
+    pub feed_session: FeedSession,
+    /// Its first sequence.
+    pub feed_first_sequence: u64,
+    /// Its last sequence, if it has ended.
+    pub feed_last_sequence: Option<u64>,
+    /// The node reports this often, ns; after ten of them without a word it is forgotten.
+    pub heartbeat_interval_ns: u64,
+}
+
+/// What a node says of itself now and then.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// What it reads next.
+    pub position: u64,
+    /// Frames that it has asked for again.
+    pub frames_requested: u64,
+    /// Packets that were damaged or foreign.
+    pub packets_refused: u64,
+    /// Frames that it has sent again.
+    pub frames_resent: u64,
+    /// Whether it has read everything there was.
+    pub is_live: bool,
+    /// Messages that it has published and not seen in the stream.
+    pub in_flight: u32,
+}
+
+/// What a packet holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Body<'a> {
+    /// A node's first word.
+    Hello(Hello),
+    /// The sequencer's yes.
+    Welcome(Welcome),
+    /// The sequencer's no.
+    Refusal {
+        /// Of the hello.
+        nonce: u64,
+        /// Why.
+        reason: RefusalReason,
+        /// For a person.
+        text: &'a str,
+    },
+    /// Published frames, each padded to 8 bytes; not looked at.
+    Frames(&'a [u8]),
+    /// What the sequencer answers, as frames.
+    Answers(&'a [u8]),
+    /// What a node says of itself.
+    Report(Report),
+    /// The sequencer does not know the key: say hello again.
+    Unknown,
+    /// The node leaves, or the sequencer does.
+    Farewell,
+}
+
+/// A packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UpstreamPacket<'a> {
+    /// The connection; 0 in a hello and a refusal.
+    pub key: u64,
+    /// What it holds.
+    pub body: Body<'a>,
+}
+
+/// The length of the packet at the start of `bytes`, `None` while there are fewer than 12 bytes.
+///
+/// # Errors
+/// [`UpstreamError::Magic`], [`UpstreamError::Length`] beyond [`PACKET_LENGTH_MAX`].
+pub fn peek(bytes: &[u8]) -> Result<Option<usize>, UpstreamError> {
+    if bytes.len() < LENGTH_OFFSET + 4 {
+        return Ok(None);
+    }
+    let magic = u32_at(bytes, 0);
+    if magic != MAGIC {
+        return Err(UpstreamError::Magic { found: magic });
+    }
+    let length_bytes = u32_at(bytes, LENGTH_OFFSET);
+    if !(HEADER_LENGTH..=PACKET_LENGTH_MAX).contains(&(length_bytes as usize)) {
+        return Err(UpstreamError::Length { length_bytes, found_bytes: bytes.len() });
+    }
+    Ok(Some(length_bytes as usize))
+}
+
+impl<'a> UpstreamPacket<'a> {
+    /// Reads exactly one packet.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, UpstreamError> {
+        let length = peek(bytes)?.filter(|length| *length == bytes.len());
+        if length.is_none() || bytes.len() < HEADER_LENGTH {
+            let length_bytes = if bytes.len() < LENGTH_OFFSET + 4 { 0 } else { u32_at(bytes, LENGTH_OFFSET) };
+            return Err(UpstreamError::Length { length_bytes, found_bytes: bytes.len() });
+        }
+        let kind = bytes[TYPE_OFFSET];
+        let (found, computed) = (u32_at(bytes, CRC_OFFSET), checksum(bytes));
+        if found != computed {
+            return Err(UpstreamError::Checksum { found, computed });
+        }
+        let body = if bytes[5..8] == [0; 3] { body(kind, bytes) } else { None };
+        let body = body.ok_or(UpstreamError::Body { kind })?;
+        Ok(Self { key: u64_at(bytes, KEY_OFFSET), body })
+    }
+
+    /// Writes the packet at the start of `buffer` and returns its length in bytes; `None` if it does not fit.
+    #[must_use]
+    pub fn write_to(&self, buffer: &mut [u8]) -> Option<usize> {
+        let text_length = |text: &str| text.len().min(TEXT_LENGTH_MAX);
+        let (kind, length) = match &self.body {
+            Body::Hello(_) => (HELLO, HELLO_LENGTH),
+            Body::Welcome(_) => (WELCOME, WELCOME_LENGTH),
+            Body::Refusal { text, .. } => (REFUSAL, REFUSAL_LENGTH + text_length(text)),
+            Body::Frames(frames) => (FRAMES, HEADER_LENGTH + frames.len()),
+            Body::Answers(frames) => (ANSWERS, HEADER_LENGTH + frames.len()),
+            Body::Report(_) => (REPORT, REPORT_LENGTH),
+            Body::Unknown => (UNKNOWN, HEADER_LENGTH),
+            Body::Farewell => (FAREWELL, HEADER_LENGTH),
+        };
+        let packet = buffer.get_mut(..length)?;
+        packet[HEADER_LENGTH..].fill(0);
+        match self.body {
+            Body::Hello(hello) => {
+                put(packet, 24, &hello.nonce.to_le_bytes());
+                put(packet, 32, &hello.stream_id.to_le_bytes());
+                put(packet, 48, &hello.incarnation.to_le_bytes());
+                put(packet, 56, &hello.position.to_le_bytes());
+                put(packet, 64, &hello.username.bytes());
+                put(packet, 70, &hello.password.bytes());
+            }
+            Body::Welcome(welcome) => {
+                put(packet, 24, &welcome.nonce.to_le_bytes());
+                put(packet, 32, &welcome.stream_id.to_le_bytes());
+                put(packet, 48, &welcome.incarnation.to_le_bytes());
+                put(packet, 56, &welcome.position.to_le_bytes());
+                put(packet, 64, &welcome.released_sequence.to_le_bytes());
+                put(packet, 72, &welcome.frame_length_max.to_le_bytes());
+                put(packet, 76, &welcome.tier.to_le_bytes());
+                put(packet, 80, &welcome.message_bytes_max.to_le_bytes());
+                put(packet, 88, &welcome.feed_session.bytes());
+                put(packet, 104, &welcome.feed_first_sequence.to_le_bytes());
+                put(packet, 112, &welcome.feed_last_sequence.unwrap_or(0).to_le_bytes());
+                put(packet, 120, &welcome.heartbeat_interval_ns.to_le_bytes());
+            }
+            Body::Refusal { nonce, reason, text } => {
+                put(packet, 24, &nonce.to_le_bytes());
+                put(packet, 32, &(reason as u32).to_le_bytes());
+                let mut end = text_length(text);
+                while !text.is_char_boundary(end) {
+                    end -= 1;
+                }
+                put(packet, REFUSAL_LENGTH, &text.as_bytes()[..end]);
+            }
+            Body::Frames(frames) | Body::Answers(frames) => put(packet, HEADER_LENGTH, frames),
+            Body::Report(report) => {
+                put(packet, 24, &report.position.to_le_bytes());
+                put(packet, 32, &report.frames_requested.to_le_bytes());
+                put(packet, 40, &report.packets_refused.to_le_bytes());
+                put(packet, 48, &report.frames_resent.to_le_bytes());
+                put(packet, 56, &u32::from(report.is_live).to_le_bytes());
+                put(packet, 60, &report.in_flight.to_le_bytes());
+            }
+            Body::Unknown | Body::Farewell => {}
+        }
+        finish(packet, kind, self.key);
+        Some(length)
+    }
+}
+
+/// Writes the header of a packet of published frames, which lie behind it in `packet` already.
+///
+/// # Panics
+/// If `packet` does not hold a header.
+pub fn finish_frames(packet: &mut [u8], key: u64) {
+    finish(packet, FRAMES, key);
+}
+
+/// As [`finish_frames`], for answers.
+///
+/// # Panics
+/// As [`finish_frames`].
+pub fn finish_answers(packet: &mut [u8], key: u64) {
+    finish(packet, ANSWERS, key);
+}
+
+fn finish(packet: &mut [u8], kind: u8, key: u64) {
+    let length = packet.len() as u32;
+    put(packet, 0, &MAGIC.to_le_bytes());
+    put(packet, TYPE_OFFSET, &[kind, 0, 0, 0]);
+    put(packet, LENGTH_OFFSET, &length.to_le_bytes());
+    put(packet, KEY_OFFSET, &key.to_le_bytes());
+    let crc = checksum(packet);
+    put(packet, CRC_OFFSET, &crc.to_le_bytes());
+}
+
+const HELLO: u8 = 1;
+const WELCOME: u8 = 2;
+const REFUSAL: u8 = 3;
+const FRAMES: u8 = 4;
+const ANSWERS: u8 = 5;
+const REPORT: u8 = 6;
+const UNKNOWN: u8 = 7;
+const FAREWELL: u8 = 8;
+
+/// The checksum of a packet, its own field taken as 0.
+fn checksum(packet: &[u8]) -> u32 {
+    let mut copy = [0; CONTROL_LENGTH_MAX];
+    // Frames have their own checksums, and everything else is short.
+    let is_frames = matches!(packet[TYPE_OFFSET], FRAMES | ANSWERS);
+    let length = if is_frames { HEADER_LENGTH } else { packet.len().min(CONTROL_LENGTH_MAX) };
+    copy[..length].copy_from_slice(&packet[..length]);
+    copy[CRC_OFFSET..CRC_OFFSET + 4].fill(0);
+    crc32c(&copy[..length])
+}
+
+fn body(kind: u8, bytes: &[u8]) -> Option<Body<'_>> {
+    let field = |offset| u64_at(bytes, offset);
+    Some(match kind {
+        HELLO if bytes.len() == HELLO_LENGTH && field(24) != 0 => Body::Hello(Hello {
+            nonce: field(24),
+            stream_id: u128_at(bytes, 32),
+            incarnation: field(48),
+            position: field(56),
+            username: Field::from_bytes(bytes[64..].first_chunk()?)?,
+            password: Field::from_bytes(bytes[70..].first_chunk()?)?,
+        }),
+        WELCOME if bytes.len() == WELCOME_LENGTH && bytes[98..104] == [0; 6] && field(128) == 0 => {
+            Body::Welcome(Welcome {
+                nonce: field(24),
+                stream_id: u128_at(bytes, 32),
+                incarnation: field(48),
+                position: field(56),
+                released_sequence: field(64),
+                frame_length_max: u32_at(bytes, 72),
+                tier: u32_at(bytes, 76),
+                message_bytes_max: field(80),
+                feed_session: FeedSession::from_bytes(*bytes[88..].first_chunk()?)?,
+                feed_first_sequence: field(104),
+                feed_last_sequence: Some(field(112)).filter(|last| *last != 0),
+                heartbeat_interval_ns: field(120),
+            })
+        }
+        REFUSAL if (REFUSAL_LENGTH..=CONTROL_LENGTH_MAX).contains(&bytes.len()) => Body::Refusal {
+            nonce: field(24),
+            reason: RefusalReason::from_value(u32_at(bytes, 32))?,
+            text: std::str::from_utf8(&bytes[REFUSAL_LENGTH..]).ok()?.trim_end_matches('\0'),
+        },
+        FRAMES => Body::Frames(&bytes[HEADER_LENGTH..]),
+        ANSWERS => Body::Answers(&bytes[HEADER_LENGTH..]),
+        REPORT if bytes.len() == REPORT_LENGTH => Body::Report(Report {
+            position: field(24),
+            frames_requested: field(32),
+            packets_refused: field(40),
+            frames_resent: field(48),
+            is_live: match u32_at(bytes, 56) {
+                0 => false,
+                1 => true,
+                _ => return None,
+            },
+            in_flight: u32_at(bytes, 60),
+        }),
+        UNKNOWN if bytes.len() == HEADER_LENGTH => Body::Unknown,
+        FAREWELL if bytes.len() == HEADER_LENGTH => Body::Farewell,
+        _ => return None,
+    })
+}
+
+fn put(packet: &mut [u8], offset: usize, value: &[u8]) {
+    packet[offset..offset + value.len()].copy_from_slice(value);
+}
+
+fn u32_at(bytes: &[u8], offset: usize) -> u32 {
+    u32::from_le_bytes(*bytes[offset..].first_chunk().expect("callers check the length"))
+}
+
+fn u64_at(bytes: &[u8], offset: usize) -> u64 {
+    u64::from_le_bytes(*bytes[offset..].first_chunk().expect("callers check the length"))
+}
+
+fn u128_at(bytes: &[u8], offset: usize) -> u128 {
+    u128::from_le_bytes(*bytes[offset..].first_chunk().expect("callers check the length"))
+}
+
+#[cfg(test)]
+mod tests;
