@@ -3,6 +3,8 @@
 //! Implemented by every stage above this crate; called only by [`crate::AgentGroup`]. An agent
 //! never starts threads, never sleeps and never reads a clock: time comes in as [`Now`].
 
+use std::os::fd::BorrowedFd;
+
 /// One reading of the clock, shared by every agent of a duty cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Now {
@@ -65,6 +67,12 @@ pub trait Agent: Send {
 
     /// The thread is awake again: withdraw what `arm` announced.
     fn disarm(&mut self) {}
+
+    /// Adds the descriptors that have something for the agent when they become readable: they end the thread's wait
+    /// like a wake-up. Asked after the last poll before the thread waits.
+    fn watch<'a>(&'a self, descriptors: &mut Vec<BorrowedFd<'a>>) {
+        let _ = descriptors;
+    }
 
     /// Monotonic time, in nanoseconds, at which the agent wants to be polled although nobody
     /// wakes its thread. Asked after the last poll before the thread waits.

@@ -4,6 +4,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::os::fd::BorrowedFd;
 
 use crate::agent::{Agent, Now};
 use crate::error::Error;
@@ -149,6 +150,11 @@ impl AgentGroup {
     #[must_use]
     pub fn draining(&self) -> Option<&str> {
         if self.closing < self.started { self.names.get(self.closing).map(String::as_str) } else { None }
+    }
+
+    /// The descriptors that the agents wait for.
+    pub fn watch<'a>(&'a self, descriptors: &mut Vec<BorrowedFd<'a>>) {
+        self.agents.iter().for_each(|agent| agent.watch(descriptors));
     }
 
     /// The agents' names, in order.

@@ -348,7 +348,9 @@ impl Runner {
         } else if !self.must_end() {
             let ns = self.until_deadline_ns(ns_max);
             if ns > 0 {
-                self.waker.wait(ns);
+                let mut descriptors = Vec::new();
+                self.group.watch(&mut descriptors);
+                self.waker.wait_watching(ns, &descriptors);
             }
         }
         self.waker.withdraw();

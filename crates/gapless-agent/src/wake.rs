@@ -113,13 +113,20 @@ impl Waker {
 
     /// Owner: waits for a signal, at most `timeout_ns`. Also returns early for no reason.
     pub fn wait(&self, timeout_ns: u64) {
+        self.wait_watching(timeout_ns, &[]);
+    }
+
+    /// As [`Waker::wait`]; it also ends when one of `descriptors` is readable.
+    pub fn wait_watching(&self, timeout_ns: u64, descriptors: &[BorrowedFd<'_>]) {
         let timeout = Timespec {
             tv_sec: i64::try_from(timeout_ns / 1_000_000_000).unwrap_or(i64::MAX),
             tv_nsec: (timeout_ns % 1_000_000_000) as _,
         };
-        let mut fds = [PollFd::new(&self.inner.fd, PollFlags::IN)];
+        let mut fds = Vec::with_capacity(1 + descriptors.len());
+        fds.push(PollFd::new(&self.inner.fd, PollFlags::IN));
+        fds.extend(descriptors.iter().map(|descriptor| PollFd::new(descriptor, PollFlags::IN)));
         // An interrupted or refused wait is an early return: the caller polls its agents and comes back.
-        if matches!(poll(&mut fds, Some(&timeout)), Ok(ready) if ready > 0) {
+        if matches!(poll(&mut fds, Some(&timeout)), Ok(ready) if ready > 0) && !fds[0].revents().is_empty() {
             let mut count = [0_u8; 8];
             // Nothing to do about a failure: it means that somebody else has reset it.
             let _ = rustix::io::read(&self.inner.fd, &mut count);

@@ -2,6 +2,7 @@
 //! life; in MoldUDP64 and SoupBinTCP each feed session counts from 1.
 
 use gapless_wire::feed_session::FeedSession;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// One feed session: a name for a stretch of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +107,26 @@ impl Feeds {
         while self.feeds.len() > 1 && self.feeds[0].last_sequence.is_some_and(|last| last < first_sequence) {
             self.feeds.remove(0);
         }
+    }
+}
+
+/// The feed sessions as the whole process knows them.
+#[derive(Clone, Default)]
+pub struct SharedFeeds {
+    feeds: Arc<Mutex<Feeds>>,
+}
+
+impl SharedFeeds {
+    /// As `feeds` says.
+    #[must_use]
+    pub fn new(feeds: Feeds) -> Self {
+        Self { feeds: Arc::new(Mutex::new(feeds)) }
+    }
+
+    /// A look at them, or a change.
+    pub fn lock(&self) -> MutexGuard<'_, Feeds> {
+        // No holder leaves the list half changed.
+        self.feeds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -49,10 +49,9 @@ impl Fragments {
         Self { partial: FxHashMap::default(), reserved_bytes: 0, bytes_max, message_bytes_max }
     }
 
-    /// Whether a message of `session` is unfinished.
-    #[inline]
+    /// Whether there is something of a message of `session`.
     pub fn has(&self, session: u64) -> bool {
-        !self.partial.is_empty() && self.partial.contains_key(&session)
+        self.partial.contains_key(&session)
     }
 
     /// Offers a part of a message of a session that accepts `expected` next. `frame` is whole, checked, and of the
@@ -104,6 +103,16 @@ impl Fragments {
         }
         partial.push(frame.length(), padded);
         if header.fragment.is_last() { Collected::Complete } else { Collected::Kept }
+    }
+
+    /// The number that the unfinished message of `session` expects next, if there is one.
+    #[inline]
+    pub fn expected(&self, session: u64) -> Option<u64> {
+        if self.partial.is_empty() {
+            return None;
+        }
+        let partial = self.partial.get(&session)?;
+        Some(partial.begin.session_seq + partial.frames.len() as u64)
     }
 
     /// The complete message of `session`: its bytes, and each frame's place in them.

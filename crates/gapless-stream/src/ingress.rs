@@ -2,10 +2,11 @@
 //! [`Sequencer`] about each. It copies once, checks the copy, stamps and commits in place.
 
 use crate::StreamError;
+use crate::feeds::SharedFeeds;
 use crate::fragments::{Collected, Fragments};
 use crate::link::{ConnectionId, ForIngress, ForSequencer, ForService, Throttle};
 use crate::mailbox::Mailbox;
-use crate::sequencer::{Decision, Sequencer};
+use crate::sequencer::{Decision, Sequencer, compare};
 use crate::sequencer_state::SequencerState;
 use crate::state_keeper::StateKeeper;
 use crate::throttle::TokenBucket;
@@ -40,12 +41,14 @@ impl Default for IngressOptions {
 }
 
 /// What the outside may know and say while the agent runs.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct IngressShared {
     /// Set to take no more input: a clean stop, or a failure elsewhere.
     pub stopped: AtomicBool,
     /// Set once the agent has seen `stopped`: nothing is appended any more.
     pub halted: AtomicBool,
+    /// The feed sessions, as far as they are appended.
+    pub feeds: SharedFeeds,
 }
 
 /// What the agent counts.
@@ -153,6 +156,7 @@ impl Ingress {
         links: IngressLinks,
         options: IngressOptions,
     ) -> Self {
+        let feeds = SharedFeeds::new(sequencer.feeds().clone());
         Self {
             sequencer,
             window,
@@ -160,7 +164,7 @@ impl Ingress {
             publishers: Vec::new(),
             links,
             options,
-            shared: Arc::default(),
+            shared: Arc::new(IngressShared { feeds, ..IngressShared::default() }),
             fragments: Fragments::new(options.fragments_bytes_max, options.message_bytes_max),
             keeper: None,
             asked: VecDeque::new(),
@@ -288,10 +292,13 @@ impl Ingress {
                 }
                 continue;
             }
-            let decision = if self.fragments.has(session) {
-                Decision::Malformed("a message was left unfinished")
-            } else {
-                self.sequencer.decide(&frame, connection)
+            let decision = match self.fragments.expected(session) {
+                // Behind a part that was lost it is too early.
+                Some(expected) => match compare(session_seq, expected) {
+                    Decision::Append => Decision::Malformed("a message was left unfinished"),
+                    other => other,
+                },
+                None => self.sequencer.decide(&frame, connection),
             };
             if decision == Decision::Append {
                 let opens = (frame.kind() == Kind::SessionOpen).then(|| SessionOpen::from_bytes(frame.payload()));
@@ -505,6 +512,7 @@ impl Ingress {
         let length = mark.write_to(&mut payload);
         let Some(sequence) = self.append_own(Kind::Mark, 0, &payload[..length])? else { return Ok(false) };
         self.sequencer.note(sequence, mark);
+        self.shared.feeds.lock().clone_from(self.sequencer.feeds());
         Ok(true)
     }
 

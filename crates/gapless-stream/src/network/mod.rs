@@ -2,6 +2,12 @@
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | [`endpoints`] | where the sequencer meets nodes by packets, and its agents for it |
+//! | [`gateway`] | the command port: what nodes publish over datagrams |
+//! | [`guests`] | the nodes that were let in, whatever carries their packets |
+//! | [`feed_sender`] | what is released, to all nodes, as MoldUDP64 |
+//! | [`replayer`] | what a node has missed, to it alone |
+//! | [`shared`] | one carrier for two agents |
 //! | [`datagrams`] | [`Datagrams`]: the carrier of packets that everything above is written against |
 //! | [`udp`] | [`UdpSocket`]: the carrier that is real |
 //! | `udp_receive` | how that one looks for packets |
@@ -11,14 +17,21 @@
 //! A carrier may lose, double, delay and reorder packets. It never joins two, and never splits one.
 
 pub mod datagrams;
+pub mod endpoints;
+pub mod feed_sender;
+pub mod gateway;
+pub mod guests;
 pub mod memory;
 mod random;
+pub mod replayer;
+pub mod shared;
 pub mod udp;
 pub mod udp_options;
 mod udp_receive;
 
 pub use datagrams::{Datagrams, PACKET_LENGTH_MAX, Peer, SendRefused};
 pub use memory::{Faults, MemoryCounters, MemoryNetwork, MemorySocket};
+pub use shared::SharedDatagrams;
 pub use udp::{Offload, UdpSocket};
 pub use udp_options::{Interface, MulticastGroup, MulticastOut, Segmentation, UdpOptions};
 pub use udp_receive::UdpCounters;

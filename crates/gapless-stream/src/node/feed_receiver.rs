@@ -60,6 +60,8 @@ pub struct FeedReceiver {
     next: u64,
     /// One behind the last sequence that the feed has told of.
     end: u64,
+    /// What the last heartbeat said of it.
+    claim: Option<u64>,
     /// Frames that are in order and not read yet, each padded.
     ready: Vec<u8>,
     read_until: usize,
@@ -94,6 +96,7 @@ impl FeedReceiver {
             feed,
             next,
             end: next,
+            claim: None,
             ready: Vec::new(),
             read_until: 0,
             waiting: BTreeMap::new(),
@@ -171,7 +174,7 @@ impl FeedReceiver {
         };
         let Some(first) = self.first_sequence(&packet) else { return };
         match packet.content {
-            Content::Heartbeat | Content::EndOfSession => self.end = first,
+            Content::Heartbeat | Content::EndOfSession => self.take_claim(first),
             Content::Messages(messages) => {
                 let end = first.saturating_add(messages.len() as u64);
                 if end <= self.next {
@@ -184,6 +187,16 @@ impl FeedReceiver {
             }
         }
         self.note_gap(now_ns);
+    }
+
+    /// No checksum covers what a heartbeat says. A leap is believed when the next one says so, too.
+    fn take_claim(&mut self, end: u64) {
+        let leap = self.options.rewind_frames_min;
+        let is_confirmed = self.claim.is_some_and(|claim| claim <= end && end - claim < leap);
+        if end < self.end.max(self.next).saturating_add(leap) || is_confirmed {
+            self.end = end;
+        }
+        self.claim = Some(end);
     }
 
     /// The sequence in the stream that the packet begins with; `None` if it is of no feed session that is read.
@@ -230,7 +243,6 @@ impl FeedReceiver {
     }
 
     fn take_early<'a>(&mut self, first: u64, end: u64, messages: impl Iterator<Item = &'a [u8]>) {
-        self.end = self.end.max(end);
         if self.waiting.get(&first).is_some_and(|early| first + early.count >= end) {
             self.counts.packets_doubled += 1;
             return;
@@ -243,6 +255,7 @@ impl FeedReceiver {
             }
             push_padded(&mut frames, bytes);
         }
+        self.end = self.end.max(end);
         if self.waiting_bytes + frames.len() > self.options.waiting_bytes_max {
             self.counts.packets_dropped += 1;
             return;

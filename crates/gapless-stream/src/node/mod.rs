@@ -7,11 +7,14 @@
 //! | [`publisher`] | the publishing half: numbers, what is kept, what is sent again; no I/O |
 //! | `kept` | the buffer of what is on its way |
 //! | [`link`] | [`NodeLink`]: the way to the sequencer |
+//! | [`datagram`] | the way for nodes that packets come to, from the sequencer alone or from groups |
+//! | [`feed_receiver`] | makes a gapless stream of packets that come as they like; no I/O |
 //! | [`shared_memory`] | the way for nodes on the sequencer's machine |
 //!
 //! A message's walk: [`StreamNode::publish`] → kept → link → sequencer → stream → link → [`StreamNode::poll`], where
 //! its coming back is the acknowledgement.
 
+pub mod datagram;
 pub mod event;
 pub mod feed_receiver;
 mod kept;
@@ -19,6 +22,7 @@ pub mod link;
 pub mod publisher;
 pub mod shared_memory;
 
+pub use datagram::{DatagramLink, DatagramOptions};
 pub use event::{Message, NodeEvent, NodeState};
 pub use link::{NodeLink, Start};
 pub use publisher::PublisherOptions;
@@ -385,7 +389,9 @@ impl<L: NodeLink> StreamNode<L> {
             }
         }
         if count == 0 {
-            if self.state == NodeState::Rewinding && self.position > self.live_from {
+            // What the stream was said to have at the beginning may have been said in error.
+            let live_from = self.live_from.min(self.link.released_sequence());
+            if self.state == NodeState::Rewinding && self.position > live_from {
                 self.state = NodeState::Live;
                 take(NodeEvent::State(NodeState::Live));
             }

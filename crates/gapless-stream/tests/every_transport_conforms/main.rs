@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
+mod memory;
 mod shared_memory;
 mod suite;
+mod udp;
 mod world;

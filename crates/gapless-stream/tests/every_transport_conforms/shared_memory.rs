@@ -15,6 +15,8 @@ pub struct SharedMemory {
 impl World for SharedMemory {
     type Link = SharedMemoryLink;
 
+    const FORGETS: bool = true;
+
     fn start(change: impl Fn(&mut EventStreamOptions) + 'static) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let mut options = EventStreamOptions::in_directory(directory.path());

@@ -72,9 +72,9 @@ pub fn a_late_joiner_reads_what_was_before<W: World>() {
     }
     settle(&mut world, &mut [&mut early]);
     let middle = early.messages[250].sequence;
-    let mut first = Party::new(world.link(), NodeOptions::reading(Start::First));
-    let mut later = Party::new(world.link(), NodeOptions::reading(Start::Sequence(middle)));
-    let mut live = Party::new(world.link(), NodeOptions::reading(Start::Live));
+    let mut first = Party::new(&mut world, NodeOptions::reading(Start::First));
+    let mut later = Party::new(&mut world, NodeOptions::reading(Start::Sequence(middle)));
+    let mut live = Party::new(&mut world, NodeOptions::reading(Start::Live));
     {
         let mut all = [&mut first, &mut later, &mut live];
         run(&mut world, &mut all, "all are live", |parties| {
@@ -87,18 +87,10 @@ pub fn a_late_joiner_reads_what_was_before<W: World>() {
     }
     settle(&mut world, &mut [&mut early, &mut first, &mut later, &mut live]);
     assert_eq!((first.messages.len(), later.messages.len(), live.messages.len()), (600, 350, 100));
-    same_everywhere(&[&early.messages, &first.messages].map(|messages| messages_only(messages)).each_ref());
+    same_everywhere(&[&early, &first]);
     assert_eq!(later.messages[0].sequence, middle);
     assert_eq!(live.messages[0].payload, payload(500, 200));
     assert!(!first.messages[0].own && early.messages[0].own);
-}
-
-/// A party of messages alone, to be compared.
-fn messages_only(messages: &[Met]) -> Party<gapless_stream::node::SharedMemoryLink> {
-    let link = gapless_stream::node::SharedMemoryLink::new(std::path::Path::new("/nowhere"), Default::default());
-    let mut party = Party::new(link, NodeOptions::reading(Start::First));
-    party.messages = messages.to_vec();
-    party
 }
 
 pub fn a_restarted_sequencer_goes_on_and_nothing_is_doubled<W: World>() {
@@ -215,7 +207,7 @@ pub fn a_halt_overtakes_what_is_queued<W: World>() {
     });
     assert!(matches!(a.node.publish(crate::world::TYPE, b"no"), Err(StreamError::Halted)));
     world.restart();
-    let mut late = Party::new(world.link(), NodeOptions::default());
+    let mut late = Party::new(&mut world, NodeOptions::default());
     run(&mut world, &mut [&mut a, &mut b, &mut late], "it is halted still", |parties| {
         parties[2].has_noted("halted prices are wrong") && parties[2].node.state() == NodeState::Live
     });
@@ -241,7 +233,7 @@ pub fn feed_sessions_roll_over_and_end<W: World>() {
     run(&mut world, &mut [&mut a], "it ends", |parties| parties[0].has_noted("feed ended TUESDAY"));
     a.publish(b"waits for wednesday");
     world.restart();
-    let mut late = Party::new(world.link(), NodeOptions::reading(Start::First));
+    let mut late = Party::new(&mut world, NodeOptions::reading(Start::First));
     run(&mut world, &mut [&mut a, &mut late], "the late one reads all", |parties| {
         parties[1].has_noted("feed ended TUESDAY")
     });
@@ -260,7 +252,7 @@ pub fn a_slow_reader_holds_up_nobody_and_misses_nothing<W: World>() {
         options.message_length_max = 64 << 10;
     });
     let mut fast = open(&mut world, NodeOptions::default());
-    let mut slow = Party::new(world.link(), NodeOptions::reading(Start::First));
+    let mut slow = Party::new(&mut world, NodeOptions::reading(Start::First));
     run(&mut world, &mut [&mut slow], "it is there", |parties| parties[0].node.state() == NodeState::Live);
     for number in 0..6_000 {
         fast.publish(&payload(number, 500));
@@ -272,7 +264,7 @@ pub fn a_slow_reader_holds_up_nobody_and_misses_nothing<W: World>() {
     settle(&mut world, &mut [&mut fast, &mut slow]);
     assert_eq!(slow.messages.len(), 6_001);
     same_everywhere(&[&fast, &slow]);
-    assert!(slow.has_noted("lapped"), "it was told");
+    assert!(slow.has_noted("lapped") || !W::FORGETS, "it was told");
     assert!(!fast.has_noted("lapped"));
 }
 

@@ -1,5 +1,6 @@
 //! What a transport has to bring to the suite: a stream, links to it, and time that passes.
 
+use gapless_agent::Clock;
 use gapless_stream::StreamError;
 use gapless_stream::client::MessageType;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
@@ -12,11 +13,19 @@ pub trait World {
     /// The nodes' way to it.
     type Link: NodeLink;
 
+    /// Whether who reads nothing for 3 MiB has lost something for sure.
+    const FORGETS: bool = false;
+
     /// Starts a stream; `change` changes the options that the transport starts it with.
     fn start(change: impl Fn(&mut EventStreamOptions) + 'static) -> Self;
 
     /// Another way to it.
     fn link(&mut self) -> Self::Link;
+
+    /// The nodes' clock, where it is not the machine's.
+    fn clock(&self) -> Option<Clock> {
+        None
+    }
 
     /// The stream.
     fn stream(&self) -> &EventStream;
@@ -57,8 +66,12 @@ pub const TYPE: MessageType = MessageType { schema: 7 << 16 | 1, encoding: Encod
 const PATIENCE: Duration = Duration::from_secs(30);
 
 impl<L: NodeLink> Party<L> {
-    pub fn new(link: L, options: NodeOptions) -> Self {
-        let node = StreamNode::new(link, options);
+    pub fn new<W: World<Link = L>>(world: &mut W, options: NodeOptions) -> Self {
+        let link = world.link();
+        let node = match world.clock() {
+            Some(clock) => StreamNode::with_clock(link, options, clock),
+            None => StreamNode::new(link, options),
+        };
         Self { node, messages: Vec::new(), notes: Vec::new(), states: Vec::new() }
     }
 
@@ -127,7 +140,7 @@ pub fn run<W: World>(
 
 /// A node with its session open.
 pub fn open<W: World>(world: &mut W, options: NodeOptions) -> Party<W::Link> {
-    let mut party = Party::new(world.link(), options);
+    let mut party = Party::new(world, options);
     run(world, &mut [&mut party], "a session opens", |parties| parties[0].node.can_publish());
     party
 }

@@ -91,6 +91,9 @@ fn a_heartbeat_tells_what_was_lost_at_the_end() {
     // A damaged one could tell of anything; the next one puts it right.
     heartbeat(&mut bytes, a, 1 << 60);
     receiver.take_packet(&bytes, 0);
+    assert!(!receiver.wants_rewind(), "nobody believes the first");
+    heartbeat(&mut bytes, a, (1 << 60) + 10);
+    receiver.take_packet(&bytes, 0);
     assert!(receiver.wants_rewind());
     heartbeat(&mut bytes, a, 2);
     receiver.take_packet(&bytes, 0);

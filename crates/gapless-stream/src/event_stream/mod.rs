@@ -1,4 +1,13 @@
 //! [`EventStream`]: the sequencer of an event stream with everything that serves it, put together and run.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | this | [`EventStream`]: recovery, assembling the agents, running them, stopping |
+//! | [`options`] | [`EventStreamOptions`] |
+
+pub mod options;
+
+pub use options::EventStreamOptions;
 
 use crate::answer_desk::AnswerDesk;
 use crate::client::random_token;
@@ -6,10 +15,12 @@ use crate::doorman::{Doorman, DoormanLinks, PublisherLink, StreamDescription};
 use crate::ingress::{Ingress, IngressCounters, IngressLinks, IngressOptions, IngressShared};
 use crate::journaler::{Journaler, JournalerCounters, Release};
 use crate::late_reader::LateReader;
-use crate::link::{ForSequencer, LinkOptions, Throttle};
+use crate::link::{ForSequencer, LinkOptions};
 use crate::mailbox::Mailbox;
+use crate::network::endpoints::{Served, build};
+use crate::network::guests::SharedStatus;
 use crate::outlets::Outlets;
-use crate::persistence::{OpenedJournal, Persistence};
+use crate::persistence::OpenedJournal;
 use crate::preparing::PreparerThread;
 use crate::sequencer::{Sequencer, SequencerRules};
 use crate::state_keeper::{self, StateKeeper};
@@ -17,125 +28,13 @@ use crate::stream_layout::StreamLayout;
 use crate::syncer::SyncThread;
 use crate::{StreamError, Tier};
 use gapless_agent::plan::cores_available;
-use gapless_agent::{
-    Agent, AgentSpec, Clock, Counters, CpuMask, OptimizeFor, PlanKind, Seats, ThreadGroup, ThreadPlan, Waker,
-};
+use gapless_agent::{Agent, AgentGroup, AgentSpec, Clock, Counters, Now, Seats, ThreadGroup, ThreadPlan, Waker};
 use gapless_journal::{JournalReader, RecoveryReport};
 use gapless_log::{MemoryKind, Scope, StreamIdentity, Window, WindowOptions};
 use gapless_wire::Fragment;
-use gapless_wire::descriptor::FRAME_LENGTH_MAX;
-use gapless_wire::feed_session::FeedSession;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-
-/// How an event stream is run. [`EventStreamOptions::in_directory`] and [`EventStreamOptions::in_memory`] hold the
-/// defaults.
-#[derive(Clone, Debug)]
-pub struct EventStreamOptions {
-    /// Where journal, state and socket live; `None` at tier `memory` only.
-    pub directory: Option<PathBuf>,
-    /// How durable a frame is before anybody sees it.
-    pub tier: Tier,
-    /// How the journal is kept.
-    pub persistence: Persistence,
-    /// The name of the first feed session.
-    pub feed_session: FeedSession,
-    /// Bytes of the window, a power of two.
-    pub window_bytes: usize,
-    /// The longest frame, bytes; longer messages are split.
-    pub frame_length_max: usize,
-    /// The longest message, bytes of payload; its frames must fit half of the window.
-    pub message_length_max: usize,
-    /// Memory for messages of which not every part is there, of all publishers together, bytes.
-    pub fragments_bytes_max: usize,
-    /// Sessions without a frame for so long are closed.
-    pub session_expiry: Duration,
-    /// How much each publisher may send.
-    pub throttle: Option<Throttle>,
-    /// The sequencer's state is written aside after so many frames.
-    pub state_interval_frames: u64,
-    /// Frames taken from one publisher before the others get their turn.
-    pub frames_per_poll_max: usize,
-    /// The thread plan.
-    pub plan: PlanKind,
-    /// What it is tuned for.
-    pub optimize_for: OptimizeFor,
-    /// CPUs of the sequencer.
-    pub sequencer_cpus: Option<CpuMask>,
-}
-
-impl EventStreamOptions {
-    /// A durable stream in `directory`, at tier `journal`, for processes of this machine.
-    #[must_use]
-    pub fn in_directory(directory: impl Into<PathBuf>) -> Self {
-        Self { directory: Some(directory.into()), tier: Tier::Journal, ..Self::in_memory() }
-    }
-
-    /// A stream at tier `memory`, for publishers and readers of this process.
-    ///
-    /// # Panics
-    /// Never: the name of the first feed session is a valid one.
-    #[must_use]
-    pub fn in_memory() -> Self {
-        Self {
-            directory: None,
-            tier: Tier::Memory,
-            persistence: Persistence::default(),
-            feed_session: FeedSession::new("FEED000001").expect("ten letters and digits"),
-            window_bytes: 64 << 20,
-            frame_length_max: 64 << 10,
-            message_length_max: 16 << 20,
-            fragments_bytes_max: 128 << 20,
-            session_expiry: Duration::from_secs(24 * 3600),
-            throttle: None,
-            state_interval_frames: 1_000_000,
-            frames_per_poll_max: 64,
-            plan: PlanKind::Default,
-            optimize_for: OptimizeFor::Latency,
-            sequencer_cpus: None,
-        }
-    }
-
-    /// The longest message with the headers and padding of its frames, bytes.
-    fn message_bytes_max(&self) -> usize {
-        let part = self.frame_length_max - gapless_wire::HEADER_LENGTH;
-        self.message_length_max + self.message_length_max.div_ceil(part) * (gapless_wire::HEADER_LENGTH + 8)
-    }
-
-    fn check(&self) -> Result<(), StreamError> {
-        let refuse = |option, reason: String| Err(StreamError::Option { option, reason });
-        if self.tier != Tier::Memory && self.directory.is_none() {
-            return refuse("directory", format!("tier {} needs one", self.tier));
-        }
-        let frame_lengths = gapless_wire::HEADER_LENGTH + 64..=FRAME_LENGTH_MAX;
-        if !frame_lengths.contains(&self.frame_length_max) {
-            let found = self.frame_length_max;
-            return refuse("frame_length_max", format!("128 to {FRAME_LENGTH_MAX} bytes are allowed, not {found}"));
-        }
-        if self.message_bytes_max() > self.window_bytes / 2 {
-            let reason = format!(
-                "a message of {} bytes takes {} with its headers, more than half of the window of {} bytes",
-                self.message_length_max,
-                self.message_bytes_max(),
-                self.window_bytes
-            );
-            return refuse("message_length_max", reason);
-        }
-        if self.message_length_max.div_ceil(self.frame_length_max - gapless_wire::HEADER_LENGTH) > usize::from(u16::MAX)
-        {
-            return refuse("message_length_max", "it takes more than 65,535 frames".to_owned());
-        }
-        if self.frames_per_poll_max == 0 || self.frames_per_poll_max > 1024 {
-            return refuse("frames_per_poll_max", format!("1 to 1024 are allowed, not {}", self.frames_per_poll_max));
-        }
-        if self.feed_session.is_blank() {
-            return refuse("feed_session", "a name of 1 to 10 characters is expected, not a blank one".to_owned());
-        }
-        Ok(())
-    }
-}
 
 /// What a start found.
 #[derive(Clone, Debug, Default)]
@@ -150,10 +49,18 @@ pub struct StreamRecovery {
     pub journal: Option<RecoveryReport>,
 }
 
+/// Who polls the agents.
+enum Driver {
+    /// Threads of their own.
+    Threads(ThreadGroup),
+    /// The caller, by [`EventStream::turn`].
+    Caller(AgentGroup),
+}
+
 /// A running event stream.
 pub struct EventStream {
-    threads: Option<ThreadGroup>,
-    doorman: Option<Doorman>,
+    driver: Option<Driver>,
+    doorman: Option<Arc<Doorman>>,
     sync_thread: Option<SyncThread>,
     preparer: Option<PreparerThread>,
     ingress: Arc<IngressShared>,
@@ -165,6 +72,7 @@ pub struct EventStream {
     recovery: StreamRecovery,
     plan: ThreadPlan,
     tier: Tier,
+    status: SharedStatus,
 }
 
 /// Mailboxes hold this many messages.
@@ -180,6 +88,23 @@ impl EventStream {
     /// # Errors
     /// Options that make no sense, a directory in use, damage, no threads or memory.
     pub fn start(options: &EventStreamOptions) -> Result<Self, StreamError> {
+        let (clock, why_not_tsc) = Clock::fastest();
+        if let Some(reason) = why_not_tsc {
+            tracing::info!(reason, "time is read from the operating system");
+        }
+        Self::assemble(options, Some(clock))
+    }
+
+    /// As [`EventStream::start`], without threads for its agents: nothing happens but in [`EventStream::turn`], and
+    /// the caller says what time it is. For tests and simulations.
+    ///
+    /// # Errors
+    /// As for [`EventStream::start`].
+    pub fn start_by_hand(options: &EventStreamOptions) -> Result<Self, StreamError> {
+        Self::assemble(options, None)
+    }
+
+    fn assemble(options: &EventStreamOptions, clock: Option<Clock>) -> Result<Self, StreamError> {
         options.check()?;
         let expiry_ns = options.session_expiry.as_nanos().min(u128::from(u64::MAX)) as u64;
         let rules = SequencerRules::of_stream(expiry_ns);
@@ -215,6 +140,7 @@ impl EventStream {
         let (mut writer, releaser) = window_options.create(recovery.last_sequence + 1)?;
         let window = writer.window();
         let journal_cursor = opened.is_some().then(|| writer.gating_cursor(Scope::Appended));
+        let feed_cursor = options.packets.is_some().then(|| writer.gating_cursor(Scope::Released));
         let links = DoormanLinks {
             ingress: Mailbox::new(MAILBOX_MESSAGES),
             delivery: Mailbox::new(MAILBOX_MESSAGES),
@@ -276,28 +202,45 @@ impl EventStream {
             journaler = Some(Journaler::new(cursor, journal, release, downstream, batch_bytes_max, counted));
         }
         let ingress_shared = ingress.shared();
-        let outlets = Outlets::new(links.delivery.clone(), options.frame_length_max);
-        let mut agents: Vec<Box<dyn Agent>> = vec![Box::new(ingress)];
-        agents.extend(journaler.map(|journaler| Box::new(journaler) as Box<dyn Agent>));
-        agents.push(Box::new(AnswerDesk::new(answers, outlets, window.clone())));
-
-        let (clock, why_not_tsc) = Clock::fastest();
-        if let Some(reason) = why_not_tsc {
-            tracing::info!(reason, "time is read from the operating system");
-        }
         let description = StreamDescription {
             identity,
             frame_length_max: options.frame_length_max,
             message_length_max: options.message_bytes_max(),
             tier: options.tier,
         };
-        let waker = seats.waker("sequencer");
-        let threads = ThreadGroup::launch(&seats.plan, agents, &clock, seats.wakers)?;
-        // Last: whoever connects finds everything running.
-        let socket = layout.as_ref().map(StreamLayout::socket);
+        let outlets = Outlets::new(links.delivery.clone(), options.frame_length_max);
+        let socket = layout.as_ref().filter(|_| clock.is_some()).map(StreamLayout::socket);
         let doorman = Doorman::start(socket.as_deref(), description, links, Some(window.clone()))?;
+        let doorman = Arc::new(doorman);
+        let status = SharedStatus::default();
+        let journal = layout.as_ref().filter(|_| options.tier != Tier::Memory).map(StreamLayout::journal);
+        let served = Served {
+            doorman: Arc::clone(&doorman),
+            window: window.clone(),
+            feeds: ingress_shared.feeds.clone(),
+            journal,
+            next_sequence: recovery.last_sequence + 1,
+            status: status.clone(),
+            counters: &counters,
+        };
+        let mut agents: Vec<Box<dyn Agent>> = Vec::new();
+        let mut behind = Vec::new();
+        if let (Some(network), Some(cursor)) = (&options.packets, feed_cursor) {
+            let [gateway, feed, replayer] = build(network, cursor, &served)?;
+            agents.push(gateway);
+            behind.extend([feed, replayer]);
+        }
+        agents.push(Box::new(ingress));
+        agents.extend(journaler.map(|journaler| Box::new(journaler) as Box<dyn Agent>));
+        agents.extend(behind);
+        agents.push(Box::new(AnswerDesk::new(answers, outlets, window.clone())));
+        let waker = seats.waker("sequencer");
+        let driver = match clock {
+            Some(clock) => Driver::Threads(ThreadGroup::launch(&seats.plan, agents, &clock, seats.wakers)?),
+            None => Driver::Caller(AgentGroup::new(agents)),
+        };
         Ok(Self {
-            threads: Some(threads),
+            driver: Some(driver),
             doorman: Some(doorman),
             sync_thread,
             preparer,
@@ -310,7 +253,25 @@ impl EventStream {
             recovery,
             plan: seats.plan,
             tier: options.tier,
+            status,
         })
+    }
+
+    /// Polls every agent once, in a stream that was started by hand. Returns the work done.
+    ///
+    /// # Errors
+    /// What an agent cannot go on after.
+    ///
+    /// # Panics
+    /// If the stream has threads.
+    pub fn turn(&mut self, now: Now) -> Result<usize, StreamError> {
+        match &mut self.driver {
+            Some(Driver::Caller(agents)) => {
+                agents.start(now)?;
+                Ok(agents.poll_once(now)?)
+            }
+            _ => panic!("this stream has threads of its own"),
+        }
     }
 
     /// A publisher's end inside this process.
@@ -359,6 +320,12 @@ impl EventStream {
         self.window.released_sequence()
     }
 
+    /// The nodes that are connected over networks, as they last said.
+    #[must_use]
+    pub const fn status(&self) -> &SharedStatus {
+        &self.status
+    }
+
     /// The stream's counters, which other processes read from the file `counters` of its directory.
     #[must_use]
     pub const fn counters(&self) -> &Counters {
@@ -368,13 +335,19 @@ impl EventStream {
     /// CPU time of the stream's agent threads so far, ns.
     #[must_use]
     pub fn cpu_time_ns(&self) -> u64 {
-        self.threads.as_ref().map_or(0, ThreadGroup::cpu_time_ns)
+        match &self.driver {
+            Some(Driver::Threads(threads)) => threads.cpu_time_ns(),
+            _ => 0,
+        }
     }
 
     /// Why the stream has stopped by itself, if it has.
     #[must_use]
     pub fn failure(&self) -> Option<StreamError> {
-        Some(StreamError::Stopped(self.threads.as_ref()?.failures().failure()?))
+        match &self.driver {
+            Some(Driver::Threads(threads)) => threads.failures().failure().map(StreamError::Stopped),
+            _ => None,
+        }
     }
 
     /// Asks something of the sequencer; it overtakes everything that publishers have sent and that is not in the
@@ -399,9 +372,18 @@ impl EventStream {
     }
 
     fn end(&mut self) -> Result<(), StreamError> {
-        let Some(threads) = self.threads.take() else { return Ok(()) };
         // Release: pairs with the Acquire in Ingress::poll.
         self.ingress.stopped.store(true, Ordering::Release);
+        let threads = match self.driver.take() {
+            Some(Driver::Threads(threads)) => threads,
+            Some(Driver::Caller(mut agents)) => {
+                let outcome = agents.poll_once(Now::default());
+                drop(agents);
+                (self.doorman, self.sync_thread, self.preparer) = (None, None, None);
+                return outcome.map(|_| ()).map_err(StreamError::Stopped);
+            }
+            None => return Ok(()),
+        };
         while !self.ingress.halted.load(Ordering::Acquire) && !threads.failures().has_failed() {
             threads.threads().iter().for_each(|thread| thread.waker().wake());
             std::thread::sleep(Duration::from_micros(200));
@@ -422,11 +404,19 @@ impl Drop for EventStream {
     }
 }
 
-/// Which agent sits on which thread. All are on the path of a message.
+/// Which agent sits on which thread, in the order of a message's path.
 fn seats(options: &EventStreamOptions) -> Result<Seats, StreamError> {
-    let mut agents = vec![AgentSpec::new("sequencer").hot().weight(2).cpus(options.sequencer_cpus)];
+    let mut agents = Vec::new();
+    if options.packets.is_some() {
+        agents.push(AgentSpec::new("gateway").hot());
+    }
+    agents.push(AgentSpec::new("sequencer").hot().weight(2).cpus(options.sequencer_cpus));
     if options.tier != Tier::Memory {
         agents.push(AgentSpec::new("journaler").detachable().hot());
+    }
+    if options.packets.is_some() {
+        agents.push(AgentSpec::new("feed").hot());
+        agents.push(AgentSpec::new("replayer"));
     }
     agents.push(AgentSpec::new("answers").hot());
     let plan = gapless_agent::plan(options.plan, options.optimize_for, &agents, cores_available(), 0);

@@ -1,0 +1,124 @@
+//! [`EventStreamOptions`]: how an event stream is run, with its defaults and what makes no sense.
+
+use crate::link::Throttle;
+use crate::network::endpoints::PacketNetwork;
+use crate::persistence::Persistence;
+use crate::{StreamError, Tier};
+use gapless_agent::{CpuMask, OptimizeFor, PlanKind};
+use gapless_wire::descriptor::FRAME_LENGTH_MAX;
+use gapless_wire::feed_session::FeedSession;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How an event stream is run. [`EventStreamOptions::in_directory`] and [`EventStreamOptions::in_memory`] hold the
+/// defaults.
+#[derive(Clone)]
+pub struct EventStreamOptions {
+    /// Where journal, state and socket live; `None` at tier `memory` only.
+    pub directory: Option<PathBuf>,
+    /// How durable a frame is before anybody sees it.
+    pub tier: Tier,
+    /// How the journal is kept.
+    pub persistence: Persistence,
+    /// The name of the first feed session.
+    pub feed_session: FeedSession,
+    /// Bytes of the window, a power of two.
+    pub window_bytes: usize,
+    /// The longest frame, bytes; longer messages are split.
+    pub frame_length_max: usize,
+    /// The longest message, bytes of payload; its frames must fit half of the window.
+    pub message_length_max: usize,
+    /// Memory for messages of which not every part is there, of all publishers together, bytes.
+    pub fragments_bytes_max: usize,
+    /// Sessions without a frame for so long are closed.
+    pub session_expiry: Duration,
+    /// How much each publisher may send.
+    pub throttle: Option<Throttle>,
+    /// The sequencer's state is written aside after so many frames.
+    pub state_interval_frames: u64,
+    /// Frames taken from one publisher before the others get their turn.
+    pub frames_per_poll_max: usize,
+    /// The thread plan.
+    pub plan: PlanKind,
+    /// What it is tuned for.
+    pub optimize_for: OptimizeFor,
+    /// CPUs of the sequencer.
+    pub sequencer_cpus: Option<CpuMask>,
+    /// The network whose nodes it serves by packets, beside those of this machine.
+    pub packets: Option<PacketNetwork>,
+}
+
+impl EventStreamOptions {
+    /// A durable stream in `directory`, at tier `journal`, for processes of this machine.
+    #[must_use]
+    pub fn in_directory(directory: impl Into<PathBuf>) -> Self {
+        Self { directory: Some(directory.into()), tier: Tier::Journal, ..Self::in_memory() }
+    }
+
+    /// A stream at tier `memory`, for publishers and readers of this process.
+    ///
+    /// # Panics
+    /// Never: the name of the first feed session is a valid one.
+    #[must_use]
+    pub fn in_memory() -> Self {
+        Self {
+            directory: None,
+            tier: Tier::Memory,
+            persistence: Persistence::default(),
+            feed_session: FeedSession::new("FEED000001").expect("ten letters and digits"),
+            window_bytes: 64 << 20,
+            frame_length_max: 64 << 10,
+            message_length_max: 16 << 20,
+            fragments_bytes_max: 128 << 20,
+            session_expiry: Duration::from_secs(24 * 3600),
+            throttle: None,
+            state_interval_frames: 1_000_000,
+            frames_per_poll_max: 64,
+            plan: PlanKind::Default,
+            optimize_for: OptimizeFor::Latency,
+            sequencer_cpus: None,
+            packets: None,
+        }
+    }
+
+    /// The longest message with the headers and padding of its frames, bytes.
+    pub(super) fn message_bytes_max(&self) -> usize {
+        let part = self.frame_length_max - gapless_wire::HEADER_LENGTH;
+        self.message_length_max + self.message_length_max.div_ceil(part) * (gapless_wire::HEADER_LENGTH + 8)
+    }
+
+    pub(super) fn check(&self) -> Result<(), StreamError> {
+        let refuse = |option, reason: String| Err(StreamError::Option { option, reason });
+        if self.tier != Tier::Memory && self.directory.is_none() {
+            return refuse("directory", format!("tier {} needs one", self.tier));
+        }
+        let frame_lengths = gapless_wire::HEADER_LENGTH + 64..=FRAME_LENGTH_MAX;
+        if !frame_lengths.contains(&self.frame_length_max) {
+            let found = self.frame_length_max;
+            return refuse("frame_length_max", format!("128 to {FRAME_LENGTH_MAX} bytes are allowed, not {found}"));
+        }
+        if self.message_bytes_max() > self.window_bytes / 2 {
+            let reason = format!(
+                "a message of {} bytes takes {} with its headers, more than half of the window of {} bytes",
+                self.message_length_max,
+                self.message_bytes_max(),
+                self.window_bytes
+            );
+            return refuse("message_length_max", reason);
+        }
+        if self.message_length_max.div_ceil(self.frame_length_max - gapless_wire::HEADER_LENGTH) > usize::from(u16::MAX)
+        {
+            return refuse("message_length_max", "it takes more than 65,535 frames".to_owned());
+        }
+        if self.frames_per_poll_max == 0 || self.frames_per_poll_max > 1024 {
+            return refuse("frames_per_poll_max", format!("1 to 1024 are allowed, not {}", self.frames_per_poll_max));
+        }
+        if let Some(network) = &self.packets {
+            network.check(self.frame_length_max)?;
+        }
+        if self.feed_session.is_blank() {
+            return refuse("feed_session", "a name of 1 to 10 characters is expected, not a blank one".to_owned());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,198 @@
+//! [`PacketNetwork`]: where the sequencer's agents meet nodes by packets, and making these agents.
+
+use super::datagrams::{Datagrams, Peer};
+use super::feed_sender::{FeedCounters, FeedSender, FeedSenderOptions};
+use super::gateway::Gateway;
+use super::guests::{GuestCounters, GuestOptions, Guests, SharedStatus, StreamFacts};
+use super::memory::MemoryNetwork;
+use super::replayer::{Replayer, ReplayerCounters};
+use super::shared::SharedDatagrams;
+use super::udp::UdpSocket;
+use super::udp_options::{Interface, MulticastOut, Segmentation, UdpOptions};
+use crate::StreamError;
+use crate::doorman::Doorman;
+use crate::feeds::SharedFeeds;
+use crate::late_reader::LateReader;
+use crate::mailbox::Mailbox;
+use gapless_agent::{Agent, Counters};
+use gapless_journal::JournalReader;
+use gapless_log::{GatingCursor, Window};
+use gapless_wire::{aligned_length, mold, upstream};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What carries the packets.
+#[derive(Clone)]
+pub enum Carrier {
+    /// Sockets of the operating system.
+    Udp {
+        /// The interface that packets to groups leave by.
+        interface: Interface,
+        /// Routers that a packet to a group may pass, and one.
+        hops: u8,
+        /// Whether many packets may pass the kernel as one.
+        segmentation: Segmentation,
+    },
+    /// A network in memory, for tests and simulations.
+    Memory(MemoryNetwork),
+}
+
+/// Where and how a sequencer serves nodes by packets.
+#[derive(Clone)]
+pub struct PacketNetwork {
+    /// What carries them.
+    pub carrier: Carrier,
+    /// Where nodes send to.
+    pub command: Peer,
+    /// Where nodes ask for what they have missed.
+    pub request: Peer,
+    /// The groups that the feed is sent to: A, and B if there are two. None: to each node by itself.
+    pub groups: Vec<Peer>,
+    /// Who is let in.
+    pub guests: GuestOptions,
+    /// Whether a packet of the feed may hold several frames.
+    pub batch: bool,
+    /// The longest packet, bytes of UDP payload.
+    pub packet_length_max: usize,
+    /// Between two heartbeats of a feed that stands still, ns.
+    pub heartbeat_interval_ns: u64,
+}
+
+impl PacketNetwork {
+    /// The defaults, for UDP at `command` and `request`, the feed to each node by itself.
+    #[must_use]
+    pub fn udp(command: Peer, request: Peer) -> Self {
+        let carrier = Carrier::Udp { interface: Interface::Default, hops: 1, segmentation: Segmentation::Auto };
+        Self {
+            carrier,
+            command,
+            request,
+            groups: Vec::new(),
+            guests: GuestOptions::default(),
+            batch: true,
+            packet_length_max: mold::PACKET_LENGTH_UDP,
+            heartbeat_interval_ns: mold::HEARTBEAT_INTERVAL_NS,
+        }
+    }
+
+    /// Whether frames of `frame_length_max` bytes fit its packets.
+    ///
+    /// # Errors
+    /// [`StreamError::Option`] says what is allowed.
+    pub fn check(&self, frame_length_max: usize) -> Result<(), StreamError> {
+        let refuse = |option, reason: String| Err(StreamError::Option { option, reason });
+        // Down as MoldUDP64, up with the padding.
+        let down = mold::HEADER_LENGTH + mold::BLOCK_HEADER_LENGTH + frame_length_max;
+        let needed = down.max(upstream::HEADER_LENGTH + aligned_length(frame_length_max));
+        if needed > self.packet_length_max {
+            let most = self.packet_length_max - mold::HEADER_LENGTH - mold::BLOCK_HEADER_LENGTH - 2;
+            let reason = format!(
+                "frames of {frame_length_max} bytes do not fit packets of {} bytes; at most {} are allowed",
+                self.packet_length_max,
+                most / 8 * 8
+            );
+            return refuse("frame_length_max", reason);
+        }
+        if self.groups.len() > 2 {
+            return refuse("groups", format!("feed A and feed B are allowed, not {} groups", self.groups.len()));
+        }
+        if let Some(group) = self.groups.iter().find(|group| !group.ip().is_multicast()) {
+            return refuse("groups", format!("{group} is no multicast address"));
+        }
+        Ok(())
+    }
+}
+
+/// What the agents of a network need of the stream.
+pub(crate) struct Served<'a> {
+    pub doorman: Arc<Doorman>,
+    pub window: Window,
+    pub feeds: SharedFeeds,
+    /// The journal's directory, where there is one.
+    pub journal: Option<PathBuf>,
+    pub next_sequence: u64,
+    pub status: SharedStatus,
+    pub counters: &'a Counters,
+}
+
+impl Served<'_> {
+    pub fn facts(&self) -> StreamFacts {
+        let journal = self.journal.clone();
+        let next_sequence = self.next_sequence;
+        let first_held = move || match &journal {
+            Some(journal) => JournalReader::open(journal).map_or(next_sequence, |reader| reader.first_sequence()),
+            None => next_sequence,
+        };
+        StreamFacts { window: self.window.clone(), feeds: self.feeds.clone(), first_held: Box::new(first_held) }
+    }
+
+    pub fn reader(&self) -> Box<dyn Fn(u64) -> LateReader + Send> {
+        let (window, journal) = (self.window.clone(), self.journal.clone());
+        Box::new(move |sequence| LateReader::new(window.clone(), journal.clone(), sequence))
+    }
+}
+
+/// The agents of `network`: gateway, feed, replayer.
+pub(crate) fn build(
+    network: &PacketNetwork,
+    cursor: GatingCursor,
+    served: &Served<'_>,
+) -> Result<[Box<dyn Agent>; 3], StreamError> {
+    match &network.carrier {
+        Carrier::Udp { interface, hops, segmentation } => {
+            let multicast_out = MulticastOut { interface: interface.clone(), hops: *hops, loops_back: true };
+            let open = |local: Peer| {
+                let options = UdpOptions {
+                    multicast_out: multicast_out.clone(),
+                    segmentation: *segmentation,
+                    ..UdpOptions::at(local)
+                };
+                let action = || format!("opening {local} for packets");
+                UdpSocket::open(&options).map_err(|source| StreamError::System { action: action(), source })
+            };
+            agents(network, open(network.command)?, open(network.request)?, cursor, served)
+        }
+        Carrier::Memory(memory) => {
+            let open = |local: Peer| {
+                let action = || format!("opening {local} in memory");
+                memory.socket(local).map_err(|source| StreamError::System { action: action(), source })
+            };
+            agents(network, open(network.command)?, open(network.request)?, cursor, served)
+        }
+    }
+}
+
+fn agents<S: Datagrams + 'static>(
+    network: &PacketNetwork,
+    command: S,
+    request: S,
+    cursor: GatingCursor,
+    served: &Served<'_>,
+) -> Result<[Box<dyn Agent>; 3], StreamError> {
+    let share = |source| StreamError::System { action: "sharing a socket".to_owned(), source };
+    let command = SharedDatagrams::new(command).map_err(share)?;
+    let changes = Mailbox::new(network.guests.guests_max * 4);
+    let counters = GuestCounters::add_to(served.counters, "gateway")?;
+    let guests = Guests::new(
+        network.guests.clone(),
+        Arc::clone(&served.doorman),
+        served.facts(),
+        served.status.clone(),
+        counters,
+    );
+    let to_nodes = network.groups.is_empty().then(|| changes.clone());
+    let gateway = Gateway::new(command.clone(), guests, to_nodes, network.packet_length_max);
+    let options = FeedSenderOptions {
+        groups: network.groups.clone(),
+        batch: network.batch,
+        packet_length_max: network.packet_length_max,
+        heartbeat_interval_ns: network.heartbeat_interval_ns,
+    };
+    let feed = served.feeds.lock().current().copied();
+    let counters = FeedCounters::add_to(served.counters)?;
+    // What nodes get for themselves comes from where they send to, so that it finds its way back through anything.
+    let feed = FeedSender::new(command, cursor, feed, served.next_sequence, options, changes, counters);
+    let counters = ReplayerCounters::add_to(served.counters)?;
+    let replayer = Replayer::new(request, served.reader(), served.feeds.clone(), network.packet_length_max, counters);
+    Ok([Box::new(gateway), Box::new(feed), Box::new(replayer)])
+}

@@ -1,0 +1,339 @@
+//! [`FeedSender`]: the agent that sends released frames to all nodes as MoldUDP64: to multicast groups, to single
+//! nodes, or both. It waits for nobody: what is lost on the way is asked for again.
+
+use super::datagrams::{Datagrams, Peer};
+use crate::StreamError;
+use crate::feeds::Feed;
+use crate::mailbox::Mailbox;
+use gapless_agent::fault::crash_point;
+use gapless_agent::{Agent, AgentError, Counter, Counters, Now};
+use gapless_log::GatingCursor;
+use gapless_wire::descriptor::{KIND_OFFSET, SEQUENCE_OFFSET};
+use gapless_wire::feed_session::FeedSession;
+use gapless_wire::frame::peek_length;
+use gapless_wire::mark::Mark;
+use gapless_wire::mold::{self, PacketWriter};
+use gapless_wire::{Frame, Kind, aligned_length};
+
+/// How a feed is sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FeedSenderOptions {
+    /// Groups that get every packet: feed A, and B if there are two.
+    pub groups: Vec<Peer>,
+    /// Whether a packet may hold several frames.
+    pub batch: bool,
+    /// The longest packet, bytes of UDP payload.
+    pub packet_length_max: usize,
+    /// A heartbeat is sent after so long without a packet, ns. Shortly after the last packet there are three more,
+    /// so that a loss at the end is noticed soon.
+    pub heartbeat_interval_ns: u64,
+}
+
+impl Default for FeedSenderOptions {
+    fn default() -> Self {
+        Self {
+            groups: Vec::new(),
+            batch: true,
+            packet_length_max: mold::PACKET_LENGTH_UDP,
+            heartbeat_interval_ns: mold::HEARTBEAT_INTERVAL_NS,
+        }
+    }
+}
+
+/// Nodes that come and go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForFeed {
+    /// Sends every packet to this address, too.
+    Join(Peer),
+    /// No longer.
+    Leave(Peer),
+}
+
+/// What the agent counts.
+pub struct FeedCounters {
+    /// Packets made, each sent to everybody.
+    pub packets: Counter,
+    /// Frames in them.
+    pub frames: Counter,
+    /// Packets that the operating system refused for an address.
+    pub refused: Counter,
+    /// Addresses that get each packet.
+    pub targets: Counter,
+}
+
+impl FeedCounters {
+    /// Adds them to `counters`.
+    ///
+    /// # Errors
+    /// No room, or labels that are taken.
+    pub fn add_to(counters: &Counters) -> Result<Self, gapless_agent::Error> {
+        Ok(Self {
+            packets: counters.add("feed.packets")?,
+            frames: counters.add("feed.frames")?,
+            refused: counters.add("feed.packets_refused")?,
+            targets: counters.add("feed.targets")?,
+        })
+    }
+}
+
+/// The agent between the window and the network.
+pub struct FeedSender<S> {
+    socket: S,
+    cursor: GatingCursor,
+    options: FeedSenderOptions,
+    feed: Option<Feed>,
+    /// The number that the feed's next frame will have.
+    next_number: u64,
+    /// The feed session that ended last, its next number, and how often that is still to be said.
+    ended: Option<(FeedSession, u64, u32)>,
+    targets: Vec<Peer>,
+    changes: Mailbox<ForFeed>,
+    counters: FeedCounters,
+    /// Packets back to back, and their lengths.
+    packets: Vec<u8>,
+    lengths: Vec<usize>,
+    /// Which target is served, and what it has got.
+    target: usize,
+    packets_taken: usize,
+    bytes_taken: usize,
+    next_heartbeat_ns: u64,
+    heartbeats: u32,
+}
+
+/// Packets made in one poll are at most this long together, bytes: what segmentation offload takes at once.
+const PACKETS_LENGTH_MAX: usize = 60_000;
+/// The first heartbeats follow the last packet after these times, ns.
+const FIRST_HEARTBEATS_NS: [u64; 3] = [2_000_000, 20_000_000, 200_000_000];
+/// The end of a session is said so often.
+const END_OF_SESSION_COUNT: u32 = 30;
+
+impl<S: Datagrams> FeedSender<S> {
+    /// An agent that sends what `cursor` reads, whose scope is what is released, beginning in `feed`.
+    #[must_use]
+    pub fn new(
+        socket: S,
+        cursor: GatingCursor,
+        feed: Option<Feed>,
+        next_sequence: u64,
+        options: FeedSenderOptions,
+        changes: Mailbox<ForFeed>,
+        counters: FeedCounters,
+    ) -> Self {
+        let targets = options.groups.clone();
+        counters.targets.set(targets.len() as u64);
+        let next_number = feed.map_or(1, |feed| feed.number_of(next_sequence));
+        Self {
+            socket,
+            cursor,
+            options,
+            feed,
+            next_number,
+            ended: None,
+            targets,
+            changes,
+            counters,
+            packets: vec![0; PACKETS_LENGTH_MAX + 2048],
+            lengths: Vec::new(),
+            target: 0,
+            packets_taken: 0,
+            bytes_taken: 0,
+            next_heartbeat_ns: 0,
+            heartbeats: 0,
+        }
+    }
+
+    fn change_targets(&mut self) {
+        // Not while packets are on their way to some of them.
+        while self.lengths.is_empty()
+            && let Some(change) = self.changes.pop()
+        {
+            match change {
+                ForFeed::Join(peer) if !self.targets.contains(&peer) => self.targets.push(peer),
+                ForFeed::Join(_) => {}
+                ForFeed::Leave(peer) => {
+                    let groups = self.options.groups.len();
+                    let mut index = 0;
+                    self.targets.retain(|each| {
+                        index += 1;
+                        index <= groups || *each != peer
+                    });
+                }
+            }
+            self.counters.targets.set(self.targets.len() as u64);
+            // Who is new hears at once where the feed is.
+            self.heartbeats = 0;
+            self.next_heartbeat_ns = 0;
+        }
+    }
+
+    /// Makes packets of what is released. Returns how many frames.
+    #[inline]
+    fn pack(&mut self) -> Result<usize, StreamError> {
+        let frames = self.cursor.available()?;
+        if frames.is_empty() {
+            return Ok(0);
+        }
+        let (mut position, mut count, mut offset) = (0, 0, 0);
+        while position < frames.len() && offset < PACKETS_LENGTH_MAX {
+            let (first, kind) = (sequence_at(&frames[position..]), frames[position + KIND_OFFSET]);
+            if kind == Kind::Mark as u8
+                && let Some(Mark::FeedBegan { feed_session }) = mark_at(&frames[position..])
+            {
+                self.feed = Some(Feed { name: feed_session, first_sequence: first, last_sequence: None });
+                self.ended = None;
+            }
+            let Some(feed) = self.feed else {
+                // Before the first feed session there is nothing, and nothing between two.
+                position += aligned_length(length_at(&frames[position..]));
+                continue;
+            };
+            let end = offset + self.options.packet_length_max;
+            let mut writer = PacketWriter::new(&mut self.packets[offset..end], feed.name, feed.number_of(first));
+            while position < frames.len() {
+                let length = length_at(&frames[position..]);
+                let is_mark = frames[position + KIND_OFFSET] == Kind::Mark as u8;
+                let mark = if is_mark { mark_at(&frames[position..]) } else { None };
+                if writer.count() > 0 && matches!(mark, Some(Mark::FeedBegan { .. })) {
+                    break;
+                }
+                if !writer.push(&frames[position..position + length]) {
+                    assert!(writer.count() > 0, "a frame of {length} bytes fits a packet, or the start is refused");
+                    break;
+                }
+                position += aligned_length(length);
+                count += 1;
+                if matches!(mark, Some(Mark::FeedEnded { .. })) {
+                    self.feed = None;
+                    self.ended =
+                        Some((feed.name, feed.number_of(first) + u64::from(writer.count()), END_OF_SESSION_COUNT));
+                    break;
+                }
+                if !self.options.batch {
+                    break;
+                }
+            }
+            self.next_number = feed.number_of(first) + u64::from(writer.count());
+            let length = writer.finish();
+            self.lengths.push(length);
+            offset += length;
+        }
+        self.cursor.advance(position);
+        self.counters.packets.add(self.lengths.len() as u64);
+        self.counters.frames.add(count as u64);
+        Ok(count)
+    }
+
+    /// Sends the packets to everybody, as far as the carrier takes them. Whether all went.
+    #[inline]
+    fn send(&mut self) -> bool {
+        while self.target < self.targets.len() {
+            let to = self.targets[self.target];
+            while self.packets_taken < self.lengths.len() {
+                let lengths = &self.lengths[self.packets_taken..];
+                let bytes: usize = lengths.iter().sum();
+                let rest = &self.packets[self.bytes_taken..self.bytes_taken + bytes];
+                let taken = match lengths {
+                    [length] => self.socket.send(to, rest, *length).map(|bytes| usize::from(bytes > 0)),
+                    _ => self.socket.send_uneven(to, rest, lengths),
+                };
+                match taken {
+                    Ok(0) => return false,
+                    Ok(taken) => {
+                        self.bytes_taken += lengths[..taken].iter().sum::<usize>();
+                        self.packets_taken += taken;
+                    }
+                    Err(error) => {
+                        // Lost like any packet: whoever misses it asks for it, once the way is there again.
+                        self.counters.refused.add(lengths.len() as u64);
+                        tracing::debug!(%error, "packets of the feed could not be sent");
+                        break;
+                    }
+                }
+                crash_point("between_packets");
+            }
+            self.target += 1;
+            (self.packets_taken, self.bytes_taken) = (0, 0);
+        }
+        self.target = 0;
+        self.lengths.clear();
+        true
+    }
+
+    fn beat(&mut self, now_ns: u64) {
+        let mut packet = [0; mold::HEADER_LENGTH];
+        if let Some((name, next_number, times)) = &mut self.ended {
+            mold::end_of_session(&mut packet, *name, *next_number);
+            *times -= 1;
+            if *times == 0 {
+                self.ended = None;
+            }
+        } else if let Some(feed) = &self.feed {
+            mold::heartbeat(&mut packet, feed.name, self.next_number);
+        } else {
+            return self.beat_again(now_ns);
+        }
+        for target in &self.targets {
+            if self.socket.send(*target, &packet, packet.len()).is_err() {
+                self.counters.refused.add(1);
+            }
+        }
+        self.beat_again(now_ns);
+    }
+
+    fn beat_again(&mut self, now_ns: u64) {
+        let interval_ns = self.options.heartbeat_interval_ns;
+        let after_ns = FIRST_HEARTBEATS_NS.get(self.heartbeats as usize).map_or(interval_ns, |first| *first);
+        self.next_heartbeat_ns = now_ns + after_ns.min(interval_ns);
+        self.heartbeats = self.heartbeats.saturating_add(1);
+    }
+}
+
+#[inline]
+fn length_at(frames: &[u8]) -> usize {
+    peek_length(frames, frames.len()).expect("the window holds whole frames only")
+}
+
+#[inline]
+fn sequence_at(frames: &[u8]) -> u64 {
+    u64::from_le_bytes(*frames[SEQUENCE_OFFSET..].first_chunk().expect("a frame holds a header"))
+}
+
+fn mark_at(frames: &[u8]) -> Option<Mark<'_>> {
+    let frame = Frame::parse(frames).expect("the window holds whole frames only");
+    Mark::from_bytes(frame.payload())
+}
+
+impl<S: Datagrams> Agent for FeedSender<S> {
+    fn name(&self) -> &str {
+        "feed"
+    }
+
+    #[inline]
+    fn poll(&mut self, now: Now) -> Result<usize, AgentError> {
+        if !self.lengths.is_empty() && !self.send() {
+            return Ok(0);
+        }
+        self.change_targets();
+        let mut work = self.pack()?;
+        if !self.lengths.is_empty() {
+            crash_point("after_release_before_send");
+            work += usize::from(self.send());
+            self.heartbeats = 0;
+            self.beat_again(now.monotonic_ns);
+            if self.feed.is_none() && self.ended.is_some() {
+                self.next_heartbeat_ns = 0;
+            }
+        } else if now.monotonic_ns >= self.next_heartbeat_ns && self.lengths.is_empty() {
+            self.beat(now.monotonic_ns);
+        }
+        Ok(work)
+    }
+
+    fn next_deadline_ns(&self) -> Option<u64> {
+        Some(self.next_heartbeat_ns)
+    }
+
+    fn is_drained(&self) -> bool {
+        self.cursor.is_at_limit() && self.lengths.is_empty()
+    }
+}

@@ -1,0 +1,130 @@
+//! [`Gateway`]: the agent behind the command port: what nodes say over datagrams goes into rings, what the sequencer
+//! answers goes back. It trusts no packet: who is not known is told so and counted.
+
+use super::datagrams::{Datagrams, Peer};
+use super::feed_sender::ForFeed;
+use super::guests::{Greeting, Guests};
+use crate::mailbox::Mailbox;
+use gapless_agent::fault::crash_point;
+use gapless_agent::{Agent, AgentError, Now};
+use gapless_wire::upstream::{Body, UpstreamPacket};
+use rustix::fd::BorrowedFd;
+
+/// The agent behind the command port.
+pub struct Gateway<S> {
+    socket: S,
+    guests: Guests,
+    /// Told of who comes and goes, if the feed is sent to single nodes.
+    feed: Option<Mailbox<ForFeed>>,
+    packet_length_max: usize,
+    replies: Vec<(Peer, Vec<u8>)>,
+}
+
+impl<S: Datagrams> Gateway<S> {
+    /// An agent that serves `guests` at `socket`.
+    #[must_use]
+    pub fn new(socket: S, guests: Guests, feed: Option<Mailbox<ForFeed>>, packet_length_max: usize) -> Self {
+        Self { socket, guests, feed, packet_length_max, replies: Vec::new() }
+    }
+
+    fn tell_feed(&self, change: ForFeed) {
+        if let Some(feed) = &self.feed
+            && feed.push(change).is_err()
+        {
+            tracing::warn!(?change, "the feed takes no more changes; the node connects again");
+        }
+    }
+
+    #[inline]
+    fn receive(&mut self, now_ns: u64) -> Result<usize, AgentError> {
+        let Self { guests, replies, .. } = self;
+        let mut count = 0;
+        let mut changes = Vec::new();
+        self.socket.receive(&mut |peer, bytes| {
+            count += 1;
+            let packet = match UpstreamPacket::parse(bytes) {
+                Ok(packet) => packet,
+                Err(_) => return guests.counters().malformed.add(1),
+            };
+            if let Body::Hello(hello) = packet.body {
+                let mut answer = vec![0; 512];
+                let (greeting, length) = guests.greet(peer, &hello, now_ns, &mut answer);
+                answer.truncate(length);
+                replies.push((peer, answer));
+                if matches!(greeting, Greeting::In(_)) {
+                    changes.push(ForFeed::Join(peer));
+                }
+                return;
+            }
+            if guests.heard(packet.key, peer, now_ns).is_none() {
+                guests.counters().unknown.add(1);
+                let mut answer = vec![0; gapless_wire::upstream::HEADER_LENGTH];
+                let unknown = UpstreamPacket { key: packet.key, body: Body::Unknown };
+                // Never longer than what it answers.
+                if unknown.write_to(&mut answer).is_some() {
+                    replies.push((peer, answer));
+                }
+                return;
+            }
+            match packet.body {
+                Body::Frames(frames) => {
+                    guests.publish(packet.key, frames);
+                }
+                Body::Report(report) => guests.reported(packet.key, report),
+                Body::Farewell => {
+                    guests.leave(packet.key);
+                    changes.push(ForFeed::Leave(peer));
+                }
+                Body::Hello(_) | Body::Welcome(_) | Body::Refusal { .. } | Body::Answers(_) | Body::Unknown => {
+                    guests.counters().malformed.add(1);
+                }
+            }
+        })?;
+        changes.into_iter().for_each(|change| self.tell_feed(change));
+        Ok(count)
+    }
+
+    fn sweep(&mut self, now_ns: u64) {
+        let mut gone = Vec::new();
+        self.guests.sweep(now_ns, |_, peer| gone.push(peer));
+        gone.into_iter().for_each(|peer| self.tell_feed(ForFeed::Leave(peer)));
+    }
+}
+
+impl<S: Datagrams> Agent for Gateway<S> {
+    fn name(&self) -> &str {
+        "gateway"
+    }
+
+    #[inline]
+    fn poll(&mut self, now: Now) -> Result<usize, AgentError> {
+        let mut work = self.receive(now.monotonic_ns)?;
+        if work > 0 {
+            self.guests.flush();
+        }
+        let (socket, packet_length_max) = (&mut self.socket, self.packet_length_max);
+        for (peer, packet) in self.replies.drain(..) {
+            // What is lost is asked for again.
+            let _ = socket.send(peer, &packet, packet.len());
+        }
+        work += self.guests.answer(packet_length_max, |_, peer, packet| {
+            crash_point("before_answer");
+            let _ = socket.send(peer, packet, packet.len());
+        });
+        self.sweep(now.monotonic_ns);
+        Ok(work)
+    }
+
+    fn watch<'a>(&'a self, descriptors: &mut Vec<BorrowedFd<'a>>) {
+        descriptors.extend(self.socket.fd());
+        self.guests.watch(descriptors);
+    }
+
+    fn arm(&mut self) {
+        self.guests.arm();
+    }
+
+    fn disarm(&mut self) {
+        self.guests.disarm();
+    }
+}

@@ -1,0 +1,453 @@
+//! [`Guests`]: the nodes that are connected over a network, whatever carries their packets. Lets them in, puts what
+//! they publish into rings like those of a local publisher, and takes what the sequencer answers out of them.
+
+use super::datagrams::Peer;
+use crate::client::random_token;
+use crate::doorman::{Doorman, PublisherLink};
+use crate::feeds::SharedFeeds;
+use crate::link::LinkOptions;
+use gapless_agent::{Counter, Counters};
+use gapless_log::Window;
+use gapless_wire::soup::Field;
+use gapless_wire::upstream::{
+    Body, HEADER_LENGTH, Hello, POSITION_FIRST, POSITION_LIVE, RefusalReason, Report, UpstreamPacket, Welcome,
+    finish_answers,
+};
+use gapless_wire::{Frame, aligned_length};
+use rustc_hash::FxHashMap;
+use rustix::fd::{AsFd, BorrowedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Who may come in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Credentials {
+    /// The name.
+    pub username: Field<6>,
+    /// The password.
+    pub password: Field<10>,
+}
+
+/// How nodes are let in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GuestOptions {
+    /// Who may come in; nobody named: everybody.
+    pub users: Vec<Credentials>,
+    /// Nodes at one time.
+    pub guests_max: usize,
+    /// A node says something this often, ns; after ten of them without a word it is forgotten.
+    pub heartbeat_interval_ns: u64,
+    /// Sizes of the rings between a node's connection and the sequencer.
+    pub rings: LinkOptions,
+}
+
+impl Default for GuestOptions {
+    fn default() -> Self {
+        Self {
+            users: Vec::new(),
+            guests_max: 1024,
+            heartbeat_interval_ns: 200_000_000,
+            rings: LinkOptions { command_ring_bytes: 1 << 20, reply_ring_bytes: 64 << 10 },
+        }
+    }
+}
+
+impl GuestOptions {
+    /// Whether `username` may come in with `password`.
+    #[must_use]
+    pub fn lets_in(&self, username: &Field<6>, password: &Field<10>) -> bool {
+        // Every user is compared, so that the time tells nothing.
+        let known = |user: &Credentials| user.username.matches(username) & user.password.matches(password);
+        self.users.is_empty() || self.users.iter().fold(false, |any, user| any | known(user))
+    }
+}
+
+/// What is known of a node.
+#[derive(Clone, Debug)]
+pub struct NodeStatus {
+    /// Its name, empty if nobody asked for it.
+    pub username: String,
+    /// Where it sends from.
+    pub peer: Peer,
+    /// What it last said of itself.
+    pub report: Report,
+    /// Frames of it that found no room and were dropped.
+    pub frames_dropped: u64,
+    /// When it was last heard, monotonic ns.
+    pub heard_ns: u64,
+}
+
+/// What is known of all nodes of the network, for whoever asks.
+#[derive(Clone, Default)]
+pub struct SharedStatus {
+    nodes: Arc<Mutex<Vec<NodeStatus>>>,
+}
+
+impl SharedStatus {
+    /// A look at it, or a change.
+    pub fn lock(&self) -> MutexGuard<'_, Vec<NodeStatus>> {
+        // No holder leaves the list half changed.
+        self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What is counted.
+pub struct GuestCounters {
+    /// Nodes connected.
+    pub nodes: Counter,
+    /// Packets that are none of ours, or damaged.
+    pub malformed: Counter,
+    /// Packets from who has not been let in.
+    pub unknown: Counter,
+    /// Who was refused.
+    pub refused: Counter,
+    /// Published frames that found no room.
+    pub frames_dropped: Counter,
+}
+
+impl GuestCounters {
+    /// Adds them to `counters`, under `prefix`.
+    ///
+    /// # Errors
+    /// No room, or labels that are taken.
+    pub fn add_to(counters: &Counters, prefix: &str) -> Result<Self, gapless_agent::Error> {
+        let add = |name: &str| counters.add(&format!("{prefix}.{name}"));
+        Ok(Self {
+            nodes: add("nodes")?,
+            malformed: add("packets_malformed")?,
+            unknown: add("packets_unknown")?,
+            refused: add("nodes_refused")?,
+            frames_dropped: add("frames_dropped")?,
+        })
+    }
+}
+
+/// A node that was let in.
+pub struct Guest {
+    /// Where its packets come from.
+    pub peer: Peer,
+    nonce: u64,
+    link: PublisherLink,
+    username: String,
+    report: Report,
+    heard_ns: u64,
+    frames_dropped: u64,
+    /// Something was put into its ring since the last look.
+    is_dirty: bool,
+}
+
+/// What the stream is, for welcomes.
+pub struct StreamFacts {
+    /// The window.
+    pub window: Window,
+    /// The feed sessions.
+    pub feeds: SharedFeeds,
+    /// The first sequence that is still held.
+    pub first_held: Box<dyn Fn() -> u64 + Send>,
+}
+
+/// The nodes of one network.
+pub struct Guests {
+    options: GuestOptions,
+    doorman: Arc<Doorman>,
+    facts: StreamFacts,
+    guests: FxHashMap<u64, Guest>,
+    status: SharedStatus,
+    counters: GuestCounters,
+    next_sweep_ns: u64,
+}
+
+/// What came of a hello.
+pub enum Greeting {
+    /// It is in, or was already; this is the key.
+    In(u64),
+    /// It is not let in.
+    Refused,
+}
+
+/// A node is forgotten after so many of its intervals without a word.
+const SILENT_INTERVALS: u64 = 10;
+
+impl Guests {
+    /// Nobody yet.
+    #[must_use]
+    pub fn new(
+        options: GuestOptions,
+        doorman: Arc<Doorman>,
+        facts: StreamFacts,
+        status: SharedStatus,
+        counters: GuestCounters,
+    ) -> Self {
+        Self { options, doorman, facts, guests: FxHashMap::default(), status, counters, next_sweep_ns: 0 }
+    }
+
+    /// What is counted.
+    #[must_use]
+    pub const fn counters(&self) -> &GuestCounters {
+        &self.counters
+    }
+
+    /// Answers a hello from `peer` with a packet in `answer`, and its length.
+    pub fn greet(&mut self, peer: Peer, hello: &Hello, now_ns: u64, answer: &mut [u8]) -> (Greeting, usize) {
+        let refuse = |reason, text: &str, answer: &mut [u8]| {
+            let packet = UpstreamPacket { key: 0, body: Body::Refusal { nonce: hello.nonce, reason, text } };
+            (Greeting::Refused, packet.write_to(answer).unwrap_or(0))
+        };
+        let known = self.guests.iter().find(|(_, guest)| guest.peer == peer && guest.nonce == hello.nonce);
+        let key = match known {
+            // The welcome was lost, or the node wants to know where the feed goes on.
+            Some((key, _)) => *key,
+            None => match self.admit(peer, hello, now_ns) {
+                Ok(key) => key,
+                Err((reason, text)) => {
+                    self.counters.refused.add(1);
+                    tracing::warn!(%peer, ?reason, text, "a node was not let in");
+                    return refuse(reason, &text, answer);
+                }
+            },
+        };
+        match self.welcome(hello, key) {
+            Ok(welcome) => {
+                let packet = UpstreamPacket { key, body: Body::Welcome(welcome) };
+                (Greeting::In(key), packet.write_to(answer).unwrap_or(0))
+            }
+            Err((reason, text)) => {
+                self.guests.remove(&key);
+                self.counters.refused.add(1);
+                refuse(reason, &text, answer)
+            }
+        }
+    }
+
+    fn admit(&mut self, peer: Peer, hello: &Hello, now_ns: u64) -> Result<u64, (RefusalReason, String)> {
+        if !self.options.lets_in(&hello.username, &hello.password) {
+            return Err((RefusalReason::NotAuthorized, "username and password are not known here".to_owned()));
+        }
+        let identity = self.facts.window.identity();
+        if hello.stream_id != 0 && hello.stream_id != identity.stream_id {
+            return Err((RefusalReason::OtherStream, format!("this is stream {:032x}", identity.stream_id)));
+        }
+        if hello.incarnation != 0 && hello.incarnation != identity.incarnation {
+            return Err((
+                RefusalReason::OtherIncarnation,
+                format!("this is incarnation {:016x}", identity.incarnation),
+            ));
+        }
+        // Whoever comes from the same place again has forgotten what it was.
+        self.guests.retain(|_, guest| guest.peer != peer);
+        if self.guests.len() >= self.options.guests_max {
+            return Err((RefusalReason::Unavailable, format!("there are {} nodes already", self.guests.len())));
+        }
+        let link = self.doorman.connect(self.options.rings);
+        let link = link.map_err(|error| (RefusalReason::Unavailable, error.to_string()))?;
+        let key = random_token() as u64 | 1;
+        let guest = Guest {
+            peer,
+            nonce: hello.nonce,
+            link,
+            username: hello.username.as_str().to_owned(),
+            report: Report::default(),
+            heard_ns: now_ns,
+            frames_dropped: 0,
+            is_dirty: false,
+        };
+        self.guests.insert(key, guest);
+        self.counters.nodes.set(self.guests.len() as u64);
+        Ok(key)
+    }
+
+    fn welcome(&self, hello: &Hello, key: u64) -> Result<Welcome, (RefusalReason, String)> {
+        let guest = &self.guests[&key];
+        let released_sequence = self.facts.window.released_sequence();
+        let identity = self.facts.window.identity();
+        let first_held = (self.facts.first_held)();
+        let position = match hello.position {
+            POSITION_FIRST => first_held,
+            POSITION_LIVE => released_sequence + 1,
+            position if position < first_held => {
+                let text = format!("sequence {position} is no longer held; {first_held} is the first");
+                return Err((RefusalReason::NotHeld, text));
+            }
+            position if position > released_sequence + 1 => {
+                let text = format!("sequence {position} is not there yet; {released_sequence} is the last");
+                return Err((RefusalReason::NotHeld, text));
+            }
+            position => position,
+        };
+        let feeds = self.facts.feeds.lock();
+        let feed = feeds.holding(position).or_else(|| feeds.newest());
+        let Some(feed) = feed else {
+            return Err((RefusalReason::Unavailable, "no feed session has begun yet".to_owned()));
+        };
+        Ok(Welcome {
+            nonce: hello.nonce,
+            stream_id: identity.stream_id,
+            incarnation: identity.incarnation,
+            position,
+            released_sequence,
+            frame_length_max: guest.link.welcome.frame_length_max,
+            tier: guest.link.welcome.tier,
+            message_bytes_max: guest.link.welcome.message_length_max,
+            feed_session: feed.name,
+            feed_first_sequence: feed.first_sequence,
+            feed_last_sequence: feed.last_sequence,
+            heartbeat_interval_ns: self.options.heartbeat_interval_ns,
+        })
+    }
+
+    /// The guest with `key`, if it sends from `peer`; it was heard at `now_ns`.
+    #[inline]
+    pub fn heard(&mut self, key: u64, peer: Peer, now_ns: u64) -> Option<&mut Guest> {
+        let guest = self.guests.get_mut(&key).filter(|guest| guest.peer == peer)?;
+        guest.heard_ns = now_ns;
+        Some(guest)
+    }
+
+    /// Puts published frames into the ring of the guest with `key`, as many as there is room for.
+    #[inline]
+    pub fn publish(&mut self, key: u64, frames: &[u8]) -> usize {
+        let Some(guest) = self.guests.get_mut(&key) else { return 0 };
+        let (taken, dropped) = guest.publish(frames);
+        if dropped > 0 {
+            self.counters.frames_dropped.add(dropped);
+        }
+        taken
+    }
+
+    /// A guest has said something of itself.
+    pub fn reported(&mut self, key: u64, report: Report) {
+        if let Some(guest) = self.guests.get_mut(&key) {
+            guest.report = report;
+        }
+    }
+
+    /// A guest leaves. Where it was.
+    pub fn leave(&mut self, key: u64) -> Option<Peer> {
+        let peer = self.guests.remove(&key).map(|guest| guest.peer);
+        self.counters.nodes.set(self.guests.len() as u64);
+        peer
+    }
+
+    /// Lets the sequencer see what was published since the last call.
+    #[inline]
+    pub fn flush(&mut self) {
+        for guest in self.guests.values_mut() {
+            if std::mem::take(&mut guest.is_dirty) && guest.link.writer.publish() {
+                // Fails only when the counter is full, and then the sequencer is being woken already.
+                let _ = rustix::io::write(&guest.link.wake_service, &1u64.to_ne_bytes());
+            }
+        }
+    }
+
+    /// Hands `send` packets of answers, each of at most `packet_length_max` bytes.
+    #[inline]
+    pub fn answer(&mut self, packet_length_max: usize, mut send: impl FnMut(u64, Peer, &[u8])) -> usize {
+        let mut count = 0;
+        for (key, guest) in &mut self.guests {
+            count += guest.answer(*key, packet_length_max, &mut send);
+        }
+        count
+    }
+
+    /// Once in an interval: forgets who is silent, handing `gone` where they were, and notes how everybody is.
+    pub fn sweep(&mut self, now_ns: u64, mut gone: impl FnMut(u64, Peer)) {
+        if now_ns < self.next_sweep_ns {
+            return;
+        }
+        self.next_sweep_ns = now_ns + self.options.heartbeat_interval_ns;
+        let silence_ns_max = self.options.heartbeat_interval_ns * SILENT_INTERVALS;
+        self.guests.retain(|key, guest| {
+            let is_silent = now_ns.saturating_sub(guest.heard_ns) > silence_ns_max;
+            if is_silent {
+                tracing::info!(peer = %guest.peer, "a node has fallen silent and is forgotten");
+                gone(*key, guest.peer);
+            }
+            !is_silent
+        });
+        self.counters.nodes.set(self.guests.len() as u64);
+        let status = |guest: &Guest| NodeStatus {
+            username: guest.username.clone(),
+            peer: guest.peer,
+            report: guest.report,
+            frames_dropped: guest.frames_dropped,
+            heard_ns: guest.heard_ns,
+        };
+        *self.status.lock() = self.guests.values().map(status).collect();
+    }
+
+    /// Whoever serves this is about to sleep; answers wake it.
+    pub fn arm(&self) {
+        self.guests.values().for_each(|guest| guest.link.reader.arm());
+    }
+
+    /// It is awake.
+    pub fn disarm(&self) {
+        for guest in self.guests.values() {
+            guest.link.reader.disarm();
+            // Empties the counter; an empty one says so, which is as good.
+            let _ = rustix::io::read(&guest.link.wake_publisher, &mut [0u8; 8]);
+        }
+    }
+
+    /// What becomes readable when there is an answer and this side sleeps.
+    pub fn watch<'a>(&'a self, descriptors: &mut Vec<BorrowedFd<'a>>) {
+        descriptors.extend(self.guests.values().map(|guest| guest.link.wake_publisher.as_fd()));
+    }
+
+    /// Everybody who is here.
+    pub fn keys(&self) -> impl Iterator<Item = (u64, Peer)> {
+        self.guests.iter().map(|(key, guest)| (*key, guest.peer))
+    }
+}
+
+impl Guest {
+    /// Frames taken, and frames for which there was no room.
+    #[inline]
+    fn publish(&mut self, frames: &[u8]) -> (usize, u64) {
+        let (mut position, mut taken, mut dropped) = (0, 0, 0);
+        // A damaged frame is a lost one. In the ring it would spoil what is behind it.
+        while let Ok(frame) = Frame::parse(&frames[position..]).and_then(|frame| frame.verify().map(|()| frame)) {
+            let end = position + aligned_length(frame.length());
+            let Some(padded) = frames.get(position..end) else { break };
+            // What finds no room is sent again: a frame behind it would only be a gap.
+            if dropped > 0 || self.link.writer.append(padded).is_err() {
+                dropped += 1;
+            } else {
+                taken += 1;
+            }
+            position = end;
+            if position == frames.len() {
+                break;
+            }
+        }
+        self.is_dirty |= taken > 0;
+        self.frames_dropped += dropped;
+        (taken, dropped)
+    }
+
+    fn answer(&mut self, key: u64, packet_length_max: usize, send: &mut impl FnMut(u64, Peer, &[u8])) -> usize {
+        let mut count = 0;
+        let mut packet = Vec::new();
+        // The rings are of this process; what comes out of them was put in by the sequencer.
+        while let Ok(Some(length)) = self.link.reader.next_length() {
+            let padded = aligned_length(length);
+            if packet.is_empty() {
+                packet.resize(HEADER_LENGTH, 0);
+            } else if packet.len() + padded > packet_length_max {
+                finish_answers(&mut packet, key);
+                send(key, self.peer, &packet);
+                packet.truncate(HEADER_LENGTH);
+            }
+            let start = packet.len();
+            packet.resize(start + padded, 0);
+            self.link.reader.copy(&mut packet[start..]);
+            self.link.reader.advance(length);
+            count += 1;
+        }
+        if count > 0 {
+            finish_answers(&mut packet, key);
+            send(key, self.peer, &packet);
+            self.link.reader.release();
+        }
+        count
+    }
+}

@@ -1,0 +1,142 @@
+//! [`Replayer`]: the agent that answers MoldUDP64 requests: what a node has missed goes to it alone, in a packet like
+//! any other, from the window or the journal.
+
+use super::datagrams::{Datagrams, Peer};
+use crate::StreamError;
+use crate::feeds::SharedFeeds;
+use crate::late_reader::{LateRead, LateReader};
+use gapless_agent::{Agent, AgentError, Counter, Counters, Now};
+use gapless_wire::mold::{PacketWriter, Request};
+use rustix::fd::BorrowedFd;
+
+/// What the agent counts.
+pub struct ReplayerCounters {
+    /// Requests answered.
+    pub answered: Counter,
+    /// Frames sent again.
+    pub frames: Counter,
+    /// Requests that were malformed, of other feed sessions, or for what is not there.
+    pub refused: Counter,
+}
+
+impl ReplayerCounters {
+    /// Adds them to `counters`.
+    ///
+    /// # Errors
+    /// No room, or labels that are taken.
+    pub fn add_to(counters: &Counters) -> Result<Self, gapless_agent::Error> {
+        Ok(Self {
+            answered: counters.add("replayer.requests_answered")?,
+            frames: counters.add("replayer.frames")?,
+            refused: counters.add("replayer.requests_refused")?,
+        })
+    }
+}
+
+/// The agent behind the request port.
+pub struct Replayer<S> {
+    socket: S,
+    /// Readers that were used last, the last one first: requests of one node follow each other.
+    readers: Vec<LateReader>,
+    make_reader: Box<dyn Fn(u64) -> LateReader + Send>,
+    feeds: SharedFeeds,
+    counters: ReplayerCounters,
+    requests: Vec<(Peer, Request)>,
+    packet: Vec<u8>,
+}
+
+/// Readers kept; one stands in a mapped segment of the journal.
+const READERS_MAX: usize = 8;
+
+impl<S: Datagrams> Replayer<S> {
+    /// An agent that answers what comes to `socket`, reading by what `make_reader` makes.
+    #[must_use]
+    pub fn new(
+        socket: S,
+        make_reader: Box<dyn Fn(u64) -> LateReader + Send>,
+        feeds: SharedFeeds,
+        packet_length_max: usize,
+        counters: ReplayerCounters,
+    ) -> Self {
+        Self {
+            socket,
+            readers: Vec::new(),
+            make_reader,
+            feeds,
+            counters,
+            requests: Vec::new(),
+            packet: vec![0; packet_length_max],
+        }
+    }
+
+    fn answer(&mut self, to: Peer, request: Request) -> Result<(), StreamError> {
+        let feed = self.feeds.lock().named(request.feed_session).copied();
+        let first = feed.and_then(|feed| feed.sequence_of(request.sequence));
+        let (Some(feed), Some(first), true) = (feed, first, request.count > 0) else {
+            self.counters.refused.add(1);
+            return Ok(());
+        };
+        let mut reader = match self.readers.iter().position(|reader| reader.sequence() == first) {
+            Some(index) => self.readers.remove(index),
+            None => (self.make_reader)(first),
+        };
+        let mut writer = PacketWriter::new(&mut self.packet, feed.name, request.sequence);
+        let mut count = 0;
+        let released_sequence = reader.released_sequence();
+        let outcome = loop {
+            if count == request.count || !feed.holds(first + u64::from(count)) {
+                break Ok(());
+            }
+            match reader.read() {
+                Ok(LateRead::Frame(frame)) if writer.push(frame.bytes()) => count += 1,
+                // It begins the next packet.
+                Ok(LateRead::Frame(_)) => {
+                    reader.seek(first + u64::from(count));
+                    break Ok(());
+                }
+                // Crossing over between window and journal looks empty once.
+                Ok(LateRead::Empty) if first + u64::from(count) <= released_sequence => {}
+                Ok(LateRead::Empty) | Err(StreamError::Lapped { .. }) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        outcome?;
+        if count == 0 {
+            self.counters.refused.add(1);
+            return Ok(());
+        }
+        let length = writer.finish();
+        // What does not leave is asked for again.
+        let _ = self.socket.send(to, &self.packet[..length], length);
+        self.counters.answered.add(1);
+        self.counters.frames.add(u64::from(count));
+        self.readers.insert(0, reader);
+        self.readers.truncate(READERS_MAX);
+        Ok(())
+    }
+}
+
+impl<S: Datagrams> Agent for Replayer<S> {
+    fn name(&self) -> &str {
+        "replayer"
+    }
+
+    fn poll(&mut self, _now: Now) -> Result<usize, AgentError> {
+        let mut requests = std::mem::take(&mut self.requests);
+        let refused = &self.counters.refused;
+        self.socket.receive(&mut |from, bytes| match Request::from_bytes(bytes) {
+            Ok(request) => requests.push((from, request)),
+            Err(_) => refused.add(1),
+        })?;
+        let work = requests.len();
+        for (from, request) in requests.drain(..) {
+            self.answer(from, request)?;
+        }
+        self.requests = requests;
+        Ok(work)
+    }
+
+    fn watch<'a>(&'a self, descriptors: &mut Vec<BorrowedFd<'a>>) {
+        descriptors.extend(self.socket.fd());
+    }
+}
