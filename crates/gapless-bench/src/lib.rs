@@ -8,6 +8,7 @@
 //! | [`histogram`] | latencies: recording, percentiles, intervals, `.hlog` files |
 //! | [`floor`] | what the machine itself can do, measured in the same run |
 //! | [`parts`] | `gapless bench serialization`, `log`, `messaging`, `persistence` and `time` |
+//! | [`sequencer`] | `gapless bench sequencer`: nodes and a sequencer, over every transport |
 //! | [`time_sources`] | clocks that can be read, and what it costs |
 //! | [`environment`] | the machine, the kernel and the commit that a figure belongs to |
 //! | [`resources`] | CPU time and memory of a process |
@@ -32,6 +33,7 @@ pub mod parts;
 pub mod progress;
 pub mod report;
 pub mod resources;
+pub mod sequencer;
 pub mod time_sources;
 pub mod workbook;
 

@@ -32,6 +32,8 @@ enum Command {
     Journal(commands::journal::Arguments),
     /// Generate Rust and protobuf from SBE schemas, or check them
     Schema(commands::schema::Arguments),
+    /// Run a stream, publish into it, read it
+    Stream(commands::stream::Arguments),
 }
 
 const WRONG_OPTIONS: u8 = 2;
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         Command::Counters(arguments) => commands::counters::run(&arguments),
         Command::Journal(arguments) => commands::journal::run(&arguments),
         Command::Schema(arguments) => commands::schema::run(&arguments),
+        Command::Stream(arguments) => commands::stream::run(&arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -14,6 +14,7 @@ fn every_subcommand_has_a_help_with_an_example() {
         "bench log",
         "bench messaging",
         "bench persistence",
+        "bench sequencer",
         "bench time",
         "journal verify",
         "journal dump",
@@ -21,6 +22,12 @@ fn every_subcommand_has_a_help_with_an_example() {
         "journal info",
         "schema generate",
         "schema check",
+        "stream sequencer",
+        "stream node",
+        "stream tail",
+        "stream publish",
+        "stream replay",
+        "stream status",
     ] {
         let line: Vec<&str> = words.split(' ').chain(["--help"]).collect();
         let text = run(directory.path(), &line).good();
@@ -35,13 +42,16 @@ fn the_whole_names_its_subcommands() {
     let directory = tempfile::tempdir().unwrap();
     for (words, expected) in [
         (&["--help"][..], &["bench", "journal", "schema"][..]),
-        (&["bench", "--help"], &["canonical", "serialization", "log", "messaging", "persistence", "time"]),
+        (&["bench", "--help"], &["canonical", "serialization", "log", "messaging", "persistence", "sequencer", "time"]),
         (&["journal", "--help"], &["verify", "dump", "tail", "info"]),
         (&["schema", "--help"], &["generate", "check"]),
+        (&["stream", "--help"], &["sequencer", "node", "tail", "publish", "replay", "status"]),
     ] {
         let text = run(directory.path(), words).good();
         assert!(expected.iter().all(|name| text.contains(name)), "{text}");
-        assert!(!text.contains("canonical-client"), "the driver's own process is nobody's command: {text}");
+        for hidden in ["canonical-client", "sequencer-process"] {
+            assert!(!text.contains(hidden), "a benchmark's own process is nobody's command: {text}");
+        }
     }
     assert!(run(directory.path(), &["--version"]).good().starts_with("gapless "));
 }

@@ -130,6 +130,53 @@ impl Context<'_> {
         Ok(())
     }
 
+    /// Publishes an object into the event stream that the service runs on.
+    ///
+    /// # Errors
+    /// The object cannot be encoded.
+    pub fn publish<M: Encode>(&mut self, message: &M) -> Result<(), Reject> {
+        let schema = schema_key(M::SCHEMA_ID, M::TEMPLATE_ID);
+        self.publish_bytes(schema, M::ENCODING, message.encoded_length(), |buffer| message.encode(buffer))
+    }
+
+    /// Publishes by writing fields in place through the message's encoder.
+    ///
+    /// # Errors
+    /// The message does not fit 4 KiB (see [`Context::publish_bytes`]).
+    #[inline]
+    pub fn publish_direct<M: Direct>(
+        &mut self,
+        write: impl FnOnce(&mut M::Encoder<'_>) -> Result<(), EncodeError>,
+    ) -> Result<(), Reject> {
+        let schema = schema_key(M::SCHEMA_ID, M::TEMPLATE_ID);
+        let length_max = DIRECT_LENGTH_MAX.min(self.payload_length_max);
+        self.publish_bytes(schema, M::ENCODING, length_max, |buffer| {
+            let mut encoder = M::encoder(buffer)?;
+            write(&mut encoder)?;
+            M::finish(encoder)
+        })
+    }
+
+    /// Publishes a payload of at most `length_max` bytes, which `encode` writes, into the event stream that the
+    /// service runs on. Copies of the service publish the same, and it is there once.
+    ///
+    /// # Errors
+    /// `length_max` is beyond the service's limit, or `encode` fails. A service whose stream is its own is refused
+    /// when its handler returns: its commands have replies.
+    #[inline]
+    pub fn publish_bytes<E: std::fmt::Display>(
+        &mut self,
+        schema: u32,
+        encoding: Encoding,
+        length_max: usize,
+        encode: impl FnOnce(&mut [u8]) -> Result<usize, E>,
+    ) -> Result<(), Reject> {
+        self.check_length(length_max)?;
+        let draft = self.outputs.stage(schema, encoding, length_max, encode)?;
+        self.outputs.published.push(draft);
+        Ok(())
+    }
+
     /// Calls [`crate::Service::on_timer`] with `timer` once sequenced time has reached `deadline_ns`.
     /// A timer with the same identifier is replaced.
     pub fn set_timer(&mut self, timer: u64, deadline_ns: u64) {

@@ -7,6 +7,7 @@ use crate::outputs::{Outputs, TimerChange};
 use crate::service::{Handlers, Refused, Reject, Service, describe};
 use crate::sessions::{KeptReply, NOTICES_KEPT_MAX, Notice, SessionEntry, SessionTable};
 use crate::timers::TimerTable;
+use gapless_schema::Encoding;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpen, TimerFired};
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{Fragment, Frame, Kind};
@@ -76,6 +77,10 @@ pub trait Sink {
     fn cancel_timer(&mut self, timer: u64, deadline_ns: u64);
     /// No handler took a command.
     fn dead_letter(&mut self, letter: DeadLetter);
+    /// A message for the event stream that the service runs on; a service whose stream is its own has none.
+    fn publish(&mut self, schema: u32, encoding: Encoding, payload: &[u8]) {
+        let _ = (schema, encoding, payload);
+    }
 }
 
 /// A sink that forgets.
@@ -93,21 +98,25 @@ impl Sink for NoSink {
 /// State, sessions and timers after a prefix of the stream.
 pub struct Fold<S> {
     service: S,
-    handlers: Handlers<S>,
+    pub(crate) handlers: Handlers<S>,
     policy: Policy,
     pub(crate) sessions: SessionTable,
     pub(crate) timers: TimerTable,
     pub(crate) last_sequence: u64,
     pub(crate) last_timestamp_ns: u64,
     payload_length_max: usize,
-    outputs: Outputs,
+    pub(crate) outputs: Outputs,
+    /// Whether the stream belongs to others; see [`crate::events`].
+    pub(crate) is_on_stream: bool,
+    /// The number of the next frame that the service publishes into it.
+    pub(crate) next_published: u64,
     /// The fragments of a message that is not complete yet.
-    message: Vec<u8>,
-    fragments_missing: bool,
+    pub(crate) message: Vec<u8>,
+    pub(crate) fragments_missing: bool,
 }
 
 /// How a handler's call ended.
-enum Outcome {
+pub(crate) enum Outcome {
     Done,
     Refused { code: RefusalCode, text: String, dead: bool },
 }
@@ -126,6 +135,8 @@ impl<S: Service> Fold<S> {
             last_timestamp_ns: 0,
             payload_length_max,
             outputs: Outputs::default(),
+            is_on_stream: false,
+            next_published: 1,
             message: Vec::new(),
             fragments_missing: false,
         }
@@ -292,7 +303,7 @@ impl<S: Service> Fold<S> {
 
     /// Calls the handler; its outputs are staged.
     #[inline]
-    fn run(&mut self, frame: &Frame<'_>, payload: &[u8]) -> Result<Outcome, EngineError> {
+    pub(crate) fn run(&mut self, frame: &Frame<'_>, payload: &[u8]) -> Result<Outcome, EngineError> {
         self.outputs.clear();
         let (sequence, session, session_seq) = (frame.sequence(), frame.session(), frame.session_seq());
         let schema = frame.schema();
@@ -323,8 +334,9 @@ impl<S: Service> Fold<S> {
         let called = catch_unwind(AssertUnwindSafe(|| handler(service, payload, &mut context)));
         match called {
             Ok(Ok(())) => {
-                let full = full_notices(&self.sessions, &self.outputs);
-                match full {
+                let refused =
+                    misplaced(self.is_on_stream, &self.outputs).or_else(|| full_notices(&self.sessions, &self.outputs));
+                match refused {
                     None => Ok(Outcome::Done),
                     Some(text) => {
                         self.outputs.clear();
@@ -357,7 +369,7 @@ impl<S: Service> Fold<S> {
         }
     }
 
-    fn timer(&mut self, frame: &Frame<'_>, sink: &mut impl Sink) -> Result<(), EngineError> {
+    pub(crate) fn timer(&mut self, frame: &Frame<'_>, sink: &mut impl Sink) -> Result<(), EngineError> {
         let sequence = frame.sequence();
         let Some(fired) = TimerFired::from_bytes(frame.payload()) else {
             return Err(EngineError::Corrupt { sequence, reason: "a malformed timer".to_owned() });
@@ -382,7 +394,9 @@ impl<S: Service> Fold<S> {
         }));
         let (session, session_seq) = (0, 0);
         let refused = match called {
-            Ok(Ok(())) => full_notices(&self.sessions, &self.outputs),
+            Ok(Ok(())) => {
+                misplaced(self.is_on_stream, &self.outputs).or_else(|| full_notices(&self.sessions, &self.outputs))
+            }
             Ok(Err(Reject(text))) => Some(text),
             Err(panic) => {
                 let reason = panic_text(&*panic);
@@ -401,9 +415,12 @@ impl<S: Service> Fold<S> {
         Ok(())
     }
 
-    /// Notices and timers of a call that succeeded.
+    /// Published messages, notices and timers of a call that succeeded.
     #[inline]
-    fn commit_side_outputs(&mut self, sink: &mut impl Sink) {
+    pub(crate) fn commit_side_outputs(&mut self, sink: &mut impl Sink) {
+        for draft in &self.outputs.published {
+            sink.publish(draft.schema, draft.encoding, self.outputs.payload(draft));
+        }
         for (session, draft) in &self.outputs.notices {
             // A session that has closed meanwhile receives nothing any more.
             let Some(entry) = self.sessions.get_mut(*session) else { continue };
@@ -436,6 +453,18 @@ impl<S: Service> Fold<S> {
 
 /// The longest text of a refusal, bytes.
 const REFUSAL_TEXT_MAX: usize = 1024;
+
+/// Whether a call has outputs that its service has no place for.
+#[inline]
+fn misplaced(is_on_stream: bool, outputs: &Outputs) -> Option<String> {
+    if !is_on_stream && !outputs.published.is_empty() {
+        return Some("only a service on an event stream publishes; this one replies".to_owned());
+    }
+    if is_on_stream && (outputs.reply.is_some() || !outputs.notices.is_empty()) {
+        return Some("on an event stream nobody waits for a reply; publish instead".to_owned());
+    }
+    None
+}
 
 /// Whether a session would be left with too many unreceived notices.
 fn full_notices(sessions: &SessionTable, outputs: &Outputs) -> Option<String> {

@@ -13,6 +13,8 @@
 //! | [`dead_letters`] | the record of commands that no handler took |
 //! | [`snapshot`] | the file that a snapshot is |
 //! | [`snapshot_schedule`] | when snapshots are taken, and the thread that writes them |
+//! | [`events`] | a fold on a stream that belongs to others |
+//! | [`stream_service`] | [`StreamService`]: a service as a node of such a stream |
 //! | [`options`] | [`NodeOptions`]: how a node is run |
 //! | [`node`] | [`Node`]: everything put together and run |
 //! | `seats`, `node_journal` | its threads; its journal and what prepares it |
@@ -26,6 +28,7 @@
 pub mod context;
 pub mod dead_letters;
 pub mod error;
+pub mod events;
 pub mod executor;
 pub mod fold;
 pub mod node;
@@ -39,6 +42,7 @@ pub mod service;
 pub mod sessions;
 pub mod snapshot;
 pub mod snapshot_schedule;
+pub mod stream_service;
 pub mod timers;
 
 pub use context::Context;
@@ -48,3 +52,4 @@ pub use gapless_stream::Persistence;
 pub use node::Node;
 pub use options::{NodeOptions, Threads};
 pub use service::{Handlers, Reject, Service};
+pub use stream_service::{StreamService, StreamServiceOptions};

@@ -28,6 +28,7 @@ pub(crate) struct Outputs {
     pub reply: Option<Draft>,
     pub notices: Vec<(u64, Draft)>,
     pub timers: Vec<TimerChange>,
+    pub published: Vec<Draft>,
 }
 
 impl Outputs {
@@ -38,6 +39,7 @@ impl Outputs {
         self.reply = None;
         self.notices.clear();
         self.timers.clear();
+        self.published.clear();
     }
 
     /// Stages a payload of at most `length_max` bytes, which `encode` writes.

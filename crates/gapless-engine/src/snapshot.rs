@@ -2,7 +2,7 @@
 //! and older segments may be deleted.
 //!
 //! ```text
-//!   0  u64  magic "GAPSNAP\1"
+//!   0  u64  magic "GAPSNAP\2"
 //!   8  u128 stream id
 //!  24  u64  incarnation
 //!  32  u64  sequence             of the last frame applied
@@ -13,6 +13,7 @@
 //!           notices u32, and for each: number u64, sequence u64, timestamp u64, schema u32,
 //!           encoding u16, payload (u32 length, bytes)
 //!   …  u32  timers, then each: timer u64, deadline u64
+//!   …  u64  number of the next frame that it publishes into another's stream; 1 in its own
 //!   …  u64  length of the service's state, then it
 //!   …  u32  CRC-32C of everything before
 //! ```
@@ -33,7 +34,7 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-const MAGIC: u64 = u64::from_le_bytes(*b"GAPSNAP\x01");
+const MAGIC: u64 = u64::from_le_bytes(*b"GAPSNAP\x02");
 const EXTENSION: &str = "snapshot";
 /// The newest and the one before it.
 const SNAPSHOTS_KEPT: usize = 2;
@@ -57,6 +58,7 @@ pub fn encode<S: Service>(fold: &Fold<S>, identity: StreamIdentity) -> Vec<u8> {
         put64(&mut out, timer);
         put64(&mut out, deadline_ns);
     }
+    put64(&mut out, fold.next_published);
     let length_at = out.len();
     put64(&mut out, 0);
     fold.service().snapshot(&mut out);
@@ -173,6 +175,20 @@ impl<'a> Fields<'a> {
     }
 }
 
+/// Whose snapshot it is that lies at `path`, as far as its first bytes tell.
+///
+/// # Errors
+/// It cannot be read, or does not begin as a snapshot does.
+pub fn identity_of(path: &Path) -> Result<StreamIdentity, EngineError> {
+    let bytes = std::fs::read(path).map_err(EngineError::system(format!("reading {}", path.display())))?;
+    let mut fields = Fields(&bytes);
+    let identity = (fields.u64() == Some(MAGIC)).then(|| Some((fields.u128()?, fields.u64()?))).flatten();
+    let reason = || "it does not begin as a snapshot of this version does".to_owned();
+    let (stream_id, incarnation) =
+        identity.ok_or_else(|| EngineError::Snapshot { path: path.to_owned(), reason: reason() })?;
+    Ok(StreamIdentity { stream_id, incarnation })
+}
+
 /// Makes `fold`, which is empty, what the snapshot at `path` says.
 ///
 /// # Errors
@@ -213,6 +229,7 @@ fn restore_fields<'a, S: Service>(fold: &mut Fold<S>, fields: &mut Fields<'a>) -
     for _ in 0..fields.u32()? {
         fold.timers.set(fields.u64()?, fields.u64()?);
     }
+    fold.next_published = fields.count().filter(|number| *number > 0)?;
     let length = fields.u64()?;
     let state = fields.bytes(length)?;
     fields.0.is_empty().then_some(state)

@@ -188,7 +188,7 @@ fn what_is_no_frame_costs_the_ring() {
             Box::new(move |h| {
                 h.reopen(open(PREY));
                 h.put_frame(&part(prey, 1, 0, 3), &[1], |_| {});
-                h.put_frame(&command(prey, 1), &[1], |_| {});
+                h.put_frame(&command(prey, 2), &[1], |_| {});
             }),
         ),
         (

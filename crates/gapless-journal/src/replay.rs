@@ -149,6 +149,17 @@ impl Replay {
         Ok(Some(FrameBatch::new(self.current.bytes(start, self.checked_until), first_sequence)))
     }
 
+    /// Goes back before the frame of `length` bytes that [`Replay::next_frame`] returned last.
+    ///
+    /// # Panics
+    /// If that was no frame of this length.
+    pub fn step_back(&mut self, length: usize) {
+        let frames_offset = self.current.found.header.frames_offset as usize;
+        let position = self.position.checked_sub(aligned_length(length)).filter(|position| *position >= frames_offset);
+        self.position = position.expect("a frame of this length was returned");
+        self.next_sequence -= 1;
+    }
+
     /// Whether [`Replay::next_frame`] returns a frame now.
     ///
     /// # Errors

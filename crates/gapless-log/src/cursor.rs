@@ -221,7 +221,7 @@ impl Drop for GatingCursor {
 /// What a [`FreeCursor`] found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FreeRead {
-    /// The next frame was copied: this many bytes, without padding.
+    /// The next frame was copied: this many bytes, without padding. Of several frames the bytes of all, with padding.
     Frame(usize),
     /// The next frame is not released yet.
     Empty,
@@ -261,23 +261,81 @@ impl FreeCursor {
         self.position = None;
     }
 
-    /// Copies the next released frame into `buffer`, which is grown as needed.
-    ///
-    /// # Errors
-    /// [`LogError::Corrupt`] if the writer broke the protocol.
-    pub fn read(&mut self, buffer: &mut Vec<u8>) -> Result<FreeRead, LogError> {
-        let word = |number| self.memory.header_word(number);
+    /// Looks how far it may read, once all that was known is read. Whether there is something.
+    #[inline]
+    fn look(&mut self) -> bool {
         if self.sequence > self.released_sequence {
+            let word = |number| self.memory.header_word(number);
             // Acquire: the frame, its place in the index and the position behind it are seen (pairs with
             // the Release stores in Releaser::release).
             let released_sequence = word(d::RELEASED_SEQUENCE_WORD).load(Ordering::Acquire);
             if self.sequence > released_sequence {
-                return Ok(FreeRead::Empty);
+                return false;
             }
             // Acquire: whatever frame lies before it is seen whole (pairs as above).
             self.released = word(d::RELEASED_WORD).load(Ordering::Acquire);
             self.released_sequence = released_sequence;
         }
+        true
+    }
+
+    /// Copies the next released frames, whole ones, back to back and padded, into the start of `buffer`, as many as
+    /// it holds. A frame that is longer than `buffer` is left to [`FreeCursor::read`]: [`FreeRead::Frame`] of 0 bytes.
+    ///
+    /// # Errors
+    /// As for [`FreeCursor::read`].
+    ///
+    /// # Panics
+    /// If the length of `buffer` is not a multiple of 8.
+    pub fn read_many(&mut self, buffer: &mut [u8]) -> Result<FreeRead, LogError> {
+        if !self.look() {
+            return Ok(FreeRead::Empty);
+        }
+        // Where it stands is not known yet, or nearly nothing fits: the other way knows how.
+        let Some(position) = self.position else { return Ok(FreeRead::Frame(0)) };
+        let capacity = self.memory.capacity() as u64;
+        if !position.is_multiple_of(8) || position >= self.released {
+            let reason = format!("frame {} cannot be there: {} bytes are released", self.sequence, self.released);
+            return Err(LogError::Corrupt { position, reason });
+        }
+        let available = (self.released - position).min(capacity / 2) as usize;
+        let length = available.min(buffer.len());
+        let copied = &mut buffer[..length];
+        self.memory.load_racing(position, copied);
+        // Acquire fence after the copy: as in `read`. Nothing of the copy is newer if its first word is not.
+        fence(Ordering::Acquire);
+        let claimed = self.memory.header_word(d::CLAIMED_WORD).load(Ordering::Relaxed);
+        if claimed.saturating_sub(capacity) > position {
+            return Ok(FreeRead::Lapped { from_sequence: self.sequence });
+        }
+        let mut end = 0;
+        while let Some(header) = copied[end..].first_chunk::<16>() {
+            let length = u32::from_le_bytes([header[0], header[1], header[2], header[3]]) as usize;
+            let sequence = u64::from_le_bytes(*header[8..].first_chunk().expect("16 bytes hold two words"));
+            if sequence != self.sequence || !(HEADER_LENGTH..=FRAME_LENGTH_MAX).contains(&length) {
+                let reason = format!("length {length}, sequence {sequence} where {} was due", self.sequence);
+                return Err(LogError::Corrupt { position: position + end as u64, reason });
+            }
+            let next = end + aligned_length(length);
+            if next > copied.len() {
+                break;
+            }
+            end = next;
+            self.sequence = self.sequence.saturating_add(1);
+        }
+        self.position = Some(position + end as u64);
+        Ok(FreeRead::Frame(end))
+    }
+
+    /// Copies the next released frame into `buffer`, which is grown as needed.
+    ///
+    /// # Errors
+    /// [`LogError::Corrupt`] if the writer broke the protocol.
+    pub fn read(&mut self, buffer: &mut Vec<u8>) -> Result<FreeRead, LogError> {
+        if !self.look() {
+            return Ok(FreeRead::Empty);
+        }
+        let word = |number| self.memory.header_word(number);
         let released = self.released;
         let lapped = Ok(FreeRead::Lapped { from_sequence: self.sequence });
         let position = match self.position {

@@ -17,10 +17,21 @@ pub struct AnswerDesk {
     window: Window,
     /// Sessions that were opened by frames that are not released yet.
     opening: Vec<Opening>,
+    repeats: Vec<Repeated>,
     /// The last answer of its kind, which stands for equal ones before it.
     pending: Option<Pending>,
     released_sequence: u64,
     next_sweep_ns: u64,
+}
+
+/// An answer that waits until everything that was appended before it is released: it says what the stream has.
+struct Repeated {
+    connection: ConnectionId,
+    session: u64,
+    session_seq: u64,
+    /// For a session that was opened again: its token and the next number.
+    reopened: Option<(u128, u64)>,
+    appended_sequence: u64,
 }
 
 struct Opening {
@@ -35,6 +46,9 @@ enum Pending {
     Repeat { connection: ConnectionId, session: u64, session_seq: u64 },
     Refuse { connection: ConnectionId, session: u64, session_seq: u64, code: RefusalCode, detail: u64 },
 }
+
+/// More of them are dropped: whoever waits for one repeats again.
+const REPEATS_WAITING_MAX: usize = 4096;
 
 impl Pending {
     fn is_like(&self, other: &Self) -> bool {
@@ -61,6 +75,7 @@ impl AnswerDesk {
             outlets,
             window,
             opening: Vec::new(),
+            repeats: Vec::new(),
             pending: None,
             released_sequence,
             next_sweep_ns: 0,
@@ -76,7 +91,14 @@ impl AnswerDesk {
             }
             ForService::Reopen { session, token, next_session_seq, connection, .. } => {
                 self.send_pending();
-                self.send_opened(connection, session, token, next_session_seq);
+                let appended_sequence = self.window.appended_sequence();
+                if appended_sequence > self.released_sequence {
+                    // Whoever publishes again passes over what the stream says that it has.
+                    let reopened = Some((token, next_session_seq));
+                    self.repeats.push(Repeated { connection, session, session_seq: 0, reopened, appended_sequence });
+                } else {
+                    self.send_opened(connection, session, token, next_session_seq);
+                }
                 return;
             }
             ForService::Repeat { session, session_seq, connection } => {
@@ -96,6 +118,13 @@ impl AnswerDesk {
         match self.pending.take() {
             None => {}
             Some(Pending::Repeat { connection, session, session_seq }) => {
+                if self.window.appended_sequence() > self.released_sequence {
+                    // It says that the stream has it, so it must be as durable as the stream promises.
+                    let appended_sequence = self.window.appended_sequence();
+                    let reopened = None;
+                    self.repeats.push(Repeated { connection, session, session_seq, reopened, appended_sequence });
+                    return;
+                }
                 let header = FrameHeader { kind: Kind::Reply, session, session_seq, ..FrameHeader::default() };
                 self.send(connection, &header, &[]);
             }
@@ -127,6 +156,23 @@ impl AnswerDesk {
         let _ = self.outlets.deliver(connection, header, payload);
     }
 
+    #[cold]
+    fn answer_repeats(&mut self) {
+        let repeats = std::mem::take(&mut self.repeats);
+        let is_released = |each: &Repeated| each.appended_sequence <= self.released_sequence;
+        let (released, mut waiting): (Vec<_>, Vec<_>) = repeats.into_iter().partition(is_released);
+        waiting.truncate(REPEATS_WAITING_MAX);
+        self.repeats = waiting;
+        for Repeated { connection, session, session_seq, reopened, .. } in released {
+            if let Some((token, next_session_seq)) = reopened {
+                self.send_opened(connection, session, token, next_session_seq);
+                continue;
+            }
+            let header = FrameHeader { kind: Kind::Reply, session, session_seq, ..FrameHeader::default() };
+            self.send(connection, &header, &[]);
+        }
+    }
+
     /// Sessions whose opening has reached the stream's tier.
     #[cold]
     fn answer_opened(&mut self) {
@@ -147,17 +193,20 @@ impl Agent for AnswerDesk {
 
     fn poll(&mut self, now: Now) -> Result<usize, AgentError> {
         self.outlets.refresh();
+        let released_sequence = self.window.released_sequence();
+        let is_news = released_sequence != self.released_sequence;
+        self.released_sequence = released_sequence;
         let mut work = 0;
         while let Some(message) = self.from_sequencer.pop() {
             self.hear(message);
             work += 1;
         }
         self.send_pending();
-        let released_sequence = self.window.released_sequence();
-        let is_news = released_sequence != self.released_sequence;
-        self.released_sequence = released_sequence;
         if !self.opening.is_empty() {
             self.answer_opened();
+        }
+        if !self.repeats.is_empty() {
+            self.answer_repeats();
         }
         self.outlets.flush();
         if is_news {

@@ -4,7 +4,7 @@
 use crate::StreamError;
 use gapless_journal::{JournalError, JournalReader, Replay};
 use gapless_log::{FreeCursor, FreeRead, Window};
-use gapless_wire::Frame;
+use gapless_wire::{Frame, aligned_length};
 use std::path::PathBuf;
 
 /// Reads a stream that is written in this or another process of this machine.
@@ -14,10 +14,18 @@ pub struct LateReader {
     /// Where the journal is; a stream at tier `memory` has none.
     journal: Option<PathBuf>,
     replay: Option<Replay>,
-    frame: Vec<u8>,
+    /// Frames copied from the window and not read yet: those from `next` on, padded, up to `filled`.
+    frames: Vec<u8>,
+    next: usize,
+    filled: usize,
+    /// The sequence that is read next.
+    sequence: u64,
     /// How often the window had moved on before a frame was read.
     laps: u64,
 }
+
+/// Frames are copied from the window in pieces of so many bytes.
+const COPIED_LENGTH: usize = 16 << 10;
 
 /// What a [`LateReader`] found.
 #[derive(Clone, Copy)]
@@ -33,19 +41,38 @@ impl LateReader {
     #[must_use]
     pub fn new(window: Window, journal: Option<PathBuf>, sequence: u64) -> Self {
         let cursor = window.free_cursor(sequence.max(1));
-        Self { window, cursor, journal, replay: None, frame: Vec::new(), laps: 0 }
+        let frames = vec![0; COPIED_LENGTH];
+        let sequence = cursor.sequence();
+        Self { window, cursor, journal, replay: None, frames, next: 0, filled: 0, sequence, laps: 0 }
     }
 
     /// The sequence that it reads next.
     #[must_use]
-    pub fn sequence(&self) -> u64 {
-        self.replay.as_ref().map_or(self.cursor.sequence(), Replay::next_sequence)
+    pub const fn sequence(&self) -> u64 {
+        self.sequence
     }
 
     /// Goes to `sequence`.
     pub fn seek(&mut self, sequence: u64) {
         self.replay = None;
         self.cursor.seek(sequence);
+        self.sequence = self.cursor.sequence();
+        (self.next, self.filled) = (0, 0);
+    }
+
+    /// Goes back before the frame of `length` bytes that was read last, so that it is read once more.
+    ///
+    /// # Panics
+    /// If no frame of this length was read last.
+    pub fn step_back(&mut self, length: usize) {
+        self.sequence -= 1;
+        match &mut self.replay {
+            Some(replay) => replay.step_back(length),
+            None => {
+                let next = self.next.checked_sub(aligned_length(length));
+                self.next = next.expect("a frame of this length was read from here");
+            }
+        }
     }
 
     /// Whether it reads from the journal now.
@@ -60,6 +87,13 @@ impl LateReader {
         self.laps
     }
 
+    /// The first sequence that is still held: the journal's, or without a journal the first of all.
+    #[must_use]
+    pub fn first_held(&self) -> u64 {
+        let reader = self.journal.as_ref().and_then(|journal| JournalReader::open(journal).ok());
+        reader.map_or(1, |reader| reader.first_sequence())
+    }
+
     /// The last sequence that can be read now.
     #[must_use]
     pub fn released_sequence(&self) -> u64 {
@@ -72,18 +106,47 @@ impl LateReader {
     /// [`StreamError::Lapped`] if neither the window nor a journal has it; damage.
     #[inline]
     pub fn read(&mut self) -> Result<LateRead<'_>, StreamError> {
-        if self.replay.is_some() {
-            return self.read_journal();
-        }
-        match self.cursor.read(&mut self.frame)? {
-            FreeRead::Frame(_) => Ok(LateRead::Frame(parse(&self.frame, self.cursor.sequence() - 1)?)),
-            FreeRead::Empty => Ok(LateRead::Empty),
-            FreeRead::Lapped { from_sequence } => {
-                self.laps += 1;
-                self.replay = Some(self.open_journal(from_sequence)?);
-                self.read_journal()
+        if self.next == self.filled {
+            if self.replay.is_some() {
+                return self.read_journal();
+            }
+            match self.fill()? {
+                FreeRead::Frame(_) => {}
+                FreeRead::Empty => return Ok(LateRead::Empty),
+                FreeRead::Lapped { from_sequence } => {
+                    self.laps += 1;
+                    self.replay = Some(self.open_journal(from_sequence)?);
+                    return self.read_journal();
+                }
             }
         }
+        let frame = parse(&self.frames[self.next..self.filled], self.sequence)?;
+        self.next += aligned_length(frame.length());
+        self.sequence += 1;
+        Ok(LateRead::Frame(frame))
+    }
+
+    /// Copies what the window has next.
+    #[inline]
+    fn fill(&mut self) -> Result<FreeRead, StreamError> {
+        self.next = 0;
+        self.filled = 0;
+        let read = match self.cursor.read_many(&mut self.frames)? {
+            FreeRead::Frame(0) => {
+                // One frame by itself: the first after a change of place, or one that is longer than the buffer.
+                let read = self.cursor.read(&mut self.frames)?;
+                if let FreeRead::Frame(length) = read {
+                    self.filled = aligned_length(length);
+                }
+                self.frames.resize(self.filled.max(COPIED_LENGTH), 0);
+                return Ok(read);
+            }
+            read => read,
+        };
+        if let FreeRead::Frame(bytes) = read {
+            self.filled = bytes;
+        }
+        Ok(read)
     }
 
     #[cold]
@@ -105,16 +168,15 @@ impl LateReader {
         let next = replay.next_sequence();
         // The journal may be ahead of what has reached the stream's tier.
         if next > self.window.released_sequence() {
-            self.cursor.seek(next);
-            self.replay = None;
+            self.seek(next);
             return Ok(LateRead::Empty);
         }
         if !replay.has_next()? {
             // Released is journaled; what the reader has not seen yet of it is in the window.
-            self.cursor.seek(next);
-            self.replay = None;
+            self.seek(next);
             return Ok(LateRead::Empty);
         }
+        self.sequence = next + 1;
         let replay = self.replay.as_mut().expect("the caller has looked");
         Ok(LateRead::Frame(replay.next_frame()?.expect("there is one")))
     }

@@ -13,6 +13,8 @@
 //! | [`mailbox`] | [`mailbox::Mailbox`]: how they pass it |
 //! | [`network`] | [`network::Datagrams`]: packets to and from other machines, by UDP or by a network in memory |
 //! | [`client`] | [`Client`]: the publisher's side |
+//! | [`config`] | [`StreamConfig`]: one file that configures a whole stream |
+//! | [`logger`] | [`Logger`](logger::Logger): a stream as readable text, or as JSON |
 //!
 //! A frame's walk: [`Client::send`] → ring → [`Ingress`] → window → [`Journaler`] → released.
 
@@ -20,6 +22,7 @@
 
 pub mod answer_desk;
 pub mod client;
+pub mod config;
 pub mod doorman;
 pub mod error;
 pub mod event_stream;
@@ -30,12 +33,14 @@ pub mod ingress;
 pub mod journaler;
 pub mod late_reader;
 pub mod link;
+pub mod logger;
 pub mod mailbox;
 pub mod network;
 pub mod node;
 pub mod outlets;
 pub mod persistence;
 pub mod preparing;
+pub mod relay;
 pub mod sequencer;
 pub mod sequencer_state;
 pub mod state_keeper;
@@ -45,6 +50,7 @@ pub mod throttle;
 pub mod tier;
 
 pub use client::{Client, ClientOptions, Incoming, Reply, SessionKey};
+pub use config::StreamConfig;
 pub use doorman::Doorman;
 pub use error::StreamError;
 pub use ingress::{Ingress, IngressOptions};

@@ -89,6 +89,9 @@ pub struct SessionState {
     pub last_active_ns: u64,
     /// The token that opened it.
     pub token: u128,
+    /// Whether several connections may publish under it. Copies of one service do, whose numbers must not begin anew:
+    /// such a session never expires.
+    pub shared: bool,
     connection: Option<ConnectionId>,
     /// The others that publish under it, if it is shared.
     sharing: Vec<ConnectionId>,
@@ -167,8 +170,16 @@ impl Sequencer {
     /// Puts a session of a snapshot back.
     pub fn restore_session(&mut self, session: u64, token: u128, next_session_seq: u64, last_active_ns: u64) {
         self.tokens.insert(token, session);
-        let state = SessionState { next_session_seq, last_active_ns, token, connection: None, sharing: Vec::new() };
+        let (connection, sharing) = (None, Vec::new());
+        let state = SessionState { next_session_seq, last_active_ns, token, shared: false, connection, sharing };
         self.sessions.insert(session, state);
+    }
+
+    /// A session of a snapshot is shared.
+    pub fn restore_shared(&mut self, session: u64) {
+        if let Some(state) = self.sessions.get_mut(&session) {
+            state.shared = true;
+        }
     }
 
     /// Puts feed sessions and the halt of a snapshot back.
@@ -185,6 +196,9 @@ impl Sequencer {
             Kind::SessionOpen => {
                 if let Some(open) = SessionOpen::from_bytes(frame.payload()) {
                     self.restore_session(frame.session(), open.token, 1, frame.timestamp_ns());
+                    if open.shared {
+                        self.restore_shared(frame.session());
+                    }
                 }
             }
             Kind::SessionClose => self.forget(frame.session()),
@@ -298,10 +312,11 @@ impl Sequencer {
         }
     }
 
-    /// `connection` publishes under `session` from now on: beside others if it is `shared`, else in their place.
+    /// `connection` publishes under `session` from now on: beside others if it and the session are `shared`, else in
+    /// their place.
     pub fn attach(&mut self, session: u64, connection: ConnectionId, shared: bool) {
         let Some(state) = self.sessions.get_mut(&session) else { return };
-        if !shared {
+        if !(shared && state.shared) {
             state.sharing.clear();
         } else if let Some(other) = state.connection.filter(|other| *other != connection) {
             state.sharing.retain(|each| *each != connection);
@@ -323,6 +338,9 @@ impl Sequencer {
     /// Opens the session that the frame with `sequence`, just stamped, declares.
     pub fn open(&mut self, sequence: u64, open: &SessionOpen, connection: ConnectionId) {
         self.restore_session(sequence, open.token, 1, self.last_timestamp_ns);
+        if open.shared {
+            self.restore_shared(sequence);
+        }
         self.attach(sequence, connection, open.shared);
     }
 
@@ -506,7 +524,8 @@ impl Sequencer {
         self.next_expiry_scan_ns = epoch_ns + EXPIRY_SCAN_INTERVAL_NS;
         let now_ns = epoch_ns.max(self.last_timestamp_ns);
         let expiry_ns = self.rules.session_expiry_ns;
-        let is_expired = |state: &SessionState| now_ns.saturating_sub(state.last_active_ns) > expiry_ns;
+        let is_expired =
+            |state: &SessionState| !state.shared && now_ns.saturating_sub(state.last_active_ns) > expiry_ns;
         let mut expired: Vec<u64> =
             self.sessions.iter().filter(|(_, state)| is_expired(state)).map(|(session, _)| *session).collect();
         expired.sort_unstable();

@@ -6,9 +6,9 @@
 //!  8  u128 stream id                      0  name, 10 bytes, padded with spaces; 6 bytes 0
 //! 24  u64  incarnation                   16  u64 first sequence
 //! 32  u64  sequence                      24  u64 last sequence, 0 while it is open
-//! 40  u64  timestamp, ns                 for each session (40 bytes):
+//! 40  u64  timestamp, ns                 for each session (48 bytes):
 //! 48  u32  flags: bit 0 halted            0  u64 session, 8 u128 token, 24 u64 next session_seq,
-//! 52  u32  feed sessions                 32  u64 last active, ns
+//! 52  u32  feed sessions                 32  u64 last active, ns, 40 u64 flags: bit 0 shared
 //! 56  u32  sessions                      for each timer (24 bytes):
 //! 60  u32  timers                         0  u64 deadline, ns, 8 u64 owner, 16 u64 timer
 //! 64  …                                  and at the end u32 CRC-32C of all before it
@@ -23,7 +23,7 @@ use gapless_wire::feed_session::FeedSession;
 const MAGIC: u64 = u64::from_le_bytes(*b"GAPSEQS\x01");
 const FIXED_LENGTH: usize = 64;
 const FEED_LENGTH: usize = 32;
-const SESSION_LENGTH: usize = 40;
+const SESSION_LENGTH: usize = 48;
 const TIMER_LENGTH: usize = 24;
 const HALTED_FLAG: u32 = 1;
 
@@ -38,6 +38,8 @@ pub struct SessionRecord {
     pub next_session_seq: u64,
     /// Sequenced time of its last frame, ns since the epoch.
     pub last_active_ns: u64,
+    /// Whether several connections may publish under it.
+    pub shared: bool,
 }
 
 /// What a sequencer knew when the stream stood at a sequence.
@@ -68,6 +70,7 @@ impl SequencerState {
             token: state.token,
             next_session_seq: state.next_session_seq,
             last_active_ns: state.last_active_ns,
+            shared: state.shared,
         };
         Self {
             identity,
@@ -88,6 +91,9 @@ impl SequencerState {
         sequencer.restore_feeds(Feeds::restored(self.feeds.clone()), self.is_halted);
         for each in &self.sessions {
             sequencer.restore_session(each.session, each.token, each.next_session_seq, each.last_active_ns);
+            if each.shared {
+                sequencer.restore_shared(each.session);
+            }
         }
         for timer in &self.timers {
             sequencer.restore_timer(*timer);
@@ -124,6 +130,7 @@ impl SequencerState {
             bytes.extend_from_slice(&each.token.to_le_bytes());
             bytes.extend_from_slice(&each.next_session_seq.to_le_bytes());
             bytes.extend_from_slice(&each.last_active_ns.to_le_bytes());
+            bytes.extend_from_slice(&u64::from(each.shared).to_le_bytes());
         }
         for timer in &self.timers {
             for word in [timer.deadline_ns, timer.owner, timer.timer] {
@@ -181,6 +188,7 @@ fn session(bytes: &[u8]) -> SessionRecord {
         token: u128_at(bytes, 8),
         next_session_seq: u64_at(bytes, 24),
         last_active_ns: u64_at(bytes, 32),
+        shared: u64_at(bytes, 40) & 1 != 0,
     }
 }
 
@@ -215,7 +223,13 @@ mod tests {
                 Feed { name: name("A"), first_sequence: 1, last_sequence: Some(10) },
                 Feed { name: name("B"), first_sequence: 11, last_sequence: None },
             ],
-            sessions: vec![SessionRecord { session: 2, token: 1 << 100, next_session_seq: 50, last_active_ns: 98 }],
+            sessions: vec![SessionRecord {
+                session: 2,
+                token: 1 << 100,
+                next_session_seq: 50,
+                last_active_ns: 98,
+                shared: true,
+            }],
             timers: vec![Timer { deadline_ns: 120, owner: 2, timer: 1 }],
         }
     }

@@ -39,6 +39,12 @@ impl StreamLayout {
         self.root.join("stream.socket")
     }
 
+    /// Which stream a relay's directory holds a part of.
+    #[must_use]
+    pub fn origin(&self) -> PathBuf {
+        self.root.join("origin")
+    }
+
     /// The counters.
     #[must_use]
     pub fn counters(&self) -> PathBuf {

@@ -13,7 +13,7 @@
 //!  16  u64  key                              the connection, from the welcome; 0 in a hello and a refusal
 //!  24  …    body
 //!
-//!  hello (72 bytes)                          welcome (136 bytes)
+//!  hello (80 bytes)                          welcome (136 bytes)
 //!  24  u64  nonce, not 0                     24  u64  nonce, of the hello
 //!  32  u128 stream id, 0 for any             32  u128 stream id
 //!  48  u64  incarnation, 0 for any           48  u64  incarnation
@@ -22,7 +22,7 @@
 //!           2^64-1 what comes next           72  u32  longest frame, bytes
 //!  64  6 B  username                         76  u32  tier: 0 memory, 1 journal, 2 sync
 //!  70 10 B  password                         80  u64  longest message with headers, bytes
-//!  80  …    (80 bytes in all)                88 10 B  the feed session that holds the position
+//!                                           88 10 B  the feed session that holds the position
 //!                                            98  6 B  0
 //!  refusal (36 bytes + text)                104  u64  its first sequence
 //!  24  u64  nonce, of the hello             112  u64  its last sequence, 0 while it is open
@@ -46,14 +46,15 @@ use crate::soup::Field;
 pub const MAGIC: u32 = u32::from_le_bytes(*b"GUP\x01");
 /// Bytes before the body.
 pub const HEADER_LENGTH: usize = 24;
+/// Length of a hello in bytes.
+pub const HELLO_LENGTH: usize = 80;
 /// The longest packet over TCP, bytes.
-pub const PACKET_LENGTH_MAX: usize = 2 << 20;
+pub const PACKET_LENGTH_MAX: usize = 256 << 10;
 
 const TYPE_OFFSET: usize = 4;
 const LENGTH_OFFSET: usize = 8;
 const CRC_OFFSET: usize = 12;
 const KEY_OFFSET: usize = 16;
-const HELLO_LENGTH: usize = 80;
 const WELCOME_LENGTH: usize = 136;
 const REFUSAL_LENGTH: usize = 36;
 const REPORT_LENGTH: usize = 64;

@@ -51,8 +51,10 @@ pub enum FloorKind {
     Memcpy,
     /// Reading the monotonic clock once.
     ClockRead,
-    /// Loopback round trip over UDP, spinning.
+    /// Loopback round trip over UDP, spinning, sockets connected to each other.
     UdpRoundTrip,
+    /// The same with sockets that are not connected, as one needs with more than one peer.
+    UdpRoundTripUnconnected,
     /// Loopback round trip over TCP without delay, spinning.
     TcpRoundTrip,
     /// Round trip over a Unix socket, spinning.
@@ -65,7 +67,7 @@ pub enum FloorKind {
 
 impl FloorKind {
     /// Every kind.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::ShmPingPong,
         Self::ShmPingPongPaced,
         Self::ShmStream,
@@ -76,6 +78,7 @@ impl FloorKind {
         Self::Memcpy,
         Self::ClockRead,
         Self::UdpRoundTrip,
+        Self::UdpRoundTripUnconnected,
         Self::TcpRoundTrip,
         Self::UnixRoundTrip,
         Self::UnixRoundTripBlocking,
@@ -96,6 +99,7 @@ impl FloorKind {
             Self::Memcpy => "memcpy",
             Self::ClockRead => "clock_read",
             Self::UdpRoundTrip => "udp_round_trip",
+            Self::UdpRoundTripUnconnected => "udp_round_trip_unconnected",
             Self::TcpRoundTrip => "tcp_round_trip",
             Self::UnixRoundTrip => "unix_round_trip",
             Self::UnixRoundTripBlocking => "unix_round_trip_blocking",
@@ -114,7 +118,7 @@ impl FloorKind {
             Self::SequentialWrite | Self::SequentialWriteSync => 1,
             Self::Memcpy => 16,
             Self::ClockRead => 2_000,
-            Self::UdpRoundTrip | Self::TcpRoundTrip | Self::UnixRoundTrip => 30_000,
+            Self::UdpRoundTrip | Self::UdpRoundTripUnconnected | Self::TcpRoundTrip | Self::UnixRoundTrip => 30_000,
             Self::UnixRoundTripBlocking | Self::FutexRoundTrip => 2_000,
         }
     }
@@ -183,7 +187,7 @@ impl FloorPlan {
                 FloorKind::ShmPingPongPaced => &[256],
                 FloorKind::ShmStream => &[32, 64, 256, 1400],
                 FloorKind::Pwrite | FloorKind::PwriteFdatasync => &[256, 4096],
-                FloorKind::UdpRoundTrip => &[64, 1024],
+                FloorKind::UdpRoundTrip | FloorKind::UdpRoundTripUnconnected => &[64, 1024],
                 FloorKind::TcpRoundTrip => &[256, 1024],
                 FloorKind::UnixRoundTrip | FloorKind::UnixRoundTripBlocking => &[64],
                 _ => &[0],
@@ -231,7 +235,8 @@ impl FloorPlan {
             FloorKind::PwriteFdatasync => disk::write_one(&effort, &self.directory, payload, true),
             FloorKind::SequentialWrite => disk::sequential(&effort, &self.directory, false),
             FloorKind::SequentialWriteSync => disk::sequential(&effort, &self.directory, true),
-            FloorKind::UdpRoundTrip => socket::udp(&effort, payload),
+            FloorKind::UdpRoundTrip => socket::udp(&effort, payload, true),
+            FloorKind::UdpRoundTripUnconnected => socket::udp(&effort, payload, false),
             FloorKind::TcpRoundTrip => socket::tcp(&effort, payload),
             FloorKind::UnixRoundTrip => socket::unix(&effort, payload, false),
             FloorKind::UnixRoundTripBlocking => socket::unix(&effort, payload, true),

@@ -1,7 +1,7 @@
 //! What a round trip through the kernel's sockets costs inside one machine.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
 
 use super::sampling::{Effort, Spin, Stop};
@@ -11,15 +11,19 @@ use crate::{BenchError, Result};
 /// UDP over IPv4 carries no more in one packet, bytes.
 const UDP_PAYLOAD_MAX: usize = 65_507;
 
-pub(super) fn udp(effort: &Effort, payload: usize) -> Result<FloorRow> {
+pub(super) fn udp(effort: &Effort, payload: usize, connected: bool) -> Result<FloorRow> {
     let open = || -> io::Result<_> {
         let first = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
         let second = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
-        first.connect(second.local_addr()?)?;
-        second.connect(first.local_addr()?)?;
+        let (of_first, of_second) = (first.local_addr()?, second.local_addr()?);
         first.set_nonblocking(true)?;
         second.set_nonblocking(true)?;
-        Ok((Datagrams(first), Datagrams(second)))
+        if connected {
+            first.connect(of_second)?;
+            second.connect(of_first)?;
+            return Ok((Datagrams(first, None), Datagrams(second, None)));
+        }
+        Ok((Datagrams(first, Some(of_second)), Datagrams(second, Some(of_first))))
     };
     let (first, second) = open().map_err(|source| BenchError::system("open UDP sockets on loopback", source))?;
     round_trip(effort, payload.min(UDP_PAYLOAD_MAX), first, second)
@@ -59,15 +63,22 @@ trait Link: Send {
     fn close(&mut self);
 }
 
-struct Datagrams(UdpSocket);
+/// A socket and, where it is not connected, the other one's address.
+struct Datagrams(UdpSocket, Option<SocketAddr>);
 
 impl Link for Datagrams {
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.send(bytes)
+        match self.1 {
+            Some(to) => self.0.send_to(bytes, to),
+            None => self.0.send(bytes),
+        }
     }
 
     fn receive(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        self.0.recv(bytes)
+        match self.1 {
+            Some(_) => self.0.recv_from(bytes).map(|(length, _)| length),
+            None => self.0.recv(bytes),
+        }
     }
 
     fn close(&mut self) {}

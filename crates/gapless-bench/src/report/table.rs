@@ -205,7 +205,8 @@ pub fn references(rows: &[Row], style: TableStyle) -> Option<String> {
     (table.row_count() > 0).then(|| table.trim_fmt())
 }
 
-fn new_table(style: TableStyle, head: &[&str], text_columns: usize) -> Table {
+/// A table with this head, of which all but the first columns hold numbers.
+pub(crate) fn new_table(style: TableStyle, head: &[&str], text_columns: usize) -> Table {
     let mut table = Table::new();
     match style {
         TableStyle::Terminal => table.load_style(UTF8_FULL_CONDENSED),

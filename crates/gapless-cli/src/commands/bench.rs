@@ -1,10 +1,11 @@
-//! `gapless bench`: the canonical benchmark, and its parts one by one.
+//! `gapless bench`: the canonical benchmark, its parts one by one, and event streams.
 
 use super::{Outcome, interrupt, print};
 use clap::{Args, Subcommand};
 use gapless_bench::canonical;
 use gapless_bench::options::CanonicalArguments;
 use gapless_bench::parts::{self, PartArguments, persistence::PersistenceArguments};
+use gapless_bench::sequencer::{self, SequencerArguments};
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -28,9 +29,20 @@ enum Benchmark {
     /// Append to a journal (mapped, written, synced) and replay it
     #[command(after_help = "Example:\n  gapless bench persistence --log-location /var/lib/gapless")]
     Persistence(PersistenceArguments),
+    /// Nodes and a sequencer, each a process: round trips, throughput and rewind over every transport
+    #[command(
+        after_help = "Examples:\n  gapless bench sequencer --json sequencer.json\n  gapless bench sequencer --only latency --transport udp --payload 256,1024\n  gapless bench sequencer --only throughput --transport multicast\n  gapless bench sequencer --quick\n  gapless bench sequencer --stream /var/lib/gapless/market\n  gapless bench sequencer --command 10.0.0.5:9001 --request 10.0.0.5:9002 --group 239.1.1.1:9003 --interface eth0"
+    )]
+    Sequencer(Box<SequencerArguments>),
     /// What it costs to read each clock
     #[command(after_help = "Example:\n  gapless bench time --json -")]
     Time(PartArguments),
+    /// A process of `sequencer`
+    #[command(name = sequencer::process::SUBCOMMAND, hide = true)]
+    SequencerProcess {
+        /// What to do, as JSON
+        order: String,
+    },
     /// The second process of `log`
     #[command(name = parts::log::partner::SUBCOMMAND, hide = true)]
     LogPartner {
@@ -50,6 +62,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Benchmark::Canonical(arguments) => return Ok(canonical::run(arguments, &interrupt()?)?),
         Benchmark::CanonicalClient { order } => return Ok(canonical::client_process::main(order)?),
         Benchmark::LogPartner { order } => return Ok(parts::log::partner::main(order)?),
+        Benchmark::SequencerProcess { order } => return Ok(sequencer::process::main(order)?),
+        Benchmark::Sequencer(arguments) => sequencer::run(arguments, &*interrupt()?),
         Benchmark::Serialization(arguments) => parts::serialization::run(arguments, &*interrupt()?),
         Benchmark::Log(arguments) => parts::log::run(arguments, &*interrupt()?),
         Benchmark::Messaging(arguments) => parts::messaging::run(arguments, &*interrupt()?),

@@ -1,9 +1,11 @@
-//! The subcommands, one file each.
+//! The subcommands, one file each; `pipe` is what they share of standard output.
 
 pub(crate) mod bench;
 pub(crate) mod counters;
 pub(crate) mod journal;
+pub(crate) mod pipe;
 pub(crate) mod schema;
+pub(crate) mod stream;
 
 use std::io::{self, Write};
 use std::sync::Arc;

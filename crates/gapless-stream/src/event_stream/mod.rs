@@ -2,38 +2,36 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | this | [`EventStream`]: recovery, assembling the agents, running them, stopping |
+//! | this | [`EventStream`]: what can be asked of it while it runs, and stopping it |
 //! | [`options`] | [`EventStreamOptions`] |
+//! | `foundation` | what every stream stands on: window, journal, doors, threads |
+//! | `sequencing` | a stream that puts frames in order |
+//! | `relaying` | a stream that passes another's frames on: dispatchers and bridges |
 
+mod foundation;
 pub mod options;
+mod relaying;
+mod sequencing;
 
 pub use options::EventStreamOptions;
 
-use crate::answer_desk::AnswerDesk;
-use crate::client::random_token;
-use crate::doorman::{Doorman, DoormanLinks, PublisherLink, StreamDescription};
-use crate::ingress::{Ingress, IngressCounters, IngressLinks, IngressOptions, IngressShared};
-use crate::journaler::{Journaler, JournalerCounters, Release};
+use crate::doorman::{Doorman, PublisherLink};
+use crate::ingress::IngressShared;
 use crate::late_reader::LateReader;
 use crate::link::{ForSequencer, LinkOptions};
 use crate::mailbox::Mailbox;
-use crate::network::endpoints::{Served, build};
+use crate::network::TcpAddresses;
 use crate::network::guests::SharedStatus;
-use crate::outlets::Outlets;
-use crate::persistence::OpenedJournal;
+use crate::node::{NodeLink, Start};
 use crate::preparing::PreparerThread;
-use crate::sequencer::{Sequencer, SequencerRules};
-use crate::state_keeper::{self, StateKeeper};
 use crate::stream_layout::StreamLayout;
 use crate::syncer::SyncThread;
 use crate::{StreamError, Tier};
-use gapless_agent::plan::cores_available;
-use gapless_agent::{Agent, AgentGroup, AgentSpec, Clock, Counters, Now, Seats, ThreadGroup, ThreadPlan, Waker};
-use gapless_journal::{JournalReader, RecoveryReport};
-use gapless_log::{MemoryKind, Scope, StreamIdentity, Window, WindowOptions};
-use gapless_wire::Fragment;
+use gapless_agent::{AgentGroup, Clock, Counters, Now, ThreadGroup, ThreadPlan, Waker};
+use gapless_journal::RecoveryReport;
+use gapless_log::{StreamIdentity, Window};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// What a start found.
@@ -73,14 +71,8 @@ pub struct EventStream {
     plan: ThreadPlan,
     tier: Tier,
     status: SharedStatus,
+    tcp_addresses: Option<TcpAddresses>,
 }
-
-/// Mailboxes hold this many messages.
-const MAILBOX_MESSAGES: usize = 4096;
-/// Room for counters.
-const COUNTERS_MAX: usize = 256;
-/// Frames journaled at once before they are released, bytes.
-const JOURNAL_BATCH_BYTES: usize = 64 << 10;
 
 impl EventStream {
     /// Recovers what `options.directory` holds, and starts: when this returns, nodes can connect.
@@ -92,7 +84,25 @@ impl EventStream {
         if let Some(reason) = why_not_tsc {
             tracing::info!(reason, "time is read from the operating system");
         }
-        Self::assemble(options, Some(clock))
+        sequencing::start(options, Some(clock))
+    }
+
+    /// Starts a stream that passes on what comes by `upstream`, with the same sequences, and sends up what is published
+    /// here. It goes on where its own journal ends; one that is new begins at `start`. Waits for the first connection,
+    /// which tells what stream it is, until `stopped` is set: then there is none ([`StreamError::Closed`]).
+    ///
+    /// The same options as for a stream of one's own; those of the sequencer (feed session, sessions) mean nothing
+    /// here. Publishers here are throttled here: to the sequencer all of them are one.
+    ///
+    /// # Errors
+    /// As for [`EventStream::start`]; the directory belongs to another stream, or what comes next is no longer held.
+    pub fn relay(
+        options: &EventStreamOptions,
+        upstream: Box<dyn NodeLink>,
+        start: Start,
+        stopped: &AtomicBool,
+    ) -> Result<Self, StreamError> {
+        relaying::start(options, upstream, start, stopped)
     }
 
     /// As [`EventStream::start`], without threads for its agents: nothing happens but in [`EventStream::turn`], and
@@ -101,160 +111,7 @@ impl EventStream {
     /// # Errors
     /// As for [`EventStream::start`].
     pub fn start_by_hand(options: &EventStreamOptions) -> Result<Self, StreamError> {
-        Self::assemble(options, None)
-    }
-
-    fn assemble(options: &EventStreamOptions, clock: Option<Clock>) -> Result<Self, StreamError> {
-        options.check()?;
-        let expiry_ns = options.session_expiry.as_nanos().min(u128::from(u64::MAX)) as u64;
-        let rules = SequencerRules::of_stream(expiry_ns);
-        let layout = options.directory.as_ref().map(StreamLayout::new);
-        if let Some(layout) = &layout {
-            let root = layout.root();
-            std::fs::create_dir_all(root)
-                .map_err(|source| StreamError::System { action: format!("making {}", root.display()), source })?;
-        }
-        let mut identity = StreamIdentity { stream_id: random_token(), incarnation: random_token() as u64 };
-        let mut recovery = StreamRecovery::default();
-        let mut sequencer = Sequencer::new(rules);
-        let mut opened = None;
-        if let (Some(layout), true) = (&layout, options.tier != Tier::Memory) {
-            let persistence = &options.persistence;
-            let mut found = persistence.open(&layout.journal(), options.tier, options.frame_length_max, 1, None)?;
-            identity = found.identity;
-            sequencer = recover(layout, &mut found, rules, &mut recovery)?;
-            opened = Some(found);
-        }
-        let counters = match &layout {
-            Some(layout) => Counters::create(layout.counters(), COUNTERS_MAX)?,
-            None => Counters::in_memory(COUNTERS_MAX)?,
-        };
-        let seats = seats(options)?;
-        let window_options = WindowOptions {
-            memory: MemoryKind::Shared,
-            capacity_bytes: options.window_bytes,
-            index_slots: (options.window_bytes / 128).next_power_of_two(),
-            frame_length_max: options.frame_length_max,
-            identity,
-        };
-        let (mut writer, releaser) = window_options.create(recovery.last_sequence + 1)?;
-        let window = writer.window();
-        let journal_cursor = opened.is_some().then(|| writer.gating_cursor(Scope::Appended));
-        let feed_cursor = options.packets.is_some().then(|| writer.gating_cursor(Scope::Released));
-        let links = DoormanLinks {
-            ingress: Mailbox::new(MAILBOX_MESSAGES),
-            delivery: Mailbox::new(MAILBOX_MESSAGES),
-            ingress_waker: seats.waker("sequencer"),
-            delivery_waker: seats.waker("answers"),
-        };
-        let answers = Mailbox::new(MAILBOX_MESSAGES);
-        let requests = Mailbox::new(MAILBOX_MESSAGES);
-        if sequencer.feeds().newest().is_none() {
-            // Room there is: nobody else knows the mailbox yet.
-            let _ = requests.push(ForSequencer::BeginFeed { name: options.feed_session });
-        }
-        let (mut ingress_releaser, mut journal_releaser) = (None, None);
-        match &opened {
-            None => ingress_releaser = Some(releaser),
-            Some(_) => journal_releaser = Some(releaser),
-        }
-        let mut ingress = Ingress::new(
-            sequencer,
-            writer,
-            ingress_releaser,
-            IngressLinks {
-                publishers: links.ingress.clone(),
-                service: answers.clone(),
-                requests: requests.clone(),
-                downstream: seats.downstream(Some("sequencer"), &["journaler", "answers"]),
-                counters: IngressCounters::add_to(&counters)?,
-            },
-            IngressOptions {
-                frames_per_poll_max: options.frames_per_poll_max,
-                fragments_bytes_max: options.fragments_bytes_max,
-                message_bytes_max: options.message_bytes_max(),
-                throttle: options.throttle,
-            },
-        );
-        let (mut sync_thread, mut preparer, mut journaler) = (None, None, None);
-        if let (Some(opened), Some(cursor), Some(releaser), Some(layout)) =
-            (opened, journal_cursor, journal_releaser, &layout)
-        {
-            let OpenedJournal { journal, report, .. } = opened;
-            recovery.journal = Some(report);
-            let (at, interval) = (recovery.state_sequence, options.state_interval_frames);
-            let below = (journal.syncer(), journal.preparer());
-            let keeper = StateKeeper::start(layout.state(), identity, at, interval, window.clone(), below)?;
-            ingress = ingress.keeping_state(keeper);
-            preparer = Some(PreparerThread::start(journal.preparer())?);
-            let release = if options.tier == Tier::Sync {
-                let woken = seats.downstream(None, &["answers", "journaler"]);
-                let last_sequence = counters.add("sync.last_sequence")?;
-                let (thread, syncing) = SyncThread::start(journal.syncer(), releaser, woken, last_sequence)?;
-                sync_thread = Some(thread);
-                Release::WhenSynced(syncing)
-            } else {
-                Release::WhenJournaled(releaser)
-            };
-            let downstream = seats.downstream(Some("journaler"), &["answers"]);
-            let batch_bytes_max = if options.persistence.flush_on_commit { 1 } else { JOURNAL_BATCH_BYTES };
-            let counted = JournalerCounters::add_to(&counters)?;
-            journaler = Some(Journaler::new(cursor, journal, release, downstream, batch_bytes_max, counted));
-        }
-        let ingress_shared = ingress.shared();
-        let description = StreamDescription {
-            identity,
-            frame_length_max: options.frame_length_max,
-            message_length_max: options.message_bytes_max(),
-            tier: options.tier,
-        };
-        let outlets = Outlets::new(links.delivery.clone(), options.frame_length_max);
-        let socket = layout.as_ref().filter(|_| clock.is_some()).map(StreamLayout::socket);
-        let doorman = Doorman::start(socket.as_deref(), description, links, Some(window.clone()))?;
-        let doorman = Arc::new(doorman);
-        let status = SharedStatus::default();
-        let journal = layout.as_ref().filter(|_| options.tier != Tier::Memory).map(StreamLayout::journal);
-        let served = Served {
-            doorman: Arc::clone(&doorman),
-            window: window.clone(),
-            feeds: ingress_shared.feeds.clone(),
-            journal,
-            next_sequence: recovery.last_sequence + 1,
-            status: status.clone(),
-            counters: &counters,
-        };
-        let mut agents: Vec<Box<dyn Agent>> = Vec::new();
-        let mut behind = Vec::new();
-        if let (Some(network), Some(cursor)) = (&options.packets, feed_cursor) {
-            let [gateway, feed, replayer] = build(network, cursor, &served)?;
-            agents.push(gateway);
-            behind.extend([feed, replayer]);
-        }
-        agents.push(Box::new(ingress));
-        agents.extend(journaler.map(|journaler| Box::new(journaler) as Box<dyn Agent>));
-        agents.extend(behind);
-        agents.push(Box::new(AnswerDesk::new(answers, outlets, window.clone())));
-        let waker = seats.waker("sequencer");
-        let driver = match clock {
-            Some(clock) => Driver::Threads(ThreadGroup::launch(&seats.plan, agents, &clock, seats.wakers)?),
-            None => Driver::Caller(AgentGroup::new(agents)),
-        };
-        Ok(Self {
-            driver: Some(driver),
-            doorman: Some(doorman),
-            sync_thread,
-            preparer,
-            ingress: ingress_shared,
-            requests,
-            waker,
-            window,
-            layout,
-            counters,
-            recovery,
-            plan: seats.plan,
-            tier: options.tier,
-            status,
-        })
+        sequencing::start(options, None)
     }
 
     /// Polls every agent once, in a stream that was started by hand. Returns the work done.
@@ -324,6 +181,12 @@ impl EventStream {
     #[must_use]
     pub const fn status(&self) -> &SharedStatus {
         &self.status
+    }
+
+    /// Where it listens for nodes by TCP, if it does.
+    #[must_use]
+    pub const fn tcp_addresses(&self) -> Option<TcpAddresses> {
+        self.tcp_addresses
     }
 
     /// The stream's counters, which other processes read from the file `counters` of its directory.
@@ -402,68 +265,4 @@ impl Drop for EventStream {
             tracing::error!(%error, "a stream that was dropped had failed");
         }
     }
-}
-
-/// Which agent sits on which thread, in the order of a message's path.
-fn seats(options: &EventStreamOptions) -> Result<Seats, StreamError> {
-    let mut agents = Vec::new();
-    if options.packets.is_some() {
-        agents.push(AgentSpec::new("gateway").hot());
-    }
-    agents.push(AgentSpec::new("sequencer").hot().weight(2).cpus(options.sequencer_cpus));
-    if options.tier != Tier::Memory {
-        agents.push(AgentSpec::new("journaler").detachable().hot());
-    }
-    if options.packets.is_some() {
-        agents.push(AgentSpec::new("feed").hot());
-        agents.push(AgentSpec::new("replayer"));
-    }
-    agents.push(AgentSpec::new("answers").hot());
-    let plan = gapless_agent::plan(options.plan, options.optimize_for, &agents, cores_available(), 0);
-    Seats::new(plan).map_err(|source| StreamError::System { action: "making a waker".to_owned(), source })
-}
-
-/// The sequencer as it stood: its newest state, and the journal behind it.
-fn recover(
-    layout: &StreamLayout,
-    opened: &mut OpenedJournal,
-    rules: SequencerRules,
-    recovery: &mut StreamRecovery,
-) -> Result<Sequencer, StreamError> {
-    let journal = &mut opened.journal;
-    let state = state_keeper::newest(&layout.state(), opened.identity, journal.last_sequence())?;
-    let mut sequencer = match &state {
-        Some(state) => state.restore(rules),
-        None => Sequencer::new(rules),
-    };
-    recovery.state_sequence = sequencer.last_sequence();
-    let from = sequencer.last_sequence() + 1;
-    let first = journal.first_sequence();
-    if from < first {
-        let reason = format!(
-            "it reaches to sequence {}, the journal begins at {first}: what was between them is lost; restore one of them",
-            from - 1
-        );
-        return Err(StreamError::State { path: layout.state(), reason });
-    }
-    let mut incomplete_from = None;
-    if from <= journal.last_sequence() {
-        let mut replay = JournalReader::open(layout.journal())?.replay(from)?;
-        while let Some(frame) = replay.next_frame()? {
-            recovery.frames_replayed += 1;
-            if frame.fragment().is_last() {
-                sequencer.observe(&frame);
-                incomplete_from = None;
-            } else if frame.fragment() != Fragment::WHOLE && frame.fragment().index == 0 {
-                incomplete_from = Some(frame.sequence());
-            }
-        }
-    }
-    if incomplete_from.is_some() {
-        // A message of which only a part is there was never released.
-        journal.truncate_after(sequencer.last_sequence())?;
-    }
-    sequencer.forget_feeds_before(first);
-    recovery.last_sequence = sequencer.last_sequence();
-    Ok(sequencer)
 }

@@ -1,6 +1,7 @@
 //! [`EventStreamOptions`]: how an event stream is run, with its defaults and what makes no sense.
 
 use crate::link::Throttle;
+use crate::network::TcpNetwork;
 use crate::network::endpoints::PacketNetwork;
 use crate::persistence::Persistence;
 use crate::{StreamError, Tier};
@@ -46,6 +47,8 @@ pub struct EventStreamOptions {
     pub sequencer_cpus: Option<CpuMask>,
     /// The network whose nodes it serves by packets, beside those of this machine.
     pub packets: Option<PacketNetwork>,
+    /// Where it serves nodes by TCP; nodes by packets rewind there, too.
+    pub tcp: Option<TcpNetwork>,
 }
 
 impl EventStreamOptions {
@@ -78,16 +81,17 @@ impl EventStreamOptions {
             optimize_for: OptimizeFor::Latency,
             sequencer_cpus: None,
             packets: None,
+            tcp: None,
         }
     }
 
     /// The longest message with the headers and padding of its frames, bytes.
-    pub(super) fn message_bytes_max(&self) -> usize {
+    pub(crate) fn message_bytes_max(&self) -> usize {
         let part = self.frame_length_max - gapless_wire::HEADER_LENGTH;
         self.message_length_max + self.message_length_max.div_ceil(part) * (gapless_wire::HEADER_LENGTH + 8)
     }
 
-    pub(super) fn check(&self) -> Result<(), StreamError> {
+    pub(crate) fn check(&self) -> Result<(), StreamError> {
         let refuse = |option, reason: String| Err(StreamError::Option { option, reason });
         if self.tier != Tier::Memory && self.directory.is_none() {
             return refuse("directory", format!("tier {} needs one", self.tier));
@@ -114,6 +118,9 @@ impl EventStreamOptions {
             return refuse("frames_per_poll_max", format!("1 to 1024 are allowed, not {}", self.frames_per_poll_max));
         }
         if let Some(network) = &self.packets {
+            network.check(self.frame_length_max)?;
+        }
+        if let Some(network) = &self.tcp {
             network.check(self.frame_length_max)?;
         }
         if self.feed_session.is_blank() {

@@ -174,6 +174,7 @@ fn agents<S: Datagrams + 'static>(
     let changes = Mailbox::new(network.guests.guests_max * 4);
     let counters = GuestCounters::add_to(served.counters, "gateway")?;
     let guests = Guests::new(
+        "packets",
         network.guests.clone(),
         Arc::clone(&served.doorman),
         served.facts(),

@@ -2,12 +2,13 @@
 //! they publish into rings like those of a local publisher, and takes what the sequencer answers out of them.
 
 use super::datagrams::Peer;
+pub use super::status::{NodeStatus, SharedStatus};
 use crate::client::random_token;
 use crate::doorman::{Doorman, PublisherLink};
 use crate::feeds::SharedFeeds;
 use crate::link::LinkOptions;
 use gapless_agent::{Counter, Counters};
-use gapless_log::Window;
+use gapless_log::{LogError, Window};
 use gapless_wire::soup::Field;
 use gapless_wire::upstream::{
     Body, HEADER_LENGTH, Hello, POSITION_FIRST, POSITION_LIVE, RefusalReason, Report, UpstreamPacket, Welcome,
@@ -16,7 +17,7 @@ use gapless_wire::upstream::{
 use gapless_wire::{Frame, aligned_length};
 use rustc_hash::FxHashMap;
 use rustix::fd::{AsFd, BorrowedFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// Who may come in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,35 +59,6 @@ impl GuestOptions {
         // Every user is compared, so that the time tells nothing.
         let known = |user: &Credentials| user.username.matches(username) & user.password.matches(password);
         self.users.is_empty() || self.users.iter().fold(false, |any, user| any | known(user))
-    }
-}
-
-/// What is known of a node.
-#[derive(Clone, Debug)]
-pub struct NodeStatus {
-    /// Its name, empty if nobody asked for it.
-    pub username: String,
-    /// Where it sends from.
-    pub peer: Peer,
-    /// What it last said of itself.
-    pub report: Report,
-    /// Frames of it that found no room and were dropped.
-    pub frames_dropped: u64,
-    /// When it was last heard, monotonic ns.
-    pub heard_ns: u64,
-}
-
-/// What is known of all nodes of the network, for whoever asks.
-#[derive(Clone, Default)]
-pub struct SharedStatus {
-    nodes: Arc<Mutex<Vec<NodeStatus>>>,
-}
-
-impl SharedStatus {
-    /// A look at it, or a change.
-    pub fn lock(&self) -> MutexGuard<'_, Vec<NodeStatus>> {
-        // No holder leaves the list half changed.
-        self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -147,6 +119,8 @@ pub struct StreamFacts {
 
 /// The nodes of one network.
 pub struct Guests {
+    /// Its name, which tells these nodes from those of other networks.
+    network: &'static str,
     options: GuestOptions,
     doorman: Arc<Doorman>,
     facts: StreamFacts,
@@ -164,20 +138,32 @@ pub enum Greeting {
     Refused,
 }
 
+/// What came of frames that must not be lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offered {
+    /// All are in the ring.
+    All,
+    /// So many bytes of them are; for the rest there is no room now.
+    Part(usize),
+    /// What follows these is no frame, or the sequencer takes nothing more from this guest.
+    Refused,
+}
+
 /// A node is forgotten after so many of its intervals without a word.
 const SILENT_INTERVALS: u64 = 10;
 
 impl Guests {
-    /// Nobody yet.
+    /// Nobody yet, in the network of this name.
     #[must_use]
     pub fn new(
+        network: &'static str,
         options: GuestOptions,
         doorman: Arc<Doorman>,
         facts: StreamFacts,
         status: SharedStatus,
         counters: GuestCounters,
     ) -> Self {
-        Self { options, doorman, facts, guests: FxHashMap::default(), status, counters, next_sweep_ns: 0 }
+        Self { network, options, doorman, facts, guests: FxHashMap::default(), status, counters, next_sweep_ns: 0 }
     }
 
     /// What is counted.
@@ -313,6 +299,12 @@ impl Guests {
         taken
     }
 
+    /// As [`Guests::publish`], for a network that keeps what finds no room: it is offered again.
+    #[inline]
+    pub fn offer(&mut self, key: u64, frames: &[u8]) -> Offered {
+        self.guests.get_mut(&key).map_or(Offered::Refused, |guest| guest.offer(frames))
+    }
+
     /// A guest has said something of itself.
     pub fn reported(&mut self, key: u64, report: Report) {
         if let Some(guest) = self.guests.get_mut(&key) {
@@ -348,6 +340,13 @@ impl Guests {
         count
     }
 
+    /// As [`Guests::answer`], for the guest with `key` alone: packets that are together not longer than its ring and
+    /// their headers.
+    #[inline]
+    pub fn answer_one(&mut self, key: u64, packet_length_max: usize, mut send: impl FnMut(u64, Peer, &[u8])) -> usize {
+        self.guests.get_mut(&key).map_or(0, |guest| guest.answer(key, packet_length_max, &mut send))
+    }
+
     /// Once in an interval: forgets who is silent, handing `gone` where they were, and notes how everybody is.
     pub fn sweep(&mut self, now_ns: u64, mut gone: impl FnMut(u64, Peer)) {
         if now_ns < self.next_sweep_ns {
@@ -364,14 +363,18 @@ impl Guests {
             !is_silent
         });
         self.counters.nodes.set(self.guests.len() as u64);
+        let network = self.network;
         let status = |guest: &Guest| NodeStatus {
+            network,
             username: guest.username.clone(),
             peer: guest.peer,
             report: guest.report,
             frames_dropped: guest.frames_dropped,
             heard_ns: guest.heard_ns,
         };
-        *self.status.lock() = self.guests.values().map(status).collect();
+        let mut nodes = self.status.lock();
+        nodes.retain(|node| node.network != network);
+        nodes.extend(self.guests.values().map(status));
     }
 
     /// Whoever serves this is about to sleep; answers wake it.
@@ -422,6 +425,24 @@ impl Guest {
         self.is_dirty |= taken > 0;
         self.frames_dropped += dropped;
         (taken, dropped)
+    }
+
+    #[inline]
+    fn offer(&mut self, frames: &[u8]) -> Offered {
+        let mut position = 0;
+        while position < frames.len() {
+            let frame = Frame::parse(&frames[position..]).and_then(|frame| frame.verify().map(|()| frame));
+            let Ok(frame) = frame else { return Offered::Refused };
+            let end = position + aligned_length(frame.length());
+            let Some(padded) = frames.get(position..end) else { return Offered::Refused };
+            match self.link.writer.append(padded) {
+                Ok(()) => self.is_dirty = true,
+                Err(LogError::Full { .. }) if !self.link.writer.is_reader_closed() => return Offered::Part(position),
+                Err(_) => return Offered::Refused,
+            }
+            position = end;
+        }
+        Offered::All
     }
 
     fn answer(&mut self, key: u64, packet_length_max: usize, send: &mut impl FnMut(u64, Peer, &[u8])) -> usize {

@@ -90,8 +90,9 @@ impl<S: Datagrams> Replayer<S> {
             match reader.read() {
                 Ok(LateRead::Frame(frame)) if writer.push(frame.bytes()) => count += 1,
                 // It begins the next packet.
-                Ok(LateRead::Frame(_)) => {
-                    reader.seek(first + u64::from(count));
+                Ok(LateRead::Frame(frame)) => {
+                    let length = frame.length();
+                    reader.step_back(length);
                     break Ok(());
                 }
                 // Crossing over between window and journal looks empty once.

@@ -3,6 +3,7 @@
 
 use super::feed_receiver::{FeedCounts, FeedReceiver, FeedReceiverOptions};
 use super::link::{Connected, LinkRead, NodeLink, Start};
+use super::rewinding::{RewindPort, Rewinding};
 use crate::StreamError;
 use crate::client::random_token;
 use crate::feeds::Feed;
@@ -14,7 +15,9 @@ use gapless_wire::upstream::{
 };
 use gapless_wire::{Frame, aligned_length, soup::Field};
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::BorrowedFd;
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// How a node reaches a stream over datagrams.
@@ -24,6 +27,8 @@ pub struct DatagramOptions {
     pub command: Peer,
     /// The replayer's request port.
     pub request: Peer,
+    /// The sequencer's rewind port, where it has one: large gaps are filled over TCP then.
+    pub rewind: Option<SocketAddr>,
     /// The node's name.
     pub username: Field<6>,
     /// Its password.
@@ -45,6 +50,7 @@ impl DatagramOptions {
         Self {
             command,
             request,
+            rewind: None,
             username: Field::BLANK,
             password: Field::BLANK,
             batch: true,
@@ -69,6 +75,7 @@ pub struct DatagramLink<S: Datagrams> {
     answers: VecDeque<Vec<u8>>,
     looks: u32,
     report: Report,
+    rewinding: Rewinding,
 }
 
 enum Stage {
@@ -114,6 +121,8 @@ impl<S: Datagrams> DatagramLink<S> {
     /// A way by `main`, with the feed from `groups`, or to `main` if there are none.
     #[must_use]
     pub fn new(main: S, groups: Vec<S>, options: DatagramOptions) -> Self {
+        let (username, password) = (options.username, options.password);
+        let port = options.rewind.map(|server| RewindPort { server, username, password });
         Self {
             options,
             main,
@@ -124,6 +133,7 @@ impl<S: Datagrams> DatagramLink<S> {
             answers: VecDeque::new(),
             looks: 0,
             report: Report::default(),
+            rewinding: Rewinding::new(port),
         }
     }
 
@@ -200,6 +210,7 @@ impl<S: Datagrams> DatagramLink<S> {
         self.outgoing.clear();
         self.lengths.clear();
         self.answers.clear();
+        self.rewinding.stop();
         StreamError::Disconnected { peer: self.peer() }
     }
 
@@ -256,7 +267,7 @@ fn take_answer(stage: &mut Stage, answers: &mut VecDeque<Vec<u8>>, bytes: &[u8],
     }
 }
 
-fn feed_of(welcome: &Welcome) -> Feed {
+pub(super) fn feed_of(welcome: &Welcome) -> Feed {
     Feed {
         name: welcome.feed_session,
         first_sequence: welcome.feed_first_sequence,
@@ -317,6 +328,7 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
                     message_bytes_max: welcome.message_bytes_max as usize,
                     released_sequence: welcome.released_sequence,
                     position: welcome.position,
+                    feed,
                 }))
             }
         }
@@ -367,6 +379,11 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
         let has_frame = matches!(&self.stage, Stage::Up(up) if up.receiver.has_frame());
         if !has_frame {
             self.receive(now_ns)?;
+            if let Stage::Up(up) = &mut self.stage
+                && !up.receiver.has_frame()
+            {
+                self.rewinding.turn(&mut up.receiver, now_ns);
+            }
         }
         match &mut self.stage {
             Stage::Up(up) => {
@@ -402,7 +419,9 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
         if up.is_forgotten || now_ns.saturating_sub(up.heard_ns) > self.options.silence_ns_max {
             return Err(self.gone());
         }
-        if let Some(request) = up.receiver.due_request(now_ns) {
+        while !self.rewinding.is_flowing(now_ns)
+            && let Some(request) = up.receiver.due_request(now_ns)
+        {
             // What is lost is asked for again.
             let request = request.to_bytes();
             let _ = self.main.send(self.options.request, &request, request.len());
@@ -436,6 +455,7 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
             return Ok(());
         }
         let mut fds: Vec<_> = fds.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+        fds.extend(self.rewinding.poll_fd());
         // Requests and reports fall due meanwhile.
         let timeout = timeout.min(Duration::from_millis(2));
         let timeout = rustix::time::Timespec { tv_sec: 0, tv_nsec: i64::from(timeout.subsec_nanos()) };
@@ -443,6 +463,10 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
             Err(errno) => Err(StreamError::system("waiting for packets")(errno)),
         }
+    }
+
+    fn watch<'a>(&'a self, descriptors: &mut Vec<BorrowedFd<'a>>) {
+        descriptors.extend(std::iter::once(&self.main).chain(&self.groups).filter_map(Datagrams::fd));
     }
 
     fn peer(&self) -> String {

@@ -49,6 +49,8 @@ pub enum NodeEvent<'a> {
     Session {
         /// Its place in the order.
         sequence: u64,
+        /// Sequenced time, ns since the epoch.
+        timestamp_ns: u64,
         /// The session.
         session: u64,
         /// Whether it was opened; else it has ended.
@@ -60,6 +62,8 @@ pub enum NodeEvent<'a> {
     Halted {
         /// Its place in the order.
         sequence: u64,
+        /// Sequenced time, ns since the epoch.
+        timestamp_ns: u64,
         /// Why.
         reason: &'a str,
     },
@@ -67,11 +71,15 @@ pub enum NodeEvent<'a> {
     Resumed {
         /// Its place in the order.
         sequence: u64,
+        /// Sequenced time, ns since the epoch.
+        timestamp_ns: u64,
     },
     /// A feed session has begun; this is its first frame.
     FeedBegan {
         /// Its place in the order.
         sequence: u64,
+        /// Sequenced time, ns since the epoch.
+        timestamp_ns: u64,
         /// The name.
         feed_session: FeedSession,
     },
@@ -79,6 +87,8 @@ pub enum NodeEvent<'a> {
     FeedEnded {
         /// Its place in the order.
         sequence: u64,
+        /// Sequenced time, ns since the epoch.
+        timestamp_ns: u64,
         /// The name.
         feed_session: FeedSession,
     },
@@ -117,6 +127,8 @@ pub struct Message<'a> {
     pub schema: u32,
     /// How the payload is encoded.
     pub encoding: Encoding,
+    /// CRC-32C of the payload of its last frame, as its publisher computed it.
+    pub payload_crc: u32,
     /// The payload, of all fragments.
     pub payload: &'a [u8],
 }

@@ -49,6 +49,8 @@ pub struct FeedCounts {
     pub packets_dropped: u64,
     /// Frames asked for again.
     pub frames_requested: u64,
+    /// Frames that came by a rewind over TCP.
+    pub frames_rewound: u64,
 }
 
 /// Puts a feed in order.
@@ -71,6 +73,8 @@ pub struct FeedReceiver {
     /// Since when `next` is missing although something behind it is known.
     gap_since_ns: Option<u64>,
     request: Option<Asked>,
+    /// How many frames the last packet held.
+    frames_per_packet: u64,
     counts: FeedCounts,
     /// A packet of another feed session came while this one stood still.
     foreign_since_progress: u64,
@@ -81,8 +85,12 @@ struct Early {
     count: u64,
 }
 
+/// Requests on their way.
 struct Asked {
+    /// What was due when the last of them was sent, or when the last answer came.
     next: u64,
+    /// Everything before this sequence was asked for.
+    until: u64,
     at_ns: u64,
     interval_ns: u64,
 }
@@ -103,6 +111,7 @@ impl FeedReceiver {
             waiting_bytes: 0,
             gap_since_ns: None,
             request: None,
+            frames_per_packet: REQUEST_COUNT_MAX,
             counts: FeedCounts::default(),
             foreign_since_progress: 0,
         }
@@ -177,6 +186,7 @@ impl FeedReceiver {
             Content::Heartbeat | Content::EndOfSession => self.take_claim(first),
             Content::Messages(messages) => {
                 let end = first.saturating_add(messages.len() as u64);
+                self.frames_per_packet = (messages.len() as u64).max(1);
                 if end <= self.next {
                     self.counts.packets_doubled += 1;
                 } else if first <= self.next {
@@ -273,6 +283,7 @@ impl FeedReceiver {
         self.make_room();
         let taken = self.accept(self.next, bytes);
         if taken {
+            self.counts.frames_rewound += 1;
             self.progress();
         }
         taken
@@ -351,7 +362,8 @@ impl FeedReceiver {
         self.missing() >= self.options.rewind_frames_min
     }
 
-    /// The request that is due at `now_ns`.
+    /// A request that is due at `now_ns`; to be called until there is none. Each is for about a packet, because that is
+    /// what answers it, and several are on their way at a time.
     pub fn due_request(&mut self, now_ns: u64) -> Option<Request> {
         let missing = self.missing();
         if missing == 0 {
@@ -359,24 +371,31 @@ impl FeedReceiver {
             return None;
         }
         let since_ns = *self.gap_since_ns.get_or_insert(now_ns);
-        let options = &self.options;
-        let interval_ns = match &self.request {
-            Some(asked) if asked.next == self.next => {
-                if now_ns.saturating_sub(asked.at_ns) < asked.interval_ns {
-                    return None;
+        let (next, base_ns) = (self.next, self.options.request_interval_ns);
+        let asked = match &mut self.request {
+            None if now_ns.saturating_sub(since_ns) < self.options.patience_ns => return None,
+            None => self.request.insert(Asked { next, until: next, at_ns: now_ns, interval_ns: base_ns }),
+            Some(asked) => {
+                if asked.next != next {
+                    // Something has come.
+                    *asked = Asked { next, until: asked.until.max(next), at_ns: now_ns, interval_ns: base_ns };
+                } else if now_ns.saturating_sub(asked.at_ns) >= asked.interval_ns {
+                    let interval_ns = (asked.interval_ns * 2).min(base_ns * 64);
+                    *asked = Asked { next, until: next, at_ns: now_ns, interval_ns };
                 }
-                (asked.interval_ns * 2).min(options.request_interval_ns * 64)
+                asked
             }
-            // The answer to the last one came and was not enough.
-            Some(_) => options.request_interval_ns,
-            None if now_ns.saturating_sub(since_ns) < options.patience_ns => return None,
-            None => options.request_interval_ns,
         };
+        let end = (next + missing).min(next + self.frames_per_packet * REQUESTS_MAX);
         let feed = self.feed.as_ref()?;
-        self.request = Some(Asked { next: self.next, at_ns: now_ns, interval_ns });
-        let count = missing.min(u64::from(REQUEST_COUNT_MAX)) as u16;
-        self.counts.frames_requested += u64::from(count);
-        Some(Request { feed_session: feed.name, sequence: feed.number_of(self.next), count })
+        if asked.until >= end {
+            return None;
+        }
+        let count = (end - asked.until).min(self.frames_per_packet).min(REQUEST_COUNT_MAX);
+        let request = Request { feed_session: feed.name, sequence: feed.number_of(asked.until), count: count as u16 };
+        asked.until += count;
+        self.counts.frames_requested += count;
+        Some(request)
     }
 
     /// When [`FeedReceiver::due_request`] has something to say, ns; `None` while nothing is missing.
@@ -391,11 +410,13 @@ impl FeedReceiver {
 }
 
 /// Frames asked for at once: more than a packet holds.
-const REQUEST_COUNT_MAX: u16 = 1_000;
+const REQUEST_COUNT_MAX: u64 = 1_000;
+/// Requests on their way at a time.
+const REQUESTS_MAX: u64 = 16;
 
 /// The frame in `bytes`, if it is exactly that, undamaged, and has this sequence.
 #[inline]
-fn check(bytes: &[u8], sequence: u64) -> Option<Frame<'_>> {
+pub(super) fn check(bytes: &[u8], sequence: u64) -> Option<Frame<'_>> {
     let frame = Frame::parse(bytes).ok()?;
     (frame.length() == bytes.len() && frame.sequence() == sequence && frame.verify().is_ok()).then_some(frame)
 }

@@ -42,6 +42,11 @@ impl KeptFrames {
         self.messages
     }
 
+    /// Bytes from the oldest frame that is kept to the end.
+    pub fn bytes(&self) -> u64 {
+        self.entries.front().map_or(0, |entry| self.tail - entry.position)
+    }
+
     /// The number of the oldest frame that is kept, or of the next one.
     #[inline]
     pub const fn first_number(&self) -> u64 {

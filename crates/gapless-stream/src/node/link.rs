@@ -1,8 +1,11 @@
 //! [`NodeLink`]: the way between a node and the sequencer, up and down. One for each transport.
 
 use crate::StreamError;
+use crate::feeds::Feed;
 use gapless_log::StreamIdentity;
 use gapless_wire::Frame;
+use gapless_wire::upstream::{POSITION_FIRST, POSITION_LIVE};
+use rustix::fd::BorrowedFd;
 use std::time::Duration;
 
 /// What a new connection says.
@@ -18,6 +21,8 @@ pub struct Connected {
     pub released_sequence: u64,
     /// Where the node begins to read.
     pub position: u64,
+    /// The feed session that holds the position, as far as the way knows it.
+    pub feed: Option<Feed>,
 }
 
 /// Where a node begins to read.
@@ -45,6 +50,18 @@ impl Start {
                 }
             }
             Self::Live => released_sequence + 1,
+        }
+    }
+
+    /// The position that a hello asks for.
+    #[must_use]
+    pub(super) const fn wire_position(self) -> u64 {
+        match self {
+            Self::First => POSITION_FIRST,
+            Self::Sequence(0) => 1,
+            Self::Sequence(POSITION_LIVE) => POSITION_LIVE - 1,
+            Self::Sequence(sequence) => sequence,
+            Self::Live => POSITION_LIVE,
         }
     }
 }
@@ -98,6 +115,11 @@ pub trait NodeLink: Send {
     /// Whether what is sent may be lost on its way.
     fn loses(&self) -> bool;
 
+    /// Whether [`NodeLink::read`] and [`NodeLink::tick`] need to know what time it is; else it is 0.
+    fn is_timed(&self) -> bool {
+        self.loses()
+    }
+
     /// What the clock makes due: heartbeats, requests, noticing that the other side is gone.
     ///
     /// # Errors
@@ -110,6 +132,61 @@ pub trait NodeLink: Send {
     /// The operating system's.
     fn wait(&mut self, timeout: Duration) -> Result<(), StreamError>;
 
+    /// Adds the descriptors that become readable when something comes, for who waits for other things as well.
+    fn watch<'a>(&'a self, descriptors: &mut Vec<BorrowedFd<'a>>) {
+        let _ = descriptors;
+    }
+
     /// Whom it connects to, for messages.
     fn peer(&self) -> String;
+}
+
+impl NodeLink for Box<dyn NodeLink> {
+    fn connect(&mut self, start: Start, now_ns: u64) -> Result<Option<Connected>, StreamError> {
+        (**self).connect(start, now_ns)
+    }
+
+    fn send(&mut self, frame: &[u8]) -> Result<bool, StreamError> {
+        (**self).send(frame)
+    }
+
+    fn flush(&mut self) -> Result<(), StreamError> {
+        (**self).flush()
+    }
+
+    fn answers(&mut self, take: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, StreamError> {
+        (**self).answers(take)
+    }
+
+    fn read(&mut self, now_ns: u64) -> Result<LinkRead<'_>, StreamError> {
+        (**self).read(now_ns)
+    }
+
+    fn released_sequence(&self) -> u64 {
+        (**self).released_sequence()
+    }
+
+    fn loses(&self) -> bool {
+        (**self).loses()
+    }
+
+    fn is_timed(&self) -> bool {
+        (**self).is_timed()
+    }
+
+    fn tick(&mut self, now_ns: u64) -> Result<(), StreamError> {
+        (**self).tick(now_ns)
+    }
+
+    fn wait(&mut self, timeout: Duration) -> Result<(), StreamError> {
+        (**self).wait(timeout)
+    }
+
+    fn watch<'a>(&'a self, descriptors: &mut Vec<BorrowedFd<'a>>) {
+        (**self).watch(descriptors);
+    }
+
+    fn peer(&self) -> String {
+        (**self).peer()
+    }
 }

@@ -5,86 +5,62 @@
 //! | this | [`StreamNode`]: polling, and what each frame means to a node |
 //! | [`event`] | [`NodeEvent`]: what a poll hands out |
 //! | [`publisher`] | the publishing half: numbers, what is kept, what is sent again; no I/O |
+//! | [`options`] | [`NodeOptions`] |
+//! | `teller`, `hearing` | what a frame of the stream and an answer of the sequencer mean |
 //! | `kept` | the buffer of what is on its way |
 //! | [`link`] | [`NodeLink`]: the way to the sequencer |
 //! | [`datagram`] | the way for nodes that packets come to, from the sequencer alone or from groups |
 //! | [`feed_receiver`] | makes a gapless stream of packets that come as they like; no I/O |
+//! | [`tcp`] | the way over TCP |
+//! | [`rewind`] | a stretch of the stream over TCP |
+//! | `rewinding` | when nodes that packets come to ask for one |
 //! | [`shared_memory`] | the way for nodes on the sequencer's machine |
+//! | [`journal`] | the way to a stream of which only the journal is there |
+//! | [`resumption`] | who publishes the same messages again passes over those that are there |
+//! | [`any`] | whichever of these ways was configured |
 //!
 //! A message's walk: [`StreamNode::publish`] → kept → link → sequencer → stream → link → [`StreamNode::poll`], where
 //! its coming back is the acknowledgement.
 
+pub mod any;
 pub mod datagram;
 pub mod event;
 pub mod feed_receiver;
+mod hearing;
+pub mod journal;
 mod kept;
 pub mod link;
+pub mod options;
 pub mod publisher;
+pub mod resumption;
+pub mod rewind;
+mod rewinding;
 pub mod shared_memory;
+pub mod tcp;
+mod teller;
 
+pub use any::AnyLink;
 pub use datagram::{DatagramLink, DatagramOptions};
 pub use event::{Message, NodeEvent, NodeState};
+pub use journal::JournalLink;
 pub use link::{NodeLink, Start};
+pub use options::NodeOptions;
 pub use publisher::PublisherOptions;
+pub use resumption::Resumption;
 pub use shared_memory::{SharedMemoryLink, SharedMemoryOptions};
+pub use tcp::{TcpLink, TcpOptions};
 
 use crate::StreamError;
-use crate::client::{MessageType, random_token};
+use crate::client::MessageType;
 use gapless_agent::Clock;
 use gapless_log::StreamIdentity;
-use gapless_wire::control::{Refusal, RefusalCode, SessionOpen, SessionOpened, TimerFired};
-use gapless_wire::descriptor::REFUSED_FLAG;
-use gapless_wire::mark::Mark;
-use gapless_wire::{Fragment, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind};
+use gapless_wire::control::{SessionOpen, TimerFired};
+use gapless_wire::{Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind};
+use hearing::{Told, hear_answer};
 use link::{Connected, LinkRead};
 use publisher::Publisher;
 use std::time::Duration;
-
-/// How a node publishes and reads.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NodeOptions {
-    /// Where it begins to read.
-    pub start: Start,
-    /// How it publishes; `None` for one that only reads.
-    pub publisher: Option<PublisherOptions>,
-    /// The stream and the life of it that must be there; zeros for any.
-    pub identity: StreamIdentity,
-}
-
-impl Default for PublisherOptions {
-    /// A session of its own, under a random token.
-    fn default() -> Self {
-        Self {
-            token: random_token(),
-            shared: false,
-            window_messages: 1 << 16,
-            kept_bytes_max: 64 << 20,
-            throttle: None,
-            resend_interval_ns: 20_000_000,
-        }
-    }
-}
-
-impl Default for NodeOptions {
-    /// Publishes under a random token, and reads from the first frame on.
-    fn default() -> Self {
-        Self { start: Start::First, publisher: Some(PublisherOptions::default()), identity: StreamIdentity::default() }
-    }
-}
-
-impl NodeOptions {
-    /// Reads from `start` on and publishes nothing.
-    #[must_use]
-    pub fn reading(start: Start) -> Self {
-        Self { start, publisher: None, identity: StreamIdentity::default() }
-    }
-
-    /// As [`NodeOptions::default`], under `token`.
-    #[must_use]
-    pub fn with_token(token: u128) -> Self {
-        Self { publisher: Some(PublisherOptions { token, ..PublisherOptions::default() }), ..Self::default() }
-    }
-}
+use teller::{Teller, observe};
 
 /// A node of an event stream.
 ///
@@ -104,19 +80,10 @@ pub struct StreamNode<L> {
     /// Live once this sequence was read.
     live_from: u64,
     is_halted: bool,
-    message: Vec<u8>,
-    /// The number of the fragment that is due.
-    next_fragment: u16,
+    teller: Teller,
     lapped: u64,
     /// Whether the publisher's opening was told.
     told_open: Option<u64>,
-}
-
-/// What happened at the sequencer's desk, to be told after its answers were read.
-#[derive(Clone, Copy)]
-enum Told {
-    Throttled { until_ns: u64 },
-    Limit,
 }
 
 impl<L: NodeLink> StreamNode<L> {
@@ -140,8 +107,7 @@ impl<L: NodeLink> StreamNode<L> {
             position: 0,
             live_from: 0,
             is_halted: false,
-            message: Vec::new(),
-            next_fragment: 0,
+            teller: Teller::default(),
             lapped: 0,
             told_open: None,
         }
@@ -175,6 +141,13 @@ impl<L: NodeLink> StreamNode<L> {
     #[must_use]
     pub fn next_session_seq(&self) -> Option<u64> {
         self.publisher.as_ref().filter(|publisher| publisher.is_open()).map(Publisher::next_number)
+    }
+
+    /// How many frames, and so numbers, a message of `length` bytes takes, once the node is connected.
+    #[must_use]
+    pub fn frames_of(&self, length: usize) -> Option<u64> {
+        let part = self.connected.as_ref()?.frame_length_max - HEADER_LENGTH;
+        Some(length.div_ceil(part).max(1) as u64)
     }
 
     /// Messages published and not seen in the stream yet.
@@ -234,13 +207,7 @@ impl<L: NodeLink> StreamNode<L> {
         length_max: usize,
         encode: impl FnOnce(&mut [u8]) -> Result<usize, StreamError>,
     ) -> Result<u64, StreamError> {
-        let header = FrameHeader {
-            kind: Kind::Event,
-            schema: message.schema,
-            flags: message.encoding.flags(),
-            ..FrameHeader::default()
-        };
-        self.publish_frame(header, length_max, encode)
+        self.publish_frame(event_header(message), length_max, encode)
     }
 
     /// Asks for a timer, which fires once sequenced time has reached `deadline_ns`; one with the same identifier is
@@ -263,12 +230,22 @@ impl<L: NodeLink> StreamNode<L> {
         length_max: usize,
         encode: impl FnOnce(&mut [u8]) -> Result<usize, StreamError>,
     ) -> Result<u64, StreamError> {
+        if self.is_halted && self.publisher.is_some() {
+            return Err(StreamError::Halted);
+        }
+        self.put(header, length_max, encode)
+    }
+
+    #[inline]
+    fn put(
+        &mut self,
+        header: FrameHeader,
+        length_max: usize,
+        encode: impl FnOnce(&mut [u8]) -> Result<usize, StreamError>,
+    ) -> Result<u64, StreamError> {
         let (Some(publisher), Some(connected)) = (&mut self.publisher, &self.connected) else {
             return Err(StreamError::NotOpen);
         };
-        if self.is_halted {
-            return Err(StreamError::Halted);
-        }
         let frame_length_max = connected.frame_length_max;
         if HEADER_LENGTH + length_max > frame_length_max {
             let part = frame_length_max - HEADER_LENGTH;
@@ -285,6 +262,74 @@ impl<L: NodeLink> StreamNode<L> {
             0
         };
         publisher.publish(header, (length_max, frame_length_max), now_ns, encode)
+    }
+
+    /// As [`StreamNode::publish`], for what follows from the stream alone and has a number that follows from it, too:
+    /// the output of a deterministic service. What the stream has already is not sent.
+    ///
+    /// # Errors
+    /// As for [`StreamNode::publish`].
+    pub fn publish_derived(&mut self, message: MessageType, payload: &[u8]) -> Result<u64, StreamError> {
+        if self.skips(payload.len()) {
+            return Ok(self.next_session_seq().unwrap_or(1) - 1);
+        }
+        let header = event_header(message);
+        // What follows from the stream cannot wait for its end: a halt holds it back at the sequencer.
+        self.put(header, payload.len(), |buffer| {
+            buffer.copy_from_slice(payload);
+            Ok(payload.len())
+        })
+    }
+
+    /// As [`StreamNode::publish_derived`], for a timer.
+    ///
+    /// # Errors
+    /// As for [`StreamNode::publish`].
+    pub fn set_timer_derived(&mut self, timer: u64, deadline_ns: u64) -> Result<(), StreamError> {
+        if !self.skips(TimerFired::LENGTH) {
+            let payload = TimerFired { timer, deadline_ns }.to_bytes();
+            self.put(Publisher::timer_header(), payload.len(), |buffer| {
+                buffer.copy_from_slice(&payload);
+                Ok(payload.len())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Passes over the number of a derived message that the stream has already; whether it has.
+    fn skips(&mut self, length: usize) -> bool {
+        let (Some(publisher), Some(connected)) = (&mut self.publisher, &self.connected) else { return false };
+        let part = connected.frame_length_max - HEADER_LENGTH;
+        publisher.skip(length.div_ceil(part).max(1) as u64)
+    }
+
+    /// The number of the next derived message, from 1, before the first is published in this process.
+    pub fn set_next_derived(&mut self, number: u64) {
+        if let Some(publisher) = &mut self.publisher {
+            publisher.set_next_derived(number);
+        }
+    }
+
+    /// Whether the sequencer has said where the node's session stands, and there is room for derived messages. While
+    /// there is none, it is asked what it has.
+    ///
+    /// # Errors
+    /// What makes the link useless.
+    pub fn has_room_for_derived(&mut self) -> Result<bool, StreamError> {
+        let Some(publisher) = &mut self.publisher else { return Ok(false) };
+        if !publisher.is_open() || self.is_halted {
+            return Ok(publisher.is_open());
+        }
+        let has_room = publisher.has_room_for_derived();
+        if !has_room
+            && self.state != NodeState::Connecting
+            && publisher.is_probe_due(self.clock.now().monotonic_ns)
+            && let Some(frame) = publisher.last_sent()
+            && self.link.send(frame)?
+        {
+            self.link.flush()?;
+        }
+        Ok(has_room)
     }
 
     /// Sends what was published, as far as there is room.
@@ -352,7 +397,7 @@ impl<L: NodeLink> StreamNode<L> {
         if self.state == NodeState::Connecting && !self.connect(take)? {
             return Ok(0);
         }
-        let now_ns = if self.link.loses() { self.clock.now().monotonic_ns } else { 0 };
+        let now_ns = self.now_ns();
         self.flush()?;
         self.hear(now_ns, take)?;
         let mut count = 0;
@@ -369,39 +414,77 @@ impl<L: NodeLink> StreamNode<L> {
                     continue;
                 }
             };
-            if frame.sequence() != self.position {
-                let what = format!("frame {} where {} was due", frame.sequence(), self.position);
-                return Err(StreamError::Protocol { what });
-            }
+            check_due(&frame, self.position)?;
             self.position += 1;
             count += 1;
-            let mut receiver = Receiver {
-                publisher: self.publisher.as_mut(),
-                is_halted: &mut self.is_halted,
-                message: &mut self.message,
-                next_fragment: &mut self.next_fragment,
-                now_ns,
-            };
-            receiver.receive(&frame, take)?;
+            let own = observe(self.publisher.as_mut(), &mut self.is_halted, &frame, now_ns);
+            self.teller.tell(&frame, own, take)?;
             if self.state == NodeState::Rewinding && self.position > self.live_from {
                 self.state = NodeState::Live;
                 take(NodeEvent::State(NodeState::Live));
             }
         }
         if count == 0 {
-            // What the stream was said to have at the beginning may have been said in error.
-            let live_from = self.live_from.min(self.link.released_sequence());
-            if self.state == NodeState::Rewinding && self.position > live_from {
-                self.state = NodeState::Live;
-                take(NodeEvent::State(NodeState::Live));
-            }
-            if let Some(publisher) = self.publisher.as_mut().filter(|_| self.link.loses()) {
-                publisher.resend_overdue(now_ns);
-            }
-            self.open_session()?;
+            self.idle(now_ns, take)?;
         }
         self.link.tick(now_ns)?;
         Ok(count)
+    }
+
+    /// The time, where it matters.
+    #[inline]
+    fn now_ns(&self) -> u64 {
+        if self.link.is_timed() { self.clock.now().monotonic_ns } else { 0 }
+    }
+
+    /// When there was nothing to read.
+    fn idle(&mut self, now_ns: u64, take: &mut impl FnMut(NodeEvent<'_>)) -> Result<(), StreamError> {
+        // What the stream was said to have at the beginning may have been said in error.
+        let live_from = self.live_from.min(self.link.released_sequence());
+        if self.state == NodeState::Rewinding && self.position > live_from {
+            self.state = NodeState::Live;
+            take(NodeEvent::State(NodeState::Live));
+        }
+        if let Some(publisher) = self.publisher.as_mut().filter(|_| self.link.loses()) {
+            publisher.resend_overdue(now_ns);
+        }
+        self.open_session()
+    }
+
+    /// All of [`StreamNode::poll`] but the reading, for who reads by [`StreamNode::next_frame`].
+    ///
+    /// # Errors
+    /// As for [`StreamNode::poll`].
+    pub fn turn(&mut self, mut take: impl FnMut(NodeEvent<'_>)) -> Result<(), StreamError> {
+        self.poll(0, &mut take).map(|_| ())
+    }
+
+    /// The next frame as it stands in the stream, and whether this node published it or asked for it.
+    ///
+    /// # Errors
+    /// As for [`StreamNode::poll`]. After a lost connection there are no frames until [`StreamNode::turn`] has made
+    /// another.
+    #[inline]
+    pub fn next_frame(&mut self) -> Result<Option<(Frame<'_>, bool)>, StreamError> {
+        if !matches!(self.state, NodeState::Rewinding | NodeState::Live) {
+            return Ok(None);
+        }
+        let now_ns = self.now_ns();
+        match self.link.read(now_ns)? {
+            LinkRead::Frame(frame) => {
+                check_due(&frame, self.position)?;
+                self.position += 1;
+                let own = observe(self.publisher.as_mut(), &mut self.is_halted, &frame, now_ns);
+                Ok(Some((frame, own)))
+            }
+            LinkRead::Empty => Ok(None),
+            LinkRead::Lapped => {
+                self.lapped += 1;
+                self.state = NodeState::Rewinding;
+                self.live_from = self.position;
+                Ok(None)
+            }
+        }
     }
 
     /// Tries to connect; whether it is.
@@ -420,7 +503,6 @@ impl<L: NodeLink> StreamNode<L> {
         self.connected = Some(connected);
         self.position = connected.position;
         self.live_from = connected.released_sequence;
-        self.message.clear();
         self.state = NodeState::Rewinding;
         if let Some(publisher) = &mut self.publisher {
             publisher.connected();
@@ -432,10 +514,10 @@ impl<L: NodeLink> StreamNode<L> {
 
     fn open_session(&mut self) -> Result<(), StreamError> {
         let Some(publisher) = &mut self.publisher else { return Ok(()) };
-        if self.state == NodeState::Connecting {
+        if self.state == NodeState::Connecting || publisher.is_attached() {
             return Ok(());
         }
-        let now_ns = if self.link.loses() || !publisher.is_open() { self.clock.now().monotonic_ns } else { 0 };
+        let now_ns = self.clock.now().monotonic_ns;
         let Some(open) = publisher.due_open(now_ns) else { return Ok(()) };
         let mut frame = [0; HEADER_LENGTH + SessionOpen::LENGTH];
         let mut writer = FrameWriter::new(&mut frame);
@@ -534,172 +616,16 @@ impl<L: NodeLink> StreamNode<L> {
     }
 }
 
-fn hear_answer(publisher: &mut Publisher, frame: &Frame<'_>, now_ns: u64) -> Result<Option<Told>, StreamError> {
-    let protocol = |what: &str| Err(StreamError::Protocol { what: what.to_owned() });
-    if frame.kind() != Kind::Reply {
-        return protocol("an answer that is no reply");
-    }
-    if frame.flags() & REFUSED_FLAG != 0 {
-        let Some(refusal) = Refusal::from_bytes(frame.payload()) else { return protocol("a malformed refusal") };
-        let is_own = publisher.session() == Some(frame.session());
-        match refusal.code {
-            RefusalCode::Gap if is_own => publisher.is_missing(refusal.detail, now_ns),
-            RefusalCode::SessionUnknown if is_own => publisher.is_unknown(),
-            RefusalCode::Throttled => return Ok(Some(Told::Throttled { until_ns: refusal.detail })),
-            RefusalCode::Limit => return Ok(Some(Told::Limit)),
-            RefusalCode::Gap | RefusalCode::SessionUnknown => {}
-            code => {
-                let what = format!("a refusal of this connection: {code:?} {}", refusal.text);
-                return Err(StreamError::Protocol { what });
-            }
-        }
-        return Ok(None);
-    }
-    if frame.session_seq() != 0 {
-        if publisher.session() == Some(frame.session()) {
-            publisher.has_accepted(frame.session_seq(), now_ns);
-        }
-        return Ok(None);
-    }
-    let Some(opened) = SessionOpened::from_bytes(frame.payload()) else {
-        return protocol("a malformed answer to a session open");
-    };
-    if opened.token == publisher.token() {
-        publisher.opened(frame.session(), &opened, now_ns)?;
-    }
-    Ok(None)
-}
-
-/// What a frame of the stream means to a node.
-struct Receiver<'a> {
-    publisher: Option<&'a mut Publisher>,
-    is_halted: &'a mut bool,
-    message: &'a mut Vec<u8>,
-    next_fragment: &'a mut u16,
-    now_ns: u64,
-}
-
-impl Receiver<'_> {
-    #[inline]
-    fn receive(&mut self, frame: &Frame<'_>, take: &mut impl FnMut(NodeEvent<'_>)) -> Result<(), StreamError> {
-        match frame.kind() {
-            Kind::Event | Kind::Command => {
-                let own = self.is_own(frame);
-                if frame.fragment() == Fragment::WHOLE {
-                    take(NodeEvent::Message(message(frame, frame.payload(), own)));
-                } else {
-                    self.fragment(frame, own, take)?;
-                }
-                Ok(())
-            }
-            _ => self.note(frame, take),
-        }
-    }
-
-    /// Whether this node published it; if so it is forgotten there.
-    #[inline]
-    fn is_own(&mut self, frame: &Frame<'_>) -> bool {
-        let Some(publisher) = &mut self.publisher else { return false };
-        let own = publisher.session() == Some(frame.session());
-        if own {
-            publisher.came_back(frame.session_seq(), self.now_ns);
-        }
-        own
-    }
-
-    #[cold]
-    fn fragment(
-        &mut self,
-        frame: &Frame<'_>,
-        own: bool,
-        take: &mut impl FnMut(NodeEvent<'_>),
-    ) -> Result<(), StreamError> {
-        let fragment = frame.fragment();
-        if fragment.index == 0 {
-            self.message.clear();
-            *self.next_fragment = 0;
-        } else if self.message.is_empty() && *self.next_fragment == 0 {
-            // Reading began in the middle of a message, whose beginning nobody asked for.
-            return Ok(());
-        }
-        if fragment.index != *self.next_fragment {
-            let what = format!("fragment {} where {} was due", fragment.index, self.next_fragment);
-            return Err(StreamError::Protocol { what });
-        }
-        self.message.extend_from_slice(frame.payload());
-        *self.next_fragment += 1;
-        if fragment.is_last() {
-            *self.next_fragment = 0;
-            take(NodeEvent::Message(message(frame, self.message, own)));
-            self.message.clear();
-        }
-        Ok(())
-    }
-
-    #[cold]
-    fn note(&mut self, frame: &Frame<'_>, take: &mut impl FnMut(NodeEvent<'_>)) -> Result<(), StreamError> {
-        let (sequence, session) = (frame.sequence(), frame.session());
-        let malformed = |what: &str| Err(StreamError::Protocol { what: format!("frame {sequence}: {what}") });
-        match frame.kind() {
-            Kind::SessionOpen => {
-                let Some(open) = SessionOpen::from_bytes(frame.payload()) else {
-                    return malformed("a malformed session open");
-                };
-                let mut own = false;
-                if let Some(publisher) = self.publisher.as_mut().filter(|each| each.token() == open.token) {
-                    publisher.found(session);
-                    own = true;
-                }
-                take(NodeEvent::Session { sequence, session, opened: true, own });
-            }
-            Kind::SessionClose => {
-                let mut own = false;
-                if let Some(publisher) = self.publisher.as_mut().filter(|each| each.session() == Some(session)) {
-                    publisher.closed();
-                    own = true;
-                }
-                take(NodeEvent::Session { sequence, session, opened: false, own });
-            }
-            Kind::Timer => {
-                let Some(TimerFired { timer, deadline_ns }) = TimerFired::from_bytes(frame.payload()) else {
-                    return malformed("a malformed timer");
-                };
-                let own = self.publisher.as_ref().is_some_and(|publisher| publisher.session() == Some(session));
-                let timestamp_ns = frame.timestamp_ns();
-                take(NodeEvent::Timer { sequence, timestamp_ns, owner: session, timer, deadline_ns, own });
-            }
-            Kind::Mark => match Mark::from_bytes(frame.payload()) {
-                Some(Mark::FeedBegan { feed_session }) => take(NodeEvent::FeedBegan { sequence, feed_session }),
-                Some(Mark::FeedEnded { feed_session }) => take(NodeEvent::FeedEnded { sequence, feed_session }),
-                Some(Mark::Halted { reason }) => {
-                    *self.is_halted = true;
-                    take(NodeEvent::Halted { sequence, reason });
-                }
-                Some(Mark::Resumed) => {
-                    *self.is_halted = false;
-                    take(NodeEvent::Resumed { sequence });
-                }
-                None => return malformed("a malformed mark"),
-            },
-            _ => {
-                self.is_own(frame);
-            }
-        }
-        Ok(())
-    }
+fn event_header(message: MessageType) -> FrameHeader {
+    let (schema, flags) = (message.schema, message.encoding.flags());
+    FrameHeader { kind: Kind::Event, schema, flags, ..FrameHeader::default() }
 }
 
 #[inline]
-fn message<'a>(frame: &Frame<'_>, payload: &'a [u8], own: bool) -> Message<'a> {
-    Message {
-        sequence: frame.sequence(),
-        timestamp_ns: frame.timestamp_ns(),
-        session: frame.session(),
-        session_seq: frame.session_seq(),
-        own,
-        kind: frame.kind(),
-        schema: frame.schema(),
-        encoding: frame.encoding(),
-        payload,
+fn check_due(frame: &Frame<'_>, position: u64) -> Result<(), StreamError> {
+    if frame.sequence() != position {
+        let what = format!("frame {} where {position} was due", frame.sequence());
+        return Err(StreamError::Protocol { what });
     }
+    Ok(())
 }

@@ -47,9 +47,12 @@ pub(crate) struct Publisher {
     progress_ns: u64,
     resend_interval_ns: u64,
     resent: u64,
+    probed_ns: u64,
 }
 
 const RESEND_BACKOFF_MAX: u64 = 64;
+/// Between two questions what the sequencer has, ns.
+const PROBE_INTERVAL_NS: u64 = 1_000_000;
 
 impl Publisher {
     pub fn new(options: PublisherOptions) -> Self {
@@ -67,6 +70,7 @@ impl Publisher {
             progress_ns: 0,
             resend_interval_ns: options.resend_interval_ns,
             resent: 0,
+            probed_ns: 0,
         }
     }
 
@@ -144,6 +148,7 @@ impl Publisher {
             self.progress_ns = now_ns;
         }
         self.kept.commit(aligned_length(length), true);
+        self.skip_sending(number);
         if let Some(bucket) = &mut self.bucket {
             bucket.take(1, now_ns);
         }
@@ -185,6 +190,7 @@ impl Publisher {
             let fragment = Fragment { index: index as u16, count: count as u16 };
             let length = writer.finish(&FrameHeader { session_seq: number, fragment, ..header }, part.len());
             self.kept.commit(aligned_length(length), index + 1 == count);
+            self.skip_sending(number);
         }
         if let Some(bucket) = &mut self.bucket {
             bucket.take(count as u64, now_ns);
@@ -192,10 +198,60 @@ impl Publisher {
         Ok(number)
     }
 
+    /// What a copy of this process has published already need not be sent.
+    #[inline]
+    fn skip_sending(&mut self, number: u64) {
+        if number <= self.accepted && self.next_to_send == number {
+            self.next_to_send = number + 1;
+        }
+    }
+
+    /// The number of the next derived message.
+    pub fn set_next_derived(&mut self, number: u64) {
+        self.kept.restart(number);
+        self.next_to_send = number;
+    }
+
+    /// Passes over the next `frames` numbers if the stream has them, and nothing before them is kept.
+    pub fn skip(&mut self, frames: u64) -> bool {
+        let last = self.kept.next_number() + frames - 1;
+        let is_there = self.kept.is_empty() && last <= self.accepted;
+        if is_there {
+            self.set_next_derived(last + 1);
+        }
+        is_there
+    }
+
+    /// Whether a few more derived messages can be kept.
+    pub fn has_room_for_derived(&self) -> bool {
+        self.kept.messages() < self.options.window_messages as usize / 2
+            && self.kept.bytes() < self.options.kept_bytes_max as u64 / 2
+    }
+
+    /// Whether it is time to ask the sequencer again what it has.
+    pub const fn is_probe_due(&mut self, now_ns: u64) -> bool {
+        let is_due = now_ns.saturating_sub(self.probed_ns) >= PROBE_INTERVAL_NS;
+        if is_due {
+            self.probed_ns = now_ns;
+        }
+        is_due
+    }
+
+    /// The last frame that was sent, if it is kept: sent again, it is answered by what the sequencer has.
+    pub fn last_sent(&self) -> Option<&[u8]> {
+        let number = self.next_to_send.checked_sub(1)?;
+        (self.is_attached && number >= self.kept.first_number()).then(|| self.kept.get(number))
+    }
+
     /// The connection was made anew: the session is to be opened again.
     pub fn connected(&mut self) {
         self.is_attached = false;
         self.open_sent_ns = None;
+    }
+
+    /// Whether the sequencer knows that this connection publishes under the session.
+    pub const fn is_attached(&self) -> bool {
+        self.is_attached
     }
 
     /// The open to be sent now, if it is time.
@@ -230,6 +286,10 @@ impl Publisher {
     /// The sequencer has opened the session, or found it again.
     pub fn opened(&mut self, session: u64, opened: &SessionOpened, now_ns: u64) -> Result<(), StreamError> {
         let next = opened.next_session_seq;
+        if self.is_attached && self.session == Some(session) {
+            // The answer was doubled on its way, or came late; the session has moved on since.
+            return Ok(());
+        }
         self.is_attached = true;
         self.progress_ns = now_ns;
         self.resend_interval_ns = self.options.resend_interval_ns;
@@ -279,6 +339,10 @@ impl Publisher {
     pub fn has_accepted(&mut self, session_seq: u64, now_ns: u64) {
         self.accepted = self.accepted.max(session_seq);
         self.progress_ns = now_ns;
+        if self.options.shared {
+            // What the sequencer says it has is released. Derived messages need not be seen: they can be made again.
+            self.kept.forget_through(session_seq);
+        }
         self.next_to_send = self.next_to_send.max(session_seq + 1).min(self.kept.next_number());
     }
 

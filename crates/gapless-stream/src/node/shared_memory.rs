@@ -14,6 +14,7 @@ use crate::tier::Tier;
 use gapless_log::{LogError, StreamIdentity};
 use gapless_wire::{Frame, aligned_length};
 use rustix::event::{PollFd, PollFlags, poll};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -46,6 +47,7 @@ struct Up {
     link: PublisherLink,
     reader: LateReader,
     laps: u64,
+    /// Ticks since the last frame was read.
     empty_looks: u32,
 }
 
@@ -89,7 +91,14 @@ impl SharedMemoryLink {
         let link = match connect(&layout.socket(), &options) {
             Ok(link) => link,
             Err(StreamError::System { source, .. })
-                if matches!(source.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused) =>
+                if matches!(
+                    source.kind(),
+                    // Nobody is there, or it died in the middle of the handshake.
+                    ErrorKind::NotFound
+                        | ErrorKind::ConnectionRefused
+                        | ErrorKind::ConnectionReset
+                        | ErrorKind::BrokenPipe
+                ) =>
             {
                 return Ok(None);
             }
@@ -136,7 +145,14 @@ impl NodeLink for SharedMemoryLink {
             };
         };
         let released_sequence = up.reader.released_sequence();
-        let position = start.position(released_sequence);
+        let position = match start {
+            Start::First => up.reader.first_held(),
+            _ => start.position(released_sequence),
+        };
+        if position > released_sequence + 1 {
+            let reason = format!("the stream ends at {released_sequence}; it has lost frames that this node has read");
+            return Err(StreamError::Lapped { sequence: position, reason });
+        }
         up.reader.seek(position);
         Ok(Some(Connected {
             identity: up.link.welcome.identity,
@@ -144,6 +160,7 @@ impl NodeLink for SharedMemoryLink {
             message_bytes_max: up.link.welcome.message_length_max as usize,
             released_sequence,
             position,
+            feed: None,
         }))
     }
 
@@ -195,10 +212,7 @@ impl NodeLink for SharedMemoryLink {
                 up.empty_looks = 0;
                 Ok(LinkRead::Frame(frame))
             }
-            LateRead::Empty => {
-                up.empty_looks += 1;
-                Ok(LinkRead::Empty)
-            }
+            LateRead::Empty => Ok(LinkRead::Empty),
         }
     }
 
@@ -213,6 +227,8 @@ impl NodeLink for SharedMemoryLink {
     #[inline]
     fn tick(&mut self, _now_ns: u64) -> Result<(), StreamError> {
         let Some(up) = &mut self.up else { return Ok(()) };
+        // Also of who does not read, because it waits for something else.
+        up.empty_looks += 1;
         if up.empty_looks >= EMPTY_LOOKS_PER_CHECK && up.is_gone() {
             self.up = None;
             return Err(StreamError::Disconnected { peer: self.peer() });

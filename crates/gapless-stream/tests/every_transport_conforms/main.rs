@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 mod memory;
+mod relayed;
 mod shared_memory;
 mod suite;
+mod tcp;
 mod udp;
 mod world;

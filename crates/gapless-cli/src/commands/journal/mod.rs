@@ -9,7 +9,7 @@
 mod dump;
 mod frames;
 mod info;
-mod place;
+pub(crate) mod place;
 mod tail;
 mod verify;
 

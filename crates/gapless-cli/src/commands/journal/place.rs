@@ -29,7 +29,7 @@ pub(super) fn snapshot_sequences(journal: &Path) -> Result<Vec<u64>, gapless::en
 }
 
 /// Who holds the lock of a journal, as the holder wrote it there; `None` if nobody does.
-pub(super) fn lock_holder(journal: &Path) -> std::io::Result<Option<String>> {
+pub(crate) fn lock_holder(journal: &Path) -> std::io::Result<Option<String>> {
     let mut file = match File::open(journal.join(LOCK_NAME)) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),

@@ -2,16 +2,17 @@
 
 use super::frames::Form;
 use super::place::journal_of;
+use crate::commands::pipe::{gone, is_reader_gone};
 use crate::commands::{Outcome, closed_is_fine, interrupt};
 use clap::Args;
 use gapless_journal::JournalReader;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// How long a follower sleeps when there is nothing new.
-const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+const PAUSE: Duration = Duration::from_millis(50);
 /// Frames that are printed before Ctrl-C is looked at again.
 const FRAMES_PER_TURN: usize = 1000;
 
@@ -60,26 +61,8 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         if interrupted.load(Ordering::Relaxed) {
             return Ok(());
         }
-        if printed == 0 && is_reader_gone()? {
+        if printed == 0 && is_reader_gone(PAUSE)? {
             return gone(stdout);
         }
     }
-}
-
-/// The rest of the buffer is for nobody, and must not be tried again when it is dropped.
-fn gone<W: Write>(stdout: BufWriter<W>) -> Outcome {
-    let (_stdout, _unwritten) = stdout.into_parts();
-    Ok(())
-}
-
-/// Sleeps a while; true as soon as nobody reads the pipe any more, which a writer of nothing would not learn.
-fn is_reader_gone() -> std::io::Result<bool> {
-    let stdout = std::io::stdout();
-    let mut polled = [PollFd::new(&stdout, PollFlags::empty())];
-    match poll(&mut polled, Some(&PAUSE)) {
-        // A signal: the flag is looked at next.
-        Ok(_) | Err(rustix::io::Errno::INTR) => {}
-        Err(errno) => return Err(errno.into()),
-    }
-    Ok(polled[0].revents().intersects(PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL))
 }

@@ -1,0 +1,103 @@
+//! What the journal holds, and whether every node has seen just that. Outside every clock.
+
+use super::contents::{Seen, Tally};
+use super::failed;
+use super::order::{Account, Participant};
+use crate::Result;
+use crate::report::Row;
+use gapless::journal::{JournalError, JournalReader};
+use gapless::stream::stream_layout::StreamLayout;
+use gapless::wire::Kind;
+use std::path::Path;
+
+/// The participants' messages in the journal of the stream in `directory`, every checksum computed and every byte
+/// compared.
+pub(super) fn of_journal(directory: &Path, participants: &[Participant]) -> Result<Account> {
+    let broken = |error: JournalError| failed(format!("the journal: {error}"));
+    let mut tally = Tally::new(participants, true);
+    let mut replay = JournalReader::open(StreamLayout::new(directory).journal())
+        .and_then(|reader| reader.replay(1))
+        .map_err(broken)?;
+    let mut message = Vec::new();
+    while let Some(frame) = replay.next_frame().map_err(broken)? {
+        if frame.kind() != Kind::Event {
+            continue;
+        }
+        frame.verify().map_err(|error| failed(format!("frame {} of the journal: {error}", frame.sequence())))?;
+        if frame.fragment().index == 0 {
+            message.clear();
+        }
+        message.extend_from_slice(frame.payload());
+        if frame.fragment().is_last() {
+            tally.take(Seen {
+                sequence: frame.sequence(),
+                session: frame.session(),
+                session_seq: frame.session_seq(),
+                payload_crc: frame.payload_crc(),
+                payload: &message,
+            });
+        }
+    }
+    Ok(tally.account())
+}
+
+/// Sets what the row says of its messages: `expected` of each participant, seen by each node, and the same by all and
+/// in the journal. A late joiner has not seen the end: its sum is compared with nothing.
+pub(super) fn judge(row: &mut Row, expected: &[u64], nodes: &[(&str, &Account)], journal: Option<&Account>) {
+    let mut wrong = Vec::new();
+    let (mut lost, mut duplicated) = (0, 0);
+    let named = nodes.iter().copied().chain(journal.map(|journal| ("the journal", journal)));
+    for (name, account) in named.clone() {
+        let missing: u64 =
+            account.seen.iter().zip(expected).map(|(seen, expected)| expected.saturating_sub(*seen)).sum();
+        let too_many: u64 =
+            account.seen.iter().zip(expected).map(|(seen, expected)| seen.saturating_sub(*expected)).sum();
+        lost += account.lost + missing;
+        duplicated += account.duplicated + too_many;
+        if account.lost + missing + account.duplicated + too_many + account.wrong > 0 {
+            wrong.push(format!(
+                "{name}: {} lost, {} doubled, {} wrong",
+                account.lost + missing,
+                account.duplicated + too_many,
+                account.wrong
+            ));
+        }
+    }
+    let mut sums = named.map(|(_, account)| account.checksum);
+    if let Some(first) = sums.next()
+        && sums.any(|sum| sum != first)
+    {
+        wrong.push("not all have seen the same messages in the same order".to_owned());
+    }
+    row.lost = Some(lost);
+    row.duplicated = Some(duplicated);
+    row.verified = Some(wrong.is_empty());
+    row.notes.append(&mut wrong);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn account(seen: &[u64], checksum: u64) -> Account {
+        Account { seen: seen.to_vec(), checksum, ..Account::default() }
+    }
+
+    #[test]
+    fn all_the_same_and_complete_is_verified() {
+        let mut row = Row::default();
+        let (one, journal) = (account(&[5, 5], 9), account(&[5, 5], 9));
+        judge(&mut row, &[5, 5], &[("node 1", &one), ("node 2", &one)], Some(&journal));
+        assert_eq!((row.verified, row.lost, row.duplicated), (Some(true), Some(0), Some(0)));
+        assert!(row.notes.is_empty());
+    }
+
+    #[test]
+    fn a_missing_message_and_another_sum_are_said() {
+        let mut row = Row::default();
+        let (one, two) = (account(&[5, 4], 9), account(&[5, 5], 8));
+        judge(&mut row, &[5, 5], &[("node 1", &one), ("node 2", &two)], None);
+        assert_eq!((row.verified, row.lost), (Some(false), Some(1)));
+        assert!(row.notes[0].starts_with("node 1: 1 lost") && row.notes[1].contains("order"), "{:?}", row.notes);
+    }
+}

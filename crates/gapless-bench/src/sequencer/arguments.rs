@@ -1,0 +1,112 @@
+//! What `gapless bench sequencer` can be told, checked before anything is run.
+
+use super::order::Way;
+use super::plan::{Part, Plan, Transport};
+use crate::{BenchError, Result};
+use clap::Args;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Options of `gapless bench sequencer`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub struct SequencerArguments {
+    /// What to measure; without it everything
+    #[arg(long, value_name = "PART", value_enum, value_delimiter = ',')]
+    pub only: Vec<Part>,
+
+    /// Between nodes and sequencer; without it all of them
+    #[arg(long, value_name = "TRANSPORT", value_enum, value_delimiter = ',')]
+    pub transport: Vec<Transport>,
+
+    /// Bytes of a message, instead of the usual sizes
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(16..=65_536))]
+    pub payload: Vec<u64>,
+
+    /// Round trips of each latency [default: 1000000]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub messages: Option<u64>,
+
+    /// Messages of each node in a throughput; without it as many as take about two seconds
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub throughput_messages: Option<u64>,
+
+    /// Messages that a node may have in flight in a throughput [default: 16384 through shared memory, 512 KiB by packets]
+    #[arg(long, value_name = "MESSAGES", value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
+    pub window: Option<u32>,
+
+    /// Frames that the late joiner reads [default: 10000000]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub rewind_frames: Option<u64>,
+
+    /// Messages a second of the live node meanwhile [default: 2000]
+    #[arg(long, value_name = "RATE", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub rewind_rate: Option<u64>,
+
+    /// A short run, which shows that everything works and no figure
+    #[arg(long)]
+    pub quick: bool,
+
+    /// Directory below which the sequencer keeps its journal while it runs [default: the current one]
+    #[arg(long, value_name = "DIR")]
+    pub log_location: Option<PathBuf>,
+
+    /// Use the stream that runs in this directory, through shared memory, instead of starting one
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["transport", "command", "log_location"])]
+    pub stream: Option<PathBuf>,
+
+    /// Use the stream with this command port, by packets, instead of starting one
+    #[arg(long, value_name = "ADDR", requires = "request", conflicts_with_all = ["transport", "log_location"])]
+    pub command: Option<SocketAddr>,
+
+    /// The request port of that stream
+    #[arg(long, value_name = "ADDR", requires = "command")]
+    pub request: Option<SocketAddr>,
+
+    /// A multicast group of its feed, feed A first; without one the feed comes to each node by itself
+    #[arg(long, value_name = "ADDR", requires = "command")]
+    pub group: Vec<SocketAddr>,
+
+    /// The interface of the groups, by name or address
+    #[arg(long, value_name = "NAME", requires = "group")]
+    pub interface: Option<String>,
+
+    /// The TCP port at which that stream is rewound, where large gaps are filled
+    #[arg(long, value_name = "ADDR", requires = "command")]
+    pub rewind: Option<SocketAddr>,
+
+    /// Write the report as one JSON object; - is stdout, and then nothing else is printed there
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Write the latencies as HdrHistogram interval log
+    #[arg(long, value_name = "FILE")]
+    pub hlog: Option<PathBuf>,
+}
+
+impl SequencerArguments {
+    /// What is to be measured.
+    ///
+    /// # Errors
+    /// Options that leave nothing to be measured.
+    pub(super) fn plan(&self) -> Result<Plan> {
+        let running = match (&self.stream, self.command, self.request) {
+            (Some(directory), ..) => Some(Way::SharedMemory { directory: directory.clone() }),
+            (None, Some(command), Some(request)) => {
+                let (groups, interface, rewind) = (self.group.clone(), self.interface.clone(), self.rewind);
+                Some(Way::Datagrams { command, request, groups, interface, rewind })
+            }
+            _ => None,
+        };
+        let plan = Plan::new(self, running);
+        if plan.rows.is_empty() {
+            let reason = "nothing is left to be measured: a rewind is of a stream that this program starts";
+            return Err(BenchError::Option(reason.to_owned()));
+        }
+        Ok(plan)
+    }
+
+    /// Whether standard output belongs to the JSON.
+    pub(super) fn json_on_stdout(&self) -> bool {
+        self.json.as_deref() == Some(std::path::Path::new("-"))
+    }
+}

@@ -1,0 +1,219 @@
+//! What the messages hold, and accounting for them.
+
+use super::order::{Account, Participant};
+use gapless::stream::node::Message;
+
+/// The least payload: two numbers.
+pub(super) const PAYLOAD_BYTES_MIN: usize = 16;
+
+/// Of so many messages one is compared byte by byte while they are timed; of the others both ends.
+const MESSAGES_PER_WHOLE_CHECK: u64 = 64;
+
+/// The messages of one publisher: bytes of its own, the message's number in front and again, mixed, at the end.
+pub(super) struct Contents {
+    template: Vec<u8>,
+}
+
+impl Contents {
+    /// Of the publisher with this session.
+    pub(super) fn new(session: u64, payload_bytes: usize) -> Self {
+        let mut state = mix(session);
+        let template = std::iter::repeat_with(|| {
+            state = mix(state);
+            state as u8
+        });
+        Self { template: template.take(payload_bytes.max(PAYLOAD_BYTES_MIN)).collect() }
+    }
+
+    pub(super) fn payload_bytes(&self) -> usize {
+        self.template.len()
+    }
+
+    /// Writes message `number`.
+    #[inline]
+    pub(super) fn write(&self, number: u64, payload: &mut [u8]) {
+        let end = self.template.len() - 8;
+        payload[8..end].copy_from_slice(&self.template[8..end]);
+        payload[..8].copy_from_slice(&number.to_le_bytes());
+        payload[end..].copy_from_slice(&mix(number).to_le_bytes());
+    }
+
+    /// The number in front of a message.
+    #[inline]
+    fn number(payload: &[u8]) -> Option<u64> {
+        payload.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
+    }
+
+    #[inline]
+    fn ends_are_right(&self, number: u64, payload: &[u8]) -> bool {
+        payload.len() == self.template.len() && payload.last_chunk() == Some(&mix(number).to_le_bytes())
+    }
+
+    /// Whether `payload` is message `number`, byte by byte.
+    pub(super) fn is_right(&self, number: u64, payload: &[u8]) -> bool {
+        let end = self.template.len() - 8;
+        Self::number(payload) == Some(number)
+            && self.ends_are_right(number, payload)
+            && payload[8..end] == self.template[8..end]
+    }
+}
+
+/// What is told apart of a message that was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Seen<'a> {
+    pub sequence: u64,
+    pub session: u64,
+    pub session_seq: u64,
+    /// Of the message's last frame, as its publisher computed it.
+    pub payload_crc: u32,
+    pub payload: &'a [u8],
+}
+
+impl<'a> From<&Message<'a>> for Seen<'a> {
+    #[inline]
+    fn from(message: &Message<'a>) -> Self {
+        let Message { sequence, session, session_seq, payload_crc, payload, .. } = *message;
+        Self { sequence, session, session_seq, payload_crc, payload }
+    }
+}
+
+/// Accounts for the messages of all participants.
+pub(super) struct Tally {
+    publishers: Vec<(u64, Contents)>,
+    account: Account,
+    /// Messages of all participants.
+    total: u64,
+    last_sequence: u64,
+    /// Whether every message is compared byte by byte.
+    checks_whole: bool,
+}
+
+impl Tally {
+    /// Of nobody's messages yet. `checks_whole` compares each message byte by byte, which belongs outside a clock.
+    pub(super) fn new(participants: &[Participant], checks_whole: bool) -> Self {
+        let publishers: Vec<_> =
+            participants.iter().map(|each| (each.session, Contents::new(each.session, each.payload_bytes))).collect();
+        let account = Account { seen: vec![0; publishers.len()], ..Account::default() };
+        Self { publishers, account, total: 0, last_sequence: 0, checks_whole }
+    }
+
+    /// Messages of all participants so far.
+    #[inline]
+    pub(super) const fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Whether it has seen so many of each participant.
+    pub(super) fn has_each(&self, count: u64) -> bool {
+        self.account.seen.iter().all(|seen| *seen >= count)
+    }
+
+    /// Takes note of a message; whether it is a participant's.
+    #[inline]
+    pub(super) fn take(&mut self, seen: Seen<'_>) -> bool {
+        let Some(index) = self.publishers.iter().position(|(session, _)| *session == seen.session) else {
+            return false;
+        };
+        let contents = &self.publishers[index].1;
+        let due = self.account.seen[index];
+        self.total += 1;
+        self.account.seen[index] = due + 1;
+        let whole = self.checks_whole || self.total.is_multiple_of(MESSAGES_PER_WHOLE_CHECK);
+        let is_due = Contents::number(seen.payload) == Some(due) && seen.sequence > self.last_sequence;
+        let is_right = contents.ends_are_right(due, seen.payload) && (!whole || contents.is_right(due, seen.payload));
+        if !is_due || !is_right {
+            self.take_wrong(index, due, seen.payload);
+        }
+        self.last_sequence = seen.sequence;
+        // Order counts: the sum so far is in every step.
+        let step = seen.sequence.rotate_left(40) ^ seen.session.rotate_left(20) ^ seen.session_seq;
+        let step = step ^ u64::from(seen.payload_crc) << 32;
+        self.account.checksum = (self.account.checksum ^ step).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+        true
+    }
+
+    #[cold]
+    fn take_wrong(&mut self, index: usize, due: u64, payload: &[u8]) {
+        match Contents::number(payload) {
+            Some(found) if found > due && self.publishers[index].1.is_right(found, payload) => {
+                self.account.lost += found - due;
+                self.account.seen[index] = found + 1;
+            }
+            Some(found) if found < due && self.publishers[index].1.is_right(found, payload) => {
+                self.account.duplicated += 1;
+                self.account.seen[index] = due;
+            }
+            _ => self.account.wrong += 1,
+        }
+    }
+
+    /// What was seen.
+    pub(super) fn account(&self) -> Account {
+        self.account.clone()
+    }
+}
+
+/// A bijection that spreads every bit (the finalizer of MurmurHash3).
+#[inline]
+const fn mix(value: u64) -> u64 {
+    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let value = (value ^ value >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    let value = (value ^ value >> 33).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    value ^ value >> 33
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PARTICIPANTS: [Participant; 2] =
+        [Participant { session: 2, payload_bytes: 64 }, Participant { session: 3, payload_bytes: 16 }];
+
+    fn seen(tally: &mut Tally, sequence: u64, session: u64, number: u64, spoil: Option<usize>) -> bool {
+        let bytes = PARTICIPANTS.iter().find(|each| each.session == session).map_or(16, |each| each.payload_bytes);
+        let mut payload = vec![0; bytes];
+        Contents::new(session, bytes).write(number, &mut payload);
+        if let Some(at) = spoil {
+            payload[at] ^= 1;
+        }
+        tally.take(Seen { sequence, session, session_seq: number + 1, payload_crc: 7, payload: &payload })
+    }
+
+    #[test]
+    fn what_came_once_and_in_order_is_right() {
+        let mut tally = Tally::new(&PARTICIPANTS, true);
+        for number in 0..200 {
+            assert!(seen(&mut tally, 10 + 3 * number, 2, number, None));
+            assert!(seen(&mut tally, 11 + 3 * number, 3, number, None));
+            assert!(!seen(&mut tally, 12 + 3 * number, 4, number, None), "nobody who takes part");
+        }
+        let Account { seen, lost, duplicated, wrong, .. } = tally.account();
+        assert_eq!((seen, lost, duplicated, wrong), (vec![200, 200], 0, 0, 0));
+        assert!(tally.has_each(200) && !tally.has_each(201) && tally.total() == 400);
+    }
+
+    #[test]
+    fn a_gap_a_repeat_and_a_changed_byte_are_told_apart() {
+        let mut tally = Tally::new(&PARTICIPANTS, true);
+        for (sequence, number) in [(1, 0), (2, 2), (3, 2), (4, 3)] {
+            seen(&mut tally, sequence, 2, number, None);
+        }
+        for at in [0, 30, 63] {
+            seen(&mut tally, 5 + at as u64, 2, 4 + u64::from(at > 0) + u64::from(at > 30), Some(at));
+        }
+        let Account { lost, duplicated, wrong, .. } = tally.account();
+        assert_eq!((lost, duplicated, wrong), (1, 1, 3));
+    }
+
+    #[test]
+    fn another_order_has_another_checksum() {
+        let checksum = |sequences: [u64; 2], sessions: [u64; 2]| {
+            let mut tally = Tally::new(&PARTICIPANTS, false);
+            seen(&mut tally, sequences[0], sessions[0], 0, None);
+            seen(&mut tally, sequences[1], sessions[1], 0, None);
+            tally.account().checksum
+        };
+        let all = [checksum([1, 2], [2, 3]), checksum([1, 2], [3, 2]), checksum([1, 3], [2, 3])];
+        assert!(all[0] != all[1] && all[0] != all[2] && all[0] == checksum([1, 2], [2, 3]));
+    }
+}

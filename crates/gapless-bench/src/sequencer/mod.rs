@@ -1,0 +1,184 @@
+//! `gapless bench sequencer`: nodes and a sequencer, each a process of its own, over every transport.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`arguments`] | what it can be told |
+//! | [`plan`] | the rows, and what each is to reach |
+//! | `rows` | one module for each part: latency, throughput, rewind |
+//! | `scene` | the sequencer of a row, and its directory |
+//! | `child` | processes, seen from the benchmark |
+//! | [`process`] | processes, seen from inside |
+//! | `order` | what they say to each other |
+//! | `contents` | what the messages hold, and accounting for them |
+//! | `accounting` | what the journal holds, and whether every node has seen just that |
+//! | [`slices`] | a latency's slices, as they are published |
+//! | [`published`] | figures of others |
+//! | [`table`] | what is printed |
+//!
+//! Everything is measured between processes, at tier `journal`: a node sees a message when it is in the journal. After
+//! each row the journal is read, every checksum computed and every byte compared, and every node must have seen just
+//! that, in that order.
+
+pub mod arguments;
+pub mod plan;
+pub mod process;
+pub mod published;
+pub mod slices;
+pub mod table;
+
+mod accounting;
+mod child;
+mod contents;
+mod order;
+mod rows;
+mod scene;
+
+pub use arguments::SequencerArguments;
+pub use rows::RoleFigures;
+
+use crate::histogram::RecordedRun;
+use crate::histogram::hlog::{TaggedRun, write_file};
+use crate::progress::Progress;
+use crate::report::table::TableStyle;
+use crate::report::{Report, Row, RowConfig};
+use crate::{BenchError, Result};
+use plan::{Plan, RowPlan};
+use rows::{Finished, latency, rewind, throughput};
+use std::io::Write as _;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
+
+/// Measures what is asked for and writes what is wanted written; what to print. `interrupted` ends it early, with the
+/// rows that are complete.
+///
+/// # Errors
+/// Options that leave nothing to be measured, a process that cannot be started or ends too early, a report that cannot
+/// be written, and a row whose check failed, after everything was written.
+pub fn run(arguments: &SequencerArguments, interrupted: &AtomicBool) -> Result<String> {
+    let plan = arguments.plan()?;
+    let quiet = arguments.json_on_stdout();
+    let started = SystemTime::now();
+    let mut report = Report::new("sequencer");
+    let progress = Progress::new(plan.rows.len() as u64, "", quiet);
+    let mut latencies = Vec::new();
+    for (number, row) in plan.rows.iter().enumerate() {
+        progress.set_label(&label(row));
+        progress.set_position(number as u64);
+        match measure(&plan, row, number, interrupted) {
+            Ok(Finished { row, floors, latencies: recorded }) => {
+                report.rows.push(row);
+                report.floor.extend(floors);
+                latencies.extend(recorded);
+            }
+            // Relaxed: the flag guards no data. The error of a row that was cut short.
+            Err(_) if interrupted.load(Ordering::Relaxed) => {
+                let all = plan.rows.len();
+                report.notes.push(format!("interrupted: {number} of {all} rows; the others were not measured"));
+                break;
+            }
+            // The other rows are worth their time all the same.
+            Err(BenchError::Measurement { reason, .. }) => report.rows.push(Row {
+                config: row.config(&plan),
+                verified: Some(false),
+                notes: vec![reason],
+                ..Row::default()
+            }),
+            Err(error) => {
+                progress.finish();
+                return Err(error);
+            }
+        }
+    }
+    progress.finish();
+    report.notes.extend(notes(arguments, &plan));
+    if let Some(target) = &arguments.json {
+        report.write_json(target)?;
+    }
+    if let Some(target) = &arguments.hlog {
+        write_latencies(target, started, &report, &latencies)?;
+    }
+    let text = if quiet { String::new() } else { table::whole(&report, TableStyle::for_stdout()) };
+    match report.rows.iter().find(|row| row.verified == Some(false)) {
+        Some(row) => {
+            // What was measured is shown all the same. A reader that has gone wants no more.
+            let _ = std::io::stdout().write_all(text.as_bytes());
+            Err(failed(format!("a row failed: {}", row.notes.join("; "))))
+        }
+        None => Ok(text),
+    }
+}
+
+fn measure(plan: &Plan, row: &RowPlan, number: usize, interrupted: &AtomicBool) -> Result<Finished> {
+    // Relaxed: the flag guards no data (pairs with the store of the signal handler).
+    if interrupted.load(Ordering::Relaxed) {
+        return Err(failed("interrupted"));
+    }
+    match row {
+        RowPlan::Latency(of) => latency::measure(plan, of, number, interrupted),
+        RowPlan::Throughput(of) => throughput::measure(plan, of, number, interrupted),
+        RowPlan::Rewind(of) => rewind::measure(plan, of, number, interrupted),
+    }
+}
+
+impl RowPlan {
+    /// What varies between the rows.
+    fn config(&self, plan: &Plan) -> RowConfig {
+        match self {
+            Self::Latency(of) => rows::config(plan, "latency", of.transport, of.payload_bytes, of.messages),
+            Self::Throughput(of) => {
+                let messages = of.messages * plan::NODES as u64;
+                rows::config(plan, "throughput", of.transport, of.payload_bytes, messages)
+            }
+            Self::Rewind(of) => rows::config(plan, "rewind", of.transport, of.payload_bytes, of.frames),
+        }
+    }
+}
+
+fn label(row: &RowPlan) -> String {
+    match row {
+        RowPlan::Latency(of) => format!("round trip {} {} B", of.transport.name(), of.payload_bytes),
+        RowPlan::Throughput(of) => format!("throughput {} {} B", of.transport.name(), of.payload_bytes),
+        RowPlan::Rewind(of) => format!("rewind {} {} frames", of.transport.name(), of.frames),
+    }
+}
+
+fn notes(arguments: &SequencerArguments, plan: &Plan) -> Vec<String> {
+    let mut notes = Vec::new();
+    if arguments.quick {
+        notes.push("a short run: it shows that everything works, and no figure".to_owned());
+    }
+    if plan.running.is_some() {
+        notes.push(
+            "the stream was running already: its tier, threads and CPU time are not known here, its journal was not \
+             read, and what else it carries is in the figures"
+                .to_owned(),
+        );
+    }
+    if crate::affinity::pair_of_cores().is_none() {
+        notes.push("one CPU: no process could spin, and every message costs changes between processes".to_owned());
+    }
+    notes
+}
+
+fn write_latencies(
+    target: &std::path::Path,
+    started: SystemTime,
+    report: &Report,
+    latencies: &[(String, RecordedRun, SystemTime)],
+) -> Result<()> {
+    let tagged: Vec<TaggedRun<'_>> = latencies
+        .iter()
+        .map(|(tag, run, began)| TaggedRun {
+            tag: tag.clone(),
+            run,
+            begin: began.duration_since(started).unwrap_or(Duration::ZERO),
+        })
+        .collect();
+    let comments = [format!("gapless bench sequencer; {}", report.environment.summary())];
+    write_file(target, started, &comments, &tagged)
+}
+
+/// An error of this benchmark.
+fn failed(reason: impl ToString) -> BenchError {
+    BenchError::Measurement { name: "sequencer", reason: reason.to_string() }
+}

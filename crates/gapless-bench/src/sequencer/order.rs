@@ -1,0 +1,288 @@
+//! What the processes of the benchmark are told, and what they answer: lines of JSON over pipes.
+
+use crate::Result;
+use crate::sequencer::failed;
+use gapless::stream::StreamError;
+use gapless::stream::network::{Interface, UdpOptions, UdpSocket};
+use gapless::stream::node::{DatagramLink, DatagramOptions, SharedMemoryLink, SharedMemoryOptions};
+use serde::{Deserialize, Serialize};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+
+/// What a process is started with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Order {
+    /// Run an event stream.
+    Sequencer(SequencerOrder),
+    /// Run a node of one.
+    Node(NodeOrder),
+}
+
+/// How the event stream is run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct SequencerOrder {
+    /// Where its journal is, at tier `journal`.
+    pub directory: PathBuf,
+    /// The packets that it serves beside shared memory.
+    pub packets: Option<PacketOrder>,
+    /// The thread plan: `min`, `default` or `max`.
+    pub plan: String,
+    /// Whether it is tuned for throughput; else for latency.
+    pub for_throughput: bool,
+    /// The CPU of its sequencer; none leaves it to the scheduler.
+    pub cpu: Option<usize>,
+}
+
+/// How it serves nodes by packets, on the loopback interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct PacketOrder {
+    /// Whether the feed goes to a multicast group; else to each node by itself.
+    pub multicast: bool,
+    /// Whether a packet of the feed may hold several messages.
+    pub batch: bool,
+    /// Whether it is rewound over TCP, where large gaps are filled.
+    pub rewinds: bool,
+}
+
+/// What a sequencer says when nodes can connect.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Started {
+    /// How to connect.
+    pub way: Way,
+    /// What its threads do, a line each.
+    pub plan: String,
+}
+
+/// What a running sequencer is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum ForSequencer {
+    /// Say what it has cost so far.
+    Cost,
+    /// Stop, and say what it has cost.
+    Stop,
+}
+
+/// What a process has cost so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Cost {
+    /// CPU time of all its threads, ns.
+    pub cpu_ns: u64,
+    /// The most memory that was resident, bytes.
+    pub peak_memory_bytes: u64,
+}
+
+impl Cost {
+    /// Of this process.
+    pub fn of_this_process() -> Self {
+        let peak_memory_bytes = crate::resources::memory().map_or(0, |memory| memory.peak_bytes);
+        Self { cpu_ns: crate::resources::process_cpu_ns(), peak_memory_bytes }
+    }
+}
+
+/// How a node reaches the sequencer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Way {
+    /// Through the rings and the window of the stream in this directory.
+    SharedMemory {
+        /// The stream's directory.
+        directory: PathBuf,
+    },
+    /// By packets.
+    Datagrams {
+        /// The command port.
+        command: SocketAddr,
+        /// The request port.
+        request: SocketAddr,
+        /// The groups of the feed; none if it comes to each node by itself.
+        groups: Vec<SocketAddr>,
+        /// The interface of the groups, by address or name; none for the default one.
+        interface: Option<String>,
+        /// Where large gaps are filled over TCP; none if they are not.
+        rewind: Option<SocketAddr>,
+    },
+}
+
+/// A link by shared memory.
+pub(super) fn shared_memory(directory: &std::path::Path) -> SharedMemoryLink {
+    SharedMemoryLink::new(directory, SharedMemoryOptions::default())
+}
+
+/// A link by packets, as `way` says.
+pub(super) fn datagrams(way: &Way, batch: bool) -> Result<DatagramLink<UdpSocket>> {
+    let Way::Datagrams { command, request, groups, interface, rewind } = way else {
+        return Err(failed("packets were asked for, and the way is another"));
+    };
+    let open = |options: &UdpOptions| UdpSocket::open(options).map_err(|error| failed(error.to_string()));
+    let local: IpAddr = match command.ip() {
+        ip if ip.is_loopback() => ip,
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let main = open(&UdpOptions::at(SocketAddr::new(local, 0)))?;
+    let interface = match interface {
+        None => Interface::Default,
+        Some(text) => text.parse().map_or_else(|_| Interface::Name(text.clone()), Interface::Address),
+    };
+    let join = |group: &SocketAddr| open(&UdpOptions::of_group(group.ip(), group.port(), interface.clone()));
+    let groups: Result<Vec<_>> = groups.iter().map(join).collect();
+    let options = DatagramOptions { batch, rewind: *rewind, ..DatagramOptions::new(*command, *request) };
+    Ok(DatagramLink::new(main, groups?, options))
+}
+
+/// What a node is started with. It connects, opens a session, and answers [`Ready`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct NodeOrder {
+    /// How it reaches the sequencer.
+    pub way: Way,
+    /// Whether its packets may hold several messages.
+    pub batch: bool,
+    /// Its CPU; none leaves it to the scheduler.
+    pub cpu: Option<usize>,
+    /// Whether it spins while it waits for one message; else it gives the CPU away.
+    pub spins: bool,
+    /// Messages that it may have in flight.
+    pub window_messages: u32,
+    /// Bytes of its messages.
+    pub payload_bytes: usize,
+    /// What it does.
+    pub role: Role,
+}
+
+/// What a node does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Role {
+    /// One message in flight, timed, again and again: answers [`RoundTrips`].
+    RoundTrips {
+        /// Not timed, first.
+        warm_up: u64,
+        /// Timed.
+        messages: u64,
+    },
+    /// Publishes as it is told by [`ForNode`], and reads what everybody publishes.
+    Push,
+    /// Publishes nothing, reads from the first frame until it is live: answers [`Rewound`].
+    Rewind,
+}
+
+/// A node can publish.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Ready {
+    /// Its session; 0 for one that only reads.
+    pub session: u64,
+}
+
+/// What a node is told while it runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum ForNode {
+    /// Whose messages it accounts for, bytes of each one's.
+    Participants(Vec<Participant>),
+    /// Publish so many messages as fast as the window lets it, and answer [`Pushed`] when it has seen as many of
+    /// every participant.
+    Push(u64),
+    /// Publish at this rate, a second, until told [`ForNode::Enough`], and answer [`Paced`] when all came back.
+    Pace(u64),
+    /// No more.
+    Enough,
+    /// Answer [`Account`] and end.
+    End,
+}
+
+/// One that publishes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Participant {
+    /// Its session.
+    pub session: u64,
+    /// Bytes of its messages.
+    pub payload_bytes: usize,
+}
+
+/// The outcome of [`Role::RoundTrips`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct RoundTrips {
+    /// Latencies in ns, and how often each was seen.
+    pub latencies_ns: Vec<(u64, u64)>,
+    /// Of the timed section.
+    pub elapsed_ns: u64,
+    /// CPU time of the timed section.
+    pub cpu_ns: u64,
+    /// What it has seen, warm-up included.
+    pub account: Account,
+}
+
+/// The outcome of [`ForNode::Push`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Pushed {
+    /// Messages that it published.
+    pub sent: u64,
+    /// Messages that it saw, of all participants.
+    pub seen: u64,
+    /// From its first publish until its last message came back, ns.
+    pub own_ns: u64,
+    /// From its first publish until it had seen everything, ns.
+    pub all_ns: u64,
+    /// The sequencer's stamp of the first message that it saw, ns since the epoch.
+    pub first_stamp_ns: u64,
+    /// The sequencer's stamp of the last one.
+    pub last_stamp_ns: u64,
+    /// CPU time, ns.
+    pub cpu_ns: u64,
+}
+
+/// The outcome of [`ForNode::Pace`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Paced {
+    /// Messages that it published, each of which came back.
+    pub sent: u64,
+    /// Latencies from the scheduled time in ns, and how often each was seen.
+    pub latencies_ns: Vec<(u64, u64)>,
+    /// Time, ns.
+    pub elapsed_ns: u64,
+    /// CPU time, ns.
+    pub cpu_ns: u64,
+}
+
+/// The outcome of [`Role::Rewind`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Rewound {
+    /// Frames that it read until it was live.
+    pub frames: u64,
+    /// How long that took, from the first poll on, ns.
+    pub elapsed_ns: u64,
+    /// CPU time, ns.
+    pub cpu_ns: u64,
+    /// What it has seen.
+    pub account: Account,
+}
+
+/// What a node has seen of the participants' messages.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Account {
+    /// Messages of each participant, in their order.
+    pub seen: Vec<u64>,
+    /// Numbers that were passed over.
+    pub lost: u64,
+    /// Messages that came again.
+    pub duplicated: u64,
+    /// Messages with other contents than their sender's.
+    pub wrong: u64,
+    /// Over sequence, session, number and checksum of each message, in their order.
+    pub checksum: u64,
+    /// Messages that this node sent more than once.
+    pub resent: u64,
+    /// Messages that this node asked for again.
+    pub requested: u64,
+    /// How often the stream was faster than this node.
+    pub lapped: u64,
+    /// The most memory that was resident, bytes.
+    pub peak_memory_bytes: u64,
+}
+
+/// The error of a stream or node.
+pub(super) fn stream_failed(error: &StreamError) -> crate::BenchError {
+    failed(error.to_string())
+}

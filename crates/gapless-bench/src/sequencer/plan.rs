@@ -1,0 +1,248 @@
+//! The rows that are measured, and what each is to reach.
+
+use super::arguments::SequencerArguments;
+use super::order::Way;
+use clap::ValueEnum;
+use std::path::PathBuf;
+
+/// The parts of the benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ValueEnum)]
+pub enum Part {
+    /// Round trips, one message in flight.
+    Latency,
+    /// Three nodes that push.
+    Throughput,
+    /// A late joiner.
+    Rewind,
+}
+
+/// What is between nodes and sequencer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ValueEnum)]
+pub enum Transport {
+    /// Rings up, the sequencer's window down.
+    SharedMemory,
+    /// Packets, the feed to each node by itself.
+    Udp,
+    /// Packets, the feed to a group.
+    Multicast,
+}
+
+impl Transport {
+    /// Its name in reports.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::SharedMemory => "shared-memory",
+            Self::Udp => "udp",
+            Self::Multicast => "multicast",
+        }
+    }
+
+    fn of(way: &Way) -> Self {
+        match way {
+            Way::SharedMemory { .. } => Self::SharedMemory,
+            Way::Datagrams { groups, .. } if groups.is_empty() => Self::Udp,
+            Way::Datagrams { .. } => Self::Multicast,
+        }
+    }
+}
+
+/// One row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum RowPlan {
+    Latency(LatencyPlan),
+    Throughput(ThroughputPlan),
+    Rewind(RewindPlan),
+}
+
+/// Round trips from a node to the sequencer and back.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct LatencyPlan {
+    pub transport: Transport,
+    pub payload_bytes: usize,
+    pub warm_up: u64,
+    pub messages: u64,
+    /// What the median may be of the floor's.
+    pub ratio_max: f64,
+}
+
+/// Nodes that push.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct ThroughputPlan {
+    pub transport: Transport,
+    pub payload_bytes: usize,
+    /// Whether packets may hold several messages.
+    pub batch: bool,
+    /// Of each node, before the clock starts.
+    pub warm_up: u64,
+    /// Of each node.
+    pub messages: u64,
+    pub window_messages: u32,
+    /// What is to be reached, messages a second through the sequencer.
+    pub rate_min_per_s: Option<f64>,
+}
+
+/// A late joiner.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct RewindPlan {
+    /// The late joiner's; by packets it is rewound over TCP.
+    pub transport: Transport,
+    pub payload_bytes: usize,
+    /// Frames that are there before it joins.
+    pub frames: u64,
+    /// Messages a second of the live node.
+    pub rate_per_s: u64,
+    /// How long the live node is measured without the late joiner, ms.
+    pub before_ms: u64,
+    /// What is to be reached, frames a second.
+    pub rate_min_per_s: f64,
+}
+
+/// Everything that is measured.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Plan {
+    pub rows: Vec<RowPlan>,
+    /// The stream that is used instead of one's own.
+    pub running: Option<Way>,
+    /// Below which the journals are.
+    pub parent: PathBuf,
+    /// Part of the floors' usual effort, percent.
+    pub floor_effort_percent: u32,
+    /// Whether rows are held against what they are to reach: not those of a short run or of another's stream.
+    pub has_targets: bool,
+}
+
+/// Nodes of a throughput.
+pub(super) const NODES: usize = 3;
+
+const RATIO_MAX_SHARED_MEMORY: f64 = 2.5;
+const RATIO_MAX_PACKETS: f64 = 1.25;
+const REWIND_RATE_MIN: f64 = 2e6;
+
+impl Plan {
+    pub(super) fn new(arguments: &SequencerArguments, running: Option<Way>) -> Self {
+        let transports = match &running {
+            Some(way) => vec![Transport::of(way)],
+            None if arguments.transport.is_empty() => Transport::value_variants().to_vec(),
+            None => arguments.transport.clone(),
+        };
+        let is_asked = |part| arguments.only.is_empty() || arguments.only.contains(&part);
+        let mut rows = Vec::new();
+        if is_asked(Part::Latency) {
+            rows.extend(latencies(arguments, &transports).map(RowPlan::Latency));
+        }
+        if is_asked(Part::Throughput) {
+            rows.extend(throughputs(arguments, &transports, running.is_some()).into_iter().map(RowPlan::Throughput));
+        }
+        if is_asked(Part::Rewind) && running.is_none() {
+            // By packets and TCP, once: what the live feed comes by makes no difference.
+            let by_packets = transports.iter().copied().find(|transport| *transport != Transport::SharedMemory);
+            let by_memory = transports.contains(&Transport::SharedMemory).then_some(Transport::SharedMemory);
+            let all = by_memory.into_iter().chain(by_packets);
+            rows.extend(all.map(|transport| RowPlan::Rewind(rewind(arguments, transport))));
+        }
+        let parent = arguments.log_location.clone().unwrap_or_else(|| PathBuf::from("."));
+        let floor_effort_percent = if arguments.quick { 5 } else { 100 };
+        let has_targets = running.is_none() && !arguments.quick;
+        Self { rows, running, parent, floor_effort_percent, has_targets }
+    }
+}
+
+fn payloads(arguments: &SequencerArguments, usual: &[usize]) -> Vec<usize> {
+    if arguments.payload.is_empty() {
+        return usual.to_vec();
+    }
+    arguments.payload.iter().map(|&bytes| bytes as usize).collect()
+}
+
+fn latencies(arguments: &SequencerArguments, transports: &[Transport]) -> impl Iterator<Item = LatencyPlan> {
+    let messages = arguments.messages.unwrap_or(if arguments.quick { 2_000 } else { 1_000_000 });
+    let payloads = payloads(arguments, &[256, 1024]);
+    transports.iter().flat_map(move |&transport| {
+        payloads.clone().into_iter().map(move |payload_bytes| LatencyPlan {
+            transport,
+            payload_bytes,
+            warm_up: (messages / 10).clamp(100, 100_000),
+            messages,
+            ratio_max: if transport == Transport::SharedMemory { RATIO_MAX_SHARED_MEMORY } else { RATIO_MAX_PACKETS },
+        })
+    })
+}
+
+fn throughputs(arguments: &SequencerArguments, transports: &[Transport], is_running: bool) -> Vec<ThroughputPlan> {
+    let mut rows = Vec::new();
+    for &transport in transports {
+        // Payload, messages of each node, and what is to be reached.
+        let (batched, single): (&[usize], &[usize]) = match transport {
+            Transport::SharedMemory => (&[256, 64], &[]),
+            // A running sequencer batches as it was told.
+            Transport::Multicast if is_running => (&[256, 64], &[]),
+            Transport::Multicast => (&[256, 64], &[256, 1312, 1400]),
+            // Measured if it is asked for: the feed leaves once for each node.
+            Transport::Udp if is_running || arguments.transport.contains(&transport) => (&[256, 64], &[]),
+            Transport::Udp => continue,
+        };
+        for (batch, usual) in [(true, batched), (false, single)] {
+            if usual.is_empty() {
+                continue;
+            }
+            for payload_bytes in payloads(arguments, usual) {
+                let messages = match (arguments.throughput_messages, arguments.quick, transport, batch) {
+                    (Some(messages), ..) => messages,
+                    (None, true, ..) => 5_000,
+                    (None, false, Transport::SharedMemory, _) => 4_000_000,
+                    (None, false, _, true) => 1_000_000,
+                    (None, false, _, false) => 200_000,
+                };
+                let window_messages = arguments.window.unwrap_or_else(|| window_messages(transport, payload_bytes));
+                let rate_min_per_s = rate_min(transport, batch, payload_bytes);
+                let warm_up = (messages / 10).max(1);
+                rows.push(ThroughputPlan {
+                    transport,
+                    payload_bytes,
+                    batch,
+                    warm_up,
+                    messages,
+                    window_messages,
+                    rate_min_per_s,
+                });
+            }
+        }
+    }
+    rows
+}
+
+/// Messages in flight, of which all find room on their way: what is dropped has to be sent again, with everything
+/// behind it.
+fn window_messages(transport: Transport, payload_bytes: usize) -> u32 {
+    const BYTES_MAX: usize = 512 << 10;
+    match transport {
+        Transport::SharedMemory => 16_384,
+        Transport::Udp | Transport::Multicast => {
+            let of_packets = BYTES_MAX / (payload_bytes + 2 * gapless::wire::HEADER_LENGTH);
+            of_packets.clamp(64, 4_096) as u32
+        }
+    }
+}
+
+fn rate_min(transport: Transport, batch: bool, payload_bytes: usize) -> Option<f64> {
+    match (transport, batch, payload_bytes) {
+        (Transport::SharedMemory, _, 256) => Some(5e6),
+        (Transport::SharedMemory, _, 64) => Some(10e6),
+        (Transport::Multicast, true, 256) => Some(1.1e6),
+        (Transport::Multicast, true, 64) => Some(2.3e6),
+        (Transport::Multicast, false, 256) => Some(250e3),
+        (Transport::Multicast, false, 1312) => Some(150e3),
+        _ => None,
+    }
+}
+
+fn rewind(arguments: &SequencerArguments, transport: Transport) -> RewindPlan {
+    RewindPlan {
+        transport,
+        payload_bytes: arguments.payload.first().map_or(64, |&bytes| bytes as usize),
+        frames: arguments.rewind_frames.unwrap_or(if arguments.quick { 20_000 } else { 10_000_000 }),
+        rate_per_s: arguments.rewind_rate.unwrap_or(2_000),
+        before_ms: if arguments.quick { 200 } else { 5_000 },
+        rate_min_per_s: REWIND_RATE_MIN,
+    }
+}

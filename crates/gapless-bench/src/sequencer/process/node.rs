@@ -1,0 +1,76 @@
+//! A node's process: connects, opens a session, and does what its role says.
+
+use super::{PATIENCE, Parent, answer, push, rewind, round_trips};
+use crate::Result;
+use crate::sequencer::order::{Account, NodeOrder, Ready, Role, Way, datagrams, shared_memory, stream_failed};
+use gapless::stream::client::MessageType;
+use gapless::stream::network::UdpSocket;
+use gapless::stream::node::{
+    DatagramLink, NodeLink, NodeOptions, PublisherOptions, SharedMemoryLink, Start, StreamNode,
+};
+use gapless::wire::Encoding;
+
+/// The type of every message here.
+pub(super) const TYPE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
+
+/// What a link has counted.
+pub(super) trait Counted: NodeLink {
+    /// Frames that it asked for again.
+    fn frames_requested(&self) -> u64;
+}
+
+impl Counted for SharedMemoryLink {
+    fn frames_requested(&self) -> u64 {
+        0
+    }
+}
+
+impl Counted for DatagramLink<UdpSocket> {
+    fn frames_requested(&self) -> u64 {
+        self.counts().frames_requested
+    }
+}
+
+/// Runs it.
+pub(super) fn run(order: &NodeOrder, parent: &Parent) -> Result<()> {
+    match &order.way {
+        Way::SharedMemory { directory } => work(shared_memory(directory), order, parent),
+        way @ Way::Datagrams { .. } => work(datagrams(way, order.batch)?, order, parent),
+    }
+}
+
+fn work<L: Counted>(link: L, order: &NodeOrder, parent: &Parent) -> Result<()> {
+    let publisher = PublisherOptions { window_messages: order.window_messages, ..PublisherOptions::default() };
+    let live = NodeOptions { start: Start::Live, publisher: Some(publisher), ..NodeOptions::default() };
+    match order.role {
+        Role::RoundTrips { warm_up, messages } => {
+            let mut node = open(StreamNode::new(link, live))?;
+            let outcome = round_trips::run(&mut node, order, warm_up, messages)?;
+            answer(&outcome)
+        }
+        Role::Push => push::run(open(StreamNode::new(link, live))?, order, parent),
+        Role::Rewind => {
+            answer(&Ready { session: 0 })?;
+            let node = StreamNode::new(link, NodeOptions::reading(Start::First));
+            rewind::run(node, parent)
+        }
+    }
+}
+
+/// Waits until it can publish, and says so.
+fn open<L: Counted>(mut node: StreamNode<L>) -> Result<StreamNode<L>> {
+    node.wait_open(PATIENCE).map_err(|error| stream_failed(&error))?;
+    answer(&Ready { session: node.session().unwrap_or(0) })?;
+    Ok(node)
+}
+
+/// What the node itself has counted, added to what was seen.
+pub(super) fn complete<L: Counted>(account: Account, node: &StreamNode<L>) -> Account {
+    Account {
+        resent: node.resent(),
+        requested: node.link().frames_requested(),
+        lapped: node.lapped(),
+        peak_memory_bytes: crate::resources::memory().map_or(0, |memory| memory.peak_bytes),
+        ..account
+    }
+}

@@ -1,0 +1,251 @@
+//! A node that publishes as fast as its window lets it, or at a rate, and reads what everybody publishes.
+
+use super::node::{Counted, TYPE, complete};
+use super::{PATIENCE, Parent, answer};
+use crate::Result;
+use crate::histogram::LatencyHistogram;
+use crate::pacing::Schedule;
+use crate::resources::process_cpu_ns;
+use crate::sequencer::contents::{Contents, Seen, Tally};
+use crate::sequencer::failed;
+use crate::sequencer::order::{ForNode, NodeOrder, Paced, Pushed, stream_failed};
+use gapless::stream::StreamError;
+use gapless::stream::node::{NodeEvent, StreamNode};
+use std::time::{Duration, Instant};
+
+/// Messages published before the stream is looked at again: what is sent leaves in packets that are full.
+const MESSAGES_PER_TURN: u64 = 256;
+/// Frames read before publishing goes on.
+const FRAMES_PER_TURN: usize = 1024;
+/// Turns without work in which the CPU is given to whoever wants it, before the node sleeps.
+const YIELDS: u32 = 64;
+/// It sleeps until something comes, at most this long.
+const SLEEP_MAX: Duration = Duration::from_millis(1);
+/// A paced node is awake so long before a message is due: longer than waking up takes.
+const AWAKE_AHEAD: Duration = Duration::from_micros(150);
+
+/// Does what the benchmark says until it says [`ForNode::End`].
+pub(super) fn run<L: Counted>(node: StreamNode<L>, order: &NodeOrder, parent: &Parent) -> Result<()> {
+    let session = node.session().ok_or_else(|| failed("a node without a session"))?;
+    let mut pusher = Pusher {
+        node,
+        contents: Contents::new(session, order.payload_bytes),
+        session,
+        spins: order.spins,
+        tally: Tally::new(&[], false),
+        sent: 0,
+        told_seen: 0,
+        idle: Idle::default(),
+    };
+    loop {
+        match pusher.hear_while_reading(parent)? {
+            ForNode::Participants(participants) => {
+                pusher.tally = Tally::new(&participants, false);
+                answer(&true)?;
+            }
+            ForNode::Push(messages) => answer(&pusher.push(messages)?)?,
+            ForNode::Pace(rate_per_s) => answer(&pusher.pace(rate_per_s, parent)?)?,
+            ForNode::Enough => {}
+            ForNode::End => return answer(&complete(pusher.tally.account(), &pusher.node)),
+        }
+    }
+}
+
+struct Pusher<L> {
+    node: StreamNode<L>,
+    contents: Contents,
+    session: u64,
+    spins: bool,
+    tally: Tally,
+    /// Messages published so far: the next one's number.
+    sent: u64,
+    /// Messages of all participants that were told of.
+    told_seen: u64,
+    idle: Idle,
+}
+
+/// How long nothing has come.
+#[derive(Default)]
+struct Idle {
+    turns: u32,
+    since: Option<Instant>,
+}
+
+/// What a look at the stream has found.
+#[derive(Clone, Copy, Default)]
+struct Look {
+    frames: usize,
+    /// Stamps of the first and the last message of the participants.
+    stamps_ns: Option<(u64, u64)>,
+    /// Messages of its own.
+    own: u64,
+}
+
+impl<L: Counted> Pusher<L> {
+    /// Waits for what the benchmark says next. A node that stopped reading meanwhile would be forgotten.
+    fn hear_while_reading(&mut self, parent: &Parent) -> Result<ForNode> {
+        loop {
+            if let Some(said) = parent.has_said()? {
+                self.idle = Idle::default();
+                return Ok(said);
+            }
+            if self.read(|| ())?.frames == 0 {
+                self.node.wait(SLEEP_MAX).map_err(|error| stream_failed(&error))?;
+            }
+        }
+    }
+
+    /// Publishes message after message while there is room; how many.
+    #[inline]
+    fn publish(&mut self, messages_max: u64) -> Result<u64> {
+        for count in 0..messages_max {
+            let (contents, number, length) = (&self.contents, self.sent, self.contents.payload_bytes());
+            let published = self.node.publish_with(TYPE, length, |payload| {
+                contents.write(number, payload);
+                Ok(length)
+            });
+            match published {
+                Ok(_) => self.sent += 1,
+                Err(
+                    StreamError::WindowFull { .. }
+                    | StreamError::KeptFull { .. }
+                    | StreamError::Throttled { .. }
+                    | StreamError::Halted,
+                ) => return Ok(count),
+                Err(error) => return Err(stream_failed(&error)),
+            }
+        }
+        Ok(messages_max)
+    }
+
+    /// Reads, and calls `own` for each message of its own.
+    #[inline]
+    fn read(&mut self, mut own: impl FnMut()) -> Result<Look> {
+        let (tally, session) = (&mut self.tally, self.session);
+        let mut look = Look::default();
+        let polled = self.node.poll(FRAMES_PER_TURN, |event| {
+            if let NodeEvent::Message(message) = event
+                && tally.take(Seen::from(&message))
+            {
+                let first = look.stamps_ns.map_or(message.timestamp_ns, |(first, _)| first);
+                look.stamps_ns = Some((first, message.timestamp_ns));
+                if message.session == session {
+                    look.own += 1;
+                    own();
+                }
+            }
+        });
+        look.frames = polled.map_err(|error| stream_failed(&error))?;
+        Ok(look)
+    }
+
+    /// After a turn: if nothing was done in it, gives the CPU away, then sleeps.
+    #[inline]
+    fn rest(&mut self, work: usize) -> Result<()> {
+        if work > 0 {
+            self.idle = Idle::default();
+            return Ok(());
+        }
+        self.idle.turns += 1;
+        if self.idle.turns <= YIELDS {
+            std::thread::yield_now();
+            return Ok(());
+        }
+        self.sleep(SLEEP_MAX)
+    }
+
+    fn sleep(&mut self, time: Duration) -> Result<()> {
+        self.node.wait(time).map_err(|error| stream_failed(&error))?;
+        if self.idle.since.get_or_insert_with(Instant::now).elapsed() <= PATIENCE {
+            return Ok(());
+        }
+        Err(failed(format!(
+            "no message for {PATIENCE:?}: of {} published {} are on their way, {} of all participants were seen, the \
+             next sequence is {}, {:?}",
+            self.sent,
+            self.node.in_flight(),
+            self.tally.total(),
+            self.node.position(),
+            self.node.state()
+        )))
+    }
+
+    fn push(&mut self, messages: u64) -> Result<Pushed> {
+        let goal = self.sent + messages;
+        let (cpu_before, begin) = (process_cpu_ns(), Instant::now());
+        let (mut own_seen, mut own_ns) = (0, 0);
+        let mut stamps_ns: Option<(u64, u64)> = None;
+        while own_seen < messages || !self.tally.has_each(goal) {
+            let published = self.publish(MESSAGES_PER_TURN.min(goal - self.sent))?;
+            let look = self.read(|| ())?;
+            if let Some((first, last)) = look.stamps_ns {
+                stamps_ns = Some((stamps_ns.map_or(first, |(first, _)| first), last));
+            }
+            if look.own > 0 {
+                own_seen += look.own;
+                own_ns = nanoseconds(begin);
+            }
+            self.rest(look.frames + published as usize)?;
+        }
+        let all_ns = nanoseconds(begin);
+        let (first_stamp_ns, last_stamp_ns) = stamps_ns.unwrap_or_default();
+        // What the others published before this one was told to is among it.
+        let seen = self.tally.total() - self.told_seen;
+        self.told_seen = self.tally.total();
+        let cpu_ns = process_cpu_ns() - cpu_before;
+        Ok(Pushed { sent: messages, seen, own_ns, all_ns, first_stamp_ns, last_stamp_ns, cpu_ns })
+    }
+
+    /// Publishes at a rate until told to stop; each latency is from the scheduled time.
+    fn pace(&mut self, rate_per_s: u64, parent: &Parent) -> Result<Paced> {
+        let (cpu_before, begin) = (process_cpu_ns(), Instant::now());
+        let schedule = Schedule::new(0, rate_per_s);
+        let mut histogram = LatencyHistogram::new();
+        let (mut sent, mut came, mut is_enough) = (0_u64, 0_u64, false);
+        while !is_enough || came < sent {
+            is_enough = is_enough || parent.has_said::<ForNode>()?.is_some();
+            while !is_enough && nanoseconds(begin) >= schedule.due_ns(sent) && self.publish(1)? == 1 {
+                sent += 1;
+            }
+            let look = self.read(|| {
+                histogram.record(nanoseconds(begin).saturating_sub(schedule.due_ns(came)));
+                came += 1;
+            })?;
+            let until_due = Duration::from_nanos(schedule.due_ns(sent).saturating_sub(nanoseconds(begin)));
+            if came == sent && until_due > AWAKE_AHEAD {
+                self.idle = Idle::default();
+                self.sleep((until_due - AWAKE_AHEAD).min(SLEEP_MAX))?;
+            } else if self.spins && came == sent {
+                std::hint::spin_loop();
+            } else {
+                self.wait_awake(look.frames)?;
+            }
+        }
+        Ok(Paced {
+            sent,
+            latencies_ns: histogram.values().collect(),
+            elapsed_ns: nanoseconds(begin),
+            cpu_ns: process_cpu_ns() - cpu_before,
+        })
+    }
+
+    /// Waits for what is on its way.
+    #[inline]
+    fn wait_awake(&mut self, work: usize) -> Result<()> {
+        /// Turns, about a tenth of a millisecond.
+        const SPINS: u32 = 4096;
+        if !self.spins {
+            return self.rest(work);
+        }
+        self.idle.turns = if work > 0 { 0 } else { self.idle.turns + 1 };
+        if self.idle.turns <= SPINS {
+            std::hint::spin_loop();
+            return Ok(());
+        }
+        self.sleep(SLEEP_MAX)
+    }
+}
+
+fn nanoseconds(begin: Instant) -> u64 {
+    u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}

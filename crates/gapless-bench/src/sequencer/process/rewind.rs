@@ -1,0 +1,40 @@
+//! A late joiner: reads from the first frame until it is live.
+
+use super::node::{Counted, complete};
+use super::{PATIENCE, Parent, answer};
+use crate::Result;
+use crate::resources::process_cpu_ns;
+use crate::sequencer::contents::{Seen, Tally};
+use crate::sequencer::failed;
+use crate::sequencer::order::{ForNode, Rewound, stream_failed};
+use gapless::stream::node::{NodeEvent, NodeState, StreamNode};
+use std::time::Instant;
+
+const FRAMES_PER_TURN: usize = 4096;
+
+/// Hears whose messages it accounts for, reads, and answers when it is live.
+pub(super) fn run<L: Counted>(mut node: StreamNode<L>, parent: &Parent) -> Result<()> {
+    let said = parent.hear()?;
+    let ForNode::Participants(participants) = said else {
+        return Err(failed(format!("a late joiner was told {said:?}")));
+    };
+    let mut tally = Tally::new(&participants, false);
+    let (cpu_before, begin) = (process_cpu_ns(), Instant::now());
+    let mut is_live = false;
+    while !is_live {
+        let frames = node.poll(FRAMES_PER_TURN, |event| match event {
+            NodeEvent::Message(message) => {
+                tally.take(Seen::from(&message));
+            }
+            NodeEvent::State(NodeState::Live) => is_live = true,
+            _ => {}
+        });
+        if frames.map_err(|error| stream_failed(&error))? == 0 && begin.elapsed() > PATIENCE * 10 {
+            return Err(failed(format!("a late joiner is not live after {:?}", PATIENCE * 10)));
+        }
+    }
+    let elapsed_ns = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let cpu_ns = process_cpu_ns() - cpu_before;
+    let frames = node.position().saturating_sub(1);
+    answer(&Rewound { frames, elapsed_ns, cpu_ns, account: complete(tally.account(), &node) })
+}

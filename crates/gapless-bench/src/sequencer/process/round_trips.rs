@@ -1,0 +1,102 @@
+//! One message in flight: published, sequenced, journaled, and back.
+
+use super::PATIENCE;
+use super::node::{Counted, TYPE, complete};
+use crate::Result;
+use crate::histogram::LatencyHistogram;
+use crate::resources::process_cpu_ns;
+use crate::sequencer::contents::{Contents, Seen, Tally};
+use crate::sequencer::failed;
+use crate::sequencer::order::{NodeOrder, Participant, RoundTrips, stream_failed};
+use gapless::stream::node::{NodeEvent, StreamNode};
+use std::time::Instant;
+
+/// Looks without a message after which the time is looked at.
+const LOOKS_PER_CLOCK: u32 = 1 << 16;
+
+/// Publishes `warm_up` messages and then `messages`, each when the one before has come back.
+pub(super) fn run<L: Counted>(
+    node: &mut StreamNode<L>,
+    order: &NodeOrder,
+    warm_up: u64,
+    messages: u64,
+) -> Result<RoundTrips> {
+    let session = node.session().ok_or_else(|| failed("a node without a session"))?;
+    let contents = Contents::new(session, order.payload_bytes);
+    let mut tally = Tally::new(&[Participant { session, payload_bytes: contents.payload_bytes() }], true);
+    let mut histogram = LatencyHistogram::new();
+    let mut payload = vec![0; contents.payload_bytes()];
+    // The message as it came, to be checked when the clock has stopped.
+    let mut came = Came { payload: payload.clone(), ..Came::default() };
+    let (mut began, mut cpu_before) = (Instant::now(), process_cpu_ns());
+    for number in 0..warm_up + messages {
+        if number == warm_up {
+            (began, cpu_before) = (Instant::now(), process_cpu_ns());
+        }
+        contents.write(number, &mut payload);
+        let begin = Instant::now();
+        node.publish(TYPE, &payload).map_err(|error| stream_failed(&error))?;
+        node.flush().map_err(|error| stream_failed(&error))?;
+        let end = wait(node, &mut came, begin, order.spins)?;
+        if number >= warm_up {
+            histogram.record(u64::try_from((end - begin).as_nanos()).unwrap_or(u64::MAX));
+        }
+        came.tell(&mut tally, session);
+    }
+    let elapsed_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let cpu_ns = process_cpu_ns() - cpu_before;
+    let account = complete(tally.account(), node);
+    Ok(RoundTrips { latencies_ns: histogram.values().collect(), elapsed_ns, cpu_ns, account })
+}
+
+/// The node's own message.
+#[derive(Default)]
+struct Came {
+    count: u64,
+    sequence: u64,
+    session_seq: u64,
+    payload_crc: u32,
+    length: usize,
+    payload: Vec<u8>,
+}
+
+impl Came {
+    fn tell(&mut self, tally: &mut Tally, session: u64) {
+        for _ in 0..std::mem::take(&mut self.count) {
+            let Self { sequence, session_seq, payload_crc, .. } = *self;
+            let payload = &self.payload[..self.length];
+            tally.take(Seen { sequence, session, session_seq, payload_crc, payload });
+        }
+    }
+}
+
+/// Waits for the node's own message; when it came.
+#[inline]
+fn wait<L: Counted>(node: &mut StreamNode<L>, came: &mut Came, begin: Instant, spins: bool) -> Result<Instant> {
+    let mut looks = 0_u32;
+    loop {
+        let polled = node.poll(64, |event| {
+            if let NodeEvent::Message(message) = event
+                && message.own
+            {
+                came.count += 1;
+                (came.sequence, came.session_seq) = (message.sequence, message.session_seq);
+                came.payload_crc = message.payload_crc;
+                // Copied out, as on the floor.
+                came.length = message.payload.len().min(came.payload.len());
+                came.payload[..came.length].copy_from_slice(&message.payload[..came.length]);
+            }
+        });
+        polled.map_err(|error| stream_failed(&error))?;
+        if came.count > 0 {
+            return Ok(Instant::now());
+        }
+        looks = looks.wrapping_add(1);
+        if !spins {
+            std::thread::yield_now();
+        }
+        if looks.is_multiple_of(LOOKS_PER_CLOCK) && begin.elapsed() > PATIENCE {
+            return Err(failed(format!("a message has not come back for {PATIENCE:?}")));
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The sequencer's process: an event stream, until it is told to stop.
+
+use super::answer;
+use crate::Result;
+use crate::sequencer::failed;
+use crate::sequencer::order::{Cost, ForSequencer, PacketOrder, SequencerOrder, Started, Way, stream_failed};
+use gapless::agent::{CpuMask, OptimizeFor, PlanKind};
+use gapless::stream::event_stream::{EventStream, EventStreamOptions};
+use gapless::stream::network::endpoints::{Carrier, PacketNetwork};
+use gapless::stream::network::{Datagrams as _, Interface, Segmentation, TcpNetwork, UdpOptions, UdpSocket};
+use gapless::wire::descriptor::FRAME_LENGTH_UDP;
+use std::io::BufRead as _;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// A port that is free now may be taken when it is opened.
+const ATTEMPTS: u32 = 5;
+
+/// Runs it.
+pub(super) fn run(order: &SequencerOrder) -> Result<()> {
+    let (stream, mut way) = start(order)?;
+    if let Way::Datagrams { rewind, .. } = &mut way {
+        *rewind = stream.tcp_addresses().map(|addresses| addresses.rewind);
+    }
+    answer(&Started { way, plan: stream.plan().to_string() })?;
+    // A benchmark that has gone says nothing more, and the stream stops as it should.
+    for line in std::io::stdin().lock().lines() {
+        let Ok(line) = line else { break };
+        if let Some(failure) = stream.failure() {
+            return Err(stream_failed(&failure));
+        }
+        match serde_json::from_str(&line)? {
+            ForSequencer::Cost => answer(&Cost::of_this_process())?,
+            ForSequencer::Stop => {
+                stream.stop().map_err(|error| stream_failed(&error))?;
+                return answer(&Cost::of_this_process());
+            }
+        }
+    }
+    stream.stop().map(|_| ()).map_err(|error| stream_failed(&error))
+}
+
+fn start(order: &SequencerOrder) -> Result<(EventStream, Way)> {
+    let mut attempt = 1;
+    loop {
+        let (options, way) = options(order)?;
+        match EventStream::start(&options) {
+            Ok(stream) => return Ok((stream, way)),
+            Err(_) if order.packets.is_some() && attempt < ATTEMPTS => attempt += 1,
+            Err(error) => return Err(stream_failed(&error)),
+        }
+    }
+}
+
+fn options(order: &SequencerOrder) -> Result<(EventStreamOptions, Way)> {
+    let mut options = EventStreamOptions::in_directory(&order.directory);
+    options.plan = match order.plan.as_str() {
+        "min" => PlanKind::Min,
+        "default" => PlanKind::Default,
+        "max" => PlanKind::Max,
+        other => return Err(failed(format!("min, default or max is expected as thread plan, not {other}"))),
+    };
+    options.optimize_for = if order.for_throughput { OptimizeFor::Throughput } else { OptimizeFor::Latency };
+    options.sequencer_cpus = order.cpu.and_then(|cpu| CpuMask::of(&[cpu]));
+    let Some(packets) = order.packets else {
+        return Ok((options, Way::SharedMemory { directory: order.directory.clone() }));
+    };
+    options.frame_length_max = FRAME_LENGTH_UDP;
+    let network = network(packets)?;
+    let way = Way::Datagrams {
+        command: network.command,
+        request: network.request,
+        groups: network.groups.clone(),
+        interface: packets.multicast.then(|| LOOPBACK.to_string()),
+        rewind: None,
+    };
+    options.packets = Some(network);
+    if packets.rewinds {
+        // Any free ports; which, the stream tells when it runs.
+        let any = SocketAddr::new(LOOPBACK, 0);
+        options.tcp = Some(TcpNetwork::new(any, any));
+    }
+    Ok((options, way))
+}
+
+fn network(packets: PacketOrder) -> Result<PacketNetwork> {
+    // Both at once, so that they are not the same.
+    let open = || UdpSocket::open(&UdpOptions::at(SocketAddr::new(LOOPBACK, 0)));
+    let ports = || -> std::io::Result<_> {
+        let (command, request) = (open()?, open()?);
+        Ok((command.local_address(), request.local_address()))
+    };
+    let (command, request) = ports().map_err(|error| failed(error.to_string()))?;
+    let mut network = PacketNetwork::udp(command, request);
+    network.carrier = Carrier::Udp {
+        interface: Interface::Address(LOOPBACK),
+        // It does not leave the machine.
+        hops: 0,
+        segmentation: Segmentation::Auto,
+    };
+    network.batch = packets.batch;
+    if packets.multicast {
+        // Another benchmark beside this one has another process, and another port.
+        let [_, _, high, low] = std::process::id().to_be_bytes();
+        network.groups = vec![SocketAddr::new(Ipv4Addr::new(239, 255, high, low).into(), command.port())];
+    }
+    Ok(network)
+}

@@ -1,0 +1,140 @@
+//! The rows of the benchmark, seen from outside: processes started, floors measured beside them, figures put together.
+//!
+//! | module | what it measures |
+//! |---|---|
+//! | `latency` | one node, one message in flight |
+//! | `throughput` | three nodes that push |
+//! | `rewind` | a late joiner, while a live node goes on |
+
+pub(super) mod latency;
+pub(super) mod rewind;
+pub(super) mod throughput;
+
+use super::order::{Account, NodeOrder, Role};
+use super::plan::{Plan, Transport};
+use super::scene::Scene;
+use crate::histogram::{Interval, LatencyHistogram, RecordedRun};
+use crate::report::{FloorRow, Row, RowConfig};
+use serde::{Deserialize, Serialize};
+use std::time::SystemTime;
+
+/// A finished row.
+pub(super) struct Finished {
+    pub row: Row,
+    /// The floors that were measured right before it.
+    pub floors: Vec<FloorRow>,
+    /// Latencies, for the `.hlog` file: a tag, what was recorded, and when it began.
+    pub latencies: Vec<(String, RecordedRun, SystemTime)>,
+}
+
+/// What one process has done and cost.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RoleFigures {
+    /// `sequencer`, `node 1` …
+    pub role: String,
+    /// Messages that it published.
+    pub sent: u64,
+    /// Messages that it handled: sequenced, or read.
+    pub handled: u64,
+    /// The sequencer: from its first message to its last, by its stamps. A node: from its first publish until its last
+    /// message came back.
+    pub elapsed_ns: u64,
+    /// The sequencer: messages handled in that time. A node: messages sent in it.
+    pub rate_per_s: f64,
+    /// That time divided by those messages, ns.
+    pub mean_ns: f64,
+    /// CPU time divided by messages handled, ns; absent where it is not this program's process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_ns_per_message: Option<f64>,
+    /// The most memory that was resident; absent where it is not this program's process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_memory_bytes: Option<u64>,
+    /// Messages that it sent again.
+    #[serde(default)]
+    pub resent: u64,
+    /// Messages that it asked for again.
+    #[serde(default)]
+    pub requested: u64,
+}
+
+impl RoleFigures {
+    /// `messages` in `elapsed_ns`.
+    fn with_rate(mut self, messages: u64, elapsed_ns: u64) -> Self {
+        self.elapsed_ns = elapsed_ns;
+        self.rate_per_s = round(per_second(messages, elapsed_ns));
+        self.mean_ns = round(elapsed_ns as f64 / messages.max(1) as f64);
+        self
+    }
+
+    fn with_cpu(mut self, cpu_ns: u64, messages: u64) -> Self {
+        self.cpu_ns_per_message = Some(round(cpu_ns as f64 / messages.max(1) as f64));
+        self
+    }
+
+    fn with_account(mut self, account: &Account) -> Self {
+        self.peak_memory_bytes = Some(account.peak_memory_bytes);
+        (self.resent, self.requested) = (account.resent, account.requested);
+        self
+    }
+}
+
+/// The order of a node that reaches `scene`.
+fn node_order(scene: &Scene<'_>, payload_bytes: usize, role: Role) -> NodeOrder {
+    NodeOrder {
+        way: scene.way().clone(),
+        batch: true,
+        cpu: None,
+        spins: crate::affinity::available_cpus().len() > 1,
+        window_messages: 64,
+        payload_bytes,
+        role,
+    }
+}
+
+/// What varies between the rows.
+pub(super) fn config(plan: &Plan, mode: &str, transport: Transport, payload_bytes: usize, count: u64) -> RowConfig {
+    let is_own = plan.running.is_none();
+    let mut config = RowConfig {
+        mode: Some(mode.to_owned()),
+        // What another's stream promises its nodes are not told.
+        tier: is_own.then(|| "journal".to_owned()),
+        transport: Some(transport.name().to_owned()),
+        payload_bytes: Some(payload_bytes as u64),
+        count: Some(count),
+        ..RowConfig::default()
+    };
+    config.extra.insert("sequencer".to_owned(), if is_own { "own" } else { "running" }.into());
+    config
+}
+
+/// Rebuilds what a process has recorded.
+fn histogram(latencies_ns: &[(u64, u64)]) -> LatencyHistogram {
+    let mut histogram = LatencyHistogram::new();
+    for &(latency_ns, count) in latencies_ns {
+        histogram.record_many(latency_ns, count);
+    }
+    histogram
+}
+
+/// A run of one interval.
+fn recorded(histogram: LatencyHistogram, length_ns: u64) -> RecordedRun {
+    let interval = Interval { start_ns: 0, length_ns, histogram: histogram.clone() };
+    RecordedRun { total: histogram, intervals: vec![interval] }
+}
+
+/// Notes the sequencer's threads, and what processes said.
+fn note_scene(row: &mut Row, scene: &mut Scene<'_>) {
+    if let Some(plan) = &scene.plan {
+        row.config.extra.insert("sequencer_threads".to_owned(), plan.trim().into());
+    }
+    row.notes.append(&mut scene.notes);
+}
+
+fn per_second(messages: u64, elapsed_ns: u64) -> f64 {
+    messages as f64 * 1e9 / elapsed_ns.max(1) as f64
+}
+
+/// To one decimal.
+fn round(value: f64) -> f64 {
+    (value * 10.0).round() / 10.0
+}

@@ -1,0 +1,170 @@
+//! A late joiner reads everything from the first frame, while a live node goes on at a modest rate.
+
+use super::{Finished, RoleFigures, config, histogram, node_order, note_scene, recorded};
+use crate::Result;
+use crate::affinity::{available_cpus, pair_of_cores};
+use crate::report::Row;
+use crate::resources::stolen_ns;
+use crate::sequencer::accounting::judge;
+use crate::sequencer::order::{Account, ForNode, NodeOrder, Paced, Participant, Pushed, Ready, Rewound, Role};
+use crate::sequencer::plan::{Plan, RewindPlan, Transport};
+use crate::sequencer::scene::{Place, Scene, SequencerPlan};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+/// Messages that the node which fills the stream may have in flight.
+const FILL_WINDOW_MESSAGES: u32 = 4_096;
+
+/// Measures the row. Live and late node come the same way; who fills the stream before them does, too.
+pub(in crate::sequencer) fn measure(
+    plan: &Plan,
+    of: &RewindPlan,
+    number: usize,
+    interrupted: &AtomicBool,
+) -> Result<Finished> {
+    let place = Place::new(plan, number)?;
+    place.as_ref().map_or(Ok(()), Place::settle)?;
+    // Where there are two cores the sequencer has one, live and late node share the other.
+    let (nodes_cpu, sequencer_cpu) = pair_of_cores().unzip();
+    let nodes_cpu = nodes_cpu.filter(|_| available_cpus().len() == 2);
+    let threads = if sequencer_cpu.is_some() { "min" } else { "default" };
+    let sequencer = SequencerPlan {
+        transport: of.transport,
+        batch: true,
+        rewinds: true,
+        plan: threads,
+        for_throughput: false,
+        cpu: sequencer_cpu,
+    };
+    let mut scene = Scene::open(plan, place, sequencer, interrupted)?;
+    let filler = fill(&mut scene, of)?;
+
+    let live = NodeOrder {
+        cpu: nodes_cpu,
+        window_messages: FILL_WINDOW_MESSAGES,
+        ..node_order(&scene, of.payload_bytes, Role::Push)
+    };
+    let mut live = scene.node("the live node", live)?;
+    let live_one = Participant {
+        session: live.hear_while::<Ready>(&mut || scene.look())?.session,
+        payload_bytes: of.payload_bytes,
+    };
+    live.tell(&ForNode::Participants(vec![live_one]))?;
+    live.hear::<bool>()?;
+    let began = SystemTime::now();
+    live.tell(&ForNode::Pace(of.rate_per_s))?;
+    let until = Instant::now() + Duration::from_millis(of.before_ms);
+    // Relaxed: the flag guards no data.
+    while Instant::now() < until && !interrupted.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    live.tell(&ForNode::Enough)?;
+    let before: Paced = live.hear_while(&mut || scene.look())?;
+
+    let role = Role::Rewind;
+    let late = NodeOrder { cpu: nodes_cpu, ..node_order(&scene, of.payload_bytes, role) };
+    let mut late = scene.node("the late node", late)?;
+    late.hear::<Ready>()?;
+    let (cost_before, stolen_before, joined) = (scene.cost()?, stolen_ns(), SystemTime::now());
+    live.tell(&ForNode::Pace(of.rate_per_s))?;
+    late.tell(&ForNode::Participants(vec![filler, live_one]))?;
+    let rewound: Rewound = late.hear_while(&mut || scene.look())?;
+    live.tell(&ForNode::Enough)?;
+    let during: Paced = live.hear_while(&mut || scene.look())?;
+    let (cost, stolen) = (scene.cost()?, stolen_ns());
+    live.tell(&ForNode::End)?;
+    let live_account: Account = live.hear_while(&mut || scene.look())?;
+    scene.finish(live)?;
+    scene.finish(late)?;
+    let journal = scene.stop(&[filler, live_one])?;
+
+    let mut row = Row { config: config(plan, "rewind", of.transport, of.payload_bytes, of.frames), ..Row::default() };
+    let live_sent = before.sent + during.sent;
+    let late_role = RoleFigures { role: "late node".to_owned(), handled: rewound.frames, ..RoleFigures::default() };
+    let late_role = late_role.with_rate(rewound.frames, rewound.elapsed_ns).with_cpu(rewound.cpu_ns, rewound.frames);
+    let live_role = RoleFigures {
+        role: "live node, meanwhile".to_owned(),
+        sent: during.sent,
+        handled: during.sent,
+        ..RoleFigures::default()
+    };
+    let live_role = live_role.with_rate(during.sent, during.elapsed_ns).with_cpu(during.cpu_ns, during.sent);
+    let mut roles = vec![late_role.with_account(&rewound.account), live_role.with_account(&live_account)];
+    if let (Some(before), Some(after)) = (cost_before, cost) {
+        let figures = RoleFigures { role: "sequencer".to_owned(), handled: during.sent, ..RoleFigures::default() };
+        let figures = figures.with_rate(during.sent, during.elapsed_ns);
+        let mut figures = figures.with_cpu(after.cpu_ns - before.cpu_ns, during.sent);
+        figures.peak_memory_bytes = Some(after.peak_memory_bytes);
+        roles.insert(0, figures);
+    }
+    row.throughput_per_s = roles.iter().find(|role| role.role == "late node").map(|role| role.rate_per_s);
+    let (before_ns, during_ns) = (histogram(&before.latencies_ns), histogram(&during.latencies_ns));
+    row.latency_ns = during_ns.latency_ns();
+    row.extra.insert("latency_before_ns".to_owned(), serde_json::to_value(before_ns.latency_ns())?);
+    row.sent = Some(rewound.frames);
+    row.elapsed_ns = Some(rewound.elapsed_ns);
+    row.peak_memory_bytes = Some(roles.iter().filter_map(|role| role.peak_memory_bytes).sum());
+    if let (Some(before), Some(after)) = (stolen_before, stolen) {
+        row.extra.insert("stolen_ns".to_owned(), (after - before).into());
+    }
+    if let Some(rate) = row.throughput_per_s.filter(|_| plan.has_targets) {
+        row.extra.insert("throughput_min_per_s".to_owned(), of.rate_min_per_s.into());
+        row.extra.insert("target_met".to_owned(), (rate >= of.rate_min_per_s).into());
+    }
+    row.extra.insert("roles".to_owned(), serde_json::to_value(&roles)?);
+    if of.transport != Transport::SharedMemory {
+        row.config.extra.insert("rewind".to_owned(), "tcp".into());
+    }
+    row.config.rate_per_s = Some(of.rate_per_s);
+    row.config.cpu = Some(threads.to_owned());
+    row.config.extra.insert("node_wait".to_owned(), "sleep until shortly before it is due, then spin".into());
+    if let (Some(nodes), Some(sequencer)) = (nodes_cpu, sequencer_cpu) {
+        row.config.extra.insert("cpus".to_owned(), serde_json::json!({"nodes": nodes, "sequencer": sequencer}));
+    }
+    verify(&mut row, [of.frames, live_sent], &rewound.account, &live_account, journal.as_ref());
+    note_scene(&mut row, &mut scene);
+    let latencies = vec![
+        (format!("rewind {} before", of.transport.name()), recorded(before_ns, before.elapsed_ns), began),
+        (format!("rewind {} during", of.transport.name()), recorded(during_ns, during.elapsed_ns), joined),
+    ];
+    Ok(Finished { row, floors: Vec::new(), latencies })
+}
+
+/// Publishes what the late joiner will read; who has published it.
+fn fill(scene: &mut Scene<'_>, of: &RewindPlan) -> Result<Participant> {
+    let order = NodeOrder { window_messages: FILL_WINDOW_MESSAGES, ..node_order(scene, of.payload_bytes, Role::Push) };
+    let mut node = scene.node("the node that fills the stream", order)?;
+    let participant = Participant {
+        session: node.hear_while::<Ready>(&mut || scene.look())?.session,
+        payload_bytes: of.payload_bytes,
+    };
+    node.tell(&ForNode::Participants(vec![participant]))?;
+    node.hear::<bool>()?;
+    node.tell(&ForNode::Push(of.frames))?;
+    node.hear_while::<Pushed>(&mut || scene.look())?;
+    node.tell(&ForNode::End)?;
+    node.hear::<Account>()?;
+    scene.finish(node)?;
+    Ok(participant)
+}
+
+/// The late node has seen the filler's messages and the live one's up to some point, the live node its own, and the
+/// journal all.
+fn verify(row: &mut Row, expected: [u64; 2], late: &Account, live: &Account, journal: Option<&Account>) {
+    let [filled, live_sent] = expected;
+    let seen_live = late.seen.get(1).copied().unwrap_or(0).min(live_sent);
+    let (mut verified, mut lost, mut duplicated) = (true, 0, 0);
+    let judgements: [(&[u64], &str, Option<&Account>); 3] = [
+        (&[filled, seen_live], "the late node", Some(late)),
+        (&[live_sent], "the live node", Some(live)),
+        (&expected, "the journal", journal),
+    ];
+    for (expected, name, account) in judgements {
+        let Some(account) = account else { continue };
+        judge(row, expected, &[(name, account)], None);
+        verified &= row.verified == Some(true);
+        lost += row.lost.unwrap_or(0);
+        duplicated += row.duplicated.unwrap_or(0);
+    }
+    (row.verified, row.lost, row.duplicated) = (Some(verified), Some(lost), Some(duplicated));
+}

@@ -1,0 +1,129 @@
+//! Three nodes that publish as fast as they can, each of which reads everything.
+
+use super::{Finished, RoleFigures, config, node_order, note_scene, per_second, round};
+use crate::Result;
+use crate::floor::{FloorKind, HEADER_BYTES};
+use crate::report::{CpuPerMessage, Row};
+use crate::resources::stolen_ns;
+use crate::sequencer::accounting::judge;
+use crate::sequencer::child::{Process, hear_all};
+use crate::sequencer::order::{Account, Cost, ForNode, NodeOrder, Participant, Pushed, Ready, Role};
+use crate::sequencer::plan::{NODES, Plan, ThroughputPlan, Transport};
+use crate::sequencer::scene::{Place, Scene, SequencerPlan, floor};
+use std::sync::atomic::AtomicBool;
+
+/// Measures one row.
+pub(in crate::sequencer) fn measure(
+    plan: &Plan,
+    of: &ThroughputPlan,
+    number: usize,
+    interrupted: &AtomicBool,
+) -> Result<Finished> {
+    let place = Place::new(plan, number)?;
+    place.as_ref().map_or(Ok(()), Place::settle)?;
+    let total = of.messages * NODES as u64;
+    let mut row = Row { config: config(plan, "throughput", of.transport, of.payload_bytes, total), ..Row::default() };
+    let mut floors = Vec::new();
+    if of.transport == Transport::SharedMemory {
+        floors.extend(floor(plan, FloorKind::ShmStream, of.payload_bytes as u64 + HEADER_BYTES, &mut row.notes));
+    }
+    let sequencer = SequencerPlan {
+        transport: of.transport,
+        batch: of.batch,
+        rewinds: true,
+        plan: "default",
+        for_throughput: true,
+        cpu: None,
+    };
+    let mut scene = Scene::open(plan, place, sequencer, interrupted)?;
+    let mut nodes = Vec::new();
+    for number in 1..=NODES {
+        let order = NodeOrder {
+            batch: of.batch,
+            window_messages: of.window_messages,
+            ..node_order(&scene, of.payload_bytes, Role::Push)
+        };
+        nodes.push(scene.node(&format!("node {number}"), order)?);
+    }
+    let ready: Vec<Ready> = hear_all(&mut nodes, &mut || scene.look())?;
+    let participant = |ready: &Ready| Participant { session: ready.session, payload_bytes: of.payload_bytes };
+    let participants: Vec<_> = ready.iter().map(participant).collect();
+    tell_all(&mut nodes, &ForNode::Participants(participants.clone()))?;
+    hear_all::<bool>(&mut nodes, &mut || scene.look())?;
+    tell_all(&mut nodes, &ForNode::Push(of.warm_up))?;
+    hear_all::<Pushed>(&mut nodes, &mut || scene.look())?;
+    let (cost_before, stolen_before) = (scene.cost()?, stolen_ns());
+    tell_all(&mut nodes, &ForNode::Push(of.messages))?;
+    let pushed: Vec<Pushed> = hear_all(&mut nodes, &mut || scene.look())?;
+    let (cost, stolen) = (scene.cost()?, stolen_ns());
+    tell_all(&mut nodes, &ForNode::End)?;
+    let accounts: Vec<Account> = hear_all(&mut nodes, &mut || scene.look())?;
+    for node in nodes {
+        scene.finish(node)?;
+    }
+    let journal = scene.stop(&participants)?;
+
+    let roles = roles(of, &pushed, &accounts, cost_before.zip(cost));
+    let slowest_ns = pushed.iter().map(|pushed| pushed.all_ns).max().unwrap_or(0);
+    row.sent = Some(total);
+    row.elapsed_ns = Some(roles[0].elapsed_ns);
+    row.throughput_per_s = Some(roles[0].rate_per_s);
+    row.extra.insert("delivered_per_s".to_owned(), round(per_second(total, slowest_ns)).into());
+    let nodes_cpu_ns: u64 = pushed.iter().map(|pushed| pushed.cpu_ns).sum();
+    if let Some(service) = roles[0].cpu_ns_per_message {
+        row.cpu_ns_per_message = Some(CpuPerMessage { driver: round(nodes_cpu_ns as f64 / total as f64), service });
+    }
+    row.peak_memory_bytes = Some(roles.iter().filter_map(|role| role.peak_memory_bytes).sum());
+    row.extra.insert("roles".to_owned(), serde_json::to_value(&roles)?);
+    if let (Some(before), Some(after)) = (stolen_before, stolen) {
+        row.extra.insert("stolen_ns".to_owned(), (after - before).into());
+    }
+    if let Some(floor) = floors.first() {
+        row.compare_with(floor);
+    }
+    if let Some(rate_min) = of.rate_min_per_s.filter(|_| plan.has_targets) {
+        row.extra.insert("throughput_min_per_s".to_owned(), rate_min.into());
+        row.extra.insert("target_met".to_owned(), (roles[0].rate_per_s >= rate_min).into());
+    }
+    row.config.cpu = plan.running.is_none().then(|| "default".to_owned());
+    let extra = &mut row.config.extra;
+    extra.insert("nodes".to_owned(), NODES.into());
+    extra.insert("window_messages".to_owned(), of.window_messages.into());
+    extra.insert("node_wait".to_owned(), "yield, then park".into());
+    if of.transport != Transport::SharedMemory {
+        extra.insert("batch_node".to_owned(), of.batch.into());
+        if plan.running.is_none() {
+            extra.insert("batch_sequencer".to_owned(), of.batch.into());
+        }
+    }
+    let names: Vec<String> = (1..=NODES).map(|number| format!("node {number}")).collect();
+    let named: Vec<_> = names.iter().map(String::as_str).zip(&accounts).collect();
+    judge(&mut row, &[of.warm_up + of.messages; NODES], &named, journal.as_ref());
+    note_scene(&mut row, &mut scene);
+    Ok(Finished { row, floors, latencies: Vec::new() })
+}
+
+fn tell_all(nodes: &mut [Process<'_>], said: &ForNode) -> Result<()> {
+    nodes.iter_mut().try_for_each(|node| node.tell(said))
+}
+
+/// The sequencer first, then the nodes.
+fn roles(of: &ThroughputPlan, pushed: &[Pushed], accounts: &[Account], cost: Option<(Cost, Cost)>) -> Vec<RoleFigures> {
+    let total = of.messages * NODES as u64;
+    // By the sequencer's own stamps; a node that was told late has not seen the first among its own.
+    let first_ns = pushed.iter().map(|pushed| pushed.first_stamp_ns).min().unwrap_or(0);
+    let last_ns = pushed.iter().map(|pushed| pushed.last_stamp_ns).max().unwrap_or(0);
+    let sequencer = RoleFigures { role: "sequencer".to_owned(), handled: total, ..RoleFigures::default() };
+    let mut sequencer = sequencer.with_rate(total, last_ns.saturating_sub(first_ns));
+    if let Some((before, after)) = cost {
+        sequencer = sequencer.with_cpu(after.cpu_ns - before.cpu_ns, total);
+        sequencer.peak_memory_bytes = Some(after.peak_memory_bytes);
+    }
+    let node = |(index, (pushed, account)): (usize, (&Pushed, &Account))| {
+        let Pushed { sent, seen, own_ns, cpu_ns, .. } = *pushed;
+        let role = format!("node {}", index + 1);
+        let figures = RoleFigures { role, sent, handled: seen, ..RoleFigures::default() };
+        figures.with_rate(sent, own_ns).with_cpu(cpu_ns, seen).with_account(account)
+    };
+    std::iter::once(sequencer).chain(pushed.iter().zip(accounts).enumerate().map(node)).collect()
+}

@@ -1,0 +1,159 @@
+//! What a row happens in: a sequencer in a process of its own with its directory, or one that runs already.
+
+use super::child::Process;
+use super::order::{
+    Account, Cost, ForSequencer, NodeOrder, Order, PacketOrder, Participant, SequencerOrder, Started, Way,
+};
+use super::plan::{Plan, Transport};
+use super::{accounting, failed};
+use crate::floor::{FloorKind, FloorPlan};
+use crate::report::FloorRow;
+use crate::{BenchError, Result};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+/// How the sequencer of a row is run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SequencerPlan {
+    pub transport: Transport,
+    /// Whether a packet of its feed may hold several messages.
+    pub batch: bool,
+    /// Whether it fills large gaps over TCP: its agents for that take part in every turn.
+    pub rewinds: bool,
+    /// `min`, `default` or `max`.
+    pub plan: &'static str,
+    pub for_throughput: bool,
+    pub cpu: Option<usize>,
+}
+
+/// The sequencer of a row, and what it leaves.
+pub(super) struct Scene<'a> {
+    // Dropped before its directory, which it would go on filling while that is removed.
+    sequencer: Option<Process<'a>>,
+    place: Option<Place>,
+    way: Way,
+    /// What the threads of the sequencer do, as it says.
+    pub plan: Option<String>,
+    interrupted: &'a AtomicBool,
+    /// What processes said on standard error although they ended well.
+    pub notes: Vec<String>,
+}
+
+impl<'a> Scene<'a> {
+    /// Starts it in `place`, or takes the one that runs.
+    pub(super) fn open(
+        plan: &Plan,
+        place: Option<Place>,
+        sequencer: SequencerPlan,
+        interrupted: &'a AtomicBool,
+    ) -> Result<Self> {
+        let Some(place) = place else {
+            let way = plan.running.clone().ok_or_else(|| failed("neither a place for a stream nor one that runs"))?;
+            return Ok(Self { place: None, sequencer: None, way, plan: None, interrupted, notes: Vec::new() });
+        };
+        let packets = match sequencer.transport {
+            Transport::SharedMemory => None,
+            transport => Some(PacketOrder {
+                multicast: transport == Transport::Multicast,
+                batch: sequencer.batch,
+                rewinds: sequencer.rewinds,
+            }),
+        };
+        let order = Order::Sequencer(SequencerOrder {
+            directory: place.stream(),
+            packets,
+            plan: sequencer.plan.to_owned(),
+            for_throughput: sequencer.for_throughput,
+            cpu: sequencer.cpu,
+        });
+        let mut process = Process::start("the sequencer", &order, interrupted)?;
+        let Started { way, plan } = process.hear()?;
+        let (place, sequencer) = (Some(place), Some(process));
+        Ok(Self { place, sequencer, way, plan: Some(plan), interrupted, notes: Vec::new() })
+    }
+
+    /// Starts a node of it.
+    pub(super) fn node(&self, name: &str, order: NodeOrder) -> Result<Process<'a>> {
+        Process::start(name, &Order::Node(order), self.interrupted)
+    }
+
+    /// How nodes reach it.
+    pub(super) const fn way(&self) -> &Way {
+        &self.way
+    }
+
+    /// What it has cost so far, if it is this program's.
+    pub(super) fn cost(&mut self) -> Result<Option<Cost>> {
+        let Some(sequencer) = &mut self.sequencer else { return Ok(None) };
+        sequencer.tell(&ForSequencer::Cost)?;
+        Ok(Some(sequencer.hear()?))
+    }
+
+    /// An error if the sequencer has ended.
+    pub(super) fn look(&mut self) -> Result<()> {
+        self.sequencer.as_mut().map_or(Ok(()), Process::look)
+    }
+
+    /// Waits for the good end of a process of this row.
+    pub(super) fn finish(&mut self, process: Process<'a>) -> Result<()> {
+        let words = process.finish()?;
+        self.notes.extend(words.lines().take(3).map(str::to_owned));
+        Ok(())
+    }
+
+    /// Stops the sequencer, and accounts for its journal: what every node must have seen, checked in full.
+    pub(super) fn stop(&mut self, participants: &[Participant]) -> Result<Option<Account>> {
+        let (Some(mut sequencer), Some(place)) = (self.sequencer.take(), &self.place) else { return Ok(None) };
+        sequencer.tell(&ForSequencer::Stop)?;
+        let _: Cost = sequencer.hear()?;
+        let stream = place.stream();
+        self.finish(sequencer)?;
+        accounting::of_journal(&stream, participants).map(Some)
+    }
+}
+
+/// A directory of a row's own, removed with this value.
+pub(super) struct Place {
+    directory: PathBuf,
+}
+
+impl Place {
+    /// A new one below the plan's; none where the stream is another's.
+    pub(super) fn new(plan: &Plan, number: usize) -> Result<Option<Self>> {
+        if plan.running.is_some() {
+            return Ok(None);
+        }
+        let directory = plan.parent.join(format!(".gapless-bench-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&directory).map_err(|source| BenchError::io("create", &directory, source))?;
+        Ok(Some(Self { directory }))
+    }
+
+    /// Where the stream is.
+    fn stream(&self) -> PathBuf {
+        self.directory.join("stream")
+    }
+
+    /// Waits until the file system has written what came before: rows before this one and their removal would
+    /// otherwise be measured with it, as stalls of a fifth of a second.
+    pub(super) fn settle(&self) -> Result<()> {
+        let failed = |source| BenchError::io("write out the file system of", &self.directory, source);
+        let directory = std::fs::File::open(&self.directory).map_err(failed)?;
+        rustix::fs::syncfs(&directory).map_err(|errno| failed(errno.into()))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // What cannot be removed is left for the user to see; the figures are made.
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// Measures a floor right before its row; none if it cannot be, and the reason is noted.
+pub(super) fn floor(plan: &Plan, kind: FloorKind, bytes: u64, notes: &mut Vec<String>) -> Option<FloorRow> {
+    let mut floor = FloorPlan::new(Path::new("."), vec![(kind, bytes)]);
+    floor.effort_percent = plan.floor_effort_percent;
+    let measured = floor.measure();
+    notes.extend(measured.skipped);
+    measured.rows.into_iter().next()
+}

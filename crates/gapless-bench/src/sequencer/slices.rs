@@ -1,0 +1,63 @@
+//! Slices of a latency: of the fastest 75 %, 90 % … of all messages the average and the greatest.
+
+use crate::histogram::LatencyHistogram;
+use serde::{Deserialize, Serialize};
+
+/// The slices that are published, percent.
+pub const PERCENTS: [f64; 6] = [75.0, 90.0, 99.0, 99.9, 99.99, 99.999];
+
+/// The fastest messages.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Slice {
+    /// How many of all, percent.
+    pub percent: f64,
+    /// Average, ns.
+    pub average_ns: f64,
+    /// Greatest, ns.
+    pub greatest_ns: u64,
+    /// How many.
+    pub count: u64,
+}
+
+/// The slices of what was recorded; those that hold no message are left out.
+#[must_use]
+pub fn slices(histogram: &LatencyHistogram) -> Vec<Slice> {
+    PERCENTS.iter().filter_map(|&percent| slice(histogram, percent)).collect()
+}
+
+fn slice(histogram: &LatencyHistogram, percent: f64) -> Option<Slice> {
+    let count = (histogram.count() as f64 * percent / 100.0).round() as u64;
+    let (mut missing, mut sum, mut greatest_ns) = (count, 0.0, 0);
+    for (value_ns, of_value) in histogram.values() {
+        if missing == 0 {
+            break;
+        }
+        let taken = of_value.min(missing);
+        missing -= taken;
+        sum += value_ns as f64 * taken as f64;
+        greatest_ns = value_ns;
+    }
+    (count > 0).then(|| Slice { percent, average_ns: (sum / count as f64 * 10.0).round() / 10.0, greatest_ns, count })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slice_holds_the_fastest() {
+        let mut histogram = LatencyHistogram::new();
+        histogram.record_many(10, 80);
+        histogram.record_many(20, 19);
+        histogram.record_many(1_000, 1);
+        let found: Vec<_> = slices(&histogram).iter().map(|each| (each.average_ns, each.greatest_ns)).collect();
+        assert_eq!(&found[..3], &[(10.0, 10), (11.1, 20), (11.9, 20)]);
+        // Of a hundred messages no thousandth can be left away.
+        assert!(found[3..].iter().all(|each| *each == (21.8, 1_000) || each.1 == 1_000), "{found:?}");
+    }
+
+    #[test]
+    fn nothing_recorded_has_no_slices() {
+        assert_eq!(slices(&LatencyHistogram::new()), []);
+    }
+}

@@ -1,0 +1,371 @@
+//! The tables of the benchmark: figures, what they were to reach, and what others have published.
+//!
+//! Built from a [`Report`] alone, so that a table can be printed again from a committed JSON file.
+
+use super::RoleFigures;
+use super::published::{self, latency_of, rate_of};
+use super::slices::{PERCENTS, Slice};
+use crate::report::table::{TableStyle, floors, grouped, microseconds, new_table, rate};
+use crate::report::{LatencyNs, Report, Row};
+use comfy_table::Table;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+const ABSENT: &str = "–";
+
+/// What the figures hold; printed with them.
+const WHAT_IS_INCLUDED: &str = "\
+Round trip: published by the node, stamped by the sequencer, journaled, back at the node and copied out; one message in \
+flight, warm-up excluded, both checksums on. The floor is the same number of bytes there and back with nothing done to \
+them: through shared memory payload + 64; by UDP on connected sockets payload + 64 + 22, the one that is not connected \
+stands beside it.\n\
+Through the sequencer: messages handled, from the first to the last by the sequencer's own stamps. Delivered: the same \
+messages until the slowest node has all. A node's rate: its own messages, from its first publish until its last one came \
+back. CPU: of a process, for each message that it handled; a process that spins shows what it burns.\n\
+Verified: every node has seen every message of every node once, in order, with the right contents, and all the same as \
+the journal.\n\
+Tier journal: in the operating system's hands, survives the process.";
+
+/// The whole report.
+#[must_use]
+pub fn whole(report: &Report, style: TableStyle) -> String {
+    let of_mode = |mode: &str| -> Vec<&Row> {
+        report.rows.iter().filter(|row| row.config.mode.as_deref() == Some(mode)).collect()
+    };
+    let (latency, throughput, rewind) = (of_mode("latency"), of_mode("throughput"), of_mode("rewind"));
+    let mut text = format!("{}\n", report.environment.summary());
+    let mut section = |title: &str, table: Table| text += &format!("\n{title}\n{}\n", table.trim_fmt());
+    if !latency.is_empty() {
+        section("Round trip node → sequencer → node", round_trips(&latency, style));
+        section("Slices of the round trip: average / greatest of the fastest, µs", slices(&latency, style));
+    }
+    if !throughput.is_empty() {
+        section("Throughput, three nodes, each reads everything", throughputs(&throughput, style));
+    }
+    if !rewind.is_empty() {
+        section(
+            "Rewind of a late joiner, and the live node's latency from the scheduled time",
+            rewinds(&rewind, style),
+        );
+    }
+    section("Each process", roles(&report.rows, style));
+    text += &format!("\n{WHAT_IS_INCLUDED}\n");
+    if !report.floor.is_empty() {
+        text +=
+            &format!("\nThe machine's own floor, each before its row, same cores\n{}\n", floors(&report.floor, style));
+    }
+    text += &format!("\n{}.\n{}.\n{}.\n", published::LATENCY_SOURCE, published::RATE_SOURCE, published::WIRE);
+    if report.rows.iter().any(|row| row.verified == Some(false)) {
+        text += "NOT VERIFIED: messages were lost, doubled or wrong in that row; its figures are not a result.\n";
+    }
+    for note in report.notes.iter().chain(report.rows.iter().flat_map(|row| &row.notes)) {
+        text += &format!("note: {note}\n");
+    }
+    text
+}
+
+fn round_trips(rows: &[&Row], style: TableStyle) -> Table {
+    let head = [
+        "transport",
+        "tier",
+        "threads",
+        "bytes",
+        "min µs",
+        "avg µs",
+        "p50 µs",
+        "p90 µs",
+        "p99 µs",
+        "p99.9 µs",
+        "p99.99 µs",
+        "max µs",
+        "count",
+        "floor p50 µs",
+        "× floor",
+        "target",
+        "CPU ns/msg node",
+        "CPU ns/msg sequencer",
+        "verified",
+        "published avg µs",
+    ];
+    let mut table = new_table(style, &head, 3);
+    for row in rows {
+        let mut cells = names(row);
+        cells.push(bytes(row));
+        cells.extend(row.latency_ns.map_or_else(|| vec![ABSENT.to_owned(); 9], latency_cells));
+        let floor_ns = row.latency_ns.zip(row.floor_ratio).map(|(latency, ratio)| latency.p50 as f64 / ratio);
+        cells.push(floor_ns.map_or_else(absent, |ns| format!("{:.2}", ns / 1e3)));
+        cells.push(row.floor_ratio.map_or_else(absent, |ratio| format!("{ratio:.2}")));
+        cells.push(target(row, "floor_ratio_max", |most| format!("≤ {most}")));
+        cells.push(row.cpu_ns_per_message.map_or_else(absent, |cpu| rate(cpu.driver)));
+        cells.push(row.cpu_ns_per_message.map_or_else(absent, |cpu| rate(cpu.service)));
+        cells.push(verified(row));
+        let published = row.config.payload_bytes.and_then(latency_of).filter(|_| is_udp(row));
+        cells.push(published.map_or_else(absent, |published| microseconds(published.mean_ns)));
+        table.add_row(cells);
+    }
+    table
+}
+
+fn latency_cells(latency: LatencyNs) -> Vec<String> {
+    let LatencyNs { min, mean, p50, p90, p99, p99_9, p99_99, max, count } = latency;
+    let mut cells: Vec<_> = [min, mean.round() as u64, p50, p90, p99, p99_9, p99_99, max].map(microseconds).into();
+    cells.push(grouped(count));
+    cells
+}
+
+fn slices(rows: &[&Row], style: TableStyle) -> Table {
+    let percents = PERCENTS.map(|percent| format!("{percent} %"));
+    let mut head = vec!["transport", "bytes", "min"];
+    head.extend(percents.iter().map(String::as_str));
+    head.extend(["max", "count"]);
+    let mut table = new_table(style, &head, 1);
+    for row in rows {
+        let Some(latency) = row.latency_ns else { continue };
+        let of_row: Vec<Slice> = extra(row, "slices").unwrap_or_default();
+        let mut cells = vec![text(&row.config.transport), bytes(row), microseconds(latency.min)];
+        for percent in PERCENTS {
+            let slice = of_row.iter().find(|slice| slice.percent == percent);
+            cells.push(slice.map_or_else(absent, |slice| {
+                format!("{} / {}", microseconds(slice.average_ns.round() as u64), microseconds(slice.greatest_ns))
+            }));
+        }
+        cells.extend([microseconds(latency.max), grouped(latency.count)]);
+        table.add_row(cells);
+    }
+    for published in &published::LATENCIES {
+        let Some(rest) = published.rest else { continue };
+        let mut cells = vec!["udp, published".to_owned(), grouped(published.payload_bytes), microseconds(rest.min_ns)];
+        cells.extend(rest.greatest_ns.map(|greatest_ns| format!("{ABSENT} / {}", microseconds(greatest_ns))));
+        cells.extend([microseconds(rest.max_ns), grouped(1_000_000)]);
+        table.add_row(cells);
+    }
+    table
+}
+
+fn throughputs(rows: &[&Row], style: TableStyle) -> Table {
+    let head = [
+        "transport",
+        "tier",
+        "threads",
+        "batching",
+        "bytes",
+        "messages",
+        "through the sequencer msg/s",
+        "target",
+        "delivered msg/s",
+        "each node msg/s",
+        "× floor",
+        "CPU ns/msg nodes",
+        "CPU ns/msg sequencer",
+        "stolen ms",
+        "verified",
+        "published msg/s",
+    ];
+    let mut table = new_table(style, &head, 4);
+    for row in rows {
+        let batch = row.config.extra.get("batch_node").and_then(Value::as_bool);
+        let mut cells = names(row);
+        cells.push(match batch {
+            None => "no packets".to_owned(),
+            Some(true) => "node and sequencer".to_owned(),
+            Some(false) => "one per packet".to_owned(),
+        });
+        cells.push(bytes(row));
+        cells.push(row.sent.map_or_else(absent, grouped));
+        cells.push(row.throughput_per_s.map_or_else(absent, rate));
+        cells.push(target(row, "throughput_min_per_s", |least| format!("≥ {}", rate(least))));
+        cells.push(row.extra.get("delivered_per_s").and_then(Value::as_f64).map_or_else(absent, rate));
+        let nodes: Vec<RoleFigures> = extra(row, "roles").unwrap_or_default();
+        let rates = nodes.iter().filter(|role| role.role.starts_with("node")).map(|role| role.rate_per_s);
+        let (least, most) = rates.fold((f64::MAX, 0_f64), |(least, most), rate| (least.min(rate), most.max(rate)));
+        cells.push(if most > 0.0 { format!("{} – {}", rate(least), rate(most)) } else { absent() });
+        cells.push(row.floor_ratio.map_or_else(absent, |ratio| format!("{ratio:.2}")));
+        cells.push(row.cpu_ns_per_message.map_or_else(absent, |cpu| rate(cpu.driver)));
+        cells.push(row.cpu_ns_per_message.map_or_else(absent, |cpu| rate(cpu.service)));
+        cells.push(stolen(row));
+        cells.push(verified(row));
+        let published = row
+            .config
+            .payload_bytes
+            .zip(batch)
+            .and_then(|(bytes, batch)| rate_of(bytes, batch))
+            .filter(|_| is_udp(row));
+        cells.push(published.map_or_else(absent, |published| {
+            format!("{} ({})", grouped(published.sequencer_per_s), grouped(published.node_per_s))
+        }));
+        table.add_row(cells);
+    }
+    table
+}
+
+fn rewinds(rows: &[&Row], style: TableStyle) -> Table {
+    let head = [
+        "transport",
+        "tier",
+        "threads",
+        "bytes",
+        "frames",
+        "frames/s",
+        "target",
+        "live msg/s",
+        "p50 µs before",
+        "p50 µs during",
+        "p99 µs before",
+        "p99 µs during",
+        "lost",
+        "verified",
+    ];
+    let mut table = new_table(style, &head, 3);
+    for row in rows {
+        let before: Option<LatencyNs> = extra(row, "latency_before_ns");
+        let figure = |latency: Option<LatencyNs>, of: fn(LatencyNs) -> u64| {
+            latency.map_or_else(absent, |latency| microseconds(of(latency)))
+        };
+        let mut cells = names(row);
+        cells.push(bytes(row));
+        cells.push(row.sent.map_or_else(absent, grouped));
+        cells.push(row.throughput_per_s.map_or_else(absent, rate));
+        cells.push(target(row, "throughput_min_per_s", |least| format!("≥ {}", rate(least))));
+        cells.push(row.config.rate_per_s.map_or_else(absent, grouped));
+        cells.extend([figure(before, |latency| latency.p50), figure(row.latency_ns, |latency| latency.p50)]);
+        cells.extend([figure(before, |latency| latency.p99), figure(row.latency_ns, |latency| latency.p99)]);
+        cells.push(row.lost.map_or_else(absent, grouped));
+        cells.push(verified(row));
+        table.add_row(cells);
+    }
+    table
+}
+
+fn roles(rows: &[Row], style: TableStyle) -> Table {
+    let head = [
+        "row",
+        "process",
+        "bytes",
+        "sent",
+        "handled",
+        "total ms",
+        "msg/s",
+        "avg time ns",
+        "CPU ns/msg",
+        "peak MiB",
+        "sent again",
+        "asked again",
+    ];
+    let mut table = new_table(style, &head, 2);
+    for row in rows {
+        let batch = match row.config.extra.get("batch_node").and_then(Value::as_bool) {
+            Some(false) => ", one per packet",
+            _ => "",
+        };
+        let name = format!("{} {}{batch}", text(&row.config.mode), text(&row.config.transport));
+        let of_row: Vec<RoleFigures> = extra(row, "roles").unwrap_or_default();
+        for role in of_row {
+            // What waits for one message most of the time has no rate of its own.
+            let timed = |text: String| if role.elapsed_ns > 0 { text } else { absent() };
+            table.add_row([
+                name.clone(),
+                role.role.clone(),
+                bytes(row),
+                grouped(role.sent),
+                grouped(role.handled),
+                timed(format!("{:.1}", role.elapsed_ns as f64 / 1e6)),
+                timed(rate(role.rate_per_s)),
+                timed(rate(role.mean_ns)),
+                role.cpu_ns_per_message.map_or_else(absent, rate),
+                role.peak_memory_bytes.map_or_else(absent, |bytes| grouped(bytes >> 20)),
+                grouped(role.resent),
+                grouped(role.requested),
+            ]);
+        }
+    }
+    table
+}
+
+/// Transport, tier and thread plan.
+fn names(row: &Row) -> Vec<String> {
+    [&row.config.transport, &row.config.tier, &row.config.cpu].map(text).into()
+}
+
+fn text(value: &Option<String>) -> String {
+    value.clone().unwrap_or_else(absent)
+}
+
+fn absent() -> String {
+    ABSENT.to_owned()
+}
+
+fn bytes(row: &Row) -> String {
+    row.config.payload_bytes.map_or_else(absent, grouped)
+}
+
+fn is_udp(row: &Row) -> bool {
+    row.config.transport.as_deref() != Some("shared-memory")
+}
+
+fn extra<T: DeserializeOwned>(row: &Row, key: &str) -> Option<T> {
+    row.extra.get(key).and_then(|value| serde_json::from_value(value.clone()).ok())
+}
+
+fn target(row: &Row, key: &str, words: impl FnOnce(f64) -> String) -> String {
+    let Some(value) = row.extra.get(key).and_then(Value::as_f64) else { return absent() };
+    let is_met = row.extra.get("target_met").and_then(Value::as_bool) == Some(true);
+    format!("{}, {}", words(value), if is_met { "reached" } else { "not reached" })
+}
+
+fn stolen(row: &Row) -> String {
+    row.extra.get("stolen_ns").and_then(Value::as_u64).map_or_else(absent, |ns| grouped(ns / 1_000_000))
+}
+
+fn verified(row: &Row) -> String {
+    match row.verified {
+        Some(true) => "yes".to_owned(),
+        Some(false) => "NO".to_owned(),
+        None => absent(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::RowConfig;
+
+    fn row(mode: &str, transport: &str, payload_bytes: u64) -> Row {
+        Row {
+            config: RowConfig {
+                mode: Some(mode.to_owned()),
+                transport: Some(transport.to_owned()),
+                tier: Some("journal".to_owned()),
+                payload_bytes: Some(payload_bytes),
+                ..RowConfig::default()
+            },
+            verified: Some(true),
+            ..Row::default()
+        }
+    }
+
+    #[test]
+    fn figures_stand_beside_what_is_published_of_the_same_kind() {
+        let mut batched = row("throughput", "multicast", 64);
+        batched.config.extra.insert("batch_node".to_owned(), true.into());
+        batched.extra.insert("throughput_min_per_s".to_owned(), 2.3e6.into());
+        batched.extra.insert("target_met".to_owned(), false.into());
+        batched.throughput_per_s = Some(2_111_222.0);
+        let mut latency = row("latency", "udp", 1024);
+        latency.latency_ns =
+            Some(LatencyNs { min: 3_000, mean: 4_000.0, p50: 3_900, max: 9_000, ..LatencyNs::default() });
+        let rows = vec![batched, latency, row("throughput", "shared-memory", 64)];
+        let text = whole(&Report { rows, ..Report::default() }, TableStyle::Markdown);
+        for expected in ["2,330,160 (1,641,239)", "2,111,222", "≥ 2,300,000, not reached", "– / 5.55", "382 ns"] {
+            assert!(text.contains(expected), "{expected} is missing in {text}");
+        }
+        assert_eq!(text.matches("2,330,160").count(), 1, "shared memory is not what was published");
+    }
+
+    #[test]
+    fn a_row_that_failed_says_so() {
+        let failed =
+            Row { verified: Some(false), notes: vec!["node 1: 3 lost".to_owned()], ..row("latency", "udp", 64) };
+        let text = whole(&Report { rows: vec![failed], ..Report::default() }, TableStyle::Terminal);
+        assert!(text.contains("NOT VERIFIED") && text.contains("note: node 1: 3 lost"), "{text}");
+    }
+}

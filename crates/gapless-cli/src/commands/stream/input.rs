@@ -1,0 +1,136 @@
+//! Lines of standard input or a file, without waiting for them: a thread reads ahead, a few blocks at most.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
+use std::thread::Builder;
+use std::time::Duration;
+
+/// Blocks that are read ahead.
+const BLOCKS: usize = 16;
+/// Bytes asked for at once.
+const BLOCK_BYTES: usize = 64 << 10;
+
+/// Whole lines, the last one of the input perhaps without its line feed.
+type Block = Result<Vec<u8>, String>;
+
+/// What there is of the input.
+pub(super) enum Next<'a> {
+    /// A line without its line end.
+    Line(&'a [u8]),
+    /// No whole line yet.
+    NotYet,
+    /// No more lines.
+    End,
+}
+
+/// Lines that are read ahead.
+pub(super) struct Lines {
+    blocks: Receiver<Block>,
+    block: Vec<u8>,
+    position: usize,
+    /// Lines handed out.
+    count: u64,
+    is_ended: bool,
+}
+
+impl Lines {
+    /// The lines of `file`, or of standard input; `-` is standard input, too. None may have more than
+    /// `length_max` bytes.
+    pub(super) fn open(file: Option<&Path>, length_max: usize) -> Result<Self, String> {
+        let (name, reader): (String, Box<dyn Read + Send>) = match file.filter(|file| *file != Path::new("-")) {
+            Some(file) => {
+                let name = file.display().to_string();
+                let opened = File::open(file).map_err(|error| format!("reading {name}: {error}"))?;
+                (name, Box::new(opened))
+            }
+            None => ("standard input".to_owned(), Box::new(io::stdin())),
+        };
+        let (sender, blocks) = sync_channel(BLOCKS);
+        let thread = Builder::new().name("input".to_owned());
+        // Not joined: it may wait for a terminal for ever.
+        thread
+            .spawn(move || {
+                if let Err(reason) = read_ahead(reader, &sender, length_max) {
+                    let _ = sender.send(Err(format!("reading {name}: {reason}")));
+                }
+            })
+            .map_err(|error| format!("making a thread: {error}"))?;
+        Ok(Self { blocks, block: Vec::new(), position: 0, count: 0, is_ended: false })
+    }
+
+    /// The next line, if it is there.
+    pub(super) fn next(&mut self) -> Result<Next<'_>, String> {
+        if self.position == self.block.len() && !self.is_ended {
+            match self.blocks.try_recv() {
+                Ok(block) => (self.block, self.position) = (block?, 0),
+                Err(TryRecvError::Empty) => return Ok(Next::NotYet),
+                Err(TryRecvError::Disconnected) => self.is_ended = true,
+            }
+        }
+        if self.position == self.block.len() {
+            return Ok(Next::End);
+        }
+        let rest = &self.block[self.position..];
+        let length = rest.iter().position(|byte| *byte == b'\n');
+        self.position += length.map_or(rest.len(), |length| length + 1);
+        self.count += 1;
+        let line = &rest[..length.unwrap_or(rest.len())];
+        Ok(Next::Line(line.strip_suffix(b"\r").unwrap_or(line)))
+    }
+
+    /// Sleeps until there is more of the input, or `timeout`.
+    pub(super) fn wait(&mut self, timeout: Duration) -> Result<(), String> {
+        if self.position < self.block.len() || self.is_ended {
+            std::thread::sleep(timeout);
+            return Ok(());
+        }
+        match self.blocks.recv_timeout(timeout) {
+            Ok(block) => (self.block, self.position) = (block?, 0),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => self.is_ended = true,
+        }
+        Ok(())
+    }
+
+    /// Lines handed out so far; the number of the last one.
+    pub(super) const fn count(&self) -> u64 {
+        self.count
+    }
+}
+
+fn read_ahead(mut reader: Box<dyn Read + Send>, sender: &SyncSender<Block>, length_max: usize) -> Result<(), String> {
+    let mut rest = Vec::new();
+    loop {
+        let begin = rest.len();
+        rest.resize(begin + BLOCK_BYTES, 0);
+        let read = match reader.read(&mut rest[begin..]) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                rest.truncate(begin);
+                continue;
+            }
+            other => other.map_err(|error| error.to_string())?,
+        };
+        rest.truncate(begin + read);
+        let whole = if read == 0 {
+            rest.len()
+        } else {
+            // What was there before holds no line feed.
+            rest[begin..].iter().rposition(|byte| *byte == b'\n').map_or(0, |index| begin + index + 1)
+        };
+        if rest.len() - whole > length_max {
+            return Err(format!("a line of more than {length_max} bytes, which is the longest message"));
+        }
+        if whole > 0 {
+            let behind = rest.split_off(whole);
+            // Whoever takes no more lines has gone.
+            if sender.send(Ok(std::mem::replace(&mut rest, behind))).is_err() {
+                return Ok(());
+            }
+        }
+        if read == 0 {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! `gapless stream`: runs a stream, publishes into it, reads it, over whichever transport its file says.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`sequencer`], [`node`], [`tail`], [`publish`], [`replay`], [`status`] | the subcommands |
+//! | `place` | which stream: `--config` or `--directory` |
+//! | `output` | what a node meets, on standard output |
+//! | `reading` | a node that prints until it has what was asked for |
+//! | `input` | lines of standard input or a file, without waiting for them |
+//! | `publishing` | lines into the stream, as fast as it takes them |
+
+mod input;
+mod node;
+mod output;
+mod place;
+mod publish;
+mod publishing;
+mod reading;
+mod replay;
+mod sequencer;
+mod status;
+mod tail;
+
+use super::Outcome;
+use clap::{Args, Subcommand};
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Run a stream's sequencer until Ctrl-C
+    #[command(
+        after_help = "Examples:\n  gapless stream sequencer --directory /var/lib/gapless/orders\n  gapless stream sequencer --config orders.toml\n\nA stream that was killed goes on from its journal at the next start. Its file is described in docs/guides/stream.toml."
+    )]
+    Sequencer(sequencer::Arguments),
+    /// Publish lines of standard input and print what everybody publishes
+    #[command(
+        after_help = "Example:\n  gapless stream node --config orders.toml --from live\n\nEnds when the input has ended and all of it has come back, or with Ctrl-C. What this node has published is marked `own`."
+    )]
+    Node(node::Arguments),
+    /// Print a stream and follow it until Ctrl-C
+    #[command(
+        after_help = "Examples:\n  gapless stream tail --config orders.toml --from live\n  gapless stream tail --directory /var/lib/gapless/orders --json --no-follow | jq .payload\n\nA line holds sequence, time, kind, session, number in the session, schema and template, length and payload."
+    )]
+    Tail(tail::Arguments),
+    /// Publish lines of standard input or a file, each as a message
+    #[command(
+        after_help = "Examples:\n  gapless stream publish --config orders.toml orders.csv\n  generate | gapless stream publish --directory /var/lib/gapless/orders --token monday --rate 1000\n\nEnds with 0 once every line has come back in the stream, which is its acknowledgement. With --token, lines are in the stream exactly once however often publishing is interrupted: run it again with the same token and the same input, and what the stream has already is passed over. That holds until the session expires (stream.session_expiry, 24 hours without a message)."
+    )]
+    Publish(publish::Arguments),
+    /// Print a range of a stream: from its journal, or from its sequencer
+    #[command(
+        after_help = "Examples:\n  gapless stream replay --directory /var/lib/gapless/orders --from 1000 --to 1010\n  gapless stream replay --config orders.toml --json | jq .session\n\nWhere the stream's directory holds a journal, that is read, and no sequencer need run."
+    )]
+    Replay(replay::Arguments),
+    /// Say whether a stream runs, how far it is, and who is connected
+    #[command(
+        after_help = "Examples:\n  gapless stream status --directory /var/lib/gapless/orders\n  gapless stream status --config orders.toml --watch 1\n  gapless stream status --config orders.toml --json | jq .last_sequence"
+    )]
+    Status(status::Arguments),
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    match &arguments.action {
+        Action::Sequencer(arguments) => sequencer::run(arguments),
+        Action::Node(arguments) => node::run(arguments),
+        Action::Tail(arguments) => tail::run(arguments),
+        Action::Publish(arguments) => publish::run(arguments),
+        Action::Replay(arguments) => replay::run(arguments),
+        Action::Status(arguments) => status::run(arguments),
+    }
+}

@@ -1,0 +1,72 @@
+//! `gapless stream node`.
+
+use super::input::Lines;
+use super::output::{FormArguments, note};
+use super::place::Place;
+use super::publishing::{PublishArguments, Publishing, Turn};
+use super::reading;
+use crate::commands::pipe::is_reader_gone;
+use crate::commands::{Outcome, interrupt};
+use clap::Args;
+use gapless::stream::node::{NodeState, Start, StreamNode};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    publish: PublishArguments,
+    #[command(flatten)]
+    form: FormArguments,
+    /// Begin to read at first, live, or a sequence [default: what the file says of nodes, else first]
+    #[arg(long, value_name = "WHERE", value_parser = reading::start)]
+    from: Option<Start>,
+}
+
+const FRAMES_PER_POLL: usize = 1024;
+/// How long it sleeps when there is nothing to do.
+const PAUSE: Duration = Duration::from_millis(5);
+/// So long a stream that never answered is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+pub(super) fn run(arguments: &Arguments) -> Outcome {
+    let mut config = arguments.place.config()?;
+    config.node.start = arguments.from.unwrap_or(config.node.start);
+    let longest = config.event_stream_options().message_length_max;
+    let lines = Lines::open(None, arguments.publish.line_length_max(longest))?;
+    let mut publishing = Publishing::new(&arguments.publish, lines, None);
+    let mut node = StreamNode::new(config.link()?, config.node_options(arguments.publish.token()));
+    let mut output = arguments.form.output();
+    let (interrupted, begun) = (interrupt()?, Instant::now());
+    let mut was_connected = false;
+    // Relaxed: the flag guards no data (pairs with the store of the signal handler).
+    while !interrupted.load(Ordering::Relaxed) {
+        let turn = publishing.turn(&mut node)?;
+        let polled = node.poll(FRAMES_PER_POLL, |event| {
+            note(&event);
+            output.event(&event);
+        });
+        let is_read = output.flush()?;
+        let count = polled?;
+        let is_over = turn == Turn::Done && node.in_flight() == 0 && node.state() == NodeState::Live;
+        if !is_read || is_over {
+            break;
+        }
+        was_connected |= node.state() != NodeState::Connecting;
+        if !was_connected && begun.elapsed() > PATIENCE {
+            return Err(reading::silent(&node, PATIENCE).into());
+        }
+        if count == 0 && turn != Turn::Busy {
+            node.wait(PAUSE)?;
+            if is_reader_gone(Duration::ZERO)? {
+                break;
+            }
+        }
+    }
+    match node.in_flight() {
+        0 => Ok(()),
+        missing => Err(format!("{missing} lines have not come back").into()),
+    }
+}

@@ -1,0 +1,87 @@
+//! What a node meets, on standard output.
+
+use crate::commands::closed_is_fine;
+use clap::Args;
+use gapless::stream::logger::{Form, Logger};
+use gapless::stream::node::NodeEvent;
+use std::io::{self, BufWriter, Stdout, Write};
+
+#[derive(Args)]
+pub(super) struct FormArguments {
+    /// One JSON object a line
+    #[arg(long, conflicts_with = "raw")]
+    json: bool,
+    /// The payloads of messages and nothing else, a line each
+    #[arg(long)]
+    raw: bool,
+}
+
+impl FormArguments {
+    pub(super) fn output(&self) -> Output {
+        let form = match (self.json, self.raw) {
+            (true, _) => Form::Json,
+            (_, true) => Form::Payload,
+            _ => Form::Text,
+        };
+        Output { logger: Logger { form }, line: Vec::new(), stdout: Some(BufWriter::new(io::stdout())), failure: None }
+    }
+}
+
+/// Standard output. Once its reader is gone nothing more is written, which is no error.
+pub(super) struct Output {
+    logger: Logger,
+    line: Vec<u8>,
+    stdout: Option<BufWriter<Stdout>>,
+    /// Told at the next flush, because a node's poll cannot be ended by what it tells.
+    failure: Option<io::Error>,
+}
+
+impl Output {
+    /// Prints `event`, if it is part of the stream; whether it is.
+    pub(super) fn event(&mut self, event: &NodeEvent<'_>) -> bool {
+        self.line.clear();
+        if !self.logger.line(event, &mut self.line) {
+            return false;
+        }
+        if let Some(stdout) = &mut self.stdout {
+            let written = stdout.write_all(&self.line);
+            self.settle(written);
+        }
+        true
+    }
+
+    /// Lets the reader see what was printed; whether there is one still.
+    pub(super) fn flush(&mut self) -> io::Result<bool> {
+        if let Some(stdout) = &mut self.stdout {
+            let flushed = stdout.flush();
+            self.settle(flushed);
+        }
+        match self.failure.take() {
+            Some(failure) => Err(failure),
+            None => Ok(self.stdout.is_some()),
+        }
+    }
+
+    fn settle(&mut self, written: io::Result<()>) {
+        let is_open = closed_is_fine(written).unwrap_or_else(|error| {
+            self.failure = Some(error);
+            false
+        });
+        if !is_open && let Some(stdout) = self.stdout.take() {
+            // The rest is for nobody, and must not be tried again when the buffer is dropped.
+            let (_stdout, _unwritten) = stdout.into_parts();
+        }
+    }
+}
+
+/// A word about the node itself, which is no part of the stream.
+pub(super) fn note(event: &NodeEvent<'_>) {
+    match event {
+        NodeEvent::Lapped { sequence, released_sequence } => {
+            let behind = released_sequence.saturating_sub(*sequence);
+            eprintln!("note: {behind} frames behind; goes on from the journal at {sequence}");
+        }
+        NodeEvent::Limit => eprintln!("note: the stream has as many sessions as it may have"),
+        _ => {}
+    }
+}

@@ -1,0 +1,180 @@
+//! Lines into the stream, as fast as it takes them: what does not fit now waits for the next turn.
+
+use super::input::{Lines, Next};
+use clap::Args;
+use gapless::stream::StreamError;
+use gapless::stream::client::MessageType;
+use gapless::stream::node::resumption::token_of;
+use gapless::stream::node::{AnyLink, Resumption, StreamNode};
+use gapless::wire::Encoding;
+use std::time::{Duration, Instant};
+
+/// Lines published between two polls of the node.
+const LINES_PER_TURN: usize = 256;
+
+#[derive(Args)]
+pub(super) struct PublishArguments {
+    /// Schema and template that the messages carry, two numbers up to 65535
+    #[arg(long, value_name = "SCHEMA:TEMPLATE", default_value = "0:0", value_parser = schema)]
+    schema: u32,
+    /// Lines are hexadecimal digits, messages the bytes that they say
+    #[arg(long)]
+    hex: bool,
+    /// Name the session: lines that were published under this name before are passed over
+    #[arg(long, value_name = "NAME")]
+    token: Option<String>,
+}
+
+fn schema(text: &str) -> Result<u32, String> {
+    let parsed = text.split_once(':').and_then(|(schema, template)| {
+        Some(u32::from(schema.parse::<u16>().ok()?) << 16 | u32::from(template.parse::<u16>().ok()?))
+    });
+    parsed.ok_or_else(|| "two numbers from 0 to 65535 are expected, such as 7:1".to_owned())
+}
+
+impl PublishArguments {
+    pub(super) fn token(&self) -> Option<u128> {
+        self.token.as_deref().map(token_of)
+    }
+
+    /// The longest line, where a message has at most `message_length_max` bytes.
+    pub(super) const fn line_length_max(&self, message_length_max: usize) -> usize {
+        if self.hex { 2 * message_length_max } else { message_length_max }
+    }
+}
+
+/// What a turn came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// Lines are published.
+    Busy,
+    /// There is no line yet, or none is due.
+    Idle,
+    /// The stream takes none now.
+    Full,
+    /// Every line is published.
+    Done,
+}
+
+/// Lines on their way into the stream.
+pub(super) struct Publishing {
+    lines: Lines,
+    message_type: MessageType,
+    hex: bool,
+    names_session: bool,
+    /// Once the session is open, if it has a name.
+    resumption: Option<Resumption>,
+    /// What found no room.
+    waiting: Option<Vec<u8>>,
+    /// Between two lines.
+    interval: Option<Duration>,
+    next_due: Instant,
+    /// Lines published.
+    pub(super) published: u64,
+    /// Lines that the stream had already.
+    pub(super) passed_over: u64,
+}
+
+impl Publishing {
+    /// Publishes `lines`, at most `rate` a second.
+    pub(super) fn new(arguments: &PublishArguments, lines: Lines, rate: Option<f64>) -> Self {
+        Self {
+            lines,
+            message_type: MessageType { schema: arguments.schema, encoding: Encoding::Opaque },
+            hex: arguments.hex,
+            names_session: arguments.token.is_some(),
+            resumption: None,
+            waiting: None,
+            interval: rate.map(|rate| Duration::from_secs_f64(1.0 / rate)),
+            next_due: Instant::now(),
+            published: 0,
+            passed_over: 0,
+        }
+    }
+
+    /// Publishes some lines.
+    pub(super) fn turn(&mut self, node: &mut StreamNode<AnyLink>) -> Result<Turn, Box<dyn std::error::Error>> {
+        let (Some(session), Some(next)) = (node.session(), node.next_session_seq()) else { return Ok(Turn::Full) };
+        if self.names_session && self.resumption.is_none() {
+            self.resumption = Some(Resumption::new(session, next));
+        }
+        for _ in 0..LINES_PER_TURN {
+            if self.interval.is_some() && Instant::now() < self.next_due {
+                return Ok(Turn::Idle);
+            }
+            let payload = match self.waiting.take() {
+                Some(payload) => payload,
+                None => match self.next()? {
+                    Ok(payload) => payload,
+                    Err(turn) => return Ok(turn),
+                },
+            };
+            if let Some(resumption) = self.resumption.as_mut().filter(|resumption| !resumption.is_over()) {
+                let frames = node.frames_of(payload.len()).unwrap_or(1);
+                let has = resumption.has(frames).map_err(|error| {
+                    format!(
+                        "line {}: other lines than these were published under this token: {error}",
+                        self.lines.count()
+                    )
+                })?;
+                if has {
+                    self.passed_over += 1;
+                    continue;
+                }
+            }
+            match node.publish(self.message_type, &payload) {
+                Ok(_) => self.published += 1,
+                Err(
+                    StreamError::NotOpen
+                    | StreamError::Halted
+                    | StreamError::WindowFull { .. }
+                    | StreamError::KeptFull { .. }
+                    | StreamError::Throttled { .. },
+                ) => {
+                    self.waiting = Some(payload);
+                    return Ok(Turn::Full);
+                }
+                Err(error) => return Err(format!("line {}: {error}", self.lines.count()).into()),
+            }
+            if let Some(interval) = self.interval {
+                // A pause is not made up for by a burst.
+                self.next_due = (self.next_due + interval).max(Instant::now() - interval);
+            }
+        }
+        Ok(Turn::Busy)
+    }
+
+    /// Sleeps until there is more of the input or a line is due, at most `pause`.
+    pub(super) fn wait(&mut self, pause: Duration) -> Result<(), String> {
+        let until_due = self.next_due.saturating_duration_since(Instant::now());
+        if until_due.is_zero() {
+            self.lines.wait(pause)
+        } else {
+            std::thread::sleep(until_due.min(pause));
+            Ok(())
+        }
+    }
+
+    /// The next line's bytes, or why there are none.
+    fn next(&mut self) -> Result<Result<Vec<u8>, Turn>, String> {
+        let hex = self.hex;
+        let payload = match self.lines.next()? {
+            Next::Line(line) if hex => bytes_of(line),
+            Next::Line(line) => Ok(line.to_vec()),
+            Next::NotYet => return Ok(Err(Turn::Idle)),
+            Next::End => return Ok(Err(Turn::Done)),
+        };
+        payload.map(Ok).map_err(|reason| format!("line {}: {reason}", self.lines.count()))
+    }
+}
+
+/// The bytes that hexadecimal digits say.
+fn bytes_of(line: &[u8]) -> Result<Vec<u8>, String> {
+    let line = line.trim_ascii();
+    let (pairs, rest) = line.as_chunks::<2>();
+    let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
+    let bytes: Option<Vec<u8>> = pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect();
+    bytes
+        .filter(|_| rest.is_empty())
+        .ok_or_else(|| "an even number of hexadecimal digits and nothing else is expected".to_owned())
+}

@@ -1,0 +1,98 @@
+//! A node that prints until it has what was asked for.
+
+use super::output::{Output, note};
+use crate::commands::pipe::is_reader_gone;
+use crate::commands::{Outcome, interrupt};
+use gapless::stream::node::{AnyLink, NodeEvent, NodeLink, NodeState, Start, StreamNode};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Frames between two looks at Ctrl-C and at the reader.
+const FRAMES_PER_POLL: usize = 1024;
+/// How long it sleeps when there is nothing new; nobody reads faster.
+const PAUSE: Duration = Duration::from_millis(10);
+/// So long a stream that never answered is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What is to be printed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Extent {
+    /// Up to this sequence.
+    pub(super) last_sequence: Option<u64>,
+    /// So many lines.
+    pub(super) lines: Option<u64>,
+    /// What comes after what is there.
+    pub(super) follows: bool,
+}
+
+/// Where to begin, as an option says it.
+pub(super) fn start(text: &str) -> Result<Start, String> {
+    match (text, text.parse()) {
+        ("first", _) => Ok(Start::First),
+        ("live", _) => Ok(Start::Live),
+        (_, Ok(sequence)) if sequence > 0 => Ok(Start::Sequence(sequence)),
+        _ => Err("first, live, or a sequence from 1 is expected".to_owned()),
+    }
+}
+
+/// Prints what `node` reads.
+pub(super) fn print(mut node: StreamNode<AnyLink>, mut output: Output, extent: Extent) -> Outcome {
+    let interrupted = interrupt()?;
+    let begun = Instant::now();
+    let (mut left, mut is_done, mut was_connected) = (extent.lines.unwrap_or(u64::MAX), false, false);
+    let mut was_live = false;
+    while !is_done && left > 0 {
+        let polled = node.poll(FRAMES_PER_POLL, |event| {
+            if is_done || left == 0 {
+                return;
+            }
+            let is_behind = extent.last_sequence.is_some_and(|last| sequence(&event).is_some_and(|found| found > last));
+            is_done = is_behind || (!extent.follows && matches!(event, NodeEvent::State(NodeState::Live)));
+            was_live |= matches!(event, NodeEvent::State(NodeState::Live));
+            if was_live {
+                note(&event);
+            }
+            if !is_done && output.event(&event) {
+                left -= 1;
+            }
+        });
+        // What was read before a failure is worth having.
+        let is_read = output.flush()?;
+        let count = polled?;
+        // Relaxed: the flag guards no data (pairs with the store of the signal handler).
+        if !is_read || interrupted.load(Ordering::Relaxed) {
+            break;
+        }
+        is_done |= extent.last_sequence.is_some_and(|last| node.position() > last);
+        was_connected |= node.state() != NodeState::Connecting;
+        if !was_connected && begun.elapsed() > PATIENCE {
+            return Err(silent(&node, PATIENCE).into());
+        }
+        if count == 0 && !is_done {
+            node.wait(PAUSE)?;
+            if is_reader_gone(Duration::ZERO)? {
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What to say when nobody answers.
+pub(super) fn silent(node: &StreamNode<AnyLink>, patience: Duration) -> String {
+    format!("no sequencer answers at {} within {} s; is it running?", node.link().peer(), patience.as_secs_f64())
+}
+
+/// The place of an event in the stream, if it has one.
+fn sequence(event: &NodeEvent<'_>) -> Option<u64> {
+    match event {
+        NodeEvent::Message(message) => Some(message.sequence),
+        NodeEvent::Timer { sequence, .. }
+        | NodeEvent::Session { sequence, .. }
+        | NodeEvent::Halted { sequence, .. }
+        | NodeEvent::Resumed { sequence, .. }
+        | NodeEvent::FeedBegan { sequence, .. }
+        | NodeEvent::FeedEnded { sequence, .. } => Some(*sequence),
+        _ => None,
+    }
+}

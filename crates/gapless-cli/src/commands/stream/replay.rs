@@ -1,0 +1,43 @@
+//! `gapless stream replay`.
+
+use super::output::FormArguments;
+use super::place::Place;
+use super::reading::{self, Extent};
+use crate::commands::{Outcome, Usage};
+use clap::Args;
+use gapless::stream::node::{AnyLink, JournalLink, NodeOptions, Start, StreamNode};
+use gapless::stream::stream_layout::StreamLayout;
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    form: FormArguments,
+    /// First sequence [default: the first that is held]
+    #[arg(long, value_name = "SEQUENCE", value_parser = clap::value_parser!(u64).range(1..))]
+    from: Option<u64>,
+    /// Last sequence [default: the last there is]
+    #[arg(long, value_name = "SEQUENCE")]
+    to: Option<u64>,
+    /// Ask the sequencer, also where the journal is at hand
+    #[arg(long)]
+    rewind: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Outcome {
+    if let (Some(from), Some(to)) = (arguments.from, arguments.to)
+        && from > to
+    {
+        return Err(Usage(format!("--from {from} lies behind --to {to}")).into());
+    }
+    let config = arguments.place.config()?;
+    let journal = config.directory().map(|directory| StreamLayout::new(directory).journal());
+    let link: AnyLink = match journal.filter(|journal| journal.is_dir() && !arguments.rewind) {
+        Some(journal) => JournalLink::new(&journal).into(),
+        None => config.link()?,
+    };
+    let node = StreamNode::new(link, NodeOptions::reading(arguments.from.map_or(Start::First, Start::Sequence)));
+    let extent = Extent { last_sequence: arguments.to, lines: None, follows: false };
+    reading::print(node, arguments.form.output(), extent)
+}

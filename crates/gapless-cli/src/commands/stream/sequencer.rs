@@ -1,0 +1,70 @@
+//! `gapless stream sequencer`.
+
+use super::place::Place;
+use crate::commands::{Outcome, interrupt, print};
+use clap::Args;
+use gapless::stream::event_stream::{EventStream, EventStreamOptions};
+use gapless::stream::stream_layout::StreamLayout;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Between two looks at Ctrl-C and at the stream's health.
+const PAUSE: Duration = Duration::from_millis(50);
+
+pub(super) fn run(arguments: &Arguments) -> Outcome {
+    let config = arguments.place.config()?;
+    let interrupted = interrupt()?;
+    let options = config.event_stream_options();
+    let stream = EventStream::start(&options)?;
+    print(&format!(
+        "stream {:032x} at tier {}: {}; {}; {}\n",
+        stream.identity().stream_id,
+        stream.tier(),
+        recovered(&stream),
+        places(&options),
+        stream.plan().to_string().trim_end().replace('\n', "; ")
+    ))?;
+    // Relaxed: the flag guards no data (pairs with the store of the signal handler).
+    while !interrupted.load(Ordering::Relaxed) {
+        if let Some(failure) = stream.failure() {
+            return Err(failure.into());
+        }
+        std::thread::sleep(PAUSE);
+    }
+    let last_sequence = stream.stop()?;
+    print(&format!("stopped at sequence {last_sequence}\n"))
+}
+
+fn recovered(stream: &EventStream) -> String {
+    let recovery = stream.recovery();
+    if recovery.last_sequence == 0 {
+        return "new".to_owned();
+    }
+    let cut = recovery.journal.as_ref().and_then(|report| report.cut.as_ref());
+    let cut = cut.map_or_else(String::new, |cut| {
+        format!(", a torn end cut from {} at byte {}", cut.segment.display(), cut.position)
+    });
+    format!("goes on behind sequence {}, {} frames replayed{cut}", recovery.last_sequence, recovery.frames_replayed)
+}
+
+/// Where nodes find it.
+fn places(options: &EventStreamOptions) -> String {
+    let mut places = Vec::new();
+    if let Some(directory) = &options.directory {
+        places.push(format!("shared memory by {}", StreamLayout::new(directory).socket().display()));
+    }
+    if let Some(network) = &options.packets {
+        places.push(format!("command port {}, request port {}", network.command, network.request));
+        places.extend(network.groups.iter().map(|group| format!("group {group}")));
+    }
+    if let Some(network) = &options.tcp {
+        places.push(format!("TCP command port {}, rewind port {}", network.command, network.rewind));
+    }
+    places.join(", ")
+}

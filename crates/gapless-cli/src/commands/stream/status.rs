@@ -1,0 +1,151 @@
+//! `gapless stream status`: from the counters of the stream's directory. Never writes, and asks nobody.
+
+use super::place::Place;
+use crate::commands::journal::place::lock_holder;
+use crate::commands::{Outcome, interrupt, print};
+use clap::Args;
+use gapless::agent::CountersReader;
+use gapless::journal::{JournalError, JournalReader};
+use gapless::stream::stream_layout::StreamLayout;
+use serde_json::{Map, Value, json};
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    place: Place,
+    /// Print one JSON object, a line each time
+    #[arg(long)]
+    json: bool,
+    /// Print again every so many seconds until Ctrl-C
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    watch: Option<u64>,
+}
+
+/// Rates are those of so long a time, at least.
+const SAMPLE: Duration = Duration::from_millis(200);
+/// Sleeps are cut into such pieces, so that Ctrl-C ends them.
+const PIECE: Duration = Duration::from_millis(50);
+
+/// The counters at one moment.
+struct Sample {
+    at: Instant,
+    process: u32,
+    values: Vec<(String, u64)>,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Outcome {
+    let config = arguments.place.config()?;
+    let Some(directory) = config.directory() else {
+        return Err("a stream without a directory keeps no counters that another process could read".into());
+    };
+    let layout = StreamLayout::new(directory);
+    if !directory.is_dir() {
+        return Err(format!("{}: no stream was ever there", directory.display()).into());
+    }
+    let interrupted = interrupt()?;
+    let mut before = sample(&layout)?;
+    loop {
+        let interval = arguments.watch.map_or(SAMPLE, Duration::from_secs);
+        let until = Instant::now() + if before.is_some() { interval } else { Duration::ZERO };
+        while Instant::now() < until {
+            std::thread::sleep(PIECE.min(interval));
+            // Relaxed: the flag guards no data (pairs with the store of the signal handler).
+            if interrupted.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+        }
+        let now = sample(&layout)?;
+        let status = status(&layout, before.as_ref(), now.as_ref())?;
+        print(&if arguments.json { format!("{}\n", Value::Object(status)) } else { text(directory, &status) })?;
+        let Some(seconds) = arguments.watch else { return Ok(()) };
+        if now.is_none() {
+            let until = Instant::now() + Duration::from_secs(seconds);
+            while Instant::now() < until && !interrupted.load(Ordering::Relaxed) {
+                std::thread::sleep(PIECE);
+            }
+        }
+        if interrupted.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        before = now;
+    }
+}
+
+/// The counters of the sequencer that runs there; none if none does. One that was killed leaves its file behind.
+fn sample(layout: &StreamLayout) -> Result<Option<Sample>, Box<dyn std::error::Error>> {
+    if !layout.counters().exists() {
+        return Ok(None);
+    }
+    let reader = CountersReader::open(layout.counters())?;
+    let process = reader.owner_pid();
+    if !Path::new("/proc").join(process.to_string()).exists() {
+        return Ok(None);
+    }
+    if layout.journal().is_dir() && lock_holder(&layout.journal())?.is_none() {
+        return Ok(None);
+    }
+    Ok(Some(Sample { at: Instant::now(), process, values: reader.read()? }))
+}
+
+fn status(
+    layout: &StreamLayout,
+    before: Option<&Sample>,
+    now: Option<&Sample>,
+) -> Result<Map<String, Value>, Box<dyn std::error::Error>> {
+    let mut status = Map::new();
+    status.insert("running".to_owned(), json!(now.is_some()));
+    let Some(now) = now else {
+        match JournalReader::open(layout.journal()) {
+            Ok(reader) => status.insert("last_sequence".to_owned(), json!(reader.last_sequence()?)),
+            Err(JournalError::NoJournal { .. }) => None,
+            Err(error) => return Err(error.into()),
+        };
+        return Ok(status);
+    };
+    let value =
+        |sample: &Sample, name: &str| sample.values.iter().find(|(label, _)| label == name).map(|(_, value)| *value);
+    status.insert("process".to_owned(), json!(now.process));
+    let last = value(now, "sequencer.last_sequence");
+    status.insert("last_sequence".to_owned(), json!(last));
+    for (name, counter) in [("journal_lag", "journaler.last_sequence"), ("sync_lag", "sync.last_sequence")] {
+        if let (Some(last), Some(reached)) = (last, value(now, counter)) {
+            status.insert(name.to_owned(), json!(last.saturating_sub(reached)));
+        }
+    }
+    let before = before.filter(|before| before.process == now.process && before.at < now.at);
+    for (name, counter) in [
+        ("frames_per_s", "sequencer.last_sequence"),
+        ("journal_bytes_per_s", "journaler.bytes"),
+        ("feed_packets_per_s", "feed.packets"),
+        ("frames_sent_again_per_s", "replayer.frames"),
+        ("rewind_frames_per_s", "rewind.frames"),
+    ] {
+        if let Some((before, new)) = before.and_then(|before| Some((before, value(now, counter)?))) {
+            let old = value(before, counter).unwrap_or(0);
+            let seconds = now.at.duration_since(before.at).as_secs_f64();
+            status.insert(name.to_owned(), json!((new.saturating_sub(old) as f64 / seconds).round()));
+        }
+    }
+    // Who is connected and what went wrong, by the labels that the counters have.
+    for (label, value) in &now.values {
+        if !matches!(&**label, "sequencer.last_sequence" | "journaler.last_sequence" | "sync.last_sequence") {
+            status.insert(label.clone(), json!(value));
+        }
+    }
+    Ok(status)
+}
+
+fn text(directory: &Path, status: &Map<String, Value>) -> String {
+    let is_running = status["running"] == json!(true);
+    let mut text = format!("{}: {}\n", directory.display(), if is_running { "running" } else { "no sequencer runs" });
+    let width = status.keys().map(String::len).max().unwrap_or(0);
+    for (name, value) in status.iter().filter(|(name, _)| *name != "running") {
+        let value =
+            value.as_u64().map_or_else(|| format!("{:.0}", value.as_f64().unwrap_or(0.0)), |whole| whole.to_string());
+        text += &format!("{name:width$} {value:>16}\n");
+    }
+    text
+}

@@ -1,0 +1,36 @@
+//! `gapless stream tail`.
+
+use super::output::FormArguments;
+use super::place::Place;
+use super::reading::{self, Extent};
+use crate::commands::Outcome;
+use clap::Args;
+use gapless::stream::node::{Start, StreamNode};
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    form: FormArguments,
+    /// Begin at first, live, or a sequence [default: what the file says of nodes, else first]
+    #[arg(long, value_name = "WHERE", value_parser = reading::start)]
+    from: Option<Start>,
+    /// End after so many lines
+    #[arg(long, value_name = "LINES")]
+    count: Option<u64>,
+    /// Go on with what comes, which is the default
+    #[arg(long, overrides_with = "no_follow")]
+    follow: bool,
+    /// End at what is there now
+    #[arg(long)]
+    no_follow: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Outcome {
+    let mut config = arguments.place.config()?;
+    config.node.start = arguments.from.unwrap_or(config.node.start);
+    let node = StreamNode::new(config.link()?, config.reading_options());
+    let extent = Extent { last_sequence: None, lines: arguments.count, follows: !arguments.no_follow };
+    reading::print(node, arguments.form.output(), extent)
+}

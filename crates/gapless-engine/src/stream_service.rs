@@ -1,0 +1,328 @@
+//! [`StreamService`]: a service that runs on an event stream which it does not own. It reads every frame as a node,
+//! and publishes back under numbers that follow from the stream alone: what a replay or a second copy publishes
+//! again is recognised, and is there once.
+
+use crate::EngineError;
+use crate::dead_letters::DeadLetters;
+use crate::fold::{DeadLetter, Fold, Policy, Sink};
+use crate::service::Service;
+use crate::sessions::{KeptReply, SessionEntry};
+use crate::snapshot;
+use crate::snapshot_schedule::{SnapshotJournal, SnapshotRules, SnapshotSchedule};
+use gapless_agent::Waker;
+use gapless_schema::Encoding;
+use gapless_stream::StreamError;
+use gapless_stream::client::MessageType;
+use gapless_stream::node::{NodeEvent, NodeLink, NodeOptions, NodeState, PublisherOptions, Start, StreamNode};
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How a service runs on another's stream.
+#[derive(Clone, Debug)]
+pub struct StreamServiceOptions {
+    /// Names the service in the stream. Its copies, and each of them after a restart, have the same.
+    pub token: u128,
+    /// Where its snapshots and dead letters are kept, of each copy its own; without one it begins at the stream's
+    /// first frame each time.
+    pub directory: Option<PathBuf>,
+    /// A snapshot after so many frames; `None` for none.
+    pub snapshot_interval_frames: Option<u64>,
+    /// A snapshot at a clean stop.
+    pub snapshot_on_stop: bool,
+    /// What happens when a handler panics.
+    pub policy: Policy,
+    /// The longest payload that a handler may publish, bytes.
+    pub payload_length_max: usize,
+    /// Memory for what it has published and what is not known to be in the stream, bytes.
+    pub kept_bytes_max: usize,
+}
+
+impl StreamServiceOptions {
+    /// The defaults, for a service named `token`.
+    #[must_use]
+    pub fn new(token: u128) -> Self {
+        Self {
+            token,
+            directory: None,
+            snapshot_interval_frames: Some(10_000_000),
+            snapshot_on_stop: true,
+            policy: Policy::default(),
+            payload_length_max: 1 << 20,
+            kept_bytes_max: 64 << 20,
+        }
+    }
+}
+
+/// A service on an event stream that belongs to others.
+///
+/// Not a thread: whoever owns it polls it.
+pub struct StreamService<S: Service, L> {
+    fold: Fold<S>,
+    node: StreamNode<L>,
+    outputs: StreamOutputs,
+    options: StreamServiceOptions,
+    snapshots: Option<SnapshotSchedule>,
+    snapshot_sequence: u64,
+    waker: Waker,
+}
+
+/// What handlers published, until it is put into the node.
+struct StreamOutputs {
+    buffer: Vec<u8>,
+    queue: VecDeque<Output>,
+    dead_letters: DeadLetters,
+}
+
+enum Output {
+    Message { message: MessageType, payload: Range<usize> },
+    Timer { timer: u64, deadline_ns: u64 },
+}
+
+impl Sink for StreamOutputs {
+    fn reply(&mut self, _: &SessionEntry, _: &KeptReply) {}
+    fn opened(&mut self, _: &mut SessionEntry) {}
+    fn notice(&mut self, _: &SessionEntry) {}
+
+    fn set_timer(&mut self, timer: u64, deadline_ns: u64) {
+        // 0 would take it back; what is due at once is due at 1 as well.
+        self.queue.push_back(Output::Timer { timer, deadline_ns: deadline_ns.max(1) });
+    }
+
+    fn cancel_timer(&mut self, timer: u64, _: u64) {
+        // The sequencer replaces a timer by one with the same identifier; nothing is to be taken back then.
+        let is_replaced =
+            matches!(self.queue.back(), Some(Output::Timer { timer: set, deadline_ns: 1.. }) if *set == timer);
+        if !is_replaced {
+            self.queue.push_back(Output::Timer { timer, deadline_ns: 0 });
+        }
+    }
+
+    fn dead_letter(&mut self, letter: DeadLetter) {
+        self.dead_letters.record(&letter);
+    }
+
+    fn publish(&mut self, schema: u32, encoding: Encoding, payload: &[u8]) {
+        let start = self.buffer.len();
+        self.buffer.extend_from_slice(payload);
+        let message = MessageType { schema, encoding };
+        self.queue.push_back(Output::Message { message, payload: start..self.buffer.len() });
+    }
+}
+
+/// The stream's journal is its owner's to sync. A snapshot that is ahead of it after power was lost is refused when
+/// the service connects.
+struct JournalOfOthers;
+
+impl SnapshotJournal for JournalOfOthers {
+    fn sync(&mut self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn covered(&mut self, _: u64) {}
+}
+
+/// How long a clean stop waits for the last snapshot to be written.
+const STOP_TIMEOUT: Duration = Duration::from_secs(60);
+
+impl<S: Service, L: NodeLink> StreamService<S, L> {
+    /// A service that connects by `link`, at the first poll, and goes on from its newest snapshot or from the first
+    /// frame that the stream holds.
+    ///
+    /// # Errors
+    /// The directory cannot be read, or its snapshot not be used.
+    pub fn new(service: S, link: L, options: StreamServiceOptions) -> Result<Self, EngineError> {
+        let mut fold = Fold::new(service, options.policy.clone(), options.payload_length_max).on_stream();
+        let publisher = PublisherOptions {
+            token: options.token,
+            shared: true,
+            kept_bytes_max: options.kept_bytes_max,
+            ..PublisherOptions::default()
+        };
+        let mut node_options = NodeOptions { publisher: Some(publisher), ..NodeOptions::default() };
+        let mut dead_letters = DeadLetters::counting();
+        let mut snapshot_sequence = 0;
+        if let Some(directory) = &options.directory {
+            std::fs::create_dir_all(directory)
+                .map_err(EngineError::system(format!("making {}", directory.display())))?;
+            dead_letters = DeadLetters::open(directory)?;
+            if let Some((sequence, path)) = snapshot::list(&directory.join("snapshots"))?.pop() {
+                let identity = snapshot::identity_of(&path)?;
+                snapshot::restore(&mut fold, &path, identity)?;
+                node_options.identity = identity;
+                node_options.start = Start::Sequence(sequence + 1);
+                snapshot_sequence = sequence;
+            }
+        }
+        let mut node = StreamNode::new(link, node_options);
+        node.set_next_derived(fold.next_published);
+        let waker = Waker::new().map_err(EngineError::system("making a waker"))?;
+        let outputs = StreamOutputs { buffer: Vec::new(), queue: VecDeque::new(), dead_letters };
+        Ok(Self { fold, node, outputs, options, snapshots: None, snapshot_sequence, waker })
+    }
+
+    /// The service's state.
+    #[must_use]
+    pub const fn service(&self) -> &S {
+        self.fold.service()
+    }
+
+    /// The service's node.
+    #[must_use]
+    pub const fn node(&self) -> &StreamNode<L> {
+        &self.node
+    }
+
+    /// The last sequence applied.
+    #[must_use]
+    pub const fn last_sequence(&self) -> u64 {
+        self.fold.last_sequence()
+    }
+
+    /// Where the snapshot stood that it began with; 0 without one.
+    #[must_use]
+    pub const fn snapshot_sequence(&self) -> u64 {
+        self.snapshot_sequence
+    }
+
+    /// Messages that its handlers refused or panicked at, so far.
+    #[must_use]
+    pub const fn dead_letter_count(&self) -> u64 {
+        self.outputs.dead_letters.count()
+    }
+
+    /// Whether it has applied everything that the stream had when it connected.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.node.state() == NodeState::Live
+    }
+
+    /// Applies at most `limit` frames and publishes what follows from them. Connects, and connects again, by itself.
+    /// Returns how many frames were applied.
+    ///
+    /// # Errors
+    /// What the service cannot go on after: what the policy makes an error, another stream, damage, frames that are
+    /// no longer held.
+    pub fn poll(&mut self, limit: usize) -> Result<usize, EngineError> {
+        self.node.turn(|event| {
+            if let NodeEvent::Throttled { until_ns } = event {
+                tracing::warn!(until_ns, "the sequencer takes less of this service than it publishes");
+            }
+        })?;
+        let mut applied = 0;
+        while applied < limit || self.fold.is_mid_message() {
+            // Also before it begins to read: what the stream has of it need not be kept then.
+            if !self.node.has_room_for_derived()? {
+                break;
+            }
+            if self.fold.last_sequence == 0 && self.node.position() > 1 {
+                self.begin_at_first_held()?;
+            }
+            let Some((frame, own)) = self.node.next_frame()? else { break };
+            self.fold.apply_of_stream(&frame, own, &mut self.outputs)?;
+            applied += 1;
+            if !self.outputs.queue.is_empty() {
+                self.publish()?;
+            }
+        }
+        self.node.flush()?;
+        if applied > 0 {
+            self.snapshot(false)?;
+        }
+        Ok(applied)
+    }
+
+    /// A service that has no snapshot must see the stream's first frame.
+    #[cold]
+    fn begin_at_first_held(&self) -> Result<(), EngineError> {
+        let first = self.node.position();
+        let reason = format!(
+            "the stream holds frames from {first} on, and this service has no snapshot that covers what was before"
+        );
+        Err(StreamError::Lapped { sequence: 1, reason }.into())
+    }
+
+    fn publish(&mut self) -> Result<(), EngineError> {
+        for output in self.outputs.queue.drain(..) {
+            match output {
+                Output::Message { message, payload } => {
+                    self.node.publish_derived(message, &self.outputs.buffer[payload])?;
+                }
+                Output::Timer { timer, deadline_ns } => self.node.set_timer_derived(timer, deadline_ns)?,
+            }
+        }
+        self.outputs.buffer.clear();
+        Ok(())
+    }
+
+    fn snapshot(&mut self, is_last: bool) -> Result<(), EngineError> {
+        let (Some(directory), Some(identity)) = (&self.options.directory, self.node.identity()) else { return Ok(()) };
+        if self.snapshots.is_none() {
+            let rules = SnapshotRules {
+                interval_frames: self.options.snapshot_interval_frames,
+                on_stop: self.options.snapshot_on_stop,
+            };
+            let (directory, at) = (directory.join("snapshots"), self.snapshot_sequence);
+            let (schedule, _) =
+                SnapshotSchedule::start(directory, identity, at, rules, JournalOfOthers, self.waker.clone())?;
+            self.snapshots = Some(schedule);
+        }
+        self.fold.next_published = self.node.next_session_seq().unwrap_or(self.fold.next_published);
+        match &mut self.snapshots {
+            Some(snapshots) => snapshots.after_batch(&self.fold, is_last),
+            None => Ok(()),
+        }
+    }
+
+    /// Sleeps until something comes, or `timeout`.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn wait(&mut self, timeout: Duration) -> Result<(), EngineError> {
+        Ok(self.node.wait(timeout)?)
+    }
+
+    /// Polls until `stopped` is set, sleeping when nothing comes, and ends as [`StreamService::stop`] does.
+    ///
+    /// # Errors
+    /// As for [`StreamService::poll`].
+    pub fn run(mut self, stopped: &AtomicBool) -> Result<(), EngineError> {
+        let mut empty = 0u32;
+        // Acquire: pairs with whoever stops it.
+        while !stopped.load(Ordering::Acquire) {
+            if self.poll(256)? > 0 {
+                empty = 0;
+                continue;
+            }
+            empty = empty.saturating_add(1);
+            match empty {
+                0..2_000 => std::hint::spin_loop(),
+                2_000..2_200 => std::thread::yield_now(),
+                _ => self.wait(Duration::from_millis(20))?,
+            }
+        }
+        self.stop()
+    }
+
+    /// Stops between two messages, and writes a snapshot if that was asked for.
+    ///
+    /// # Errors
+    /// The snapshot cannot be written.
+    pub fn stop(mut self) -> Result<(), EngineError> {
+        if !self.options.snapshot_on_stop || self.fold.last_sequence() == 0 {
+            return Ok(());
+        }
+        let deadline = std::time::Instant::now() + STOP_TIMEOUT;
+        loop {
+            self.snapshot(true)?;
+            if self.snapshots.as_ref().is_none_or(SnapshotSchedule::is_finished) || std::time::Instant::now() > deadline
+            {
+                // Once more, so that what could not be written is told.
+                return self.snapshot(true);
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}

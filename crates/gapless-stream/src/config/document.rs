@@ -1,0 +1,262 @@
+//! [`Document`]: a TOML text that knows the line of each of its keys. Whatever is refused is refused with file, line,
+//! key, what was found and what is allowed.
+
+use super::units;
+use crate::StreamError;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+use toml::de::{DeTable, DeValue};
+
+/// A text and where its keys stand in it.
+pub(super) struct Document<'a> {
+    name: &'a str,
+    text: &'a str,
+    /// By the full name of the key or table.
+    offsets: RefCell<BTreeMap<String, usize>>,
+}
+
+/// A table of the document, of which each key is taken once; those that nobody has asked for are refused.
+pub(super) struct Table<'a> {
+    document: &'a Document<'a>,
+    /// Empty for the document itself.
+    name: String,
+    entries: Vec<(String, Value<'a>)>,
+    asked: Vec<&'static str>,
+}
+
+/// A value of the document.
+pub(super) struct Value<'a> {
+    document: &'a Document<'a>,
+    /// The full name of its key.
+    key: String,
+    offset: usize,
+    value: DeValue<'a>,
+}
+
+impl<'a> Document<'a> {
+    /// The document `text`, which `name` is the file of.
+    pub fn new(name: &'a str, text: &'a str) -> Self {
+        Self { name, text, offsets: RefCell::default() }
+    }
+
+    /// Its tables, if it is TOML at all.
+    pub fn tables(&'a self) -> Result<Table<'a>, StreamError> {
+        let parsed = DeTable::parse(self.text).map_err(|error| {
+            let offset = error.span().map_or(0, |span| span.start);
+            let reason: Vec<&str> = error.message().lines().map(str::trim).collect();
+            self.refuse_at(offset, reason.join("; "))
+        })?;
+        Ok(Table::new(self, String::new(), parsed.into_inner()))
+    }
+
+    /// Refuses what is wrong with `key`, at its line: a value that does not go together with others. A key that is
+    /// not there is shown at its table, or at the first line.
+    pub fn refuse(&self, key: &str, reason: impl std::fmt::Display) -> StreamError {
+        let offsets = self.offsets.borrow();
+        let table = key.split('.').next().unwrap_or_default();
+        let offset = offsets.get(key).or_else(|| offsets.get(table)).copied().unwrap_or(0);
+        self.refuse_at(offset, format!("{key}: {reason}"))
+    }
+
+    /// Whether `key` is there.
+    pub fn has(&self, key: &str) -> bool {
+        self.offsets.borrow().contains_key(key)
+    }
+
+    fn refuse_at(&self, offset: usize, reason: String) -> StreamError {
+        let before = &self.text.as_bytes()[..offset.min(self.text.len())];
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        StreamError::Config { place: format!("{}:{line}", self.name), reason }
+    }
+}
+
+impl<'a> Table<'a> {
+    fn new(document: &'a Document<'a>, name: String, table: DeTable<'a>) -> Self {
+        let mut entries = Vec::new();
+        for (key, value) in table {
+            let offset = key.span().start;
+            let short = key.into_inner().into_owned();
+            let key = if name.is_empty() { short.clone() } else { format!("{name}.{short}") };
+            document.offsets.borrow_mut().insert(key.clone(), offset);
+            entries.push((short, Value { document, key, offset, value: value.into_inner() }));
+        }
+        Self { document, name, entries, asked: Vec::new() }
+    }
+
+    /// The value of `key`, if it is there.
+    pub fn take(&mut self, key: &'static str) -> Option<Value<'a>> {
+        self.asked.push(key);
+        let index = self.entries.iter().position(|(name, _)| name == key)?;
+        Some(self.entries.swap_remove(index).1)
+    }
+
+    /// The table `key`, empty if it is not there.
+    pub fn table(&mut self, key: &'static str) -> Result<Self, StreamError> {
+        match self.take(key) {
+            Some(value) => value.table(),
+            None => Ok(Self::new(self.document, key.to_owned(), DeTable::new())),
+        }
+    }
+
+    /// The tables of the list `key`, none if it is not there.
+    pub fn tables(&mut self, key: &'static str) -> Result<Vec<Self>, StreamError> {
+        let Some(list) = self.take(key) else { return Ok(Vec::new()) };
+        list.list()?.into_iter().map(Value::table).collect()
+    }
+
+    /// Sets `place` to what `read` makes of the value of `key`, if it is there.
+    pub fn set<T>(
+        &mut self,
+        key: &'static str,
+        place: &mut T,
+        read: impl FnOnce(&Value<'a>) -> Result<T, StreamError>,
+    ) -> Result<(), StreamError> {
+        if let Some(value) = self.take(key) {
+            *place = read(&value)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses a key that `take` was never called with.
+    pub fn end(self) -> Result<(), StreamError> {
+        let Some((_, value)) = self.entries.into_iter().min_by_key(|(_, value)| value.offset) else { return Ok(()) };
+        let place = if self.name.is_empty() { "here".to_owned() } else { format!("in [{}]", self.name) };
+        let allowed = self.asked.join(", ");
+        Err(value.refuse(format!("unknown; {allowed} are allowed {place}")))
+    }
+
+    /// Refuses that `key` is not there.
+    pub fn missing(&self, key: &str, expected: &str) -> StreamError {
+        self.document.refuse(&format!("{}.{key}", self.name), format!("missing; {expected} is expected"))
+    }
+}
+
+impl<'a> Value<'a> {
+    /// What was found and what is allowed.
+    pub fn expected(&self, allowed: impl std::fmt::Display) -> StreamError {
+        self.refuse(format!("{} was found; {allowed}", self.found()))
+    }
+
+    /// Refuses it for `reason`.
+    pub fn refuse(&self, reason: impl std::fmt::Display) -> StreamError {
+        self.document.refuse_at(self.offset, format!("{}: {reason}", self.key))
+    }
+
+    fn found(&self) -> String {
+        match &self.value {
+            DeValue::String(text) => format!("{text:?}"),
+            DeValue::Integer(number) => number.to_string(),
+            DeValue::Float(number) => number.to_string(),
+            DeValue::Boolean(is) => is.to_string(),
+            DeValue::Datetime(_) => "a date".to_owned(),
+            DeValue::Array(_) => "a list".to_owned(),
+            DeValue::Table(_) => "a table".to_owned(),
+        }
+    }
+
+    fn table(self) -> Result<Table<'a>, StreamError> {
+        match self.value {
+            DeValue::Table(table) => Ok(Table::new(self.document, self.key, table)),
+            _ => Err(self.expected("a table is allowed")),
+        }
+    }
+
+    /// The values of a list.
+    pub fn list(self) -> Result<Vec<Self>, StreamError> {
+        let Self { document, key, offset, value } = self;
+        let DeValue::Array(values) = value else {
+            return Err(Self { document, key, offset, value }.expected("a list is allowed"));
+        };
+        let each = values.into_iter().map(|value| {
+            let offset = value.span().start;
+            Self { document, key: key.clone(), offset, value: value.into_inner() }
+        });
+        Ok(each.collect())
+    }
+
+    /// A text.
+    pub fn text(&self) -> Result<&str, StreamError> {
+        match &self.value {
+            DeValue::String(text) => Ok(text),
+            _ => Err(self.expected("a text in quotation marks is allowed")),
+        }
+    }
+
+    /// A text that `read` understands; its error says what is allowed.
+    pub fn read<T, E: std::fmt::Display>(&self, read: impl FnOnce(&str) -> Result<T, E>) -> Result<T, StreamError> {
+        read(self.text()?).map_err(|reason| self.refuse(reason))
+    }
+
+    /// One of a few names.
+    pub fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Result<T, StreamError> {
+        let chosen = match &self.value {
+            DeValue::String(text) => choices.iter().find(|(name, _)| name == text),
+            _ => None,
+        };
+        let names = || choices.iter().map(|(name, _)| format!("{name:?}")).collect::<Vec<_>>().join(", ");
+        chosen.map(|(_, value)| *value).ok_or_else(|| self.expected(format!("{} are allowed", names())))
+    }
+
+    /// True or false.
+    pub fn switch(&self) -> Result<bool, StreamError> {
+        match self.value {
+            DeValue::Boolean(is) => Ok(is),
+            _ => Err(self.expected("true and false are allowed")),
+        }
+    }
+
+    /// A whole number in `range`.
+    pub fn whole(&self, range: RangeInclusive<u64>) -> Result<u64, StreamError> {
+        let (first, last) = (range.start(), range.end());
+        self.number()
+            .filter(|number| range.contains(number))
+            .ok_or_else(|| self.expected(format!("whole numbers from {first} to {last} are allowed")))
+    }
+
+    /// A whole number, if it is one.
+    pub fn number(&self) -> Option<u64> {
+        match &self.value {
+            DeValue::Integer(number) => u64::from_str_radix(number.as_str(), number.radix()).ok(),
+            _ => None,
+        }
+    }
+
+    /// A number of bytes in `range`.
+    pub fn size(&self, range: RangeInclusive<u64>) -> Result<u64, StreamError> {
+        let bytes = match &self.value {
+            DeValue::String(text) => units::size(text),
+            _ => self.number(),
+        };
+        let bytes = bytes.ok_or_else(|| self.expected(format!("{} is allowed", units::SIZE_EXPECTED)))?;
+        if range.contains(&bytes) {
+            return Ok(bytes);
+        }
+        let (first, last) = (units::size_text(*range.start()), units::size_text(*range.end()));
+        Err(self.expected(format!("{first} to {last} are allowed")))
+    }
+
+    /// A duration in `range`.
+    pub fn duration(&self, range: RangeInclusive<Duration>) -> Result<Duration, StreamError> {
+        let duration = match &self.value {
+            DeValue::String(text) => units::duration(text),
+            DeValue::Float(number) => units::duration(&number.to_string()),
+            _ => self.number().and_then(|seconds| units::duration(&seconds.to_string())),
+        };
+        let duration = duration.ok_or_else(|| self.expected(format!("{} is allowed", units::DURATION_EXPECTED)))?;
+        if range.contains(&duration) {
+            return Ok(duration);
+        }
+        let (first, last) = (units::duration_text(*range.start()), units::duration_text(*range.end()));
+        Err(self.expected(format!("{first} to {last} are allowed")))
+    }
+
+    /// An address with a port.
+    pub fn address(&self) -> Result<SocketAddr, StreamError> {
+        let refused = || self.expected("an IP address with a port is allowed, such as \"192.0.2.7:4001\"");
+        let address: SocketAddr = self.text()?.parse().map_err(|_| refused())?;
+        if address.port() == 0 { Err(refused()) } else { Ok(address) }
+    }
+}

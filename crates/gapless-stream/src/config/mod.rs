@@ -1,0 +1,233 @@
+//! [`StreamConfig`]: one TOML file configures a whole stream, its sequencer and its nodes, over any transport.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | this | [`StreamConfig`], and what is made of it |
+//! | `tables` | the tables of the file: which keys there are, and what each may be |
+//! | `checks` | what does not go together |
+//! | `document` | a TOML text that knows the line of each of its keys |
+//! | `units` | sizes and durations as people write them |
+//!
+//! The defaults are those of [`EventStreamOptions`], [`PacketNetwork`], [`TcpNetwork`](crate::network::TcpNetwork) and
+//! [`NodeOptions`], and stand nowhere else.
+//! `docs/guides/stream.toml` shows every key.
+//!
+//! ```
+//! use gapless_stream::StreamConfig;
+//! let config = StreamConfig::parse("[stream]\ndirectory = \"orders\"\nwindow = \"8 MiB\"\nmessage_length_max = \"1 MiB\"", "orders.toml")?;
+//! assert_eq!(config.event_stream_options().window_bytes, 8 << 20);
+//! let refused = StreamConfig::parse("[stream]\ndirectory = \"orders\"\ntier = \"fast\"", "orders.toml").err().unwrap();
+//! assert_eq!(
+//!     refused.to_string(),
+//!     r#"orders.toml:3: stream.tier: "fast" was found; "memory", "journal", "sync" are allowed"#
+//! );
+//! # Ok::<(), gapless_stream::StreamError>(())
+//! ```
+
+mod checks;
+mod document;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod units;
+
+use crate::StreamError;
+use crate::client::random_token;
+use crate::event_stream::EventStreamOptions;
+use crate::network::endpoints::{Carrier, PacketNetwork};
+use crate::network::{Interface, UdpOptions, UdpSocket};
+use crate::node::{
+    AnyLink, DatagramLink, DatagramOptions, NodeOptions, PublisherOptions, SharedMemoryLink, SharedMemoryOptions,
+    Start, TcpLink, TcpOptions,
+};
+use document::Document;
+use gapless_wire::soup::Field;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+/// What carries a stream to its nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// Between processes of one machine.
+    SharedMemory,
+    /// Packets to each node.
+    Udp,
+    /// Packets to groups that nodes join.
+    Multicast,
+    /// A connection to each node.
+    Tcp,
+}
+
+impl Transport {
+    /// All of them, by their names.
+    pub const NAMES: &'static [(&'static str, Self)] = &[
+        ("shared-memory", Self::SharedMemory),
+        ("udp", Self::Udp),
+        ("multicast", Self::Multicast),
+        ("tcp", Self::Tcp),
+    ];
+
+    /// The name in files.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, transport)| *transport == self).map_or("", |(name, _)| name)
+    }
+}
+
+/// What is said of nodes: the same for each, unless a node changes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeSettings {
+    /// Where a node begins to read.
+    pub start: Start,
+    /// How it publishes; the token is another one in each node.
+    pub publisher: PublisherOptions,
+    /// Its name, where it must give one.
+    pub username: Field<6>,
+    /// Its password.
+    pub password: Field<10>,
+    /// Whether its packets may hold several frames.
+    pub batch: bool,
+    /// A sequencer that says nothing for so long is gone, ns.
+    pub silence_ns_max: u64,
+}
+
+/// A stream as its file describes it.
+#[derive(Clone)]
+pub struct StreamConfig {
+    transport: Transport,
+    stream: EventStreamOptions,
+    /// The nodes; a program may change what the file says of its own.
+    pub node: NodeSettings,
+}
+
+impl StreamConfig {
+    /// Reads the file `path`. A relative directory in it is relative to the file.
+    ///
+    /// # Errors
+    /// [`StreamError::System`] if it cannot be read; as for [`StreamConfig::parse`].
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, StreamError> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| StreamError::System { action: format!("reading {name}"), source })?;
+        let mut config = Self::parse(&text, &name)?;
+        if let (Some(directory), Some(parent)) = (&mut config.stream.directory, path.parent()) {
+            *directory = parent.join(&*directory);
+        }
+        Ok(config)
+    }
+
+    /// Reads a file's `text`; `name` is the file, for messages. A relative directory stays as it is.
+    ///
+    /// # Errors
+    /// [`StreamError::Config`] with file, line, key, what was found and what is allowed: text that is no TOML, unknown
+    /// keys, values of a wrong kind or out of range, and values that do not go together.
+    pub fn parse(text: &str, name: &str) -> Result<Self, StreamError> {
+        let document = Document::new(name, text);
+        let config = tables::read(&document)?;
+        checks::check(&config, &document)?;
+        Ok(config)
+    }
+
+    /// The defaults: a stream in `directory` at tier `journal`, over shared memory.
+    #[must_use]
+    pub fn in_directory(directory: impl Into<PathBuf>) -> Self {
+        let datagrams = DatagramOptions::new(UNSPECIFIED, UNSPECIFIED);
+        let node = NodeOptions::default();
+        let node = NodeSettings {
+            start: node.start,
+            publisher: node.publisher.unwrap_or_default(),
+            username: datagrams.username,
+            password: datagrams.password,
+            batch: datagrams.batch,
+            silence_ns_max: datagrams.silence_ns_max,
+        };
+        Self { transport: Transport::SharedMemory, stream: EventStreamOptions::in_directory(directory), node }
+    }
+
+    /// What carries the stream.
+    #[must_use]
+    pub const fn transport(&self) -> Transport {
+        self.transport
+    }
+
+    /// Where the stream lives; `None` where it keeps nothing.
+    #[must_use]
+    pub fn directory(&self) -> Option<&Path> {
+        self.stream.directory.as_deref()
+    }
+
+    /// How the sequencer is run.
+    #[must_use]
+    pub fn event_stream_options(&self) -> EventStreamOptions {
+        self.stream.clone()
+    }
+
+    /// How a node that publishes is run: under `token`, or a random one.
+    #[must_use]
+    pub fn node_options(&self, token: Option<u128>) -> NodeOptions {
+        let token = token.unwrap_or_else(random_token);
+        let publisher = Some(PublisherOptions { token, ..self.node.publisher });
+        NodeOptions { start: self.node.start, publisher, ..NodeOptions::default() }
+    }
+
+    /// How a node that only reads is run.
+    #[must_use]
+    pub fn reading_options(&self) -> NodeOptions {
+        NodeOptions::reading(self.node.start)
+    }
+
+    /// A new way for one node to the sequencer.
+    ///
+    /// # Errors
+    /// The operating system's, for sockets.
+    pub fn link(&self) -> Result<AnyLink, StreamError> {
+        match (&self.stream.packets, &self.stream.tcp) {
+            (Some(network), _) => self.datagram_link(network).map(AnyLink::from),
+            (None, Some(network)) => {
+                let options = TcpOptions {
+                    username: self.node.username,
+                    password: self.node.password,
+                    silence_ns_max: self.node.silence_ns_max,
+                    ..TcpOptions::new(network.command, network.rewind)
+                };
+                Ok(TcpLink::new(options).into())
+            }
+            (None, None) => {
+                let directory = self.stream.directory.as_deref().unwrap_or(Path::new("."));
+                Ok(SharedMemoryLink::new(directory, SharedMemoryOptions::default()).into())
+            }
+        }
+    }
+
+    fn datagram_link(&self, network: &PacketNetwork) -> Result<DatagramLink<UdpSocket>, StreamError> {
+        let (interface, segmentation) = match &network.carrier {
+            Carrier::Udp { interface, segmentation, .. } => (interface.clone(), *segmentation),
+            Carrier::Memory(_) => (Interface::Default, crate::network::Segmentation::Off),
+        };
+        let open = |options: UdpOptions| {
+            let action = || format!("opening a way to {}", network.command);
+            UdpSocket::open(&UdpOptions { segmentation, ..options })
+                .map_err(|source| StreamError::System { action: action(), source })
+        };
+        let local: IpAddr = match network.command {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let main = open(UdpOptions::at(SocketAddr::new(local, 0)))?;
+        let join = |group: &SocketAddr| open(UdpOptions::of_group(group.ip(), group.port(), interface.clone()));
+        let groups = network.groups.iter().map(join).collect::<Result<_, _>>()?;
+        let options = DatagramOptions {
+            username: self.node.username,
+            password: self.node.password,
+            batch: self.node.batch,
+            packet_length_max: network.packet_length_max,
+            silence_ns_max: self.node.silence_ns_max,
+            rewind: self.stream.tcp.as_ref().map(|network| network.rewind),
+            ..DatagramOptions::new(network.command, network.request)
+        };
+        Ok(DatagramLink::new(main, groups, options))
+    }
+}
+
+const UNSPECIFIED: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);

@@ -1,0 +1,269 @@
+//! [`Foundation`]: what every stream stands on, whoever fills its window: counters, threads, window, journal, doors.
+
+use super::options::EventStreamOptions;
+use super::{Driver, EventStream, StreamRecovery};
+use crate::doorman::{Doorman, DoormanLinks, StreamDescription};
+use crate::ingress::IngressShared;
+use crate::journaler::{Journaler, JournalerCounters, Release};
+use crate::link::{ForSequencer, ForService};
+use crate::mailbox::Mailbox;
+use crate::network::endpoints::{Served, build};
+use crate::network::guests::SharedStatus;
+use crate::network::tcp_endpoints;
+use crate::outlets::Outlets;
+use crate::persistence::OpenedJournal;
+use crate::preparing::PreparerThread;
+use crate::stream_layout::StreamLayout;
+use crate::syncer::SyncThread;
+use crate::{StreamError, Tier};
+use gapless_agent::plan::cores_available;
+use gapless_agent::{Agent, AgentGroup, AgentSpec, Clock, Counters, Seats, ThreadGroup};
+use gapless_journal::{Preparer, RecoveryReport, Syncer};
+use gapless_log::{GatingCursor, MemoryKind, Releaser, Scope, StreamIdentity, Window, WindowOptions, WindowWriter};
+use std::sync::Arc;
+
+/// Mailboxes hold this many messages.
+const MAILBOX_MESSAGES: usize = 4096;
+/// Room for counters.
+const COUNTERS_MAX: usize = 256;
+/// Frames journaled at once before they are released, bytes.
+const JOURNAL_BATCH_BYTES: usize = 64 << 10;
+
+/// A stream in the making.
+pub(super) struct Foundation<'a> {
+    options: &'a EventStreamOptions,
+    pub layout: Option<StreamLayout>,
+    identity: StreamIdentity,
+    next_sequence: u64,
+    /// The agent that appends.
+    head: &'static str,
+    pub counters: Counters,
+    pub seats: Seats,
+    pub window: Window,
+    writer: Option<WindowWriter>,
+    releaser: Option<Releaser>,
+    opened: Option<OpenedJournal>,
+    journal_cursor: Option<GatingCursor>,
+    feed_cursor: Option<GatingCursor>,
+    pub doors: DoormanLinks,
+    pub answers: Mailbox<ForService>,
+    pub requests: Mailbox<ForSequencer>,
+    journaler: Option<Journaler>,
+    sync_thread: Option<SyncThread>,
+    preparer: Option<PreparerThread>,
+}
+
+/// What the agent that appends needs to know of the journal.
+pub(super) struct Journaling {
+    /// At tier `memory` that agent releases.
+    pub releaser: Option<Releaser>,
+    /// The journal's ends for helper threads.
+    pub syncer_and_preparer: Option<(Syncer, Preparer)>,
+    /// What opening it found.
+    pub report: Option<RecoveryReport>,
+}
+
+impl<'a> Foundation<'a> {
+    /// The stream's directory, made if it is missing.
+    pub fn make_directory(options: &EventStreamOptions) -> Result<Option<StreamLayout>, StreamError> {
+        let layout = options.directory.as_ref().map(StreamLayout::new);
+        if let Some(layout) = &layout {
+            let root = layout.root();
+            std::fs::create_dir_all(root)
+                .map_err(|source| StreamError::System { action: format!("making {}", root.display()), source })?;
+        }
+        Ok(layout)
+    }
+
+    /// Makes everything that does not run, for the stream `identity` that goes on with `next_sequence`.
+    pub fn lay(
+        options: &'a EventStreamOptions,
+        layout: Option<StreamLayout>,
+        identity: StreamIdentity,
+        next_sequence: u64,
+        opened: Option<OpenedJournal>,
+        head: &'static str,
+    ) -> Result<Self, StreamError> {
+        let counters = match &layout {
+            Some(layout) => Counters::create(layout.counters(), COUNTERS_MAX)?,
+            None => Counters::in_memory(COUNTERS_MAX)?,
+        };
+        let seats = seats(options, head)?;
+        let window_options = WindowOptions {
+            memory: MemoryKind::Shared,
+            capacity_bytes: options.window_bytes,
+            index_slots: (options.window_bytes / 128).next_power_of_two(),
+            frame_length_max: options.frame_length_max,
+            identity,
+        };
+        let (mut writer, releaser) = window_options.create(next_sequence)?;
+        let window = writer.window();
+        let journal_cursor = opened.is_some().then(|| writer.gating_cursor(Scope::Appended));
+        let feed_cursor = options.packets.is_some().then(|| writer.gating_cursor(Scope::Released));
+        let answering = if head == "sequencer" { "answers" } else { head };
+        let doors = DoormanLinks {
+            ingress: Mailbox::new(MAILBOX_MESSAGES),
+            delivery: Mailbox::new(MAILBOX_MESSAGES),
+            ingress_waker: seats.waker(head),
+            delivery_waker: seats.waker(answering),
+        };
+        Ok(Self {
+            options,
+            layout,
+            identity,
+            next_sequence,
+            head,
+            counters,
+            seats,
+            window,
+            writer: Some(writer),
+            releaser: Some(releaser),
+            opened,
+            journal_cursor,
+            feed_cursor,
+            doors,
+            answers: Mailbox::new(MAILBOX_MESSAGES),
+            requests: Mailbox::new(MAILBOX_MESSAGES),
+            journaler: None,
+            sync_thread: None,
+            preparer: None,
+        })
+    }
+
+    /// The window's writer, for the agent that appends.
+    pub fn take_writer(&mut self) -> WindowWriter {
+        self.writer.take().expect("one agent appends")
+    }
+
+    /// The way of answers to the nodes here.
+    pub fn outlets(&self) -> Outlets {
+        Outlets::new(self.doors.delivery.clone(), self.options.frame_length_max)
+    }
+
+    /// Makes the journaler and what helps it.
+    pub fn journal(&mut self) -> Result<Journaling, StreamError> {
+        let releaser = self.releaser.take();
+        let (Some(opened), Some(cursor)) = (self.opened.take(), self.journal_cursor.take()) else {
+            return Ok(Journaling { releaser, syncer_and_preparer: None, report: None });
+        };
+        let releaser = releaser.expect("the journal is made once");
+        let OpenedJournal { journal, report, .. } = opened;
+        let below = (journal.syncer(), journal.preparer());
+        self.preparer = Some(PreparerThread::start(journal.preparer())?);
+        let readers = ["answers", self.head];
+        let release = if self.options.tier == Tier::Sync {
+            let woken = self.seats.downstream(None, &["answers", self.head, "journaler"]);
+            let last_sequence = self.counters.add("sync.last_sequence")?;
+            let (thread, syncing) = SyncThread::start(journal.syncer(), releaser, woken, last_sequence)?;
+            self.sync_thread = Some(thread);
+            Release::WhenSynced(syncing)
+        } else {
+            Release::WhenJournaled(releaser)
+        };
+        let downstream = self.seats.downstream(Some("journaler"), &readers);
+        let batch_bytes_max = if self.options.persistence.flush_on_commit { 1 } else { JOURNAL_BATCH_BYTES };
+        let counted = JournalerCounters::add_to(&self.counters)?;
+        self.journaler = Some(Journaler::new(cursor, journal, release, downstream, batch_bytes_max, counted));
+        Ok(Journaling { releaser: None, syncer_and_preparer: Some(below), report: Some(report) })
+    }
+
+    /// Opens the doors and starts the agents: `head` appends, `desk` answers, if that is an agent of its own.
+    pub fn run(
+        self,
+        head: Box<dyn Agent>,
+        desk: Option<Box<dyn Agent>>,
+        ingress: Arc<IngressShared>,
+        recovery: StreamRecovery,
+        clock: Option<Clock>,
+    ) -> Result<EventStream, StreamError> {
+        let options = self.options;
+        let description = StreamDescription {
+            identity: self.identity,
+            frame_length_max: options.frame_length_max,
+            message_length_max: options.message_bytes_max(),
+            tier: options.tier,
+        };
+        let socket = self.layout.as_ref().filter(|_| clock.is_some()).map(StreamLayout::socket);
+        let doorman = Doorman::start(socket.as_deref(), description, self.doors, Some(self.window.clone()))?;
+        let doorman = Arc::new(doorman);
+        let status = SharedStatus::default();
+        let journal = self.layout.as_ref().filter(|_| options.tier != Tier::Memory).map(StreamLayout::journal);
+        let served = Served {
+            doorman: Arc::clone(&doorman),
+            window: self.window.clone(),
+            feeds: ingress.feeds.clone(),
+            journal,
+            next_sequence: self.next_sequence,
+            status: status.clone(),
+            counters: &self.counters,
+        };
+        let mut agents: Vec<Box<dyn Agent>> = Vec::new();
+        let mut behind = Vec::new();
+        if let (Some(network), Some(cursor)) = (&options.packets, self.feed_cursor) {
+            let [gateway, feed, replayer] = build(network, cursor, &served)?;
+            agents.push(gateway);
+            behind.extend([feed, replayer]);
+        }
+        let mut tcp_addresses = None;
+        if let Some(network) = &options.tcp {
+            let ([gateway, rewind], addresses) = tcp_endpoints::build(network, &served)?;
+            agents.push(gateway);
+            behind.push(rewind);
+            tcp_addresses = Some(addresses);
+        }
+        agents.push(head);
+        agents.extend(self.journaler.map(|journaler| Box::new(journaler) as Box<dyn Agent>));
+        agents.extend(behind);
+        agents.extend(desk);
+        let waker = self.seats.waker(self.head);
+        let driver = match clock {
+            Some(clock) => Driver::Threads(ThreadGroup::launch(&self.seats.plan, agents, &clock, self.seats.wakers)?),
+            None => Driver::Caller(AgentGroup::new(agents)),
+        };
+        Ok(EventStream {
+            driver: Some(driver),
+            doorman: Some(doorman),
+            sync_thread: self.sync_thread,
+            preparer: self.preparer,
+            ingress,
+            requests: self.requests,
+            waker,
+            window: self.window,
+            layout: self.layout,
+            counters: self.counters,
+            recovery,
+            plan: self.seats.plan,
+            tier: options.tier,
+            status,
+            tcp_addresses,
+        })
+    }
+}
+
+/// Which agent sits on which thread, in the order of a message's path.
+fn seats(options: &EventStreamOptions, head: &'static str) -> Result<Seats, StreamError> {
+    let mut agents = Vec::new();
+    if options.packets.is_some() {
+        agents.push(AgentSpec::new("gateway").hot());
+    }
+    if options.tcp.is_some() {
+        agents.push(AgentSpec::new("tcp-gateway").hot());
+    }
+    agents.push(AgentSpec::new(head).hot().weight(2).cpus(options.sequencer_cpus));
+    if options.tier != Tier::Memory {
+        agents.push(AgentSpec::new("journaler").detachable().hot());
+    }
+    if options.packets.is_some() {
+        agents.push(AgentSpec::new("feed").hot());
+        agents.push(AgentSpec::new("replayer"));
+    }
+    if options.tcp.is_some() {
+        // Beside the others: a late joiner takes all of a core for a while.
+        agents.push(AgentSpec::new("rewind").detachable());
+    }
+    if head == "sequencer" {
+        agents.push(AgentSpec::new("answers").hot());
+    }
+    let plan = gapless_agent::plan(options.plan, options.optimize_for, &agents, cores_available(), 0);
+    Seats::new(plan).map_err(|source| StreamError::System { action: "making a waker".to_owned(), source })
+}

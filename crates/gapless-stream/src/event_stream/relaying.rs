@@ -1,0 +1,193 @@
+//! Starting a stream that passes another's frames on. It needs to know what stream that is before anything else, and it
+//! goes on where its own journal ends.
+
+use super::foundation::{Foundation, Journaling};
+use super::options::EventStreamOptions;
+use super::{EventStream, StreamRecovery};
+use crate::feeds::{Feeds, SharedFeeds};
+use crate::node::link::Connected;
+use crate::node::{NodeLink, Start};
+use crate::persistence::OpenedJournal;
+use crate::relay::{Relay, RelayCounters, RelayLinks};
+use crate::stream_layout::StreamLayout;
+use crate::{StreamError, Tier};
+use gapless_agent::Clock;
+use gapless_journal::{JournalError, JournalReader};
+use gapless_log::StreamIdentity;
+use gapless_wire::mark::Mark;
+use gapless_wire::{Fragment, Kind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Between two attempts to connect.
+const ATTEMPT_INTERVAL: Duration = Duration::from_millis(2);
+
+pub(super) fn start(
+    options: &EventStreamOptions,
+    mut upstream: Box<dyn NodeLink>,
+    start: Start,
+    stopped: &AtomicBool,
+) -> Result<EventStream, StreamError> {
+    options.check()?;
+    let (clock, _) = Clock::fastest();
+    let layout = Foundation::make_directory(options)?;
+    let origin = match &layout {
+        Some(layout) => Origin::read(layout)?,
+        None => None,
+    };
+    let mut recovery = StreamRecovery::default();
+    let mut feeds = Feeds::default();
+    let mut opened = None;
+    if let (Some(layout), Some(origin), true) = (&layout, &origin, options.tier != Tier::Memory)
+        && !matches!(JournalReader::open(layout.journal()), Err(JournalError::NoJournal { .. }))
+    {
+        let mut found = open(options, layout, origin.identity, 1)?;
+        feeds = fold(layout, &mut found, &mut recovery)?;
+        opened = Some(found);
+    }
+    let start = if opened.is_some() { Start::Sequence(recovery.last_sequence + 1) } else { start };
+    let connected = connect(&mut *upstream, start, &clock, stopped)?;
+    if let Some(origin) = &origin
+        && origin.identity != connected.identity
+    {
+        let (peer, expected, found) = (upstream.peer(), origin.identity, connected.identity);
+        return Err(StreamError::OtherStream { peer, expected, found });
+    }
+    if options.frame_length_max < connected.frame_length_max {
+        let (ours, theirs) = (options.frame_length_max, connected.frame_length_max);
+        let reason = format!("{} has frames of up to {theirs} bytes, more than the {ours} here", upstream.peer());
+        return Err(StreamError::Option { option: "frame_length_max", reason });
+    }
+    if let (Some(layout), true) = (&layout, options.tier != Tier::Memory) {
+        if origin.is_none() {
+            Origin { identity: connected.identity }.write(layout)?;
+        }
+        if opened.is_none() {
+            recovery.last_sequence = connected.position - 1;
+            opened = Some(open(options, layout, connected.identity, connected.position)?);
+        }
+    } else {
+        recovery.last_sequence = connected.position - 1;
+    }
+    if feeds.newest().is_none()
+        && let Some(feed) = connected.feed
+    {
+        feeds = Feeds::restored(vec![feed]);
+    }
+    let identity = connected.identity;
+    let mut foundation = Foundation::lay(options, layout, identity, recovery.last_sequence + 1, opened, "relay")?;
+    let Journaling { releaser, syncer_and_preparer, report } = foundation.journal()?;
+    recovery.journal = report;
+    if let Some((_, preparer)) = syncer_and_preparer {
+        // Nothing here depends on what was passed on: retention alone decides what is kept.
+        preparer.set_snapshot_sequence(u64::MAX);
+    }
+    let links = RelayLinks {
+        publishers: foundation.doors.ingress.clone(),
+        outlets: foundation.outlets(),
+        downstream: foundation.seats.downstream(Some("relay"), &["journaler"]),
+        feeds: SharedFeeds::new(feeds),
+        throttle: options.throttle,
+        counters: RelayCounters::add_to(&foundation.counters)?,
+    };
+    let relay = Relay::new(upstream, true, identity, foundation.take_writer(), releaser, links);
+    let shared = relay.shared();
+    foundation.run(Box::new(relay), None, shared, recovery, Some(clock))
+}
+
+fn connect(
+    upstream: &mut dyn NodeLink,
+    start: Start,
+    clock: &Clock,
+    stopped: &AtomicBool,
+) -> Result<Connected, StreamError> {
+    // Acquire: pairs with whoever stops it.
+    while !stopped.load(Ordering::Acquire) {
+        match upstream.connect(start, clock.now().monotonic_ns) {
+            Ok(Some(connected)) => return Ok(connected),
+            Ok(None) | Err(StreamError::Disconnected { .. }) => std::thread::sleep(ATTEMPT_INTERVAL),
+            Err(error) => return Err(error),
+        }
+    }
+    Err(StreamError::Closed)
+}
+
+fn open(
+    options: &EventStreamOptions,
+    layout: &StreamLayout,
+    identity: StreamIdentity,
+    first_sequence: u64,
+) -> Result<OpenedJournal, StreamError> {
+    let (tier, frame_length_max) = (options.tier, options.frame_length_max);
+    let stream_id = Some(identity.stream_id);
+    options.persistence.open(&layout.journal(), tier, frame_length_max, first_sequence, stream_id)
+}
+
+/// The feed sessions that the journal tells of, and where it ends.
+fn fold(
+    layout: &StreamLayout,
+    opened: &mut OpenedJournal,
+    recovery: &mut StreamRecovery,
+) -> Result<Feeds, StreamError> {
+    let mut feeds = Feeds::default();
+    let journal = &mut opened.journal;
+    let (first, last) = (journal.first_sequence(), journal.last_sequence());
+    recovery.last_sequence = last;
+    if first > last {
+        return Ok(feeds);
+    }
+    let mut replay = JournalReader::open(layout.journal())?.replay(first)?;
+    let mut incomplete_from = None;
+    while let Some(frame) = replay.next_frame()? {
+        recovery.frames_replayed += 1;
+        if frame.fragment() != Fragment::WHOLE && frame.fragment().index == 0 {
+            incomplete_from = Some(frame.sequence());
+        }
+        if frame.fragment().is_last() {
+            incomplete_from = None;
+        }
+        if frame.kind() == Kind::Mark {
+            match Mark::from_bytes(frame.payload()) {
+                Some(Mark::FeedBegan { feed_session }) => feeds.begin(feed_session, frame.sequence()),
+                Some(Mark::FeedEnded { .. }) => feeds.end(frame.sequence()),
+                _ => {}
+            }
+        }
+    }
+    if let Some(sequence) = incomplete_from {
+        journal.truncate_after(sequence - 1)?;
+        recovery.last_sequence = sequence - 1;
+    }
+    Ok(feeds)
+}
+
+/// Which stream a directory holds a part of: a small text file beside the journal.
+struct Origin {
+    identity: StreamIdentity,
+}
+
+impl Origin {
+    fn read(layout: &StreamLayout) -> Result<Option<Self>, StreamError> {
+        let path = layout.origin();
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => {
+                return Err(StreamError::System { action: format!("reading {}", path.display()), source });
+            }
+        };
+        let parsed = text.trim().split_once(' ').and_then(|(stream, incarnation)| {
+            let stream_id = u128::from_str_radix(stream, 16).ok()?;
+            Some(StreamIdentity { stream_id, incarnation: u64::from_str_radix(incarnation, 16).ok()? })
+        });
+        let reason = "it should hold a stream id and an incarnation, both hexadecimal".to_owned();
+        parsed.map(|identity| Some(Self { identity })).ok_or(StreamError::State { path, reason })
+    }
+
+    fn write(&self, layout: &StreamLayout) -> Result<(), StreamError> {
+        let path = layout.origin();
+        let text = format!("{:032x} {:016x}\n", self.identity.stream_id, self.identity.incarnation);
+        std::fs::write(&path, text)
+            .map_err(|source| StreamError::System { action: format!("writing {}", path.display()), source })
+    }
+}

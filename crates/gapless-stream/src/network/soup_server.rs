@@ -1,0 +1,245 @@
+//! [`SoupServer`]: the agent "rewind": every released frame, from any one on, to whoever logs in by SoupBinTCP 3.00. It
+//! waits for nobody: a client that reads slowly is behind, and costs one buffer.
+
+mod client;
+
+use super::guests::GuestOptions;
+use super::tcp::TcpConnection;
+use super::tcp_server::TcpServer;
+use crate::StreamError;
+use crate::doorman::PublisherLink;
+use crate::feeds::SharedFeeds;
+use crate::late_reader::LateReader;
+use client::{Ending, SoupClient, Told};
+use gapless_agent::{Agent, AgentError, Counter, Counters, Now};
+use gapless_log::Window;
+use gapless_wire::soup::LOGIN_LENGTH;
+use rustix::fd::{AsFd, BorrowedFd};
+use std::net::SocketAddr;
+
+/// Who may log in, and what a client may cost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SoupServerOptions {
+    /// Who is let in, and how many at one time.
+    pub guests: GuestOptions,
+    /// A client that has not logged in after this time is dropped, ns.
+    pub login_timeout_ns: u64,
+    /// What is made ready for a client at once, bytes. Its buffer holds a frame more, and what is said beside frames.
+    pub batch_bytes: usize,
+}
+
+impl SoupServerOptions {
+    /// The defaults, for `guests`.
+    #[must_use]
+    pub const fn new(guests: GuestOptions) -> Self {
+        Self { guests, login_timeout_ns: 5_000_000_000, batch_bytes: 128 << 10 }
+    }
+}
+
+/// What the agent counts.
+pub struct SoupServerCounters {
+    /// Clients connected.
+    pub clients: Counter,
+    /// Logins accepted.
+    pub logins: Counter,
+    /// Logins refused: credentials, feed session or sequence.
+    pub logins_refused: Counter,
+    /// Connections closed at once, because there were too many.
+    pub clients_refused: Counter,
+    /// Clients dropped for what is no SoupBinTCP.
+    pub malformed: Counter,
+    /// Clients dropped because they said nothing, or did not log in.
+    pub silent: Counter,
+    /// Clients dropped because what they were to get next is no longer held.
+    pub overtaken: Counter,
+    /// Frames sent.
+    pub frames: Counter,
+}
+
+impl SoupServerCounters {
+    /// Adds them to `counters`.
+    ///
+    /// # Errors
+    /// No room, or labels that are taken.
+    pub fn add_to(counters: &Counters) -> Result<Self, gapless_agent::Error> {
+        Ok(Self {
+            clients: counters.add("rewind.clients")?,
+            logins: counters.add("rewind.logins")?,
+            logins_refused: counters.add("rewind.logins_refused")?,
+            clients_refused: counters.add("rewind.clients_refused")?,
+            malformed: counters.add("rewind.malformed")?,
+            silent: counters.add("rewind.clients_silent")?,
+            overtaken: counters.add("rewind.clients_overtaken")?,
+            frames: counters.add("rewind.frames")?,
+        })
+    }
+}
+
+/// What the clients read.
+pub struct SoupSource {
+    /// The stream's window.
+    pub window: Window,
+    /// Its feed sessions.
+    pub feeds: SharedFeeds,
+    /// Makes a reader that begins at a sequence.
+    pub make_reader: Box<dyn Fn(u64) -> LateReader + Send>,
+    /// A connection that publishes nothing: by it the agent is woken for what is new in the window.
+    pub news: PublisherLink,
+}
+
+/// The agent behind the rewind port.
+pub struct SoupServer {
+    server: TcpServer<SoupClient>,
+    source: SoupSource,
+    options: SoupServerOptions,
+    counters: SoupServerCounters,
+    now_ns: u64,
+    next_deadline_ns: u64,
+    /// When it is closed, whether or not everybody has everything.
+    close_by_ns: Option<u64>,
+}
+
+/// A client's buffer for what it says, bytes: a login, or some heartbeats.
+const INCOMING_BYTES: usize = 1_024;
+/// Timers are looked at this often, ns.
+const TIMER_INTERVAL_NS: u64 = 50_000_000;
+/// How long a stop waits until everybody has what there is, ns.
+const CLOSING_NS: u64 = 100_000_000;
+
+impl SoupServer {
+    /// Listens at `local`; port 0 is any free one.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn bind(
+        local: SocketAddr,
+        source: SoupSource,
+        options: SoupServerOptions,
+        counters: SoupServerCounters,
+    ) -> Result<Self, StreamError> {
+        let server = TcpServer::bind(local, options.guests.guests_max)?;
+        let (now_ns, next_deadline_ns) = (0, 0);
+        Ok(Self { server, source, options, counters, now_ns, next_deadline_ns, close_by_ns: None })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub const fn local_address(&self) -> SocketAddr {
+        self.server.local_address()
+    }
+
+    fn look(&mut self, now_ns: u64) -> Result<usize, StreamError> {
+        let came = self.server.look(now_ns, |socket, peer| {
+            let connection = TcpConnection::over(socket, peer, INCOMING_BYTES, LOGIN_LENGTH)?;
+            Ok((connection, SoupClient::new(now_ns)))
+        })?;
+        if came.events > 0 {
+            self.counters.clients.set(self.server.connections() as u64);
+            self.counters.clients_refused.add(came.refused);
+        }
+        Ok(came.events)
+    }
+
+    /// Visits every client: hears it, and sends it what it has room for. Returns the work done.
+    fn serve(&mut self, now_ns: u64) -> Result<usize, StreamError> {
+        let Self { server, source, options, counters, .. } = self;
+        let released_sequence = source.window.released_sequence();
+        let is_timer_due = now_ns >= self.next_deadline_ns;
+        let (mut work, mut frames, mut outcome, mut gone) = (0, 0, Ok(()), 0);
+        server.retain(|slot| {
+            let heard = SoupClient::hear(slot, source, options, now_ns);
+            let ending = match heard {
+                Ok(Told { bytes, logged_in, refused }) => {
+                    work += bytes;
+                    counters.logins.add(u64::from(logged_in));
+                    counters.logins_refused.add(u64::from(refused));
+                    match SoupClient::feed(slot, released_sequence, options.batch_bytes, now_ns) {
+                        Ok(count) => {
+                            frames += count;
+                            if is_timer_due { SoupClient::tick(slot, options.login_timeout_ns, now_ns) } else { None }
+                        }
+                        Err(ending) => Some(ending),
+                    }
+                }
+                Err(ending) => Some(ending),
+            };
+            let Some(ending) = ending else { return true };
+            gone += 1;
+            let peer = slot.connection.peer();
+            match ending {
+                Ending::Left => tracing::debug!(%peer, "a rewind client has left"),
+                Ending::Malformed(error) => {
+                    counters.malformed.add(1);
+                    tracing::warn!(%peer, %error, "a rewind client is dropped");
+                }
+                Ending::Silent => {
+                    counters.silent.add(1);
+                    tracing::info!(%peer, "a rewind client has fallen silent and is dropped");
+                }
+                Ending::Overtaken(error) => {
+                    counters.overtaken.add(1);
+                    tracing::warn!(%peer, %error, "a rewind client is dropped");
+                }
+                Ending::Failed(error) => outcome = Err(error),
+            }
+            false
+        });
+        if gone > 0 {
+            counters.clients.set(server.connections() as u64);
+        }
+        if frames > 0 {
+            counters.frames.add(frames as u64);
+        }
+        if is_timer_due {
+            self.next_deadline_ns = now_ns + TIMER_INTERVAL_NS;
+        }
+        outcome.map(|()| work + frames + gone)
+    }
+}
+
+impl Agent for SoupServer {
+    fn name(&self) -> &str {
+        "rewind"
+    }
+
+    fn poll(&mut self, now: Now) -> Result<usize, AgentError> {
+        self.now_ns = now.monotonic_ns;
+        let events = self.look(now.monotonic_ns)?;
+        if self.server.connections() == 0 {
+            return Ok(events);
+        }
+        Ok(events + self.serve(now.monotonic_ns)?)
+    }
+
+    fn arm(&mut self) {
+        // Only somebody who has everything waits for what is new.
+        if self.server.slots().any(|slot| slot.state.is_reading()) {
+            self.source.news.reader.arm();
+        }
+    }
+
+    fn disarm(&mut self) {
+        self.source.news.reader.disarm();
+        // Empties the counter; an empty one says so, which is as good.
+        let _ = rustix::io::read(&self.source.news.wake_publisher, &mut [0u8; 8]);
+    }
+
+    fn watch<'a>(&'a self, descriptors: &mut Vec<BorrowedFd<'a>>) {
+        descriptors.extend([self.server.as_fd(), self.source.news.wake_publisher.as_fd()]);
+    }
+
+    fn next_deadline_ns(&self) -> Option<u64> {
+        (self.server.connections() > 0).then_some(self.next_deadline_ns)
+    }
+
+    fn on_close(&mut self, now: Now) -> Result<(), AgentError> {
+        self.close_by_ns = Some(now.monotonic_ns + CLOSING_NS);
+        Ok(())
+    }
+
+    fn is_drained(&self) -> bool {
+        let released_sequence = self.source.window.released_sequence();
+        self.close_by_ns.is_some_and(|by_ns| self.now_ns >= by_ns)
+            || self.server.slots().all(|slot| slot.connection.unsent() == 0 && slot.state.has_all(released_sequence))
+    }
+}

@@ -1,0 +1,321 @@
+//! [`SoupClient`]: what the rewind agent knows of one client: its login, where it reads, and when it is given up.
+
+use super::{SoupServerOptions, SoupSource};
+use crate::StreamError;
+use crate::feeds::{Feed, Feeds};
+use crate::late_reader::{LateRead, LateReader};
+use crate::network::guests::GuestOptions;
+use crate::network::tcp::Received;
+use crate::network::tcp_server::Slot;
+use gapless_wire::mark::Mark;
+use gapless_wire::soup::{
+    ClientPacket, HEARTBEAT_INTERVAL_NS, LOGIN_ACCEPTED_LENGTH, LOGIN_LENGTH, LOGIN_REJECTED_LENGTH, Login,
+    PACKET_LENGTH_MAX, RejectReason, SILENCE_NS_MAX, write_end_of_session, write_login_accepted, write_login_rejected,
+    write_sequenced, write_server_heartbeat,
+};
+use gapless_wire::{Frame, Kind};
+
+/// A client of the rewind port.
+pub(super) struct SoupClient {
+    stage: Stage,
+    heard_ns: u64,
+    sent_ns: u64,
+}
+
+enum Stage {
+    /// Connected at this time.
+    Anonymous {
+        since_ns: u64,
+    },
+    Reading(Box<Reading>),
+    /// Everything was said. Once it is sent, the client has until this time to hang up: if we closed first, with
+    /// something of it unread, the operating system would take back what it has not read.
+    Leaving {
+        until_ns: Option<u64>,
+    },
+}
+
+struct Reading {
+    feed: Feed,
+    reader: LateReader,
+    /// The feed session is over, and the next packet says so.
+    is_over: bool,
+}
+
+/// What came of hearing a client.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Told {
+    pub bytes: usize,
+    pub logged_in: bool,
+    pub refused: bool,
+}
+
+/// Why a client is no longer served.
+pub(super) enum Ending {
+    /// It has hung up, or everything was said.
+    Left,
+    /// It sent what it must not.
+    Malformed(String),
+    Silent,
+    /// What it reads is no longer held.
+    Overtaken(StreamError),
+    /// The stream is damaged.
+    Failed(StreamError),
+}
+
+/// The longest packet of a client that is logged in, bytes: heartbeats, and a text to be ignored.
+const CLIENT_PACKET_MAX: usize = 256;
+/// How long a client that was told to go may take to do so, ns.
+const LEAVING_NS: u64 = 1_000_000_000;
+
+impl SoupClient {
+    pub const fn new(now_ns: u64) -> Self {
+        let stage = Stage::Anonymous { since_ns: now_ns };
+        Self { stage, heard_ns: now_ns, sent_ns: now_ns }
+    }
+
+    pub const fn is_reading(&self) -> bool {
+        matches!(self.stage, Stage::Reading(_))
+    }
+
+    /// Whether it was sent everything up to `released_sequence`.
+    pub fn has_all(&self, released_sequence: u64) -> bool {
+        match &self.stage {
+            Stage::Reading(reading) => reading.reader.sequence() > released_sequence,
+            _ => true,
+        }
+    }
+
+    /// Takes what the client says.
+    #[inline]
+    pub fn hear(
+        slot: &mut Slot<Self>,
+        source: &SoupSource,
+        options: &SoupServerOptions,
+        now_ns: u64,
+    ) -> Result<Told, Ending> {
+        let mut told = Told::default();
+        match slot.receive() {
+            Ok(Received::Nothing) => return Ok(told),
+            Ok(Received::Bytes(bytes)) => told.bytes = bytes,
+            Ok(Received::Full) => {}
+            Ok(Received::End) | Err(_) => return Err(Ending::Left),
+        }
+        slot.state.heard_ns = now_ns;
+        loop {
+            let limit = match slot.state.stage {
+                Stage::Anonymous { .. } => LOGIN_LENGTH,
+                Stage::Reading(_) => CLIENT_PACKET_MAX,
+                Stage::Leaving { .. } => {
+                    slot.connection.discard_incoming();
+                    return Ok(told);
+                }
+            };
+            let parsed = ClientPacket::parse(slot.connection.incoming(), limit);
+            let Some((packet, length)) = parsed.map_err(|error| Ending::Malformed(error.to_string()))? else {
+                return Ok(told);
+            };
+            match (packet, &slot.state.stage) {
+                (ClientPacket::Login(login), Stage::Anonymous { .. }) => {
+                    slot.connection.consume(length);
+                    match Self::log_in(slot, &login, source, options)? {
+                        true => told.logged_in = true,
+                        false => told.refused = true,
+                    }
+                    continue;
+                }
+                (ClientPacket::Debug(_), _) | (ClientPacket::Heartbeat, Stage::Reading(_)) => {}
+                (ClientPacket::Logout, _) => return Err(Ending::Left),
+                (ClientPacket::Login(_), _) => return Err(Ending::Malformed("a second login".to_owned())),
+                (ClientPacket::Unsequenced(_), _) => {
+                    return Err(Ending::Malformed("a message, and nobody takes any here".to_owned()));
+                }
+                (ClientPacket::Heartbeat, _) => {
+                    return Err(Ending::Malformed("a heartbeat before the login".to_owned()));
+                }
+            }
+            slot.connection.consume(length);
+        }
+    }
+
+    /// Answers a login. Whether it is good.
+    fn log_in(
+        slot: &mut Slot<Self>,
+        login: &Login,
+        source: &SoupSource,
+        options: &SoupServerOptions,
+    ) -> Result<bool, Ending> {
+        let released_sequence = source.window.released_sequence();
+        let found = find(login, &options.guests, &source.feeds.lock(), released_sequence);
+        let begun = match found {
+            Ok((feed, sequence)) => begin(feed, (source.make_reader)(sequence), released_sequence)?,
+            Err(reason) => Err(reason),
+        };
+        match begun {
+            Ok(reading) => {
+                let sequence = reading.reader.sequence();
+                let number = reading.feed.number_of(sequence);
+                let mut packet = [0; LOGIN_ACCEPTED_LENGTH];
+                let length = write_login_accepted(&mut packet, reading.feed.name, number);
+                slot.connection.resize_outgoing(options.batch_bytes + 2 * PACKET_LENGTH_MAX);
+                slot.connection.queue(&packet[..length.expect("the packet is as long as it is")]);
+                tracing::info!(
+                    peer = %slot.connection.peer(), username = login.username.as_str(), feed = %reading.feed.name,
+                    number, "a rewind client has logged in"
+                );
+                slot.state.stage = Stage::Reading(Box::new(reading));
+                Ok(true)
+            }
+            Err(reason) => {
+                let mut packet = [0; LOGIN_REJECTED_LENGTH];
+                let length = write_login_rejected(&mut packet, reason).expect("the packet is as long as it is");
+                slot.connection.queue(&packet[..length]);
+                tracing::warn!(
+                    peer = %slot.connection.peer(), username = login.username.as_str(), ?reason,
+                    feed = %login.feed_session, number = login.sequence, "a rewind client was not let in"
+                );
+                slot.state.stage = Stage::Leaving { until_ns: None };
+                Ok(false)
+            }
+        }
+    }
+
+    /// Sends what waits; when all of it went, makes the next frames ready and sends those. Returns how many.
+    #[inline]
+    pub fn feed(
+        slot: &mut Slot<Self>,
+        released_sequence: u64,
+        batch_bytes: usize,
+        now_ns: u64,
+    ) -> Result<usize, Ending> {
+        // What was made ready leaves as a whole before more is: a buffer that is empty needs no moving.
+        if !slot.send().map_err(|_| Ending::Left)? {
+            return Ok(0);
+        }
+        if let Stage::Leaving { until_ns } = &mut slot.state.stage {
+            if until_ns.is_none() {
+                *until_ns = Some(now_ns + LEAVING_NS);
+                slot.connection.finish();
+            }
+            return Ok(0);
+        }
+        let Stage::Reading(reading) = &mut slot.state.stage else { return Ok(0) };
+        if reading.reader.sequence() > released_sequence && !reading.is_over {
+            return Ok(0);
+        }
+        let (count, length) = reading.fill(slot.connection.room(), batch_bytes)?;
+        slot.connection.commit(length);
+        if length > 0 {
+            slot.state.sent_ns = now_ns;
+        }
+        if reading.is_over {
+            let length = write_end_of_session(slot.connection.room()).expect("a batch leaves room for a packet");
+            slot.connection.commit(length);
+            slot.state.stage = Stage::Leaving { until_ns: None };
+        }
+        slot.send().map_err(|_| Ending::Left)?;
+        Ok(count)
+    }
+
+    /// What the clock makes due.
+    pub fn tick(slot: &mut Slot<Self>, login_timeout_ns: u64, now_ns: u64) -> Option<Ending> {
+        let client = &mut slot.state;
+        match client.stage {
+            Stage::Anonymous { since_ns } => {
+                (now_ns.saturating_sub(since_ns) > login_timeout_ns).then_some(Ending::Silent)
+            }
+            Stage::Leaving { until_ns: Some(until_ns) } => (now_ns > until_ns).then_some(Ending::Left),
+            Stage::Reading(_) | Stage::Leaving { .. } if now_ns.saturating_sub(client.heard_ns) > SILENCE_NS_MAX => {
+                Some(Ending::Silent)
+            }
+            Stage::Leaving { .. } => None,
+            Stage::Reading(_) => {
+                // Whoever has something to read needs no sign of life.
+                let is_due = now_ns.saturating_sub(client.sent_ns) >= HEARTBEAT_INTERVAL_NS;
+                if is_due && slot.connection.unsent() == 0 {
+                    client.sent_ns = now_ns;
+                    let length = write_server_heartbeat(slot.connection.room()).expect("an empty buffer has room");
+                    slot.connection.commit(length);
+                    return slot.send().is_err().then_some(Ending::Left);
+                }
+                None
+            }
+        }
+    }
+}
+
+/// Which feed session a login is for, and the sequence that it begins with.
+fn find(
+    login: &Login,
+    guests: &GuestOptions,
+    feeds: &Feeds,
+    released_sequence: u64,
+) -> Result<(Feed, u64), RejectReason> {
+    if !guests.lets_in(&login.username, &login.password) {
+        return Err(RejectReason::NotAuthorized);
+    }
+    let feed = if login.feed_session.is_blank() { feeds.newest() } else { feeds.named(login.feed_session) };
+    let feed = *feed.ok_or(RejectReason::SessionNotAvailable)?;
+    // A feed session is known as soon as it is appended, which may be before anybody may see it.
+    let last = feed.last_sequence.map_or(released_sequence, |last| last.min(released_sequence));
+    let end = feed.first_sequence.max(last + 1);
+    let sequence = if login.sequence == 0 { Some(end) } else { feed.sequence_of(login.sequence) };
+    sequence
+        .filter(|sequence| *sequence <= end)
+        .map(|sequence| (feed, sequence))
+        .ok_or(RejectReason::SessionNotAvailable)
+}
+
+/// Looks whether what `reader` begins with is still held.
+fn begin(feed: Feed, mut reader: LateReader, released_sequence: u64) -> Result<Result<Reading, RejectReason>, Ending> {
+    let sequence = reader.sequence();
+    if sequence <= released_sequence {
+        loop {
+            match reader.read() {
+                Ok(LateRead::Frame(_)) => break reader.seek(sequence),
+                // Crossing over between window and journal looks empty once.
+                Ok(LateRead::Empty) => {}
+                Err(StreamError::Lapped { .. }) => return Ok(Err(RejectReason::SessionNotAvailable)),
+                Err(error) => return Err(Ending::Failed(error)),
+            }
+        }
+    }
+    let is_over = feed.last_sequence.is_some_and(|last| sequence > last);
+    Ok(Ok(Reading { feed, reader, is_over }))
+}
+
+impl Reading {
+    /// Puts frames into `room` until `batch_bytes` are full or there are no more. Returns how many, and their length
+    /// with their headers, bytes.
+    #[inline]
+    fn fill(&mut self, room: &mut [u8], batch_bytes: usize) -> Result<(usize, usize), Ending> {
+        let (mut count, mut length) = (0, 0);
+        while length < batch_bytes && !self.is_over {
+            let frame = match self.reader.read() {
+                Ok(LateRead::Frame(frame)) => frame,
+                Ok(LateRead::Empty) => break,
+                Err(error @ StreamError::Lapped { .. }) => return Err(Ending::Overtaken(error)),
+                Err(error) => return Err(Ending::Failed(error)),
+            };
+            if frame.kind() == Kind::Mark {
+                match Mark::from_bytes(frame.payload()) {
+                    // It belongs to the next feed session already.
+                    Some(Mark::FeedBegan { .. }) if frame.sequence() != self.feed.first_sequence => {
+                        self.is_over = true;
+                        break;
+                    }
+                    Some(Mark::FeedEnded { .. }) => self.is_over = true,
+                    _ => {}
+                }
+            }
+            length += push(&mut room[length..], &frame);
+            count += 1;
+        }
+        Ok((count, length))
+    }
+}
+
+#[inline]
+fn push(room: &mut [u8], frame: &Frame<'_>) -> usize {
+    write_sequenced(room, frame.bytes()).expect("the start refuses frames that no packet holds")
+}

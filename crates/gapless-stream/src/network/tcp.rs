@@ -1,0 +1,294 @@
+//! [`TcpConnection`]: one TCP connection that never blocks, with a bounded buffer in each direction. What the bytes
+//! mean is said elsewhere.
+
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, ipproto, sockopt};
+use std::io;
+use std::net::SocketAddr;
+
+/// What one look at a connection brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// So many bytes more than before.
+    Bytes(usize),
+    /// Nothing now.
+    Nothing,
+    /// The buffer is full; the rest waits until some of it is consumed.
+    Full,
+    /// The other side sends no more.
+    End,
+}
+
+/// Bytes that come and go in order, in memory that is taken once.
+#[derive(Debug)]
+struct ByteQueue {
+    bytes: Vec<u8>,
+    start: usize,
+    end: usize,
+}
+
+impl ByteQueue {
+    fn new(capacity: usize) -> Self {
+        Self { bytes: vec![0; capacity], start: 0, end: 0 }
+    }
+
+    #[inline]
+    fn waiting(&self) -> &[u8] {
+        &self.bytes[self.start..self.end]
+    }
+
+    #[inline]
+    fn consume(&mut self, length: usize) {
+        assert!(length <= self.end - self.start, "{length} bytes cannot be consumed of {}", self.end - self.start);
+        self.start += length;
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+        }
+    }
+
+    /// The free room in one piece.
+    #[inline]
+    fn room(&mut self) -> &mut [u8] {
+        // What waits is moved only where that is little beside the room that it makes.
+        if self.start > 0 && (self.end == self.bytes.len() || self.start > self.bytes.len() / 2) {
+            self.bytes.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        }
+        &mut self.bytes[self.end..]
+    }
+
+    #[inline]
+    fn commit(&mut self, length: usize) {
+        assert!(length <= self.bytes.len() - self.end, "{length} bytes were never claimed");
+        self.end += length;
+    }
+
+    fn resize(&mut self, capacity: usize) {
+        let kept = self.end - self.start;
+        assert!(kept <= capacity, "{kept} bytes that wait do not fit {capacity}");
+        let mut bytes = vec![0; capacity];
+        bytes[..kept].copy_from_slice(self.waiting());
+        *self = Self { bytes, start: 0, end: kept };
+    }
+}
+
+/// A connection.
+#[derive(Debug)]
+pub struct TcpConnection {
+    socket: OwnedFd,
+    peer: SocketAddr,
+    incoming: ByteQueue,
+    outgoing: ByteQueue,
+}
+
+impl TcpConnection {
+    /// Begins to connect to `peer`, with buffers of so many bytes. Whether it works out is said by the first calls of
+    /// [`TcpConnection::receive`] and [`TcpConnection::send`]; until then nothing comes and nothing goes.
+    ///
+    /// # Errors
+    /// The operating system's, if it knows at once.
+    pub fn connect(peer: SocketAddr, incoming_bytes: usize, outgoing_bytes: usize) -> io::Result<Self> {
+        let family = if peer.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
+        match rustix::net::connect(&socket, &peer) {
+            Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        // On one machine, where nobody listens, the port that the caller is given can be the one that it calls: such a
+        // connection with itself would keep the port from whoever is to listen there.
+        let own = rustix::net::getsockname(&socket)?;
+        if SocketAddr::try_from(own).is_ok_and(|own| own == peer) {
+            return Err(io::ErrorKind::ConnectionRefused.into());
+        }
+        Self::over(socket, peer, incoming_bytes, outgoing_bytes)
+    }
+
+    /// Takes over a connection that was accepted.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn over(socket: OwnedFd, peer: SocketAddr, incoming_bytes: usize, outgoing_bytes: usize) -> io::Result<Self> {
+        // Whoever writes here has put together what belongs together.
+        sockopt::set_tcp_nodelay(&socket, true)?;
+        let (incoming, outgoing) = (ByteQueue::new(incoming_bytes), ByteQueue::new(outgoing_bytes));
+        Ok(Self { socket, peer, incoming, outgoing })
+    }
+
+    /// The other side.
+    #[must_use]
+    pub const fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// Gives the buffer for what comes another size, bytes.
+    ///
+    /// # Panics
+    /// If what waits in it does not fit.
+    pub fn resize_incoming(&mut self, bytes: usize) {
+        self.incoming.resize(bytes);
+    }
+
+    /// Gives the buffer for what is to be sent another size, bytes.
+    ///
+    /// # Panics
+    /// If what waits in it does not fit.
+    pub fn resize_outgoing(&mut self, bytes: usize) {
+        self.outgoing.resize(bytes);
+    }
+
+    /// Looks once at what has come.
+    ///
+    /// # Errors
+    /// The connection is broken, or never came about.
+    #[inline]
+    pub fn receive(&mut self) -> io::Result<Received> {
+        let room = self.incoming.room();
+        if room.is_empty() {
+            return Ok(Received::Full);
+        }
+        match rustix::net::recv(&self.socket, room, RecvFlags::empty()) {
+            Ok((0, _)) => Ok(Received::End),
+            Ok((length, _)) => {
+                self.incoming.commit(length);
+                Ok(Received::Bytes(length))
+            }
+            Err(Errno::AGAIN | Errno::INTR) => Ok(Received::Nothing),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// What has come and is not consumed.
+    #[inline]
+    #[must_use]
+    pub fn incoming(&self) -> &[u8] {
+        self.incoming.waiting()
+    }
+
+    /// The first `length` bytes of what has come are done with.
+    ///
+    /// # Panics
+    /// If fewer have come.
+    #[inline]
+    pub fn consume(&mut self, length: usize) {
+        self.incoming.consume(length);
+    }
+
+    /// Room for what is to be sent, as much as there is.
+    #[inline]
+    pub fn room(&mut self) -> &mut [u8] {
+        self.outgoing.room()
+    }
+
+    /// The first `length` bytes of the room were written.
+    ///
+    /// # Panics
+    /// If there was not so much room.
+    #[inline]
+    pub fn commit(&mut self, length: usize) {
+        self.outgoing.commit(length);
+    }
+
+    /// Puts `bytes` behind what is to be sent: all of them, or `false`.
+    #[inline]
+    pub fn queue(&mut self, bytes: &[u8]) -> bool {
+        let Some(place) = self.room().get_mut(..bytes.len()) else { return false };
+        place.copy_from_slice(bytes);
+        self.commit(bytes.len());
+        true
+    }
+
+    /// Bytes that are still to be sent.
+    #[inline]
+    #[must_use]
+    pub const fn unsent(&self) -> usize {
+        self.outgoing.end - self.outgoing.start
+    }
+
+    /// Sends what the operating system takes. Whether that was all.
+    ///
+    /// # Errors
+    /// The connection is broken, or never came about.
+    #[inline]
+    pub fn send(&mut self) -> io::Result<bool> {
+        while self.unsent() > 0 {
+            match rustix::net::send(&self.socket, self.outgoing.waiting(), SendFlags::NOSIGNAL) {
+                Ok(length) => self.outgoing.consume(length),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Ok(false),
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Tells the other side that nothing more comes, behind what was sent.
+    pub fn finish(&self) {
+        // A connection that is broken needs no end.
+        let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Write);
+    }
+
+    /// Drops whatever has come.
+    pub fn discard_incoming(&mut self) {
+        let length = self.incoming.waiting().len();
+        self.incoming.consume(length);
+    }
+}
+
+impl AsFd for TcpConnection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::time::{Duration, Instant};
+
+    fn until(what: &str, mut is_done: impl FnMut() -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while !is_done() {
+            assert!(Instant::now() < deadline, "{what}");
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn bytes_pass_in_order_through_small_buffers() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut near = TcpConnection::connect(listener.local_addr().unwrap(), 7, 5).unwrap();
+        let (mut far, _) = listener.accept().unwrap();
+        assert!(near.queue(b"abcd") && !near.queue(b"ef") && near.queue(b"e"));
+        until("it is sent", || near.send().unwrap());
+        let mut read = [0; 5];
+        far.read_exact(&mut read).unwrap();
+        assert_eq!(&read, b"abcde");
+        far.write_all(b"0123456789").unwrap();
+        until("some came", || near.receive().unwrap() == Received::Bytes(7));
+        assert_eq!(near.receive().unwrap(), Received::Full);
+        assert_eq!(near.incoming(), b"0123456");
+        near.consume(5);
+        until("the rest came", || near.receive().unwrap() == Received::Bytes(3));
+        assert_eq!(near.incoming(), b"56789");
+        near.resize_incoming(5);
+        assert_eq!(near.incoming(), b"56789");
+        near.consume(5);
+        drop(far);
+        until("its end", || near.receive().unwrap() == Received::End);
+    }
+
+    #[test]
+    fn where_nobody_listens_the_first_look_says_so() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        drop(listener);
+        if let Ok(mut near) = TcpConnection::connect(address, 8, 8) {
+            until("it fails", || near.receive().is_err());
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! [`TcpNetwork`]: where the sequencer's agents meet nodes by TCP, and making these agents.
+
+use super::endpoints::Served;
+use super::guests::{GuestCounters, GuestOptions, Guests};
+use super::soup_server::{SoupServer, SoupServerCounters, SoupServerOptions, SoupSource};
+use super::tcp_gateway::{TcpGateway, TcpGatewayCounters};
+use crate::StreamError;
+use crate::link::LinkOptions;
+use gapless_agent::Agent;
+use gapless_wire::aligned_length;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// Where and how a sequencer serves nodes by TCP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TcpNetwork {
+    /// Where nodes publish; port 0 is any free one.
+    pub command: SocketAddr,
+    /// Where the stream is read by SoupBinTCP, from any frame on; port 0 is any free one.
+    pub rewind: SocketAddr,
+    /// Who is let in, at both ports, and how many at each.
+    pub guests: GuestOptions,
+}
+
+/// Where a stream listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TcpAddresses {
+    /// Where nodes publish.
+    pub command: SocketAddr,
+    /// Where the stream is read by SoupBinTCP.
+    pub rewind: SocketAddr,
+}
+
+/// The longest frame over TCP, bytes: a SoupBinTCP packet counts its length in 16 bits.
+pub const FRAME_LENGTH_TCP: usize = 65_000;
+
+impl TcpNetwork {
+    /// The defaults, for nodes that publish at `command` and read at `rewind`.
+    #[must_use]
+    pub fn new(command: SocketAddr, rewind: SocketAddr) -> Self {
+        Self { command, rewind, guests: GuestOptions::default() }
+    }
+
+    /// Whether frames of `frame_length_max` bytes fit its packets and rings.
+    ///
+    /// # Errors
+    /// [`StreamError::Option`] says what is allowed.
+    pub fn check(&self, frame_length_max: usize) -> Result<(), StreamError> {
+        let refuse = |option, reason: String| Err(StreamError::Option { option, reason });
+        if frame_length_max > FRAME_LENGTH_TCP {
+            let reason = format!(
+                "frames of {frame_length_max} bytes do not fit SoupBinTCP; at most {FRAME_LENGTH_TCP} are allowed"
+            );
+            return refuse("frame_length_max", reason);
+        }
+        let ring_bytes = self.guests.rings.command_ring_bytes;
+        if ring_bytes / 2 < aligned_length(frame_length_max) {
+            let reason = format!(
+                "a ring of {ring_bytes} bytes takes frames of {} at most, not of {frame_length_max}",
+                ring_bytes / 2
+            );
+            return refuse("command_ring_bytes", reason);
+        }
+        if self.command == self.rewind && self.command.port() != 0 {
+            return refuse("rewind", format!("{} is the command port already", self.rewind));
+        }
+        Ok(())
+    }
+}
+
+/// The rings of the rewind agent's own connection, by which it is woken: nothing passes through them.
+const NEWS_RINGS: LinkOptions = LinkOptions { command_ring_bytes: 4096, reply_ring_bytes: 4096 };
+
+/// The agents of `network`: gateway and rewind. Where they listen.
+pub(crate) fn build(
+    network: &TcpNetwork,
+    served: &Served<'_>,
+) -> Result<([Box<dyn Agent>; 2], TcpAddresses), StreamError> {
+    let counters = GuestCounters::add_to(served.counters, "tcp-gateway")?;
+    let guests = Guests::new(
+        "tcp",
+        network.guests.clone(),
+        Arc::clone(&served.doorman),
+        served.facts(),
+        served.status.clone(),
+        counters,
+    );
+    let counters = TcpGatewayCounters::add_to(served.counters)?;
+    let limits = (network.guests.guests_max, network.guests.rings.reply_ring_bytes);
+    let gateway = TcpGateway::bind(network.command, guests, limits, counters)?;
+    let source = SoupSource {
+        window: served.window.clone(),
+        feeds: served.feeds.clone(),
+        make_reader: served.reader(),
+        news: served.doorman.connect(NEWS_RINGS)?,
+    };
+    let counters = SoupServerCounters::add_to(served.counters)?;
+    let rewind = SoupServer::bind(network.rewind, source, SoupServerOptions::new(network.guests.clone()), counters)?;
+    let addresses = TcpAddresses { command: gateway.local_address(), rewind: rewind.local_address() };
+    Ok(([Box::new(gateway), Box::new(rewind)], addresses))
+}

@@ -1,0 +1,321 @@
+//! [`TcpGateway`]: the agent behind the command port over TCP. A node's packets are those of the port for datagrams,
+//! one behind the other; what it publishes goes into a ring of its own. Nothing is lost while it is connected: a ring
+//! without room lets its connection wait, and so the node.
+
+use super::guests::{Greeting, Guests, Offered};
+use super::tcp::{Received, TcpConnection};
+use super::tcp_server::{Slot, TcpServer};
+use crate::StreamError;
+use gapless_agent::{Agent, AgentError, Counter, Counters, Now};
+use gapless_wire::upstream::{self, Body, HELLO_LENGTH, PACKET_LENGTH_MAX, UpstreamPacket};
+use rustix::fd::{AsFd, BorrowedFd};
+use std::net::SocketAddr;
+
+/// What the agent counts beside its guests.
+pub struct TcpGatewayCounters {
+    /// Connections, those without a welcome included.
+    pub connections: Counter,
+    /// Connections closed at once, because there were too many.
+    pub refused: Counter,
+    /// Connections dropped for what is no packet, or no frame.
+    pub dropped: Counter,
+    /// Connections dropped because they said no hello.
+    pub silent: Counter,
+}
+
+impl TcpGatewayCounters {
+    /// Adds them to `counters`.
+    ///
+    /// # Errors
+    /// No room, or labels that are taken.
+    pub fn add_to(counters: &Counters) -> Result<Self, gapless_agent::Error> {
+        Ok(Self {
+            connections: counters.add("tcp-gateway.connections")?,
+            refused: counters.add("tcp-gateway.connections_refused")?,
+            dropped: counters.add("tcp-gateway.connections_dropped")?,
+            silent: counters.add("tcp-gateway.connections_silent")?,
+        })
+    }
+}
+
+/// A connection to the command port.
+enum Caller {
+    /// It has said nothing yet, since this time.
+    Anonymous { since_ns: u64 },
+    /// A node.
+    Guest {
+        key: u64,
+        /// So many bytes of the frames of the packet that is first are in the ring already.
+        taken: usize,
+        /// There was no room for what follows them.
+        is_stuck: bool,
+    },
+    /// Refused. Once it is told, it has until this time to hang up; see the rewind port.
+    Leaving { until_ns: Option<u64> },
+}
+
+/// Why a connection is closed.
+enum Ending {
+    Left,
+    Malformed(String),
+    Silent,
+}
+
+/// The agent behind the command port over TCP.
+pub struct TcpGateway {
+    server: TcpServer<Caller>,
+    guests: Guests,
+    counters: TcpGatewayCounters,
+    /// Room for the answers to a node, bytes.
+    outgoing_bytes: usize,
+    hello_timeout_ns: u64,
+    next_timer_ns: u64,
+    any_stuck: bool,
+    now_ns: u64,
+}
+
+/// A hello must come within this time, ns.
+const HELLO_TIMEOUT_NS: u64 = 5_000_000_000;
+/// Packets of answers are at most this long, bytes.
+const ANSWER_PACKET_LENGTH_MAX: usize = 60_000;
+/// Room for a welcome or a refusal beside the answers, bytes.
+const WELCOME_ROOM: usize = 4_096;
+/// Timers are looked at this often, ns.
+const TIMER_INTERVAL_NS: u64 = 50_000_000;
+/// A ring without room is tried again this soon, ns.
+const STUCK_INTERVAL_NS: u64 = 50_000;
+/// How long a node that was told to go may take to do so, ns.
+const LEAVING_NS: u64 = 1_000_000_000;
+
+impl TcpGateway {
+    /// Listens at `local` for `guests`, each with a ring of `reply_ring_bytes` for answers; port 0 is any free one.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn bind(
+        local: SocketAddr,
+        guests: Guests,
+        (connections_max, reply_ring_bytes): (usize, usize),
+        counters: TcpGatewayCounters,
+    ) -> Result<Self, StreamError> {
+        Ok(Self {
+            server: TcpServer::bind(local, connections_max)?,
+            guests,
+            counters,
+            // A ring's worth of frames with the headers of their packets.
+            outgoing_bytes: 2 * reply_ring_bytes + WELCOME_ROOM,
+            hello_timeout_ns: HELLO_TIMEOUT_NS,
+            next_timer_ns: 0,
+            any_stuck: false,
+            now_ns: 0,
+        })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub const fn local_address(&self) -> SocketAddr {
+        self.server.local_address()
+    }
+
+    /// Visits every connection. Returns the work done.
+    fn serve(&mut self) -> usize {
+        let Self { server, guests, counters, outgoing_bytes, hello_timeout_ns, now_ns, .. } = self;
+        let now_ns = *now_ns;
+        let is_timer_due = now_ns >= self.next_timer_ns;
+        let (mut work, mut any_stuck) = (0, false);
+        server.retain(|slot| {
+            let served = serve(slot, guests, *outgoing_bytes, now_ns);
+            let ending = match served {
+                Ok(count) => {
+                    work += count;
+                    if let Caller::Guest { key, is_stuck: true, .. } = slot.state {
+                        any_stuck = true;
+                        // What it says of itself waits behind its frames.
+                        guests.heard(key, slot.connection.peer(), now_ns);
+                    }
+                    if is_timer_due { overdue(&slot.state, *hello_timeout_ns, now_ns) } else { None }
+                }
+                Err(ending) => Some(ending),
+            };
+            let Some(ending) = ending else { return true };
+            let peer = slot.connection.peer();
+            match ending {
+                Ending::Left => tracing::debug!(%peer, "a node has hung up"),
+                Ending::Malformed(error) => {
+                    counters.dropped.add(1);
+                    guests.counters().malformed.add(1);
+                    tracing::warn!(%peer, %error, "a node is dropped");
+                }
+                Ending::Silent => counters.silent.add(1),
+            }
+            if let Caller::Guest { key, .. } = slot.state {
+                guests.leave(key);
+            }
+            false
+        });
+        guests.flush();
+        self.any_stuck = any_stuck;
+        if is_timer_due {
+            self.next_timer_ns = now_ns + TIMER_INTERVAL_NS;
+            self.sweep();
+        }
+        self.counters.connections.set(self.server.connections() as u64);
+        work
+    }
+
+    fn sweep(&mut self) {
+        let mut gone = Vec::new();
+        self.guests.sweep(self.now_ns, |key, _| gone.push(key));
+        if !gone.is_empty() {
+            self.server.retain(|slot| !matches!(slot.state, Caller::Guest { key, .. } if gone.contains(&key)));
+        }
+    }
+}
+
+/// Takes what a connection says, and sends it what there is for it. Returns the work done.
+#[inline]
+fn serve(slot: &mut Slot<Caller>, guests: &mut Guests, outgoing_bytes: usize, now_ns: u64) -> Result<usize, Ending> {
+    let mut work = 0;
+    match slot.receive() {
+        Ok(Received::Nothing) => {}
+        Ok(Received::Bytes(bytes)) => work += bytes,
+        Ok(Received::Full) if matches!(slot.state, Caller::Guest { .. }) => {}
+        Ok(Received::Full) => slot.connection.discard_incoming(),
+        Ok(Received::End) | Err(_) => return Err(Ending::Left),
+    }
+    let is_stuck = matches!(slot.state, Caller::Guest { is_stuck: true, .. });
+    if work > 0 || is_stuck {
+        work += hear(slot, guests, outgoing_bytes, now_ns)?;
+    }
+    if let Caller::Guest { key, .. } = slot.state
+        && slot.connection.unsent() == 0
+    {
+        let connection = &mut slot.connection;
+        work += guests.answer_one(key, ANSWER_PACKET_LENGTH_MAX, |_, _, packet| {
+            assert!(connection.queue(packet), "an empty buffer has room for a ring of answers");
+        });
+    }
+    let all_sent = slot.send().map_err(|_| Ending::Left)?;
+    if let Caller::Leaving { until_ns: until_ns @ None } = &mut slot.state
+        && all_sent
+    {
+        *until_ns = Some(now_ns + LEAVING_NS);
+        slot.connection.finish();
+    }
+    Ok(work)
+}
+
+/// Takes the packets that have come whole, as far as there is room for what is in them. Returns how many frames'
+/// packets were taken.
+fn hear(slot: &mut Slot<Caller>, guests: &mut Guests, outgoing_bytes: usize, now_ns: u64) -> Result<usize, Ending> {
+    let Slot { connection, state, .. } = slot;
+    let mut work = 0;
+    loop {
+        let malformed = |error: upstream::UpstreamError| Ending::Malformed(error.to_string());
+        let Some(length) = upstream::peek(connection.incoming()).map_err(malformed)? else { return Ok(work) };
+        if matches!(state, Caller::Anonymous { .. }) && length != HELLO_LENGTH {
+            return Err(Ending::Malformed(format!("a first packet of {length} bytes, which is no hello")));
+        }
+        let Some(packet) = connection.incoming().get(..length) else { return Ok(work) };
+        let UpstreamPacket { key, body } = UpstreamPacket::parse(packet).map_err(malformed)?;
+        match (&mut *state, body) {
+            (Caller::Leaving { .. }, _) => {}
+            (Caller::Anonymous { .. } | Caller::Guest { .. }, Body::Hello(hello)) => {
+                let mut answer = [0; 512];
+                let (greeting, answer_length) = guests.greet(connection.peer(), &hello, now_ns, &mut answer);
+                if matches!(state, Caller::Anonymous { .. }) {
+                    connection.resize_incoming(PACKET_LENGTH_MAX);
+                    connection.resize_outgoing(outgoing_bytes);
+                }
+                if !connection.queue(&answer[..answer_length]) {
+                    return Err(Ending::Malformed("more hellos than it reads answers to".to_owned()));
+                }
+                *state = match greeting {
+                    Greeting::In(key) => Caller::Guest { key, taken: 0, is_stuck: false },
+                    Greeting::Refused => Caller::Leaving { until_ns: None },
+                };
+            }
+            (Caller::Anonymous { .. }, _) => {
+                return Err(Ending::Malformed("a first packet that is no hello".to_owned()));
+            }
+            (Caller::Guest { key: own, .. }, _) if *own != key => {
+                guests.counters().unknown.add(1);
+                return Err(Ending::Malformed("a packet with the key of another connection".to_owned()));
+            }
+            (Caller::Guest { taken, is_stuck, .. }, Body::Frames(frames)) => {
+                guests.heard(key, connection.peer(), now_ns);
+                match guests.offer(key, &frames[*taken..]) {
+                    Offered::All => (*taken, *is_stuck) = (0, false),
+                    Offered::Part(bytes) => {
+                        *taken += bytes;
+                        *is_stuck = true;
+                        return Ok(work + usize::from(bytes > 0));
+                    }
+                    Offered::Refused => return Err(Ending::Malformed("what is no frame among frames".to_owned())),
+                }
+            }
+            (Caller::Guest { .. }, Body::Report(report)) => {
+                guests.heard(key, connection.peer(), now_ns);
+                guests.reported(key, report);
+            }
+            (Caller::Guest { .. }, Body::Farewell) => return Err(Ending::Left),
+            (Caller::Guest { .. }, Body::Welcome(_) | Body::Refusal { .. } | Body::Answers(_) | Body::Unknown) => {
+                return Err(Ending::Malformed("a packet that only a sequencer sends".to_owned()));
+            }
+        }
+        connection.consume(length);
+        work += 1;
+    }
+}
+
+/// Whether a connection has had time enough.
+fn overdue(caller: &Caller, hello_timeout_ns: u64, now_ns: u64) -> Option<Ending> {
+    match caller {
+        Caller::Anonymous { since_ns } if now_ns.saturating_sub(*since_ns) > hello_timeout_ns => Some(Ending::Silent),
+        Caller::Leaving { until_ns: Some(until_ns) } if now_ns > *until_ns => Some(Ending::Left),
+        _ => None,
+    }
+}
+
+impl Agent for TcpGateway {
+    fn name(&self) -> &str {
+        "tcp-gateway"
+    }
+
+    #[inline]
+    fn poll(&mut self, now: Now) -> Result<usize, AgentError> {
+        self.now_ns = now.monotonic_ns;
+        let came = self.server.look(now.monotonic_ns, |socket, peer| {
+            let connection = TcpConnection::over(socket, peer, HELLO_LENGTH, 0)?;
+            Ok((connection, Caller::Anonymous { since_ns: now.monotonic_ns }))
+        })?;
+        if came.refused > 0 {
+            self.counters.refused.add(came.refused);
+        }
+        if self.server.connections() == 0 {
+            return Ok(came.events);
+        }
+        Ok(came.events + self.serve())
+    }
+
+    fn watch<'a>(&'a self, descriptors: &mut Vec<BorrowedFd<'a>>) {
+        descriptors.push(self.server.as_fd());
+        self.guests.watch(descriptors);
+    }
+
+    fn next_deadline_ns(&self) -> Option<u64> {
+        if self.any_stuck {
+            // Nobody says when a ring has room again.
+            return Some(self.now_ns + STUCK_INTERVAL_NS);
+        }
+        (self.server.connections() > 0).then_some(self.next_timer_ns)
+    }
+
+    fn arm(&mut self) {
+        self.guests.arm();
+    }
+
+    fn disarm(&mut self) {
+        self.guests.disarm();
+    }
+}

@@ -1,0 +1,222 @@
+//! [`TcpServer`]: a listening port and the connections that came to it, for an agent that asks now and then what is
+//! new. One system call tells of all of them.
+//!
+//! The operating system tells of each change once (edge-triggered `epoll`), and it is remembered here until a read or
+//! a write finds nothing more to do. So a connection that is not read for a while costs no calls meanwhile.
+
+use super::tcp::{Received, TcpConnection};
+use crate::StreamError;
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::io;
+use std::mem::MaybeUninit;
+use std::net::{SocketAddr, TcpListener};
+
+/// A connection, and what is known of it.
+pub(super) struct Slot<T> {
+    pub connection: TcpConnection,
+    pub state: T,
+    may_read: bool,
+    may_write: bool,
+}
+
+impl<T> Slot<T> {
+    /// As [`TcpConnection::receive`], where there may be something.
+    #[inline]
+    pub fn receive(&mut self) -> io::Result<Received> {
+        if !self.may_read {
+            return Ok(Received::Nothing);
+        }
+        let received = self.connection.receive()?;
+        self.may_read = received != Received::Nothing;
+        Ok(received)
+    }
+
+    /// As [`TcpConnection::send`], where there may be room.
+    #[inline]
+    pub fn send(&mut self) -> io::Result<bool> {
+        if self.connection.unsent() > 0 && self.may_write {
+            self.may_write = self.connection.send()?;
+        }
+        Ok(self.connection.unsent() == 0)
+    }
+}
+
+/// What a look at the port brought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Came {
+    /// Events of connections, and new connections.
+    pub events: usize,
+    /// Connections that were closed at once, because there are too many.
+    pub refused: u64,
+}
+
+/// A port and its connections.
+pub(super) struct TcpServer<T> {
+    listener: TcpListener,
+    local_address: SocketAddr,
+    epoll: OwnedFd,
+    slots: Vec<Option<Slot<T>>>,
+    connections: usize,
+    connections_max: usize,
+    next_look_ns: u64,
+    /// Somebody may be waiting at the port.
+    may_accept: bool,
+    next_accept_ns: u64,
+}
+
+/// The port's token; those of connections are indices.
+const PORT: u64 = u64::MAX;
+/// Events taken at one look.
+const EVENTS_MAX: usize = 64;
+/// Connections accepted at one look.
+const ACCEPTS_MAX: usize = 16;
+/// While nothing happens the system is asked this seldom, ns: its answer costs a good part of a microsecond.
+const LOOK_INTERVAL_NS: u64 = 20_000;
+/// After the system had no descriptor left, ns.
+const ACCEPT_PAUSE_NS: u64 = 100_000_000;
+
+impl<T> TcpServer<T> {
+    /// Listens at `local`; port 0 is any free one.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn bind(local: SocketAddr, connections_max: usize) -> Result<Self, StreamError> {
+        let action = || format!("listening at {local}");
+        let failed = |source| StreamError::System { action: action(), source };
+        let listener = TcpListener::bind(local).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let local_address = listener.local_addr().map_err(failed)?;
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(StreamError::system(action()))?;
+        epoll::add(&epoll, &listener, EventData::new_u64(PORT), EventFlags::IN)
+            .map_err(StreamError::system(action()))?;
+        Ok(Self {
+            listener,
+            local_address,
+            epoll,
+            slots: Vec::new(),
+            connections: 0,
+            connections_max,
+            next_look_ns: 0,
+            may_accept: false,
+            next_accept_ns: 0,
+        })
+    }
+
+    pub const fn local_address(&self) -> SocketAddr {
+        self.local_address
+    }
+
+    pub const fn connections(&self) -> usize {
+        self.connections
+    }
+
+    /// Asks the system what is new; `make` opens a new connection over its socket.
+    ///
+    /// # Errors
+    /// The operating system's, of a kind that another try does not mend.
+    pub fn look(
+        &mut self,
+        now_ns: u64,
+        make: impl FnMut(OwnedFd, SocketAddr) -> io::Result<(TcpConnection, T)>,
+    ) -> Result<Came, StreamError> {
+        let mut came = Came::default();
+        if now_ns < self.next_look_ns {
+            return Ok(came);
+        }
+        let none = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut room = [MaybeUninit::uninit(); EVENTS_MAX];
+        let events = match epoll::wait(&self.epoll, &mut room, Some(&none)) {
+            Ok((events, _)) => events,
+            Err(rustix::io::Errno::INTR) => return Ok(came),
+            Err(errno) => return Err(StreamError::system("looking for connections")(errno)),
+        };
+        came.events = events.len();
+        for event in events {
+            let token = event.data.u64();
+            if token == PORT {
+                self.may_accept = true;
+            } else if let Some(Some(slot)) = self.slots.get_mut(token as usize) {
+                let flags = event.flags;
+                slot.may_read |=
+                    flags.intersects(EventFlags::IN | EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
+                slot.may_write |= flags.intersects(EventFlags::OUT | EventFlags::HUP | EventFlags::ERR);
+            }
+        }
+        if std::mem::take(&mut self.may_accept) && now_ns >= self.next_accept_ns {
+            came.refused = self.accept(now_ns, make)?;
+        }
+        if came.events == 0 {
+            self.next_look_ns = now_ns + LOOK_INTERVAL_NS;
+        }
+        Ok(came)
+    }
+
+    fn accept(
+        &mut self,
+        now_ns: u64,
+        mut make: impl FnMut(OwnedFd, SocketAddr) -> io::Result<(TcpConnection, T)>,
+    ) -> Result<u64, StreamError> {
+        let mut refused = 0;
+        for _ in 0..ACCEPTS_MAX {
+            let (stream, peer) = match self.listener.accept() {
+                Ok(accepted) => accepted,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                // Who has hung up meanwhile, or a signal.
+                Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {
+                    continue;
+                }
+                Err(error) => {
+                    tracing::warn!(%error, at = %self.local_address, "no connection can be accepted now");
+                    self.next_accept_ns = now_ns + ACCEPT_PAUSE_NS;
+                    break;
+                }
+            };
+            if self.connections >= self.connections_max {
+                refused += 1;
+                continue;
+            }
+            let made = stream.set_nonblocking(true).and_then(|()| make(OwnedFd::from(stream), peer));
+            let Ok((connection, state)) = made else {
+                refused += 1;
+                continue;
+            };
+            let index = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
+            let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+            epoll::add(&self.epoll, &connection, EventData::new_u64(index as u64), flags)
+                .map_err(StreamError::system("watching a connection"))?;
+            let slot = Some(Slot { connection, state, may_read: true, may_write: true });
+            if index == self.slots.len() {
+                self.slots.push(slot);
+            } else {
+                self.slots[index] = slot;
+            }
+            self.connections += 1;
+        }
+        Ok(refused)
+    }
+
+    /// Visits every connection; those for which `visit` returns `false` are closed.
+    #[inline]
+    pub fn retain(&mut self, mut visit: impl FnMut(&mut Slot<T>) -> bool) {
+        for place in &mut self.slots {
+            if place.as_mut().is_some_and(|slot| !visit(slot)) {
+                // Closing it takes it out of the epoll, too.
+                *place = None;
+                self.connections -= 1;
+            }
+        }
+    }
+
+    pub fn slots(&self) -> impl Iterator<Item = &Slot<T>> {
+        self.slots.iter().flatten()
+    }
+}
+
+impl<T> AsFd for TcpServer<T> {
+    /// Readable when [`TcpServer::look`] has something to tell.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.epoll.as_fd()
+    }
+}

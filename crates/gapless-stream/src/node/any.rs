@@ -1,0 +1,106 @@
+//! [`AnyLink`]: whichever transport was configured, so that one program runs over each of them.
+
+use super::link::{Connected, LinkRead, NodeLink, Start};
+use super::{DatagramLink, JournalLink, SharedMemoryLink, TcpLink};
+use crate::StreamError;
+use crate::network::UdpSocket;
+use gapless_wire::Frame;
+use std::time::Duration;
+
+/// One of the ways to a stream.
+pub enum AnyLink {
+    /// By memory that is shared with the sequencer.
+    SharedMemory(Box<SharedMemoryLink>),
+    /// By UDP, to this node alone or to groups.
+    Datagram(Box<DatagramLink<UdpSocket>>),
+    /// By TCP.
+    Tcp(Box<TcpLink>),
+    /// From the journal, without a sequencer.
+    Journal(Box<JournalLink>),
+}
+
+impl From<SharedMemoryLink> for AnyLink {
+    fn from(link: SharedMemoryLink) -> Self {
+        Self::SharedMemory(Box::new(link))
+    }
+}
+
+impl From<DatagramLink<UdpSocket>> for AnyLink {
+    fn from(link: DatagramLink<UdpSocket>) -> Self {
+        Self::Datagram(Box::new(link))
+    }
+}
+
+impl From<TcpLink> for AnyLink {
+    fn from(link: TcpLink) -> Self {
+        Self::Tcp(Box::new(link))
+    }
+}
+
+impl From<JournalLink> for AnyLink {
+    fn from(link: JournalLink) -> Self {
+        Self::Journal(Box::new(link))
+    }
+}
+
+macro_rules! delegate {
+    ($self:ident, $link:ident => $call:expr) => {
+        match $self {
+            Self::SharedMemory($link) => $call,
+            Self::Datagram($link) => $call,
+            Self::Tcp($link) => $call,
+            Self::Journal($link) => $call,
+        }
+    };
+}
+
+impl NodeLink for AnyLink {
+    fn connect(&mut self, start: Start, now_ns: u64) -> Result<Option<Connected>, StreamError> {
+        delegate!(self, link => link.connect(start, now_ns))
+    }
+
+    #[inline]
+    fn send(&mut self, frame: &[u8]) -> Result<bool, StreamError> {
+        delegate!(self, link => link.send(frame))
+    }
+
+    #[inline]
+    fn flush(&mut self) -> Result<(), StreamError> {
+        delegate!(self, link => link.flush())
+    }
+
+    #[inline]
+    fn answers(&mut self, take: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, StreamError> {
+        delegate!(self, link => link.answers(take))
+    }
+
+    #[inline]
+    fn read(&mut self, now_ns: u64) -> Result<LinkRead<'_>, StreamError> {
+        delegate!(self, link => link.read(now_ns))
+    }
+
+    fn released_sequence(&self) -> u64 {
+        delegate!(self, link => link.released_sequence())
+    }
+
+    fn loses(&self) -> bool {
+        delegate!(self, link => link.loses())
+    }
+
+    fn is_timed(&self) -> bool {
+        delegate!(self, link => link.is_timed())
+    }
+
+    #[inline]
+    fn tick(&mut self, now_ns: u64) -> Result<(), StreamError> {
+        delegate!(self, link => link.tick(now_ns))
+    }
+
+    fn wait(&mut self, timeout: Duration) -> Result<(), StreamError> {
+        delegate!(self, link => link.wait(timeout))
+    }
+
+    fn peer(&self) -> String {
+        delegate!(self, link => link.peer())
+    }
+}

@@ -1,0 +1,54 @@
+//! What the sequencer's answers mean to a publisher.
+
+use super::publisher::Publisher;
+use crate::StreamError;
+use gapless_wire::control::{Refusal, RefusalCode, SessionOpened};
+use gapless_wire::descriptor::REFUSED_FLAG;
+use gapless_wire::{Frame, Kind};
+
+/// What happened at the sequencer's desk, to be told after its answers were read.
+#[derive(Clone, Copy)]
+pub(super) enum Told {
+    Throttled { until_ns: u64 },
+    Limit,
+}
+
+pub(super) fn hear_answer(
+    publisher: &mut Publisher,
+    frame: &Frame<'_>,
+    now_ns: u64,
+) -> Result<Option<Told>, StreamError> {
+    let protocol = |what: &str| Err(StreamError::Protocol { what: what.to_owned() });
+    if frame.kind() != Kind::Reply {
+        return protocol("an answer that is no reply");
+    }
+    if frame.flags() & REFUSED_FLAG != 0 {
+        let Some(refusal) = Refusal::from_bytes(frame.payload()) else { return protocol("a malformed refusal") };
+        let is_own = publisher.session() == Some(frame.session());
+        match refusal.code {
+            RefusalCode::Gap if is_own => publisher.is_missing(refusal.detail, now_ns),
+            RefusalCode::SessionUnknown if is_own => publisher.is_unknown(),
+            RefusalCode::Throttled => return Ok(Some(Told::Throttled { until_ns: refusal.detail })),
+            RefusalCode::Limit => return Ok(Some(Told::Limit)),
+            RefusalCode::Gap | RefusalCode::SessionUnknown => {}
+            code => {
+                let what = format!("a refusal of this connection: {code:?} {}", refusal.text);
+                return Err(StreamError::Protocol { what });
+            }
+        }
+        return Ok(None);
+    }
+    if frame.session_seq() != 0 {
+        if publisher.session() == Some(frame.session()) {
+            publisher.has_accepted(frame.session_seq(), now_ns);
+        }
+        return Ok(None);
+    }
+    let Some(opened) = SessionOpened::from_bytes(frame.payload()) else {
+        return protocol("a malformed answer to a session open");
+    };
+    if opened.token == publisher.token() {
+        publisher.opened(frame.session(), &opened, now_ns)?;
+    }
+    Ok(None)
+}

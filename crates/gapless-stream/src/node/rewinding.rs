@@ -1,0 +1,127 @@
+//! [`Rewinding`]: fills large gaps of a feed of packets over TCP, where the sequencer has a rewind port. If that does not
+//! answer, requests for what is missing go on as if there were none.
+
+use super::feed_receiver::FeedReceiver;
+use super::rewind::{Rewind, RewindError, RewindRequest};
+use crate::feeds::Feed;
+use gapless_wire::soup::Field;
+use rustix::event::{PollFd, PollFlags};
+use rustix::fd::AsFd;
+use std::net::SocketAddr;
+
+/// Where, and as whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RewindPort {
+    pub server: SocketAddr,
+    pub username: Field<6>,
+    pub password: Field<10>,
+}
+
+/// When a feed is rewound, and how far that is.
+pub(super) struct Rewinding {
+    port: Option<RewindPort>,
+    rewind: Option<(Rewind, Feed)>,
+    next_attempt_ns: u64,
+    /// When it last brought something new, or began.
+    progress_ns: u64,
+}
+
+/// What is taken at once, bytes: the packets of the live feed want to be looked at meanwhile.
+const POURED_BYTES: usize = 64 << 10;
+/// After a rewind that came to nothing, ns.
+const ATTEMPT_INTERVAL_NS: u64 = 200_000_000;
+/// A rewind that brings nothing for so long is accompanied by requests, ns.
+const PATIENCE_NS: u64 = 50_000_000;
+/// One that brings nothing for so long is given up, ns.
+const SILENCE_NS_MAX: u64 = 3_000_000_000;
+
+impl Rewinding {
+    pub const fn new(port: Option<RewindPort>) -> Self {
+        Self { port, rewind: None, next_attempt_ns: 0, progress_ns: 0 }
+    }
+
+    /// Whether what is missing is coming, so that nobody has to ask for it.
+    pub fn is_flowing(&self, now_ns: u64) -> bool {
+        let is_accepted = self.rewind.as_ref().is_some_and(|(rewind, _)| rewind.is_accepted());
+        is_accepted && now_ns.saturating_sub(self.progress_ns) < PATIENCE_NS
+    }
+
+    /// Begins to rewind, goes on with it, or ends it. To be called when `receiver` has no frame that is ready, so that
+    /// no more is taken from the connection than is read.
+    #[inline]
+    pub fn turn(&mut self, receiver: &mut FeedReceiver, now_ns: u64) {
+        let Some(port) = &self.port else { return };
+        if self.rewind.is_none() {
+            if now_ns < self.next_attempt_ns || !receiver.wants_rewind() {
+                return;
+            }
+            let Some(feed) = receiver.feed().copied().filter(|feed| feed.holds(receiver.next_sequence())) else {
+                return;
+            };
+            let request = RewindRequest {
+                username: port.username,
+                password: port.password,
+                feed_session: feed.name,
+                number: feed.number_of(receiver.next_sequence()),
+            };
+            match Rewind::open(port.server, &request, now_ns) {
+                Ok(rewind) => self.rewind = Some((rewind, feed)),
+                Err(error) => return self.give_up(&error, now_ns),
+            }
+            self.progress_ns = now_ns;
+        }
+        match self.pour(receiver, now_ns) {
+            Ok(()) if now_ns.saturating_sub(self.progress_ns) > SILENCE_NS_MAX => {
+                self.give_up(&"it brings nothing any more", now_ns);
+            }
+            Ok(()) => {}
+            Err(error) => self.give_up(&error, now_ns),
+        }
+    }
+
+    fn pour(&mut self, receiver: &mut FeedReceiver, now_ns: u64) -> Result<(), RewindError> {
+        let Some((rewind, feed)) = &mut self.rewind else { return Ok(()) };
+        let mut poured = 0;
+        while poured < POURED_BYTES {
+            if rewind.advance()? {
+                // The live feed or the answer to a request may have been quicker.
+                let sequence = feed.sequence_of(rewind.number());
+                if sequence.is_none_or(|sequence| sequence >= receiver.next_sequence()) {
+                    if !receiver.take_frame(rewind.message()) {
+                        return Err(RewindError::OutOfPlace("a frame that is damaged, or another one than is due"));
+                    }
+                    self.progress_ns = now_ns;
+                }
+                poured += rewind.message().len();
+            } else if rewind.has_ended() || !rewind.receive(now_ns)? {
+                break;
+            }
+        }
+        rewind.tick(now_ns)?;
+        // Another feed session goes on behind an end; the receiver finds out which.
+        if rewind.has_ended() || receiver.missing() == 0 {
+            tracing::debug!(next = receiver.next_sequence(), "rewound");
+            if let Some((rewind, _)) = self.rewind.take() {
+                rewind.log_out();
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn give_up(&mut self, why: &dyn std::fmt::Display, now_ns: u64) {
+        tracing::debug!(%why, "the rewind is given up; what is missing is asked for by packets");
+        self.rewind = None;
+        self.next_attempt_ns = now_ns + ATTEMPT_INTERVAL_NS;
+    }
+
+    /// What it was for is gone.
+    pub fn stop(&mut self) {
+        self.rewind = None;
+    }
+
+    /// What tells that more has come.
+    pub fn poll_fd(&self) -> Option<PollFd<'_>> {
+        self.rewind.as_ref().map(|(rewind, _)| PollFd::from_borrowed_fd(rewind.as_fd(), PollFlags::IN))
+    }
+}

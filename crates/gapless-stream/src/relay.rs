@@ -1,0 +1,459 @@
+//! [`Relay`]: the agent that stands where the sequencer would, in a process that passes a stream on. It takes frames as
+//! they come, with their sequences, and puts them into a window of its own; what nodes here publish goes the other way,
+//! and the sequencer's answers come back to them. It decides nothing.
+
+use crate::StreamError;
+use crate::feeds::SharedFeeds;
+use crate::ingress::IngressShared;
+use crate::link::{ConnectionId, ForIngress, Throttle};
+use crate::mailbox::Mailbox;
+use crate::node::NodeLink;
+use crate::node::link::{LinkRead, Start};
+use crate::outlets::{Delivered, Outlets};
+use crate::throttle::TokenBucket;
+use gapless_agent::{Agent, AgentError, Counter, Counters, Now, Waker};
+use gapless_log::{LogError, Releaser, RingReader, StreamIdentity, WindowWriter};
+use gapless_wire::control::{Refusal, RefusalCode, SessionOpen, SessionOpened};
+use gapless_wire::descriptor::REFUSED_FLAG;
+use gapless_wire::mark::Mark;
+use gapless_wire::{Frame, FrameHeader, Kind, aligned_length};
+use rustc_hash::FxHashMap;
+use rustix::fd::BorrowedFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// What the agent counts.
+pub struct RelayCounters {
+    /// The last sequence passed on.
+    pub last_sequence: Counter,
+    /// Frames that nodes here published.
+    pub frames_up: Counter,
+    /// Nodes here.
+    pub publishers: Counter,
+    /// How often the connection to the stream was made.
+    pub connections: Counter,
+    /// 1 while it is connected.
+    pub connected: Counter,
+}
+
+impl RelayCounters {
+    /// Adds them to `counters`.
+    ///
+    /// # Errors
+    /// No room, or labels that are taken.
+    pub fn add_to(counters: &Counters) -> Result<Self, gapless_agent::Error> {
+        Ok(Self {
+            last_sequence: counters.add("relay.last_sequence")?,
+            frames_up: counters.add("relay.frames_up")?,
+            publishers: counters.add("relay.publishers")?,
+            connections: counters.add("relay.connections")?,
+            connected: counters.add("relay.connected")?,
+        })
+    }
+}
+
+struct Publisher {
+    connection: ConnectionId,
+    reader: RingReader,
+    bucket: Option<TokenBucket>,
+    /// It was told that it is throttled, and has not been served since.
+    told_throttled: bool,
+    closed: bool,
+    done: bool,
+}
+
+/// Everything the agent is connected to.
+pub struct RelayLinks {
+    /// From the doorman.
+    pub publishers: Mailbox<ForIngress>,
+    /// Answers to the nodes here.
+    pub outlets: Outlets,
+    /// Threads to wake when frames were appended.
+    pub downstream: Vec<Waker>,
+    /// The feed sessions, for who asks.
+    pub feeds: SharedFeeds,
+    /// How much each node here may send up; the sequencer sees all of them as one.
+    pub throttle: Option<Throttle>,
+    /// What it counts.
+    pub counters: RelayCounters,
+}
+
+/// The agent between the stream and the window here.
+pub struct Relay {
+    upstream: Box<dyn NodeLink>,
+    is_up: bool,
+    identity: StreamIdentity,
+    window: WindowWriter,
+    /// At tier `memory` a frame is released as soon as it is appended.
+    releaser: Option<Releaser>,
+    publishers: Vec<Publisher>,
+    links: RelayLinks,
+    shared: Arc<IngressShared>,
+    /// Who opened which session, by token until it is open, then by session.
+    opening: FxHashMap<u128, Vec<ConnectionId>>,
+    sessions: FxHashMap<u64, Vec<ConnectionId>>,
+    /// Frames of a message of which not all are here; what is published is whole.
+    unpublished: usize,
+    /// A frame that found no room in the window.
+    pending: Vec<u8>,
+    frame: Vec<u8>,
+    answers: Vec<Vec<u8>>,
+    released_sequence: u64,
+    next_sweep_ns: u64,
+    now_ns: u64,
+}
+
+/// It looks after the way to the stream this often, ns.
+const LOOK_INTERVAL_NS: u64 = 2_000_000;
+/// Frames passed on in one poll, each way.
+const FRAMES_PER_POLL: usize = 256;
+
+impl Relay {
+    /// An agent that passes the stream `identity` on, from `upstream` into `window`. `upstream` is connected already if
+    /// `is_up`.
+    #[must_use]
+    pub fn new(
+        upstream: Box<dyn NodeLink>,
+        is_up: bool,
+        identity: StreamIdentity,
+        window: WindowWriter,
+        releaser: Option<Releaser>,
+        links: RelayLinks,
+    ) -> Self {
+        let shared = Arc::new(IngressShared { feeds: links.feeds.clone(), ..IngressShared::default() });
+        Self {
+            upstream,
+            is_up,
+            identity,
+            window,
+            releaser,
+            publishers: Vec::new(),
+            links,
+            shared,
+            opening: FxHashMap::default(),
+            sessions: FxHashMap::default(),
+            unpublished: 0,
+            pending: Vec::new(),
+            frame: Vec::new(),
+            answers: Vec::new(),
+            released_sequence: 0,
+            next_sweep_ns: 0,
+            now_ns: 0,
+        }
+    }
+
+    /// What the outside may know and say.
+    #[must_use]
+    pub fn shared(&self) -> Arc<IngressShared> {
+        Arc::clone(&self.shared)
+    }
+
+    /// Goes on where the window ends.
+    #[cold]
+    fn connect(&mut self, now: Now) -> Result<(), StreamError> {
+        let start = Start::Sequence(self.window.last_sequence() + 1);
+        let Some(connected) = self.upstream.connect(start, now.monotonic_ns)? else { return Ok(()) };
+        if connected.identity != self.identity {
+            let (peer, expected, found) = (self.upstream.peer(), self.identity, connected.identity);
+            return Err(StreamError::OtherStream { peer, expected, found });
+        }
+        self.is_up = true;
+        self.links.counters.connections.add(1);
+        self.links.counters.connected.set(1);
+        // What was on its way there is lost: whoever published opens its session again, and sends what is missing.
+        let sessions: Vec<_> = self.sessions.iter().map(|(session, who)| (*session, who.clone())).collect();
+        for (session, connections) in sessions {
+            for connection in connections {
+                let text = "the way to the stream was lost; open the session again";
+                self.refuse(connection, session, RefusalCode::SessionUnknown, 0, text);
+            }
+        }
+        self.opening.clear();
+        Ok(())
+    }
+
+    fn refuse(&mut self, connection: ConnectionId, session: u64, code: RefusalCode, detail: u64, text: &str) {
+        let mut payload = [0; 128];
+        let length = Refusal { code, detail, text }.write_to(&mut payload);
+        let (kind, flags) = (Kind::Reply, REFUSED_FLAG);
+        let header = FrameHeader { kind, flags, session, ..FrameHeader::default() };
+        // One that does not fit: its node sends again and is answered again.
+        let _ = self.links.outlets.deliver(connection, &header, &payload[..length]);
+    }
+
+    /// Takes frames of the stream into the window.
+    #[inline]
+    fn take_down(&mut self, now: Now) -> Result<usize, StreamError> {
+        let mut count = 0;
+        while count < FRAMES_PER_POLL || self.unpublished > 0 {
+            if self.pending.is_empty() {
+                match self.upstream.read(now.monotonic_ns)? {
+                    LinkRead::Frame(frame) => {
+                        self.pending.extend_from_slice(frame.bytes());
+                        self.pending.resize(aligned_length(self.pending.len()), 0);
+                    }
+                    LinkRead::Empty => break,
+                    LinkRead::Lapped => continue,
+                }
+            }
+            if !self.append()? {
+                break;
+            }
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// Appends the pending frame. `false` while the window is full.
+    #[inline]
+    fn append(&mut self) -> Result<bool, StreamError> {
+        let due = self.window.last_sequence() + 1;
+        let claim = match self.window.claim(self.pending.len()) {
+            Ok(claim) => claim,
+            Err(LogError::Full { .. }) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        };
+        claim.copy_from_slice(&self.pending);
+        let frame = Frame::parse(claim).map_err(|error| StreamError::Protocol { what: error.to_string() })?;
+        let (sequence, length, is_last) = (frame.sequence(), frame.length(), frame.fragment().is_last());
+        if sequence != due {
+            let what = format!("frame {sequence} where {due} was due");
+            return Err(StreamError::Protocol { what });
+        }
+        match frame.kind() {
+            Kind::Mark => match Mark::from_bytes(frame.payload()) {
+                Some(Mark::FeedBegan { feed_session }) => self.links.feeds.lock().begin(feed_session, sequence),
+                Some(Mark::FeedEnded { .. }) => self.links.feeds.lock().end(sequence),
+                _ => {}
+            },
+            Kind::SessionClose => {
+                self.sessions.remove(&frame.session());
+            }
+            _ => {}
+        }
+        self.window.commit(length, sequence);
+        self.pending.clear();
+        if is_last {
+            self.unpublished = 0;
+            self.window.publish();
+            if let Some(releaser) = &mut self.releaser {
+                releaser.release(self.window.tail(), sequence);
+            }
+        } else {
+            self.unpublished += 1;
+        }
+        Ok(true)
+    }
+
+    /// How many frames the publisher may send up now; it is told when it has to wait.
+    fn allowance(&mut self, number: usize, now: Now) -> usize {
+        let publisher = &mut self.publishers[number];
+        let Some(bucket) = &publisher.bucket else { return FRAMES_PER_POLL };
+        let available = bucket.available(now.monotonic_ns) as usize;
+        if available > 0 {
+            publisher.told_throttled = false;
+            return available.min(FRAMES_PER_POLL);
+        }
+        if !publisher.told_throttled && matches!(publisher.reader.next_length(), Ok(Some(_))) {
+            publisher.told_throttled = true;
+            let detail = now.epoch_ns + bucket.next_ns().saturating_sub(now.monotonic_ns);
+            let connection = publisher.connection;
+            self.refuse(connection, 0, RefusalCode::Throttled, detail, "too many messages at once; they wait");
+        }
+        0
+    }
+
+    /// Sends on what nodes here have published.
+    #[inline]
+    fn take_up(&mut self, now: Now) -> Result<usize, StreamError> {
+        let mut work = 0;
+        'publishers: for number in 0..self.publishers.len() {
+            let allowance = self.allowance(number, now);
+            let publisher = &mut self.publishers[number];
+            for _ in 0..allowance {
+                let length = match publisher.reader.next_length() {
+                    Ok(Some(length)) => length,
+                    Ok(None) => {
+                        publisher.done = publisher.closed || publisher.reader.is_writer_closed();
+                        break;
+                    }
+                    Err(error) => {
+                        tracing::warn!(connection = publisher.connection.0, %error, "a publisher's ring is corrupt");
+                        publisher.done = true;
+                        break;
+                    }
+                };
+                self.frame.resize(aligned_length(length), 0);
+                publisher.reader.copy(&mut self.frame);
+                self.frame[length..].fill(0);
+                let sound = Frame::parse(&self.frame).and_then(|frame| frame.verify().map(|()| frame));
+                let Some(frame) = sound.ok().filter(|frame| frame.length() == length) else {
+                    tracing::warn!(connection = publisher.connection.0, "a publisher's ring is corrupt; it is dropped");
+                    publisher.done = true;
+                    break;
+                };
+                if frame.kind() == Kind::SessionOpen
+                    && let Some(open) = SessionOpen::from_bytes(frame.payload())
+                {
+                    note(self.opening.entry(open.token).or_default(), publisher.connection);
+                }
+                if !self.upstream.send(&self.frame)? {
+                    // The way is full: nobody's turn.
+                    break 'publishers;
+                }
+                publisher.reader.advance(length);
+                work += 1;
+                if let Some(bucket) = &mut publisher.bucket {
+                    bucket.take(1, now.monotonic_ns);
+                }
+            }
+            publisher.reader.release();
+        }
+        self.publishers.iter_mut().for_each(|publisher| publisher.reader.release());
+        if work > 0 {
+            self.upstream.flush()?;
+            self.links.counters.frames_up.add(work as u64);
+        }
+        self.drop_done();
+        Ok(work)
+    }
+
+    fn drop_done(&mut self) {
+        if !self.publishers.iter().any(|publisher| publisher.done) {
+            return;
+        }
+        for publisher in self.publishers.iter().filter(|publisher| publisher.done) {
+            for connections in self.sessions.values_mut().chain(self.opening.values_mut()) {
+                connections.retain(|connection| *connection != publisher.connection);
+            }
+        }
+        self.sessions.retain(|_, connections| !connections.is_empty());
+        self.opening.retain(|_, connections| !connections.is_empty());
+        self.publishers.retain(|publisher| !publisher.done);
+        self.links.counters.publishers.set(self.publishers.len() as u64);
+    }
+
+    /// Hands the sequencer's answers to whom they concern.
+    #[inline]
+    fn hand_out(&mut self) -> Result<usize, StreamError> {
+        let answers = &mut self.answers;
+        let count = self.upstream.answers(&mut |frame| answers.push(frame.bytes().to_vec()))?;
+        for bytes in std::mem::take(&mut self.answers) {
+            let Ok(frame) = Frame::parse(&bytes) else { continue };
+            let is_refusal = frame.flags() & REFUSED_FLAG != 0;
+            let opened = if is_refusal { None } else { SessionOpened::from_bytes(frame.payload()) };
+            let connections = match opened {
+                Some(opened) => {
+                    let opening = self.opening.remove(&opened.token).unwrap_or_default();
+                    let known = self.sessions.entry(frame.session()).or_default();
+                    opening.iter().for_each(|connection| note(known, *connection));
+                    opening
+                }
+                // What concerns the whole connection concerns everybody here.
+                None if frame.session() == 0 => self.publishers.iter().map(|each| each.connection).collect(),
+                None => self.sessions.get(&frame.session()).cloned().unwrap_or_default(),
+            };
+            for connection in connections {
+                if self.links.outlets.deliver(connection, &frame.header(), frame.payload()) == Delivered::Later {
+                    tracing::debug!(connection = connection.0, "an answer finds no room; it is asked for again");
+                }
+            }
+        }
+        Ok(count)
+    }
+
+    fn look_at_the_door(&mut self) {
+        while let Some(event) = self.links.publishers.pop() {
+            match event {
+                ForIngress::Opened { connection, reader } => {
+                    let bucket = self.links.throttle.map(TokenBucket::new);
+                    let (told_throttled, closed, done) = (false, false, false);
+                    self.publishers.push(Publisher { connection, reader, bucket, told_throttled, closed, done });
+                }
+                ForIngress::Closed { connection } => {
+                    let gone = self.publishers.iter_mut().find(|each| each.connection == connection);
+                    gone.into_iter().for_each(|publisher| publisher.closed = true);
+                }
+            }
+            self.links.counters.publishers.set(self.publishers.len() as u64);
+        }
+    }
+
+    fn pass_on(&mut self, now: Now) -> Result<usize, StreamError> {
+        if !self.is_up {
+            self.connect(now)?;
+            return Ok(0);
+        }
+        let mut work = self.take_up(now)?;
+        work += self.hand_out()?;
+        work += self.take_down(now)?;
+        self.upstream.tick(now.monotonic_ns)?;
+        Ok(work)
+    }
+}
+
+fn note(connections: &mut Vec<ConnectionId>, connection: ConnectionId) {
+    if !connections.contains(&connection) {
+        connections.push(connection);
+    }
+}
+
+impl Agent for Relay {
+    fn name(&self) -> &str {
+        "relay"
+    }
+
+    fn poll(&mut self, now: Now) -> Result<usize, AgentError> {
+        self.now_ns = now.monotonic_ns;
+        self.links.outlets.refresh();
+        self.look_at_the_door();
+        // Acquire: pairs with whoever stops the input and then looks at what was appended.
+        if self.shared.stopped.load(Ordering::Acquire) && self.unpublished == 0 {
+            // Release: pairs with whoever waits for the last append.
+            self.shared.halted.store(true, Ordering::Release);
+            return Ok(0);
+        }
+        let before = self.window.last_sequence();
+        let work = match self.pass_on(now) {
+            Err(StreamError::Disconnected { .. }) => {
+                tracing::info!(peer = self.upstream.peer(), "the way to the stream is lost; it is looked for again");
+                self.is_up = false;
+                self.links.counters.connected.set(0);
+                Ok(0)
+            }
+            other => other,
+        }?;
+        if self.window.last_sequence() != before {
+            self.links.counters.last_sequence.set(self.window.last_sequence());
+            self.links.downstream.iter().for_each(Waker::wake);
+        }
+        self.links.outlets.flush();
+        let released_sequence = self.window.window().released_sequence();
+        if released_sequence != self.released_sequence {
+            self.released_sequence = released_sequence;
+            self.links.outlets.wake_sleepers();
+        }
+        if now.monotonic_ns >= self.next_sweep_ns {
+            self.next_sweep_ns = now.monotonic_ns + 1_000_000_000;
+            self.links.outlets.drop_closed();
+        }
+        Ok(work)
+    }
+
+    fn arm(&mut self) {
+        self.publishers.iter().for_each(|publisher| publisher.reader.arm());
+    }
+
+    fn disarm(&mut self) {
+        self.publishers.iter().for_each(|publisher| publisher.reader.disarm());
+    }
+
+    fn watch<'a>(&'a self, descriptors: &mut Vec<BorrowedFd<'a>>) {
+        self.upstream.watch(descriptors);
+    }
+
+    /// Requests, heartbeats and attempts to connect fall due.
+    fn next_deadline_ns(&self) -> Option<u64> {
+        Some(self.now_ns + LOOK_INTERVAL_NS)
+    }
+}

@@ -1,0 +1,188 @@
+//! The command port over TCP: who breaks its rules is dropped, who is faster than the sequencer waits, and who loses
+//! the connection makes it again.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use gapless_stream::StreamError;
+use gapless_stream::client::MessageType;
+use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::link::Throttle;
+use gapless_stream::network::TcpNetwork;
+use gapless_stream::network::guests::Credentials;
+use gapless_stream::node::{NodeEvent, NodeOptions, NodeState, StreamNode, TcpLink, TcpOptions};
+use gapless_wire::Encoding;
+use gapless_wire::soup::Field;
+use gapless_wire::upstream::{Body, Hello, PACKET_LENGTH_MAX, RefusalReason, Report, UpstreamPacket};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+const TYPE: MessageType = MessageType { schema: 9 << 16 | 1, encoding: Encoding::Opaque };
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn options() -> EventStreamOptions {
+    let mut options = EventStreamOptions::in_memory();
+    options.window_bytes = 32 << 20;
+    options.message_length_max = 1 << 20;
+    options.frame_length_max = 1_376;
+    let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    options.tcp = Some(TcpNetwork::new(any_port, any_port));
+    options
+}
+
+fn node(stream: &EventStream, options: NodeOptions) -> StreamNode<TcpLink> {
+    let addresses = stream.tcp_addresses().unwrap();
+    StreamNode::new(TcpLink::new(TcpOptions::new(addresses.command, addresses.rewind)), options)
+}
+
+fn counter(stream: &EventStream, label: &str) -> u64 {
+    let values = stream.counters().values();
+    values.into_iter().find(|(each, _)| each == label).unwrap_or_else(|| panic!("no counter {label}")).1
+}
+
+fn until(what: &str, mut is_done: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_done() {
+        assert!(begun.elapsed() < PATIENCE, "{what}");
+        std::thread::yield_now();
+    }
+}
+
+fn connect(stream: &EventStream) -> TcpStream {
+    let socket = TcpStream::connect(stream.tcp_addresses().unwrap().command).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket
+}
+
+fn packet(key: u64, body: Body<'_>) -> Vec<u8> {
+    let mut bytes = vec![0; 1024];
+    let length = UpstreamPacket { key, body }.write_to(&mut bytes).unwrap();
+    bytes.truncate(length);
+    bytes
+}
+
+fn hello(password: &str) -> Vec<u8> {
+    let (username, password) = (Field::new("node").unwrap(), Field::new(password).unwrap());
+    packet(0, Body::Hello(Hello { nonce: 7, stream_id: 0, incarnation: 0, position: 0, username, password }))
+}
+
+/// Everything until the other side closes.
+fn rest(mut socket: TcpStream) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    match socket.read_to_end(&mut bytes) {
+        Ok(_) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => bytes,
+        Err(error) => panic!("it stays open: {error}"),
+    }
+}
+
+#[test]
+fn what_is_no_packet_is_dropped_and_counted() {
+    let stream = EventStream::start(&options()).unwrap();
+    let mut flipped = hello("");
+    flipped[40] ^= 1;
+    let mut oversized = hello("");
+    oversized[8..12].copy_from_slice(&(PACKET_LENGTH_MAX as u32 + 1).to_le_bytes());
+    let mut endless = hello("");
+    endless[8..12].copy_from_slice(&(PACKET_LENGTH_MAX as u32).to_le_bytes());
+    let strangers = [
+        b"GET / HTTP/1.1\r\n".to_vec(),
+        flipped,
+        oversized,
+        endless,
+        packet(0, Body::Frames(&[0; 56])),
+        packet(1, Body::Report(Report::default())),
+        packet(0, Body::Unknown),
+    ];
+    for (number, bytes) in strangers.iter().enumerate() {
+        let mut socket = connect(&stream);
+        socket.write_all(bytes).unwrap();
+        assert!(rest(socket).is_empty(), "{}", bytes.escape_ascii());
+        until("it is counted", || counter(&stream, "tcp-gateway.connections_dropped") == number as u64 + 1);
+    }
+    // And of one that was let in.
+    let of_guests: [fn(u64) -> Vec<u8>; 3] = [
+        |key| packet(key ^ 2, Body::Report(Report::default())),
+        |key| packet(key, Body::Frames(&[7; 64])),
+        |key| packet(key, Body::Answers(&[])),
+    ];
+    for (number, wrong) in of_guests.iter().enumerate() {
+        let mut socket = connect(&stream);
+        socket.write_all(&hello("")).unwrap();
+        let mut welcome = [0; 136];
+        socket.read_exact(&mut welcome).unwrap();
+        let key = UpstreamPacket::parse(&welcome).unwrap().key;
+        until("it is in", || counter(&stream, "tcp-gateway.nodes") == 1);
+        socket.write_all(&wrong(key)).unwrap();
+        assert!(rest(socket).is_empty());
+        let dropped = (strangers.len() + number) as u64 + 1;
+        until("it is counted", || counter(&stream, "tcp-gateway.connections_dropped") == dropped);
+        until("it is forgotten", || counter(&stream, "tcp-gateway.nodes") == 0);
+    }
+}
+
+#[test]
+fn who_is_not_known_is_told_so() {
+    let mut options = options();
+    let (username, password) = (Field::new("node").unwrap(), Field::new("swordfish").unwrap());
+    options.tcp.as_mut().unwrap().guests.users = vec![Credentials { username, password }];
+    let stream = EventStream::start(&options).unwrap();
+    let mut socket = connect(&stream);
+    socket.write_all(&hello("trout")).unwrap();
+    let answer = rest(socket);
+    let refusal = UpstreamPacket::parse(&answer).unwrap().body;
+    assert!(matches!(refusal, Body::Refusal { nonce: 7, reason: RefusalReason::NotAuthorized, .. }), "{refusal:?}");
+    let mut stranger = node(&stream, NodeOptions::default());
+    let error = stranger.wait_open(PATIENCE).unwrap_err();
+    assert!(matches!(error, StreamError::Handshake { .. }), "{error}");
+    let addresses = stream.tcp_addresses().unwrap();
+    let known = TcpOptions { username, password, ..TcpOptions::new(addresses.command, addresses.rewind) };
+    let mut known = StreamNode::new(TcpLink::new(known), NodeOptions::default());
+    known.wait_open(PATIENCE).unwrap();
+}
+
+#[test]
+fn a_ring_without_room_holds_up_its_node_and_loses_nothing() {
+    let mut options = options();
+    // Three messages fill it, and the sequencer takes its time.
+    options.tcp.as_mut().unwrap().guests.rings.command_ring_bytes = 4096;
+    options.throttle = Some(Throttle { frames_per_s: 8_000, burst_frames: 10 });
+    let stream = EventStream::start(&options).unwrap();
+    let mut node = node(&stream, NodeOptions::default());
+    node.wait_open(PATIENCE).unwrap();
+    let (mut own, mut disconnects) = (0u64, 0);
+    let mut hear = |event: NodeEvent<'_>| match event {
+        NodeEvent::Message(message) => {
+            assert_eq!(message.payload[..8], own.to_le_bytes(), "in order, once");
+            own += 1;
+        }
+        NodeEvent::State(NodeState::Connecting) => disconnects += 1,
+        _ => {}
+    };
+    // Longer than a silent node is waited for: one that is held up is not silent.
+    for number in 0..20_000u64 {
+        let mut payload = [0; 1_000];
+        payload[..8].copy_from_slice(&number.to_le_bytes());
+        node.publish(TYPE, &payload).unwrap();
+    }
+    node.poll_until(PATIENCE, "all come back", |node| node.in_flight() == 0, &mut hear).unwrap();
+    assert_eq!((own, disconnects, node.resent()), (20_000, 0, 0));
+    assert_eq!(counter(&stream, "tcp-gateway.frames_dropped"), 0);
+}
+
+#[test]
+fn a_sequencer_that_is_gone_is_noticed_at_once() {
+    let options = options();
+    let stream = EventStream::start(&options).unwrap();
+    let mut publishing = node(&stream, NodeOptions::default());
+    publishing.wait_open(PATIENCE).unwrap();
+    publishing.publish(TYPE, b"before").unwrap();
+    publishing.poll_until(PATIENCE, "it comes back", |node| node.in_flight() == 0, |_| {}).unwrap();
+    until("its status is known", || stream.status().lock().iter().any(|node| node.network == "tcp"));
+    drop(stream);
+    let begun = Instant::now();
+    until("it is noticed", || {
+        publishing.poll(16, |_| {}).unwrap();
+        publishing.state() == NodeState::Connecting
+    });
+    assert!(begun.elapsed() < Duration::from_secs(1), "it took {:?}", begun.elapsed());
+}
