@@ -17,7 +17,7 @@ use std::time::Duration;
 /// How often who waits for an answer looks around.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 /// Processes that end for the same reason end within so long.
-const ENDING_TIME: Duration = Duration::from_secs(1);
+const ENDING_TIME: Duration = Duration::from_millis(500);
 /// Of what a process says on standard error so much is kept, bytes.
 const WORDS_LENGTH_MAX: u64 = 4096;
 
@@ -87,7 +87,11 @@ impl<'a> Process<'a> {
         loop {
             match self.answers.recv_timeout(LOOK_INTERVAL) {
                 Ok(line) => return Ok(serde_json::from_str(&line)?),
-                Err(RecvTimeoutError::Disconnected) => return Err(self.has_ended()),
+                Err(RecvTimeoutError::Disconnected) => {
+                    // What looking around finds is the cause; who is killed lets go of the others before it is gone.
+                    std::thread::sleep(ENDING_TIME);
+                    return Err(look().err().unwrap_or_else(|| self.has_ended()));
+                }
                 Err(RecvTimeoutError::Timeout) => self.look_around().and_then(|()| look())?,
             }
         }
@@ -165,7 +169,10 @@ pub(super) fn hear_all<T: DeserializeOwned>(
             }
             match processes[index].answers.recv_timeout(LOOK_INTERVAL) {
                 Ok(line) => answers[index] = Some(serde_json::from_str(&line)?),
-                Err(RecvTimeoutError::Disconnected) => return Err(all_that_ended(processes)),
+                Err(RecvTimeoutError::Disconnected) => {
+                    std::thread::sleep(ENDING_TIME);
+                    return Err(look().err().unwrap_or_else(|| all_that_ended(processes)));
+                }
                 Err(RecvTimeoutError::Timeout) => processes[index].look_around().and_then(|()| look())?,
             }
         }
@@ -175,7 +182,6 @@ pub(super) fn hear_all<T: DeserializeOwned>(
 
 /// The errors of all that end now: what stops one stops others, and the first to say so is seldom the cause.
 fn all_that_ended(processes: &mut [Process<'_>]) -> BenchError {
-    std::thread::sleep(ENDING_TIME);
     let ended = processes.iter_mut().filter_map(|process| process.look().err());
     let words: Vec<_> = ended.map(reason).collect();
     failed(words.join("; "))

@@ -9,7 +9,7 @@ use super::{accounting, failed};
 use crate::floor::{FloorKind, FloorPlan};
 use crate::report::FloorRow;
 use crate::{BenchError, Result};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 /// How the sequencer of a row is run.
@@ -151,7 +151,7 @@ impl Drop for Place {
 
 /// Measures a floor right before its row; none if it cannot be, and the reason is noted.
 pub(super) fn floor(plan: &Plan, kind: FloorKind, bytes: u64, notes: &mut Vec<String>) -> Option<FloorRow> {
-    let mut floor = FloorPlan::new(Path::new("."), vec![(kind, bytes)]);
+    let mut floor = FloorPlan::new(&plan.parent, vec![(kind, bytes)]);
     floor.effort_percent = plan.floor_effort_percent;
     let measured = floor.measure();
     notes.extend(measured.skipped);

@@ -136,6 +136,12 @@ pub fn stream_command(directory: &Path, words: &str) -> Command {
     gapless(directory, &line)
 }
 
+/// `gapless stream WORDS PLACE`, run to its end.
+pub fn stream_with_config(directory: &Path, place: &[&str], words: &[&str]) -> Ended {
+    let line: Vec<&str> = ["stream"].iter().chain(words).chain(place).copied().collect();
+    gapless(directory, &line).output().unwrap().into()
+}
+
 /// Writes `lines` into the file `name` of `directory`.
 pub fn write_lines(directory: &Path, name: &str, lines: &[String]) {
     std::fs::write(directory.join(name), lines.join("\n") + "\n").unwrap();

@@ -27,6 +27,11 @@ pub(in crate::sequencer) fn measure(
     if of.transport == Transport::SharedMemory {
         floors.extend(floor(plan, FloorKind::ShmStream, of.payload_bytes as u64 + HEADER_BYTES, &mut row.notes));
     }
+    // What the journal costs without us: every frame goes into the page cache, whatever brings it.
+    if plan.has_targets {
+        floors.extend(floor(plan, FloorKind::SequentialWrite, 0, &mut row.notes));
+        place.as_ref().map_or(Ok(()), Place::settle)?;
+    }
     let sequencer = SequencerPlan {
         transport: of.transport,
         batch: of.batch,
@@ -78,7 +83,7 @@ pub(in crate::sequencer) fn measure(
     if let (Some(before), Some(after)) = (stolen_before, stolen) {
         row.extra.insert("stolen_ns".to_owned(), (after - before).into());
     }
-    if let Some(floor) = floors.first() {
+    if let Some(floor) = floors.iter().find(|floor| floor.rate_per_s.is_some()) {
         row.compare_with(floor);
     }
     if let Some(rate_min) = of.rate_min_per_s.filter(|_| plan.has_targets) {

@@ -2,13 +2,16 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`sequencer`], [`node`], [`tail`], [`publish`], [`replay`], [`status`] | the subcommands |
+//! | [`sequencer`], [`node`], [`tail`], [`publish`], [`replay`], [`dispatch`], [`bridge`], [`status`] | the subcommands |
+//! | `relaying` | what `dispatch` and `bridge` share |
 //! | `place` | which stream: `--config` or `--directory` |
 //! | `output` | what a node meets, on standard output |
 //! | `reading` | a node that prints until it has what was asked for |
 //! | `input` | lines of standard input or a file, without waiting for them |
 //! | `publishing` | lines into the stream, as fast as it takes them |
 
+mod bridge;
+mod dispatch;
 mod input;
 mod node;
 mod output;
@@ -16,6 +19,7 @@ mod place;
 mod publish;
 mod publishing;
 mod reading;
+mod relaying;
 mod replay;
 mod sequencer;
 mod status;
@@ -57,6 +61,16 @@ enum Action {
         after_help = "Examples:\n  gapless stream replay --directory /var/lib/gapless/orders --from 1000 --to 1010\n  gapless stream replay --config orders.toml --json | jq .session\n\nWhere the stream's directory holds a journal, that is read, and no sequencer need run."
     )]
     Replay(replay::Arguments),
+    /// Pass a stream on to the nodes of this machine by shared memory, until Ctrl-C
+    #[command(
+        after_help = "Example:\n  gapless stream dispatch --config orders.toml --to /var/lib/gapless/orders-here\n  gapless stream tail --directory /var/lib/gapless/orders-here\n\nOne process takes the stream from the network, however many nodes read it here. They publish through it, too. It keeps what it passed on in a journal of its own, and goes on at its position."
+    )]
+    Dispatch(dispatch::Arguments),
+    /// Pass a stream on into another network, until Ctrl-C
+    #[command(
+        after_help = "Example:\n  gapless stream bridge --config london.toml --to tokyo.toml\n\nlondon.toml says how to reach the stream (transport = \"tcp\", for instance), tokyo.toml how nodes over there find it. Sequences are the same on both sides, what is published there reaches the sequencer, and bridges may follow each other. Started again, it goes on at its position."
+    )]
+    Bridge(bridge::Arguments),
     /// Say whether a stream runs, how far it is, and who is connected
     #[command(
         after_help = "Examples:\n  gapless stream status --directory /var/lib/gapless/orders\n  gapless stream status --config orders.toml --watch 1\n  gapless stream status --config orders.toml --json | jq .last_sequence"
@@ -71,6 +85,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Action::Tail(arguments) => tail::run(arguments),
         Action::Publish(arguments) => publish::run(arguments),
         Action::Replay(arguments) => replay::run(arguments),
+        Action::Dispatch(arguments) => dispatch::run(arguments),
+        Action::Bridge(arguments) => bridge::run(arguments),
         Action::Status(arguments) => status::run(arguments),
     }
 }

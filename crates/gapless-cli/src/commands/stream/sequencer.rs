@@ -15,7 +15,7 @@ pub(super) struct Arguments {
 }
 
 /// Between two looks at Ctrl-C and at the stream's health.
-const PAUSE: Duration = Duration::from_millis(50);
+pub(super) const PAUSE: Duration = Duration::from_millis(50);
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     let config = arguments.place.config()?;
@@ -41,7 +41,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     print(&format!("stopped at sequence {last_sequence}\n"))
 }
 
-fn recovered(stream: &EventStream) -> String {
+pub(super) fn recovered(stream: &EventStream) -> String {
     let recovery = stream.recovery();
     if recovery.last_sequence == 0 {
         return "new".to_owned();
@@ -54,7 +54,7 @@ fn recovered(stream: &EventStream) -> String {
 }
 
 /// Where nodes find it.
-fn places(options: &EventStreamOptions) -> String {
+pub(super) fn places(options: &EventStreamOptions) -> String {
     let mut places = Vec::new();
     if let Some(directory) = &options.directory {
         places.push(format!("shared memory by {}", StreamLayout::new(directory).socket().display()));

@@ -108,7 +108,8 @@ fn status(
     let value =
         |sample: &Sample, name: &str| sample.values.iter().find(|(label, _)| label == name).map(|(_, value)| *value);
     status.insert("process".to_owned(), json!(now.process));
-    let last = value(now, "sequencer.last_sequence");
+    // A relay has no sequencer, and passes on what another gave.
+    let last = value(now, "sequencer.last_sequence").or_else(|| value(now, "relay.last_sequence"));
     status.insert("last_sequence".to_owned(), json!(last));
     for (name, counter) in [("journal_lag", "journaler.last_sequence"), ("sync_lag", "sync.last_sequence")] {
         if let (Some(last), Some(reached)) = (last, value(now, counter)) {
@@ -118,6 +119,7 @@ fn status(
     let before = before.filter(|before| before.process == now.process && before.at < now.at);
     for (name, counter) in [
         ("frames_per_s", "sequencer.last_sequence"),
+        ("frames_per_s", "relay.last_sequence"),
         ("journal_bytes_per_s", "journaler.bytes"),
         ("feed_packets_per_s", "feed.packets"),
         ("frames_sent_again_per_s", "replayer.frames"),
@@ -131,7 +133,10 @@ fn status(
     }
     // Who is connected and what went wrong, by the labels that the counters have.
     for (label, value) in &now.values {
-        if !matches!(&**label, "sequencer.last_sequence" | "journaler.last_sequence" | "sync.last_sequence") {
+        if !matches!(
+            &**label,
+            "sequencer.last_sequence" | "relay.last_sequence" | "journaler.last_sequence" | "sync.last_sequence"
+        ) {
             status.insert(label.clone(), json!(value));
         }
     }

@@ -1,0 +1,26 @@
+//! `gapless stream bridge`.
+
+use super::place::Place;
+use super::relaying;
+use crate::commands::{Outcome, Usage};
+use clap::Args;
+use gapless::stream::StreamConfig;
+use std::path::PathBuf;
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    place: Place,
+    /// The file of the stream as nodes of the other network find it: its directory, transport and addresses
+    #[arg(long, value_name = "FILE")]
+    to: PathBuf,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Outcome {
+    let upstream = arguments.place.config()?;
+    let options = StreamConfig::load(&arguments.to)?.event_stream_options();
+    if upstream.directory().is_some() && upstream.directory() == options.directory.as_deref() {
+        return Err(Usage("both files name the same directory; a bridge needs one of its own".to_owned()).into());
+    }
+    relaying::run(&upstream, &options)
+}

@@ -1,0 +1,33 @@
+//! `gapless stream dispatch`.
+
+use super::place::Place;
+use super::relaying;
+use crate::commands::{Outcome, Usage};
+use clap::Args;
+use gapless::stream::StreamConfig;
+use std::path::PathBuf;
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    place: Place,
+    /// The directory in which nodes of this machine find the stream
+    #[arg(long, value_name = "DIRECTORY")]
+    to: PathBuf,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Outcome {
+    let upstream = arguments.place.config()?;
+    if upstream.directory().is_some_and(|directory| directory == arguments.to) {
+        return Err(Usage("--to is the directory of the stream itself; its nodes need no dispatcher".to_owned()).into());
+    }
+    let ours = upstream.event_stream_options();
+    let mut options = StreamConfig::in_directory(&arguments.to).event_stream_options();
+    // The same limits as the stream's, and its nodes' throttle: to the sequencer all nodes here are one.
+    options.frame_length_max = ours.frame_length_max;
+    options.message_length_max = ours.message_length_max;
+    options.window_bytes = ours.window_bytes;
+    options.persistence = ours.persistence;
+    options.throttle = ours.throttle;
+    relaying::run(&upstream, &options)
+}
