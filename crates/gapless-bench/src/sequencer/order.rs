@@ -32,6 +32,8 @@ pub(super) struct SequencerOrder {
     pub for_throughput: bool,
     /// The CPU of its sequencer; none leaves it to the scheduler.
     pub cpu: Option<usize>,
+    /// Length of the journal's segments, written full of zeros before the sequencer runs, bytes.
+    pub segment_bytes: u64,
 }
 
 /// How it serves nodes by packets, on the loopback interface.

@@ -189,7 +189,7 @@ fn throughputs(arguments: &SequencerArguments, transports: &[Transport], is_runn
                 let messages = match (arguments.throughput_messages, arguments.quick, transport, batch) {
                     (Some(messages), ..) => messages,
                     (None, true, ..) => 5_000,
-                    (None, false, Transport::SharedMemory, _) => 4_000_000,
+                    (None, false, Transport::SharedMemory, _) => 2_000_000,
                     (None, false, _, true) => 1_000_000,
                     (None, false, _, false) => 200_000,
                 };

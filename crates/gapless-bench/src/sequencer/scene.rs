@@ -24,6 +24,22 @@ pub(super) struct SequencerPlan {
     pub plan: &'static str,
     pub for_throughput: bool,
     pub cpu: Option<usize>,
+    /// Bytes that the row journals.
+    pub journaled_bytes: u64,
+}
+
+impl SequencerPlan {
+    /// A segment so long that the next one is not prepared in the row, which begins at half of one.
+    fn segment_bytes(&self) -> u64 {
+        const SEGMENT_BYTES_MIN: u64 = 64 << 20;
+        const SEGMENT_BYTES_MAX: u64 = 5 << 30;
+        (self.journaled_bytes * 9 / 4).clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES_MAX)
+    }
+}
+
+/// What so many messages of `payload_bytes` take in a journal, bytes.
+pub(super) const fn journaled_bytes(messages: u64, payload_bytes: usize) -> u64 {
+    messages * gapless::wire::aligned_length(payload_bytes + gapless::wire::HEADER_LENGTH) as u64
 }
 
 /// The sequencer of a row, and what it leaves.
@@ -65,9 +81,12 @@ impl<'a> Scene<'a> {
             plan: sequencer.plan.to_owned(),
             for_throughput: sequencer.for_throughput,
             cpu: sequencer.cpu,
+            segment_bytes: sequencer.segment_bytes(),
         });
         let mut process = Process::start("the sequencer", &order, interrupted)?;
         let Started { way, plan } = process.hear()?;
+        // The zeros of its journal are on the device before anything is measured.
+        place.settle()?;
         let (place, sequencer) = (Some(place), Some(process));
         Ok(Self { place, sequencer, way, plan: Some(plan), interrupted, notes: Vec::new() })
     }

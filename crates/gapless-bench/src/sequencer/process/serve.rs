@@ -61,6 +61,9 @@ fn options(order: &SequencerOrder) -> Result<(EventStreamOptions, Way)> {
         "max" => PlanKind::Max,
         other => return Err(failed(format!("min, default or max is expected as thread plan, not {other}"))),
     };
+    // What is measured is the stream, not the file system's first touch of each page.
+    options.persistence.segment_length_bytes = order.segment_bytes;
+    options.persistence.zero_initial = true;
     options.optimize_for = if order.for_throughput { OptimizeFor::Throughput } else { OptimizeFor::Latency };
     options.sequencer_cpus = order.cpu.and_then(|cpu| CpuMask::of(&[cpu]));
     let Some(packets) = order.packets else {

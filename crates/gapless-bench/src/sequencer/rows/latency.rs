@@ -9,7 +9,7 @@ use crate::resources::stolen_ns;
 use crate::sequencer::accounting::judge;
 use crate::sequencer::order::{NodeOrder, Participant, Ready, Role, RoundTrips};
 use crate::sequencer::plan::{LatencyPlan, Plan, Transport};
-use crate::sequencer::scene::{Place, Scene, SequencerPlan, floor};
+use crate::sequencer::scene::{Place, Scene, SequencerPlan, floor, journaled_bytes};
 use crate::sequencer::slices::slices;
 use gapless::wire::mold;
 use std::sync::atomic::AtomicBool;
@@ -37,6 +37,7 @@ pub(in crate::sequencer) fn measure(
         plan: threads,
         for_throughput: false,
         cpu: sequencer_cpu,
+        journaled_bytes: journaled_bytes(of.warm_up + of.messages, of.payload_bytes),
     };
     let mut scene = Scene::open(plan, place, sequencer, interrupted)?;
     let role = Role::RoundTrips { warm_up: of.warm_up, messages: of.messages };

@@ -8,7 +8,7 @@ use crate::resources::stolen_ns;
 use crate::sequencer::accounting::judge;
 use crate::sequencer::order::{Account, ForNode, NodeOrder, Paced, Participant, Pushed, Ready, Rewound, Role};
 use crate::sequencer::plan::{Plan, RewindPlan, Transport};
-use crate::sequencer::scene::{Place, Scene, SequencerPlan};
+use crate::sequencer::scene::{Place, Scene, SequencerPlan, journaled_bytes};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -35,6 +35,7 @@ pub(in crate::sequencer) fn measure(
         plan: threads,
         for_throughput: false,
         cpu: sequencer_cpu,
+        journaled_bytes: journaled_bytes(of.frames, of.payload_bytes),
     };
     let mut scene = Scene::open(plan, place, sequencer, interrupted)?;
     let filler = fill(&mut scene, of)?;

@@ -9,7 +9,7 @@ use crate::sequencer::accounting::judge;
 use crate::sequencer::child::{Process, hear_all};
 use crate::sequencer::order::{Account, Cost, ForNode, NodeOrder, Participant, Pushed, Ready, Role};
 use crate::sequencer::plan::{NODES, Plan, ThroughputPlan, Transport};
-use crate::sequencer::scene::{Place, Scene, SequencerPlan, floor};
+use crate::sequencer::scene::{Place, Scene, SequencerPlan, floor, journaled_bytes};
 use std::sync::atomic::AtomicBool;
 
 /// Measures one row.
@@ -39,6 +39,7 @@ pub(in crate::sequencer) fn measure(
         plan: "default",
         for_throughput: true,
         cpu: None,
+        journaled_bytes: journaled_bytes((of.warm_up + of.messages) * NODES as u64, of.payload_bytes),
     };
     let mut scene = Scene::open(plan, place, sequencer, interrupted)?;
     let mut nodes = Vec::new();
