@@ -43,7 +43,13 @@ pub struct Replayer<S> {
     counters: ReplayerCounters,
     requests: Vec<(Peer, Request)>,
     packet: Vec<u8>,
+    /// Polls until the socket is looked at again.
+    polls_left: u32,
 }
+
+/// The socket is looked at in one of so many polls while nobody asks: each look is a system call, on a thread that
+/// messages pass.
+const POLLS_PER_LOOK: u32 = 16;
 
 /// Readers kept; one stands in a mapped segment of the journal.
 const READERS_MAX: usize = 8;
@@ -65,6 +71,7 @@ impl<S: Datagrams> Replayer<S> {
             feeds,
             counters,
             requests: Vec::new(),
+            polls_left: 0,
             packet: vec![0; packet_length_max],
         }
     }
@@ -123,6 +130,10 @@ impl<S: Datagrams> Agent for Replayer<S> {
     }
 
     fn poll(&mut self, _now: Now) -> Result<usize, AgentError> {
+        if self.polls_left > 0 {
+            self.polls_left -= 1;
+            return Ok(0);
+        }
         let mut requests = std::mem::take(&mut self.requests);
         let refused = &self.counters.refused;
         self.socket.receive(&mut |from, bytes| match Request::from_bytes(bytes) {
@@ -130,11 +141,19 @@ impl<S: Datagrams> Agent for Replayer<S> {
             Err(_) => refused.add(1),
         })?;
         let work = requests.len();
+        if work == 0 {
+            self.polls_left = POLLS_PER_LOOK;
+        }
         for (from, request) in requests.drain(..) {
             self.answer(from, request)?;
         }
         self.requests = requests;
         Ok(work)
+    }
+
+    fn arm(&mut self) {
+        // The last poll before the thread sleeps looks.
+        self.polls_left = 0;
     }
 
     fn watch<'a>(&'a self, descriptors: &mut Vec<BorrowedFd<'a>>) {
