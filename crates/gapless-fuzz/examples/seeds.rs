@@ -14,10 +14,14 @@ use gapless_log::{MemoryKind, StreamIdentity, WindowOptions, descriptor as log_l
 use gapless_schema::{ProtobufObject, SbeObject, schema_key};
 use gapless_stream::handshake::{Hello, Status, Welcome};
 use gapless_stream::link::LinkOptions;
+use gapless_stream::sequencer::{Sequencer, SequencerRules, Timer};
+use gapless_stream::sequencer_state::SequencerState;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpen, SessionOpened, TimerFired};
 use gapless_wire::descriptor::REFUSED_FLAG;
+use gapless_wire::mark::{self, Mark};
 use gapless_wire::mold::{self, PacketWriter, Request};
 use gapless_wire::soup::{self, Field, Login, RejectReason};
+use gapless_wire::upstream::{self, Body, RefusalReason, UpstreamPacket};
 use gapless_wire::{Encoding, FeedSession, Fragment, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -25,6 +29,7 @@ use std::path::{Path, PathBuf};
 fn main() {
     wire();
     feeds();
+    stream_seeds();
     mappings();
     journals_and_snapshots();
     connections();
@@ -139,6 +144,64 @@ fn feeds() {
     seed("soup_client", "nobody", &stream(64, &[written(|packet| soup::write_login(packet, &nobody))]));
     let padded_otherwise = b"\x31\0\0\x2fL   joe    secretMONDAY    7                   \0\x01R";
     seed("soup_client", "padded-otherwise", padded_otherwise);
+}
+
+/// What an event stream reads from elsewhere.
+fn stream_seeds() {
+    let feed_session = FeedSession::new("FEED").unwrap();
+    let (username, password) = (Field::new("reader").unwrap(), Field::new("secret").unwrap());
+    let (nonce, stream_id, incarnation, position) = (9, 7, 3, 0);
+    let hello = upstream::Hello { nonce, stream_id, incarnation, position, username, password };
+    let frames = command(1, b"hello");
+    let report = upstream::Report { position: 5, is_live: true, ..upstream::Report::default() };
+    let refusal = Body::Refusal { nonce, reason: RefusalReason::NotHeld, text: "begins at 1000" };
+    for (name, key, body) in [
+        ("hello", 0, Body::Hello(hello)),
+        ("frames", 5, Body::Frames(&frames)),
+        ("report", 5, Body::Report(report)),
+        ("refusal", 0, refusal),
+        ("farewell", 5, Body::Farewell),
+    ] {
+        let packet = UpstreamPacket { key, body };
+        seed("upstream_packet", name, &written(|buffer| packet.write_to(buffer)));
+    }
+    let mut payload = [0; mark::LENGTH_MAX];
+    for (name, mark) in [
+        ("began", Mark::FeedBegan { feed_session }),
+        ("ended", Mark::FeedEnded { feed_session }),
+        ("halted", Mark::Halted { reason: "prices" }),
+        ("resumed", Mark::Resumed),
+    ] {
+        let length = mark.write_to(&mut payload);
+        seed("stream_mark", name, &payload[..length]);
+    }
+    let mut sequencer = Sequencer::new(SequencerRules::of_stream(1));
+    sequencer.resume_at(10, 20);
+    sequencer.restore_session(2, 1 << 100, 5, 19);
+    sequencer.restore_shared(2);
+    sequencer.restore_timer(Timer { deadline_ns: 30, owner: 2, timer: 1 });
+    sequencer.note(1, Mark::FeedBegan { feed_session });
+    let identity = StreamIdentity { stream_id: 7, incarnation: 3 };
+    seed("sequencer_state", "a-state", &SequencerState::of(&sequencer, identity).to_bytes());
+
+    let event = |sequence: u64| {
+        let mut bytes = vec![0; 128];
+        let mut writer = FrameWriter::new(&mut bytes);
+        writer.payload_mut()[..5].copy_from_slice(b"hello");
+        let header = FrameHeader { kind: Kind::Event, sequence, ..FrameHeader::default() };
+        let length = writer.finish(&header, 5);
+        bytes.truncate(length);
+        bytes
+    };
+    let packet = |sequence: u64, count: u64| {
+        let mut bytes = [0; 1400];
+        let mut writer = PacketWriter::new(&mut bytes, feed_session, sequence);
+        (sequence..sequence + count).for_each(|each| assert!(writer.push(&event(each))));
+        let length = writer.finish();
+        [&(length as u16).to_le_bytes()[..], &bytes[..length]].concat()
+    };
+    let feed = [packet(1, 2), packet(5, 1), packet(5, 1), packet(3, 2), packet(6, 3)].concat();
+    seed("feed_receiver", "out-of-order", &feed);
 }
 
 /// What one of the writers of SoupBinTCP packets writes.

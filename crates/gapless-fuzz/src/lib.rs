@@ -27,6 +27,7 @@ pub mod mappings;
 pub mod messages;
 pub mod schemas;
 pub mod services;
+pub mod streams;
 pub mod wire;
 pub mod workbooks;
 
@@ -43,6 +44,10 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("mold_request", feeds::mold_request),
     ("soup_server", feeds::soup_server),
     ("soup_client", feeds::soup_client),
+    ("upstream_packet", streams::upstream_packet),
+    ("stream_mark", streams::stream_mark),
+    ("sequencer_state", streams::sequencer_state),
+    ("feed_receiver", streams::feed_receiver),
     ("ring", mappings::ring),
     ("window", mappings::window),
     ("counters", mappings::counters),
