@@ -1,4 +1,4 @@
-//! [`Publisher`]: the publishing half of a node. A core without I/O: it numbers messages, keeps them until they come
+//! `Publisher`: the publishing half of a node. A core without I/O: it numbers messages, keeps them until they come
 //! back in the stream, and says what is to be sent next. Sending again is one step back of one number.
 
 use super::kept::KeptFrames;

@@ -1,0 +1,188 @@
+//! Nodes over UDP behind a relay that loses, doubles, delays, reorders and damages packets of real sockets, 20 % of each,
+//! both ways: every node sees the same gapless stream. Prints its seed and takes one from `GAPLESS_SEED`.
+
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use gapless_stream::Persistence;
+use gapless_stream::client::{MessageType, random_token};
+use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::network::endpoints::PacketNetwork;
+use gapless_stream::network::{UdpOptions, UdpSocket};
+use gapless_stream::node::{DatagramLink, DatagramOptions, NodeEvent, NodeOptions, StreamNode};
+use gapless_wire::Encoding;
+use std::collections::HashMap;
+use std::net::{SocketAddr, UdpSocket as StdSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+const TYPE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
+const PATIENCE: Duration = Duration::from_secs(120);
+const MESSAGES: u64 = 1_500;
+
+/// A relay in front of one port of the sequencer.
+struct BadNetwork {
+    address: SocketAddr,
+    stopped: Arc<AtomicBool>,
+    harmed: Arc<AtomicU64>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// A packet that waits for its time.
+struct Delayed {
+    due: Instant,
+    /// From the relay's own socket to a node, or by the socket that stands for a node to the sequencer.
+    to_node: bool,
+    node: SocketAddr,
+    bytes: Vec<u8>,
+}
+
+fn next(random: &mut u64) -> u64 {
+    *random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    *random >> 33
+}
+
+impl BadNetwork {
+    fn before(port: SocketAddr, mut random: u64) -> Self {
+        let front = StdSocket::bind("127.0.0.1:0").unwrap();
+        front.set_nonblocking(true).unwrap();
+        let address = front.local_addr().unwrap();
+        let (stopped, harmed) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
+        let (stop, harm) = (Arc::clone(&stopped), Arc::clone(&harmed));
+        let thread = std::thread::spawn(move || {
+            // For each node a socket that stands for it, so that the sequencer tells them apart.
+            let mut nodes: HashMap<SocketAddr, StdSocket> = HashMap::new();
+            let mut delayed: Vec<Delayed> = Vec::new();
+            let mut buffer = vec![0; 1 << 16];
+            while !stop.load(Ordering::Relaxed) {
+                let mut came = Vec::new();
+                while let Ok((length, node)) = front.recv_from(&mut buffer) {
+                    nodes.entry(node).or_insert_with(|| {
+                        let socket = StdSocket::bind("127.0.0.1:0").unwrap();
+                        socket.set_nonblocking(true).unwrap();
+                        socket
+                    });
+                    came.push((false, node, buffer[..length].to_vec()));
+                }
+                for (node, socket) in &nodes {
+                    while let Ok((length, _)) = socket.recv_from(&mut buffer) {
+                        came.push((true, *node, buffer[..length].to_vec()));
+                    }
+                }
+                for (to_node, node, bytes) in came {
+                    suffer(&mut delayed, &mut random, &harm, (to_node, node, bytes));
+                }
+                let now = Instant::now();
+                delayed.retain(|packet| {
+                    if packet.due > now {
+                        return true;
+                    }
+                    // A full buffer loses it, too.
+                    let _ = if packet.to_node {
+                        front.send_to(&packet.bytes, packet.node)
+                    } else {
+                        nodes[&packet.node].send_to(&packet.bytes, port)
+                    };
+                    false
+                });
+                std::thread::sleep(Duration::from_micros(100));
+            }
+        });
+        Self { address, stopped, harmed, thread: Some(thread) }
+    }
+}
+
+/// Loses a fifth of the packets, doubles a fifth, damages a fifth, and delays each by up to 2 ms, which reorders them.
+fn suffer(delayed: &mut Vec<Delayed>, random: &mut u64, harm: &AtomicU64, packet: (bool, SocketAddr, Vec<u8>)) {
+    let (to_node, node, mut bytes) = packet;
+    if next(random).is_multiple_of(5) {
+        harm.fetch_add(1, Ordering::Relaxed);
+        return;
+    }
+    if next(random).is_multiple_of(5) && !bytes.is_empty() {
+        harm.fetch_add(1, Ordering::Relaxed);
+        let position = next(random) as usize % bytes.len();
+        bytes[position] ^= 1 << (next(random) % 8);
+    }
+    let copies = if next(random).is_multiple_of(5) { 2 } else { 1 };
+    for _ in 0..copies {
+        let due = Instant::now() + Duration::from_micros(next(random) % 2_000);
+        delayed.push(Delayed { due, to_node, node, bytes: bytes.clone() });
+    }
+}
+
+impl Drop for BadNetwork {
+    fn drop(&mut self) {
+        self.stopped.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap();
+        }
+    }
+}
+
+fn free() -> SocketAddr {
+    StdSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
+#[test]
+fn every_node_sees_the_same_stream() {
+    let given = std::env::var("GAPLESS_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed: u64 = given.unwrap_or_else(|| random_token() as u64);
+    println!("GAPLESS_SEED={seed} repeats this run's choices");
+    let directory = tempfile::tempdir().unwrap();
+    let mut options = EventStreamOptions::in_directory(directory.path());
+    options.persistence = Persistence { segment_length_bytes: 4 << 20, ..Persistence::default() };
+    options.window_bytes = 8 << 20;
+    options.message_length_max = 1 << 20;
+    options.frame_length_max = 1_376;
+    let (command, request) = (free(), free());
+    options.packets = Some(PacketNetwork::udp(command, request));
+    let stream = EventStream::start(&options).unwrap();
+    let (commands, requests) = (BadNetwork::before(command, seed), BadNetwork::before(request, !seed));
+    let mut nodes: Vec<_> = (0..3)
+        .map(|_| {
+            let socket = UdpSocket::open(&UdpOptions::at("127.0.0.1:0".parse().unwrap())).unwrap();
+            let link = DatagramLink::new(socket, Vec::new(), DatagramOptions::new(commands.address, requests.address));
+            (StreamNode::new(link, NodeOptions::default()), 0u64, Vec::new())
+        })
+        .collect();
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        for (index, (node, sent, met)) in nodes.iter_mut().enumerate() {
+            while *sent < MESSAGES && node.can_publish() && node.in_flight() < 100 {
+                let length = [8, 100, 1_000, 5_000][*sent as usize % 4];
+                let mut payload = vec![index as u8; length];
+                payload[..8].copy_from_slice(&sent.to_le_bytes());
+                node.publish(TYPE, &payload).unwrap();
+                *sent += 1;
+            }
+            node.poll(256, |event| {
+                if let NodeEvent::Message(message) = event {
+                    let number = u64::from_le_bytes(message.payload[..8].try_into().unwrap());
+                    let is_whole = message.payload[8..].iter().all(|byte| *byte == message.payload[8]);
+                    assert!(is_whole || message.payload.len() == 8);
+                    met.push((message.sequence, message.session, number, message.own, message.payload.len()));
+                }
+            })
+            .unwrap();
+        }
+        if nodes.iter().all(|(_, _, met)| met.len() as u64 == 3 * MESSAGES) {
+            break;
+        }
+        let state: Vec<_> = nodes.iter().map(|(node, sent, met)| (*sent, met.len(), node.state())).collect();
+        assert!(Instant::now() < deadline, "{state:?}");
+    }
+    let shared = |met: &[(u64, u64, u64, bool, usize)]| -> Vec<_> {
+        met.iter().map(|(sequence, session, number, _, length)| (*sequence, *session, *number, *length)).collect()
+    };
+    for (_, _, met) in &nodes {
+        assert!(shared(met) == shared(&nodes[0].2), "two nodes have met different streams");
+        let own: Vec<_> = met.iter().filter(|each| each.3).map(|each| each.2).collect();
+        assert!(own.iter().copied().eq(0..MESSAGES), "its own come back once, in order");
+    }
+    let harmed = commands.harmed.load(Ordering::Relaxed) + requests.harmed.load(Ordering::Relaxed);
+    println!("{harmed} packets were lost or damaged");
+    assert!(harmed > 1_000, "the network was bad: {harmed}");
+    stream.stop().unwrap();
+}
