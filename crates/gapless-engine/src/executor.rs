@@ -357,7 +357,7 @@ impl Outbox {
                     self.attached_early.insert(session, connection);
                 }
             },
-            ForService::Repeat { session, session_seq, connection } => {
+            ForService::Repeat { session, session_seq, connection, .. } => {
                 // A session or command that is not known here yet is on its way; its reply will go out then.
                 let Some(entry) = fold.sessions.get(session) else { return };
                 if let Some(reply) = entry.find(session_seq) {

@@ -43,7 +43,7 @@ struct Opening {
 /// An answer that one behind it may replace: of many repeats or gaps of one session the last says it all.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pending {
-    Repeat { connection: ConnectionId, session: u64, session_seq: u64 },
+    Repeat { connection: ConnectionId, session: u64, session_seq: u64, last_sequence: u64 },
     Refuse { connection: ConnectionId, session: u64, session_seq: u64, code: RefusalCode, detail: u64 },
 }
 
@@ -89,9 +89,9 @@ impl AnswerDesk {
                 self.opening.push(Opening { connection, session, token });
                 return;
             }
-            ForService::Reopen { session, token, next_session_seq, connection, .. } => {
+            ForService::Reopen { session, token, next_session_seq, connection, last_sequence, .. } => {
                 self.send_pending();
-                let appended_sequence = self.window.appended_sequence();
+                let appended_sequence = last_sequence;
                 if appended_sequence > self.released_sequence {
                     // Whoever publishes again passes over what the stream says that it has.
                     let reopened = Some((token, next_session_seq));
@@ -101,8 +101,8 @@ impl AnswerDesk {
                 }
                 return;
             }
-            ForService::Repeat { session, session_seq, connection } => {
-                Pending::Repeat { connection, session, session_seq }
+            ForService::Repeat { session, session_seq, connection, last_sequence } => {
+                Pending::Repeat { connection, session, session_seq, last_sequence }
             }
             ForService::Refuse { connection, session, session_seq, code, detail } => {
                 Pending::Refuse { connection, session, session_seq, code, detail }
@@ -117,11 +117,10 @@ impl AnswerDesk {
     fn send_pending(&mut self) {
         match self.pending.take() {
             None => {}
-            Some(Pending::Repeat { connection, session, session_seq }) => {
-                if self.window.appended_sequence() > self.released_sequence {
+            Some(Pending::Repeat { connection, session, session_seq, last_sequence }) => {
+                if last_sequence > self.released_sequence {
                     // It says that the stream has it, so it must be as durable as the stream promises.
-                    let appended_sequence = self.window.appended_sequence();
-                    let reopened = None;
+                    let (appended_sequence, reopened) = (last_sequence, None);
                     self.repeats.push(Repeated { connection, session, session_seq, reopened, appended_sequence });
                     return;
                 }

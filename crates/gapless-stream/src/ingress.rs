@@ -321,7 +321,16 @@ impl Ingress {
                     // Who goes on sends unfinished messages anew.
                     self.fragments.forget(session);
                     let notices_seen = open.notices_seen;
-                    self.tell(ForService::Reopen { session, token, next_session_seq, notices_seen, connection });
+                    // What was appended in this turn is not published yet.
+                    let last_sequence = self.window.last_sequence();
+                    self.tell(ForService::Reopen {
+                        session,
+                        token,
+                        next_session_seq,
+                        notices_seen,
+                        last_sequence,
+                        connection,
+                    });
                 } else if let Some(reason) = self.answer(decision, session, session_seq, connection) {
                     return Ok(Turn::Spoiled(reason.to_owned()));
                 }
@@ -401,7 +410,10 @@ impl Ingress {
         counter.add(1);
         let message = match decision {
             Decision::Append | Decision::Reopen { .. } => unreachable!("the caller appends, and reopens"),
-            Decision::Repeat => ForService::Repeat { session, session_seq, connection },
+            Decision::Repeat => {
+                let last_sequence = self.window.last_sequence();
+                ForService::Repeat { session, session_seq, connection, last_sequence }
+            }
             Decision::Gap { next_session_seq } => refuse(RefusalCode::Gap, next_session_seq),
             Decision::SessionUnknown => refuse(RefusalCode::SessionUnknown, 0),
             Decision::Limit => refuse(RefusalCode::Limit, 0),

@@ -92,6 +92,8 @@ pub enum ForService {
         session_seq: u64,
         /// Who asked.
         connection: ConnectionId,
+        /// The last sequence that was given before: once that is released, so is the command.
+        last_sequence: u64,
     },
     /// An open session was opened again with its token.
     Reopen {
@@ -103,6 +105,8 @@ pub enum ForService {
         next_session_seq: u64,
         /// The last notice that the publisher has received.
         notices_seen: u64,
+        /// The last sequence that was given before: once that is released, so is everything below the next number.
+        last_sequence: u64,
         /// Who asked.
         connection: ConnectionId,
     },

@@ -89,8 +89,8 @@ pub struct Relay {
     publishers: Vec<Publisher>,
     links: RelayLinks,
     shared: Arc<IngressShared>,
-    /// Who opened which session, by token until it is open, then by session.
-    opening: FxHashMap<u128, Vec<ConnectionId>>,
+    /// Who opened which session, and whether it shares it, by token until it is open; then who, by session.
+    opening: FxHashMap<u128, Vec<(ConnectionId, bool)>>,
     sessions: FxHashMap<u64, Vec<ConnectionId>>,
     /// Frames of a message of which not all are here; what is published is whole.
     unpublished: usize,
@@ -169,6 +169,8 @@ impl Relay {
             }
         }
         self.opening.clear();
+        // It comes again.
+        self.pending.clear();
         Ok(())
     }
 
@@ -267,6 +269,7 @@ impl Relay {
     #[inline]
     fn take_up(&mut self, now: Now) -> Result<usize, StreamError> {
         let mut work = 0;
+        let mut strangers = Vec::new();
         'publishers: for number in 0..self.publishers.len() {
             let allowance = self.allowance(number, now);
             let publisher = &mut self.publishers[number];
@@ -292,10 +295,17 @@ impl Relay {
                     publisher.done = true;
                     break;
                 };
-                if frame.kind() == Kind::SessionOpen
-                    && let Some(open) = SessionOpen::from_bytes(frame.payload())
-                {
-                    note(self.opening.entry(open.token).or_default(), publisher.connection);
+                if frame.kind() == Kind::SessionOpen {
+                    if let Some(open) = SessionOpen::from_bytes(frame.payload()) {
+                        let opening = self.opening.entry(open.token).or_default();
+                        opening.retain(|(connection, _)| *connection != publisher.connection);
+                        opening.push((publisher.connection, open.shared));
+                    }
+                } else if !self.sessions.get(&frame.session()).is_some_and(|who| who.contains(&publisher.connection)) {
+                    // To the sequencer all nodes here are one: whose a session is, is looked at here.
+                    strangers.push((publisher.connection, frame.session()));
+                    publisher.reader.advance(length);
+                    continue;
                 }
                 if !self.upstream.send(&self.frame)? {
                     // The way is full: nobody's turn.
@@ -314,6 +324,11 @@ impl Relay {
             self.upstream.flush()?;
             self.links.counters.frames_up.add(work as u64);
         }
+        strangers.dedup();
+        for (connection, session) in strangers {
+            let text = "the stream has no such session of this node; open it again";
+            self.refuse(connection, session, RefusalCode::SessionUnknown, 0, text);
+        }
         self.drop_done();
         Ok(work)
     }
@@ -323,9 +338,9 @@ impl Relay {
             return;
         }
         for publisher in self.publishers.iter().filter(|publisher| publisher.done) {
-            for connections in self.sessions.values_mut().chain(self.opening.values_mut()) {
-                connections.retain(|connection| *connection != publisher.connection);
-            }
+            let gone = publisher.connection;
+            self.sessions.values_mut().for_each(|who| who.retain(|connection| *connection != gone));
+            self.opening.values_mut().for_each(|who| who.retain(|(connection, _)| *connection != gone));
         }
         self.sessions.retain(|_, connections| !connections.is_empty());
         self.opening.retain(|_, connections| !connections.is_empty());
@@ -346,8 +361,14 @@ impl Relay {
                 Some(opened) => {
                     let opening = self.opening.remove(&opened.token).unwrap_or_default();
                     let known = self.sessions.entry(frame.session()).or_default();
-                    opening.iter().for_each(|connection| note(known, *connection));
-                    opening
+                    for (connection, shared) in &opening {
+                        // Who takes a session over takes it alone.
+                        if !shared {
+                            known.clear();
+                        }
+                        note(known, *connection);
+                    }
+                    opening.into_iter().map(|(connection, _)| connection).collect()
                 }
                 // What concerns the whole connection concerns everybody here.
                 None if frame.session() == 0 => self.publishers.iter().map(|each| each.connection).collect(),
@@ -408,7 +429,8 @@ impl Agent for Relay {
         self.links.outlets.refresh();
         self.look_at_the_door();
         // Acquire: pairs with whoever stops the input and then looks at what was appended.
-        if self.shared.stopped.load(Ordering::Acquire) && self.unpublished == 0 {
+        if self.shared.stopped.load(Ordering::Acquire) {
+            // Part of a message that is not here whole was seen by nobody, and comes again.
             // Release: pairs with whoever waits for the last append.
             self.shared.halted.store(true, Ordering::Release);
             return Ok(0);

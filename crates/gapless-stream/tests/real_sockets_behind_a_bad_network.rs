@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 const TYPE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 const PATIENCE: Duration = Duration::from_secs(120);
-const MESSAGES: u64 = 1_500;
+const MESSAGES: u64 = 600;
 
 /// A relay in front of one port of the sequencer.
 struct BadNetwork {
@@ -183,6 +183,6 @@ fn every_node_sees_the_same_stream() {
     }
     let harmed = commands.harmed.load(Ordering::Relaxed) + requests.harmed.load(Ordering::Relaxed);
     println!("{harmed} packets were lost or damaged");
-    assert!(harmed > 1_000, "the network was bad: {harmed}");
+    assert!(harmed > 500, "the network was bad: {harmed}");
     stream.stop().unwrap();
 }

@@ -1,6 +1,6 @@
 //! [`PacketNetwork`]: where the sequencer's agents meet nodes by packets, and making these agents.
 
-use super::datagrams::{Datagrams, Peer};
+use super::datagrams::{Datagrams, PACKET_LENGTH_MAX, Peer};
 use super::feed_sender::{FeedCounters, FeedSender, FeedSenderOptions};
 use super::gateway::Gateway;
 use super::guests::{GuestCounters, GuestOptions, Guests, SharedStatus, StreamFacts};
@@ -92,6 +92,10 @@ impl PacketNetwork {
                 most / 8 * 8
             );
             return refuse("frame_length_max", reason);
+        }
+        if self.packet_length_max > PACKET_LENGTH_MAX {
+            let found = self.packet_length_max;
+            return refuse("packet_length_max", format!("at most {PACKET_LENGTH_MAX} bytes are allowed, not {found}"));
         }
         if self.groups.len() > 2 {
             return refuse("groups", format!("feed A and feed B are allowed, not {} groups", self.groups.len()));

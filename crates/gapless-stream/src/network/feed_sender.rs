@@ -121,6 +121,7 @@ impl<S: Datagrams> FeedSender<S> {
     ) -> Self {
         let targets = options.groups.clone();
         counters.targets.set(targets.len() as u64);
+        let packets = vec![0; PACKETS_LENGTH_MAX + options.packet_length_max];
         let next_number = feed.map_or(1, |feed| feed.number_of(next_sequence));
         Self {
             socket,
@@ -132,7 +133,7 @@ impl<S: Datagrams> FeedSender<S> {
             targets,
             changes,
             counters,
-            packets: vec![0; PACKETS_LENGTH_MAX + 2048],
+            packets,
             lengths: Vec::new(),
             target: 0,
             packets_taken: 0,

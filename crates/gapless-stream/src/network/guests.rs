@@ -292,6 +292,11 @@ impl Guests {
     #[inline]
     pub fn publish(&mut self, key: u64, frames: &[u8]) -> usize {
         let Some(guest) = self.guests.get_mut(&key) else { return 0 };
+        if guest.link.writer.is_reader_closed() {
+            // The sequencer has dropped its ring: its next packet is answered as a stranger's.
+            self.guests.remove(&key);
+            return 0;
+        }
         let (taken, dropped) = guest.publish(frames);
         if dropped > 0 {
             self.counters.frames_dropped.add(dropped);

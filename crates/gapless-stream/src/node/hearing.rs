@@ -13,6 +13,9 @@ pub(super) enum Told {
     Limit,
 }
 
+/// No session gets this far; above it sums of numbers could overflow.
+const NUMBER_MAX: u64 = u64::MAX / 2;
+
 pub(super) fn hear_answer(
     publisher: &mut Publisher,
     frame: &Frame<'_>,
@@ -26,7 +29,7 @@ pub(super) fn hear_answer(
         let Some(refusal) = Refusal::from_bytes(frame.payload()) else { return protocol("a malformed refusal") };
         let is_own = publisher.session() == Some(frame.session());
         match refusal.code {
-            RefusalCode::Gap if is_own => publisher.is_missing(refusal.detail, now_ns),
+            RefusalCode::Gap if is_own && (1..=NUMBER_MAX).contains(&refusal.detail) => publisher.is_missing(refusal.detail, now_ns),
             RefusalCode::SessionUnknown if is_own => publisher.is_unknown(),
             RefusalCode::Throttled => return Ok(Some(Told::Throttled { until_ns: refusal.detail })),
             RefusalCode::Limit => return Ok(Some(Told::Limit)),
@@ -39,7 +42,7 @@ pub(super) fn hear_answer(
         return Ok(None);
     }
     if frame.session_seq() != 0 {
-        if publisher.session() == Some(frame.session()) {
+        if publisher.session() == Some(frame.session()) && frame.session_seq() <= NUMBER_MAX {
             publisher.has_accepted(frame.session_seq(), now_ns);
         }
         return Ok(None);
@@ -47,6 +50,9 @@ pub(super) fn hear_answer(
     let Some(opened) = SessionOpened::from_bytes(frame.payload()) else {
         return protocol("a malformed answer to a session open");
     };
+    if opened.next_session_seq == 0 || opened.next_session_seq > NUMBER_MAX {
+        return protocol("a session's next number that none can be");
+    }
     if opened.token == publisher.token() {
         publisher.opened(frame.session(), &opened, now_ns)?;
     }
