@@ -122,11 +122,19 @@ impl Waker {
             tv_sec: i64::try_from(timeout_ns / 1_000_000_000).unwrap_or(i64::MAX),
             tv_nsec: (timeout_ns % 1_000_000_000) as _,
         };
-        let mut fds = Vec::with_capacity(1 + descriptors.len());
-        fds.push(PollFd::new(&self.inner.fd, PollFlags::IN));
-        fds.extend(descriptors.iter().map(|descriptor| PollFd::new(descriptor, PollFlags::IN)));
+        let own = PollFd::new(&self.inner.fd, PollFlags::IN);
+        // Mostly there are none, and a thread that waits allocates nothing.
+        let (mut alone, mut several);
+        let fds = if descriptors.is_empty() {
+            alone = [own];
+            &mut alone[..]
+        } else {
+            let others = descriptors.iter().map(|descriptor| PollFd::new(descriptor, PollFlags::IN));
+            several = std::iter::once(own).chain(others).collect::<Vec<_>>();
+            &mut several[..]
+        };
         // An interrupted or refused wait is an early return: the caller polls its agents and comes back.
-        if matches!(poll(&mut fds, Some(&timeout)), Ok(ready) if ready > 0) && !fds[0].revents().is_empty() {
+        if matches!(poll(fds, Some(&timeout)), Ok(ready) if ready > 0) && !fds[0].revents().is_empty() {
             let mut count = [0_u8; 8];
             // Nothing to do about a failure: it means that somebody else has reset it.
             let _ = rustix::io::read(&self.inner.fd, &mut count);

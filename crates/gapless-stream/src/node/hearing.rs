@@ -29,7 +29,9 @@ pub(super) fn hear_answer(
         let Some(refusal) = Refusal::from_bytes(frame.payload()) else { return protocol("a malformed refusal") };
         let is_own = publisher.session() == Some(frame.session());
         match refusal.code {
-            RefusalCode::Gap if is_own && (1..=NUMBER_MAX).contains(&refusal.detail) => publisher.is_missing(refusal.detail, now_ns),
+            RefusalCode::Gap if is_own && (1..=NUMBER_MAX).contains(&refusal.detail) => {
+                publisher.is_missing(refusal.detail, now_ns)
+            }
             RefusalCode::SessionUnknown if is_own => publisher.is_unknown(),
             RefusalCode::Throttled => return Ok(Some(Told::Throttled { until_ns: refusal.detail })),
             RefusalCode::Limit => return Ok(Some(Told::Limit)),
