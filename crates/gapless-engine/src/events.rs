@@ -33,15 +33,7 @@ impl<S: Service> Fold<S> {
                 self.event(frame, frame.payload(), sink)
             }
             Kind::Event | Kind::Command => {
-                if frame.fragment().index == 0 {
-                    self.message.clear();
-                }
-                self.message.extend_from_slice(frame.payload());
-                self.fragments_missing = !frame.fragment().is_last();
-                if self.fragments_missing {
-                    return Ok(());
-                }
-                let message = std::mem::take(&mut self.message);
+                let Some(message) = self.collect(frame) else { return Ok(()) };
                 let outcome = self.event(frame, &message, sink);
                 self.message = message;
                 outcome

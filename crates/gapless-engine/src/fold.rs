@@ -112,7 +112,7 @@ pub struct Fold<S> {
     pub(crate) next_published: u64,
     /// The fragments of a message that is not complete yet.
     pub(crate) message: Vec<u8>,
-    pub(crate) fragments_missing: bool,
+    fragments_missing: bool,
 }
 
 /// How a handler's call ended.
@@ -225,18 +225,20 @@ impl<S: Service> Fold<S> {
 
     #[cold]
     fn fragment(&mut self, frame: &Frame<'_>, sink: &mut impl Sink) -> Result<(), EngineError> {
+        let Some(message) = self.collect(frame) else { return Ok(()) };
+        let outcome = self.command(frame, &message, sink);
+        self.message = message;
+        outcome
+    }
+
+    /// Adds a fragment; the whole message with the last one, to be given back for its memory.
+    pub(crate) fn collect(&mut self, frame: &Frame<'_>) -> Option<Vec<u8>> {
         if frame.fragment().index == 0 {
             self.message.clear();
         }
         self.message.extend_from_slice(frame.payload());
         self.fragments_missing = !frame.fragment().is_last();
-        if self.fragments_missing {
-            return Ok(());
-        }
-        let message = std::mem::take(&mut self.message);
-        let outcome = self.command(frame, &message, sink);
-        self.message = message;
-        outcome
+        (!self.fragments_missing).then(|| std::mem::take(&mut self.message))
     }
 
     #[cold]

@@ -1,17 +1,18 @@
 //! [`Ingress`]: the agent that moves frames from publishers' rings into the window, asking the
 //! [`Sequencer`] about each. It copies once, checks the copy, stamps and commits in place.
 
+pub use crate::ingress_links::{IngressCounters, IngressLinks, IngressOptions, IngressShared};
+
 use crate::StreamError;
 use crate::feeds::SharedFeeds;
 use crate::fragments::{Collected, Fragments};
-use crate::link::{ConnectionId, ForIngress, ForSequencer, ForService, Throttle};
-use crate::mailbox::Mailbox;
+use crate::link::{ConnectionId, ForIngress, ForSequencer, ForService};
 use crate::sequencer::{Decision, Sequencer, compare};
 use crate::sequencer_state::SequencerState;
 use crate::state_keeper::StateKeeper;
 use crate::throttle::TokenBucket;
 use gapless_agent::fault::crash_point;
-use gapless_agent::{Agent, AgentError, Counter, Counters, Now, Waker};
+use gapless_agent::{Agent, AgentError, Now, Waker};
 use gapless_log::{LogError, Releaser, RingReader, WindowWriter};
 use gapless_wire::control::{RefusalCode, SessionOpen, TimerFired};
 use gapless_wire::mark::{self, Mark};
@@ -19,71 +20,7 @@ use gapless_wire::writer::{set_session, stamp};
 use gapless_wire::{Fragment, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-/// What an [`Ingress`] takes from each ring, and how much at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IngressOptions {
-    /// Frames taken from one ring in one poll, before the others get their turn.
-    pub frames_per_poll_max: usize,
-    /// Memory for messages of which not every fragment is there, bytes. One is always let in.
-    pub fragments_bytes_max: usize,
-    /// The longest message with the headers of its fragments, bytes; at most half of the window.
-    pub message_bytes_max: usize,
-    /// How much each publisher may send.
-    pub throttle: Option<Throttle>,
-}
-
-impl Default for IngressOptions {
-    fn default() -> Self {
-        Self { frames_per_poll_max: 64, fragments_bytes_max: 64 << 20, message_bytes_max: 1 << 20, throttle: None }
-    }
-}
-
-/// What the outside may know and say while the agent runs.
-#[derive(Default)]
-pub struct IngressShared {
-    /// Set to take no more input: a clean stop, or a failure elsewhere.
-    pub stopped: AtomicBool,
-    /// Set once the agent has seen `stopped`: nothing is appended any more.
-    pub halted: AtomicBool,
-    /// The feed sessions, as far as they are appended.
-    pub feeds: SharedFeeds,
-}
-
-/// What the agent counts.
-#[derive(Debug)]
-pub struct IngressCounters {
-    /// The last sequence given.
-    pub last_sequence: Counter,
-    /// Frames recognised as repeats.
-    pub frames_repeated: Counter,
-    /// Frames refused, malformed ones included.
-    pub frames_refused: Counter,
-    /// Publishers connected.
-    pub publishers: Counter,
-    /// Sessions open.
-    pub sessions: Counter,
-    /// How often a publisher was told to send less.
-    pub throttled: Counter,
-}
-
-impl IngressCounters {
-    /// Adds them to `counters`.
-    ///
-    /// # Errors
-    /// No room, or labels that are taken.
-    pub fn add_to(counters: &Counters) -> Result<Self, gapless_agent::Error> {
-        Ok(Self {
-            last_sequence: counters.add("sequencer.last_sequence")?,
-            frames_repeated: counters.add("sequencer.frames_repeated")?,
-            frames_refused: counters.add("sequencer.frames_refused")?,
-            publishers: counters.add("sequencer.publishers")?,
-            sessions: counters.add("sequencer.sessions")?,
-            throttled: counters.add("sequencer.throttled")?,
-        })
-    }
-}
+use std::sync::atomic::Ordering;
 
 struct Publisher {
     connection: ConnectionId,
@@ -97,20 +34,6 @@ struct Publisher {
     closed: bool,
     /// To be dropped after this poll.
     done: bool,
-}
-
-/// Everything the agent is connected to.
-pub struct IngressLinks {
-    /// From the doorman.
-    pub publishers: Mailbox<ForIngress>,
-    /// To the service.
-    pub service: Mailbox<ForService>,
-    /// From the service.
-    pub requests: Mailbox<ForSequencer>,
-    /// Threads to wake when frames were appended.
-    pub downstream: Vec<Waker>,
-    /// What it counts.
-    pub counters: IngressCounters,
 }
 
 /// The agent between publishers' rings and the window.

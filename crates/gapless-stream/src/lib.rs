@@ -30,6 +30,7 @@ pub mod feeds;
 mod fragments;
 pub mod handshake;
 pub mod ingress;
+mod ingress_links;
 pub mod journaler;
 pub mod late_reader;
 pub mod link;

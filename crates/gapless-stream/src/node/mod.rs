@@ -7,6 +7,7 @@
 //! | [`publisher`] | the publishing half: numbers, what is kept, what is sent again; no I/O |
 //! | [`options`] | [`NodeOptions`] |
 //! | `teller`, `hearing` | what a frame of the stream and an answer of the sequencer mean |
+//! | `derived` | publishing what follows from the stream alone |
 //! | `kept` | the buffer of what is on its way |
 //! | [`link`] | [`NodeLink`]: the way to the sequencer |
 //! | [`datagram`] | the way for nodes that packets come to, from the sequencer alone or from groups |
@@ -24,6 +25,7 @@
 
 pub mod any;
 pub mod datagram;
+mod derived;
 pub mod event;
 pub mod feed_receiver;
 mod hearing;
@@ -262,74 +264,6 @@ impl<L: NodeLink> StreamNode<L> {
             0
         };
         publisher.publish(header, (length_max, frame_length_max), now_ns, encode)
-    }
-
-    /// As [`StreamNode::publish`], for what follows from the stream alone and has a number that follows from it, too:
-    /// the output of a deterministic service. What the stream has already is not sent.
-    ///
-    /// # Errors
-    /// As for [`StreamNode::publish`].
-    pub fn publish_derived(&mut self, message: MessageType, payload: &[u8]) -> Result<u64, StreamError> {
-        if self.skips(payload.len()) {
-            return Ok(self.next_session_seq().unwrap_or(1) - 1);
-        }
-        let header = event_header(message);
-        // What follows from the stream cannot wait for its end: a halt holds it back at the sequencer.
-        self.put(header, payload.len(), |buffer| {
-            buffer.copy_from_slice(payload);
-            Ok(payload.len())
-        })
-    }
-
-    /// As [`StreamNode::publish_derived`], for a timer.
-    ///
-    /// # Errors
-    /// As for [`StreamNode::publish`].
-    pub fn set_timer_derived(&mut self, timer: u64, deadline_ns: u64) -> Result<(), StreamError> {
-        if !self.skips(TimerFired::LENGTH) {
-            let payload = TimerFired { timer, deadline_ns }.to_bytes();
-            self.put(Publisher::timer_header(), payload.len(), |buffer| {
-                buffer.copy_from_slice(&payload);
-                Ok(payload.len())
-            })?;
-        }
-        Ok(())
-    }
-
-    /// Passes over the number of a derived message that the stream has already; whether it has.
-    fn skips(&mut self, length: usize) -> bool {
-        let (Some(publisher), Some(connected)) = (&mut self.publisher, &self.connected) else { return false };
-        let part = connected.frame_length_max - HEADER_LENGTH;
-        publisher.skip(length.div_ceil(part).max(1) as u64)
-    }
-
-    /// The number of the next derived message, from 1, before the first is published in this process.
-    pub fn set_next_derived(&mut self, number: u64) {
-        if let Some(publisher) = &mut self.publisher {
-            publisher.set_next_derived(number);
-        }
-    }
-
-    /// Whether the sequencer has said where the node's session stands, and there is room for derived messages. While
-    /// there is none, it is asked what it has.
-    ///
-    /// # Errors
-    /// What makes the link useless.
-    pub fn has_room_for_derived(&mut self) -> Result<bool, StreamError> {
-        let Some(publisher) = &mut self.publisher else { return Ok(false) };
-        if !publisher.is_open() || self.is_halted {
-            return Ok(publisher.is_open());
-        }
-        let has_room = publisher.has_room_for_derived();
-        if !has_room
-            && self.state != NodeState::Connecting
-            && publisher.is_probe_due(self.clock.now().monotonic_ns)
-            && let Some(frame) = publisher.last_sent()
-            && self.link.send(frame)?
-        {
-            self.link.flush()?;
-        }
-        Ok(has_room)
     }
 
     /// Sends what was published, as far as there is room.

@@ -1,0 +1,86 @@
+//! What an [`Ingress`](crate::Ingress) is connected to: its options, its mailboxes, what it counts, and what the outside
+//! may know and say while it runs.
+
+use crate::feeds::SharedFeeds;
+use crate::link::{ForIngress, ForSequencer, ForService, Throttle};
+use crate::mailbox::Mailbox;
+use gapless_agent::{Counter, Counters, Waker};
+use std::sync::atomic::AtomicBool;
+
+/// What the agent takes from each ring, and how much at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IngressOptions {
+    /// Frames taken from one ring in one poll, before the others get their turn.
+    pub frames_per_poll_max: usize,
+    /// Memory for messages of which not every fragment is there, bytes. One is always let in.
+    pub fragments_bytes_max: usize,
+    /// The longest message with the headers of its fragments, bytes; at most half of the window.
+    pub message_bytes_max: usize,
+    /// How much each publisher may send.
+    pub throttle: Option<Throttle>,
+}
+
+impl Default for IngressOptions {
+    fn default() -> Self {
+        Self { frames_per_poll_max: 64, fragments_bytes_max: 64 << 20, message_bytes_max: 1 << 20, throttle: None }
+    }
+}
+
+/// What the outside may know and say while the agent runs.
+#[derive(Default)]
+pub struct IngressShared {
+    /// Set to take no more input: a clean stop, or a failure elsewhere.
+    pub stopped: AtomicBool,
+    /// Set once the agent has seen `stopped`: nothing is appended any more.
+    pub halted: AtomicBool,
+    /// The feed sessions, as far as they are appended.
+    pub feeds: SharedFeeds,
+}
+
+/// What the agent counts.
+#[derive(Debug)]
+pub struct IngressCounters {
+    /// The last sequence given.
+    pub last_sequence: Counter,
+    /// Frames recognised as repeats.
+    pub frames_repeated: Counter,
+    /// Frames refused, malformed ones included.
+    pub frames_refused: Counter,
+    /// Publishers connected.
+    pub publishers: Counter,
+    /// Sessions open.
+    pub sessions: Counter,
+    /// How often a publisher was told to send less.
+    pub throttled: Counter,
+}
+
+impl IngressCounters {
+    /// Adds them to `counters`.
+    ///
+    /// # Errors
+    /// No room, or labels that are taken.
+    pub fn add_to(counters: &Counters) -> Result<Self, gapless_agent::Error> {
+        Ok(Self {
+            last_sequence: counters.add("sequencer.last_sequence")?,
+            frames_repeated: counters.add("sequencer.frames_repeated")?,
+            frames_refused: counters.add("sequencer.frames_refused")?,
+            publishers: counters.add("sequencer.publishers")?,
+            sessions: counters.add("sequencer.sessions")?,
+            throttled: counters.add("sequencer.throttled")?,
+        })
+    }
+}
+
+/// Everything the agent is connected to.
+pub struct IngressLinks {
+    /// From the doorman.
+    pub publishers: Mailbox<ForIngress>,
+    /// To the service.
+    pub service: Mailbox<ForService>,
+    /// From the service.
+    pub requests: Mailbox<ForSequencer>,
+    /// Threads to wake when frames were appended.
+    pub downstream: Vec<Waker>,
+    /// What it counts.
+    pub counters: IngressCounters,
+}
