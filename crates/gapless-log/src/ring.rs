@@ -13,6 +13,9 @@ use gapless_wire::{HEADER_LENGTH, aligned_length};
 
 const WRITER_CLOSED: u64 = 1;
 const READER_CLOSED: u64 = 2;
+/// How far before their turn the frames of a backlog are asked for: what comes from another core's cache takes as long
+/// as several small frames.
+const AHEAD_BYTES: usize = 2048;
 /// The reader's flag: it sleeps.
 const ASLEEP: u64 = 1;
 /// The reader's flag: it sleeps, and its wake-up is on the way.
@@ -153,9 +156,22 @@ impl RingWriter {
     #[inline]
     pub fn append(&mut self, frame: &[u8]) -> Result<(), LogError> {
         assert!(frame.len().is_multiple_of(8), "frames are padded to 8 bytes");
+        self.put(frame)?;
+        self.commit(frame.len());
+        Ok(())
+    }
+
+    #[cfg(not(loom))]
+    #[inline]
+    fn put(&mut self, frame: &[u8]) -> Result<(), LogError> {
+        self.claim(frame.len())?.copy_from_slice(frame);
+        Ok(())
+    }
+
+    #[cfg(loom)]
+    fn put(&mut self, frame: &[u8]) -> Result<(), LogError> {
         let position = self.reserve(frame.len())?;
         self.memory.store(position, frame);
-        self.commit(frame.len());
         Ok(())
     }
 
@@ -294,6 +310,15 @@ impl RingReader {
             return 0;
         }
         self.memory.load_word(self.head + SESSION_OFFSET as u64)
+    }
+
+    /// Asks for what lies [`AHEAD_BYTES`] behind the next frame, as much as the `length` bytes that are read now, if
+    /// that much is published: of a long backlog each frame is near when its turn comes.
+    #[inline]
+    pub fn prefetch_ahead(&self, length: usize) {
+        if self.known_bytes() >= (AHEAD_BYTES + length) as u64 {
+            self.memory.prefetch_bytes(self.head + AHEAD_BYTES as u64, length);
+        }
     }
 
     /// Looks at the writer's position; whether there is something to read.

@@ -88,6 +88,10 @@ const fn claim_ahead_bytes(capacity_bytes: usize) -> u64 {
     }
 }
 
+/// How far behind the frame that is claimed lines are asked for.
+#[cfg(not(loom))]
+const AHEAD_BYTES: u64 = 2048;
+
 /// Moves `released`; one per window.
 pub struct Releaser {
     memory: Arc<Memory>,
@@ -256,6 +260,8 @@ impl WindowWriter {
     #[inline]
     pub fn claim(&mut self, length: usize) -> Result<&mut [u8], LogError> {
         let position = self.reserve(length)?;
+        // A window is larger than the caches: each line is far away when its turn comes.
+        self.memory.prefetch_bytes_for_writing(position + AHEAD_BYTES, length);
         // SAFETY: the range lies behind the published tail and before every gating cursor plus the
         // capacity (reserve), and no cursor still looks at what a truncation cut off (refresh_limit), so
         // no other reference to it exists; free cursors copy words and throw away what they copied

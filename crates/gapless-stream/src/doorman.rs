@@ -130,6 +130,18 @@ impl Doorman {
     /// # Errors
     /// Ring sizes out of range, or no memory for them.
     pub fn connect(&self, link: LinkOptions) -> Result<PublisherLink, StreamError> {
+        self.make(link, false)
+    }
+
+    /// As [`Doorman::connect`], for who checks both checksums of each frame before it publishes it.
+    ///
+    /// # Errors
+    /// As for [`Doorman::connect`].
+    pub fn connect_checked(&self, link: LinkOptions) -> Result<PublisherLink, StreamError> {
+        self.make(link, true)
+    }
+
+    fn make(&self, link: LinkOptions, is_checked: bool) -> Result<PublisherLink, StreamError> {
         let peer = "this process".to_owned();
         if !link.is_valid() {
             return Err(StreamError::Handshake { peer, status: None, reason: ring_size_reason(link) });
@@ -146,7 +158,8 @@ impl Doorman {
             socket: None,
             window: self.room.window.as_ref().map(|(window, _)| window.clone()),
         };
-        self.room.announce(made.connection, made.command_reader, made.reply_writer, made.wake);
+        let Made { connection, command_reader: reader, reply_writer, wake, .. } = made;
+        self.room.announce(ForIngress::Opened { connection, reader, is_checked }, connection, reply_writer, wake);
         Ok(link)
     }
 
@@ -212,9 +225,9 @@ impl Room {
     }
 
     /// Whoever sends replies hears of a publisher before the sequencer does, so no reply finds nobody.
-    fn announce(&self, connection: ConnectionId, reader: RingReader, writer: RingWriter, wake: Arc<OwnedFd>) {
+    fn announce(&self, opened: ForIngress, connection: ConnectionId, writer: RingWriter, wake: Arc<OwnedFd>) {
         self.tell_delivery(ForDelivery::Opened { connection, writer, wake });
-        self.tell_ingress(ForIngress::Opened { connection, reader });
+        self.tell_ingress(opened);
     }
 
     fn farewell(&self, connection: ConnectionId) {
@@ -358,7 +371,8 @@ fn greet(room: &Room, guest: &mut Guest) -> bool {
             made.command_writer.leave_to_peer();
             made.reply_reader.leave_to_peer();
             guest.stage = Stage::In(made.connection);
-            room.announce(made.connection, made.command_reader, made.reply_writer, made.wake);
+            let Made { connection, command_reader: reader, reply_writer, wake, .. } = made;
+            room.announce(ForIngress::Opened { connection, reader, is_checked: false }, connection, reply_writer, wake);
             true
         }
     }

@@ -17,7 +17,7 @@ use gapless_log::{LogError, Releaser, RingReader, WindowWriter};
 use gapless_wire::control::{RefusalCode, SessionOpen, TimerFired};
 use gapless_wire::mark::{self, Mark};
 use gapless_wire::writer::{set_session, stamp};
-use gapless_wire::{Fragment, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind};
+use gapless_wire::{Fragment, Frame, FrameError, FrameHeader, FrameWriter, HEADER_LENGTH, Kind};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -25,6 +25,10 @@ use std::sync::atomic::Ordering;
 struct Publisher {
     connection: ConnectionId,
     reader: RingReader,
+    /// Whether this process has checked both checksums of what is in the ring.
+    is_checked: bool,
+    /// The session of the frame that was taken last.
+    session: u64,
     /// The session of a message that is complete and waits for room in the window.
     complete: Option<u64>,
     bucket: Option<TokenBucket>,
@@ -122,10 +126,12 @@ impl Ingress {
     #[cold]
     fn take_publisher_events(&mut self, event: ForIngress) {
         match event {
-            ForIngress::Opened { connection, reader } => {
+            ForIngress::Opened { connection, reader, is_checked } => {
                 self.publishers.push(Publisher {
                     connection,
                     reader,
+                    is_checked,
+                    session: 0,
                     complete: None,
                     bucket: self.options.throttle.map(TokenBucket::new),
                     told_throttled: false,
@@ -167,7 +173,12 @@ impl Ingress {
                 Ok(None) => break,
                 Err(error) => return Ok(Turn::Spoiled(error.to_string())),
             };
-            self.sequencer.prefetch(publisher.reader.peek_session());
+            let session = publisher.reader.peek_session();
+            if session != publisher.session {
+                publisher.session = session;
+                self.sequencer.prefetch(session);
+            }
+            publisher.reader.prefetch_ahead(length);
             if length > self.window.frame_length_max() {
                 return Ok(Turn::Spoiled(format!(
                     "a frame of {length} bytes is longer than the stream's limit of {}",
@@ -183,7 +194,7 @@ impl Ingress {
             // No checksum covers the padding, and the journal takes a frame for damaged whose padding is not zero.
             claim[length..].fill(0);
             crash_point("between_claim_and_commit");
-            let frame = match Frame::parse(claim).and_then(|frame| frame.verify().map(|()| frame)) {
+            let frame = match checked(claim, publisher.is_checked) {
                 Ok(frame) if frame.length() == length => frame,
                 Ok(_) => return Ok(Turn::Spoiled("a frame changed its length while it was read".to_owned())),
                 Err(error) => return Ok(Turn::Spoiled(error.to_string())),
@@ -510,6 +521,16 @@ impl Ingress {
         let code = RefusalCode::Malformed;
         self.tell(ForService::Refuse { connection, session: 0, session_seq: 0, code, detail: 0 });
     }
+}
+
+/// The frame that was copied, if its checksums are right.
+#[inline]
+fn checked(copied: &[u8], is_checked: bool) -> Result<Frame<'_>, FrameError> {
+    let frame = Frame::parse(copied)?;
+    if !is_checked {
+        frame.verify()?;
+    }
+    Ok(frame)
 }
 
 impl Agent for Ingress {

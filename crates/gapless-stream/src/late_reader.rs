@@ -4,7 +4,7 @@
 use crate::StreamError;
 use gapless_journal::{JournalError, JournalReader, Replay};
 use gapless_log::{FreeCursor, FreeRead, Window};
-use gapless_wire::{Frame, aligned_length};
+use gapless_wire::{Frame, FrameError, aligned_length};
 use std::path::PathBuf;
 
 /// Reads a stream that is written in this or another process of this machine.
@@ -126,6 +126,28 @@ impl LateReader {
         Ok(LateRead::Frame(frame))
     }
 
+    /// Hands out frames, at most `limit`, of those that were copied with the one read last. 0 when
+    /// [`LateReader::read`] has to look for more.
+    ///
+    /// # Errors
+    /// Damage, and those of `take`.
+    #[inline]
+    pub fn read_copied(
+        &mut self,
+        limit: usize,
+        take: &mut impl FnMut(&Frame<'_>) -> Result<(), StreamError>,
+    ) -> Result<usize, StreamError> {
+        let mut count = 0;
+        while self.next < self.filled && count < limit {
+            let frame = parse(&self.frames[self.next..self.filled], self.sequence)?;
+            self.next += aligned_length(frame.length());
+            self.sequence += 1;
+            count += 1;
+            take(&frame)?;
+        }
+        Ok(count)
+    }
+
     /// Copies what the window has next.
     #[inline]
     fn fill(&mut self) -> Result<FreeRead, StreamError> {
@@ -182,6 +204,12 @@ impl LateReader {
     }
 }
 
+#[inline]
 fn parse(bytes: &[u8], sequence: u64) -> Result<Frame<'_>, StreamError> {
-    Frame::parse(bytes).map_err(|error| StreamError::Protocol { what: format!("frame {sequence}: {error}") })
+    Frame::parse(bytes).map_err(|error| is_malformed(sequence, error))
+}
+
+#[cold]
+fn is_malformed(sequence: u64, error: FrameError) -> StreamError {
+    StreamError::Protocol { what: format!("frame {sequence}: {error}") }
 }

@@ -46,6 +46,8 @@ pub enum ForIngress {
         connection: ConnectionId,
         /// Its ring.
         reader: RingReader,
+        /// Whether what is in the ring comes from this process, and both checksums of each frame were right there.
+        is_checked: bool,
     },
     /// A publisher is gone; what it published whole is still taken.
     Closed {

@@ -386,7 +386,7 @@ impl Relay {
     fn look_at_the_door(&mut self) {
         while let Some(event) = self.links.publishers.pop() {
             match event {
-                ForIngress::Opened { connection, reader } => {
+                ForIngress::Opened { connection, reader, .. } => {
                     let bucket = self.links.throttle.map(TokenBucket::new);
                     let (told_throttled, closed, done) = (false, false, false);
                     self.publishers.push(Publisher { connection, reader, bucket, told_throttled, closed, done });

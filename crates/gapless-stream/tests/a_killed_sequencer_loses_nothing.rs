@@ -13,7 +13,7 @@ use gapless_journal::JournalReader;
 use gapless_stream::client::MessageType;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
 use gapless_stream::network::endpoints::PacketNetwork;
-use gapless_stream::network::{Datagrams, UdpOptions, UdpSocket};
+use gapless_stream::network::{Datagrams, Interface, Segmentation, UdpOptions, UdpSocket};
 use gapless_stream::node::{
     DatagramLink, DatagramOptions, NodeEvent, NodeLink, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode,
 };
@@ -167,8 +167,8 @@ impl Place {
     }
 
     fn udp(&self) -> Box<dyn NodeLink> {
-        let socket = UdpSocket::open(&UdpOptions::at("127.0.0.1:0".parse().unwrap())).unwrap();
-        Box::new(DatagramLink::new(socket, Vec::new(), DatagramOptions::new(self.command, self.request)))
+        let options = DatagramOptions::new(self.command, self.request);
+        Box::new(DatagramLink::open(&[], &Interface::Default, Segmentation::Auto, options).unwrap())
     }
 
     fn nodes(&self) -> Vec<Node> {

@@ -7,7 +7,7 @@ use gapless_stream::Persistence;
 use gapless_stream::client::{MessageType, random_token};
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
 use gapless_stream::network::endpoints::PacketNetwork;
-use gapless_stream::network::{UdpOptions, UdpSocket};
+use gapless_stream::network::{Interface, Segmentation};
 use gapless_stream::node::{DatagramLink, DatagramOptions, NodeEvent, NodeOptions, StreamNode};
 use gapless_wire::Encoding;
 use std::collections::HashMap;
@@ -142,8 +142,8 @@ fn every_node_sees_the_same_stream() {
     let (commands, requests) = (BadNetwork::before(command, seed), BadNetwork::before(request, !seed));
     let mut nodes: Vec<_> = (0..3)
         .map(|_| {
-            let socket = UdpSocket::open(&UdpOptions::at("127.0.0.1:0".parse().unwrap())).unwrap();
-            let link = DatagramLink::new(socket, Vec::new(), DatagramOptions::new(commands.address, requests.address));
+            let options = DatagramOptions::new(commands.address, requests.address);
+            let link = DatagramLink::open(&[], &Interface::Default, Segmentation::Auto, options).unwrap();
             (StreamNode::new(link, NodeOptions::default()), 0u64, Vec::new())
         })
         .collect();

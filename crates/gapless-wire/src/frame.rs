@@ -1,6 +1,6 @@
 //! Reading: [`Frame`], a checked view of bytes, and [`FrameHeader`], its fields as values.
 
-use crate::checksum::crc32c;
+use crate::checksum::{both_checksums, header_checksum};
 use crate::descriptor::{self as d, Encoding, Fragment, HEADER_LENGTH, Kind, MESSAGE_ALIGNMENT};
 
 /// Why some bytes are not a frame.
@@ -196,13 +196,12 @@ impl<'a> Frame<'a> {
     /// [`FrameError::HeaderChecksum`] or [`FrameError::PayloadChecksum`].
     #[inline]
     pub fn verify(&self) -> Result<(), FrameError> {
-        let computed = header_checksum_of(self.header);
-        if computed != self.header_crc() {
-            return Err(FrameError::HeaderChecksum { found: self.header_crc(), computed });
+        let (payload, header) = both_checksums(self.payload(), &words_of(self.header), self.payload_crc());
+        if header != self.header_crc() {
+            return Err(FrameError::HeaderChecksum { found: self.header_crc(), computed: header });
         }
-        let computed = crc32c(self.payload());
-        if computed != self.payload_crc() {
-            return Err(FrameError::PayloadChecksum { found: self.payload_crc(), computed });
+        if payload != self.payload_crc() {
+            return Err(FrameError::PayloadChecksum { found: self.payload_crc(), computed: payload });
         }
         Ok(())
     }
@@ -348,7 +347,15 @@ impl std::fmt::Debug for Frame<'_> {
 /// CRC-32C of bytes 0–59 of a header.
 #[inline]
 pub(crate) fn header_checksum_of(header: &[u8; HEADER_LENGTH]) -> u32 {
-    crc32c(&header[..d::HEADER_CRC_OFFSET])
+    let payload_crc = header[d::PAYLOAD_CRC_OFFSET..].first_chunk().expect("it lies within the header");
+    header_checksum(&words_of(header), u32::from_le_bytes(*payload_crc))
+}
+
+/// What lies before the two checksums.
+#[inline]
+fn words_of(header: &[u8; HEADER_LENGTH]) -> [u64; 7] {
+    let words = header.as_chunks::<8>().0;
+    std::array::from_fn(|at| u64::from_le_bytes(words[at]))
 }
 
 const _: () = assert!(HEADER_LENGTH.is_multiple_of(MESSAGE_ALIGNMENT));

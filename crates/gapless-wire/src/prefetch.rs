@@ -11,18 +11,29 @@ pub const AHEAD_BYTES: usize = 512;
 /// not wait for memory. Changes nothing else; on processors without such an instruction it does nothing.
 #[inline]
 pub fn prefetch<T: ?Sized>(value: &T) {
-    let start = std::ptr::from_ref(value).cast::<u8>();
-    for offset in (0..size_of_val(value)).step_by(LINE_LENGTH) {
-        line(start.wrapping_add(offset));
-    }
+    prefetch_bytes(std::ptr::from_ref(value).cast::<u8>(), size_of_val(value));
 }
 
 /// Asks for the cache lines of the next [`AHEAD_BYTES`] bytes from `start` on, and takes them away from
 /// other processors, because they will be written soon. Nothing need be mapped there.
 #[inline]
 pub fn prefetch_for_writing(start: *const u8) {
-    for offset in (0..AHEAD_BYTES).step_by(LINE_LENGTH) {
+    prefetch_bytes_for_writing(start, AHEAD_BYTES);
+}
+
+/// As [`prefetch_for_writing`], for `length` bytes.
+#[inline]
+pub fn prefetch_bytes_for_writing(start: *const u8, length: usize) {
+    for offset in (0..length).step_by(LINE_LENGTH) {
         line_for_writing(start.wrapping_add(offset));
+    }
+}
+
+/// Asks for the cache lines of `length` bytes from `start` on, to be read. Nothing need be mapped there.
+#[inline]
+pub fn prefetch_bytes(start: *const u8, length: usize) {
+    for offset in (0..length).step_by(LINE_LENGTH) {
+        line(start.wrapping_add(offset));
     }
 }
 
@@ -66,6 +77,7 @@ mod tests {
         }
         assert!(bytes.iter().copied().eq(0..=255));
         prefetch(&());
+        prefetch_bytes(std::ptr::null(), 200);
         prefetch_for_writing(std::ptr::null());
     }
 }

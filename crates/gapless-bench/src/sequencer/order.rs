@@ -3,10 +3,10 @@
 use crate::Result;
 use crate::sequencer::failed;
 use gapless::stream::StreamError;
-use gapless::stream::network::{Interface, UdpOptions, UdpSocket};
+use gapless::stream::network::{Interface, Segmentation, UdpSocket};
 use gapless::stream::node::{DatagramLink, DatagramOptions, SharedMemoryLink, SharedMemoryOptions};
 use serde::{Deserialize, Serialize};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// What a process is started with.
@@ -117,21 +117,12 @@ pub(super) fn datagrams(way: &Way, batch: bool) -> Result<DatagramLink<UdpSocket
     let Way::Datagrams { command, request, groups, interface, rewind } = way else {
         return Err(failed("packets were asked for, and the way is another"));
     };
-    let open = |options: &UdpOptions| UdpSocket::open(options).map_err(|error| failed(error.to_string()));
-    let local: IpAddr = match command.ip() {
-        ip if ip.is_loopback() => ip,
-        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    };
-    let main = open(&UdpOptions::at(SocketAddr::new(local, 0)))?;
     let interface = match interface {
         None => Interface::Default,
         Some(text) => text.parse().map_or_else(|_| Interface::Name(text.clone()), Interface::Address),
     };
-    let join = |group: &SocketAddr| open(&UdpOptions::of_group(group.ip(), group.port(), interface.clone()));
-    let groups: Result<Vec<_>> = groups.iter().map(join).collect();
     let options = DatagramOptions { batch, rewind: *rewind, ..DatagramOptions::new(*command, *request) };
-    Ok(DatagramLink::new(main, groups?, options))
+    DatagramLink::open(groups, &interface, Segmentation::Auto, options).map_err(|error| stream_failed(&error))
 }
 
 /// What a node is started with. It connects, opens a session, and answers [`Ready`].

@@ -4,7 +4,7 @@
 use super::copy::copy_words;
 use super::{AtomicU64, LogError, MemoryKind, Shape, d};
 use crate::sync::Ordering;
-use gapless_wire::prefetch::prefetch_for_writing;
+use gapless_wire::prefetch::{prefetch_bytes, prefetch_bytes_for_writing, prefetch_for_writing};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FallocateFlags, FileType, MemfdFlags, Mode, OFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
@@ -282,6 +282,18 @@ impl Memory {
     #[inline]
     pub(crate) fn prefetch_for_writing(&self, position: u64) {
         prefetch_for_writing(self.words(position, 0).as_ptr().cast());
+    }
+
+    /// As [`Memory::prefetch_for_writing`], for `length` bytes.
+    #[inline]
+    pub(crate) fn prefetch_bytes_for_writing(&self, position: u64, length: usize) {
+        prefetch_bytes_for_writing(self.words(position, 0).as_ptr().cast(), length);
+    }
+
+    /// Asks for the lines of `length` bytes from `position` on, which will be read soon.
+    #[inline]
+    pub(crate) fn prefetch_bytes(&self, position: u64, length: usize) {
+        prefetch_bytes(self.words(position, 0).as_ptr().cast(), length);
     }
 
     /// The bytes from `position` on, in place.

@@ -112,6 +112,10 @@ impl Memory {
 
     pub(crate) fn prefetch_for_writing(&self, _position: u64) {}
 
+    pub(crate) fn prefetch_bytes_for_writing(&self, _position: u64, _length: usize) {}
+
+    pub(crate) fn prefetch_bytes(&self, _position: u64, _length: usize) {}
+
     pub(crate) fn store(&self, position: u64, bytes: &[u8]) {
         for (number, source) in bytes.as_chunks::<8>().0.iter().enumerate() {
             let (line, word) = self.line(position + number as u64 * 8);

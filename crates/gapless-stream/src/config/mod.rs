@@ -35,14 +35,14 @@ use crate::StreamError;
 use crate::client::random_token;
 use crate::event_stream::EventStreamOptions;
 use crate::network::endpoints::{Carrier, PacketNetwork};
-use crate::network::{Interface, UdpOptions, UdpSocket};
+use crate::network::{Interface, Segmentation, UdpSocket};
 use crate::node::{
     AnyLink, DatagramLink, DatagramOptions, NodeOptions, PublisherOptions, SharedMemoryLink, SharedMemoryOptions,
     Start, TcpLink, TcpOptions,
 };
 use document::Document;
 use gapless_wire::soup::Field;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 /// What carries a stream to its nodes.
@@ -203,20 +203,8 @@ impl StreamConfig {
     fn datagram_link(&self, network: &PacketNetwork) -> Result<DatagramLink<UdpSocket>, StreamError> {
         let (interface, segmentation) = match &network.carrier {
             Carrier::Udp { interface, segmentation, .. } => (interface.clone(), *segmentation),
-            Carrier::Memory(_) => (Interface::Default, crate::network::Segmentation::Off),
+            Carrier::Memory(_) => (Interface::Default, Segmentation::Off),
         };
-        let open = |options: UdpOptions| {
-            let action = || format!("opening a way to {}", network.command);
-            UdpSocket::open(&UdpOptions { segmentation, ..options })
-                .map_err(|source| StreamError::System { action: action(), source })
-        };
-        let local: IpAddr = match network.command {
-            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-        };
-        let main = open(UdpOptions::at(SocketAddr::new(local, 0)))?;
-        let join = |group: &SocketAddr| open(UdpOptions::of_group(group.ip(), group.port(), interface.clone()));
-        let groups = network.groups.iter().map(join).collect::<Result<_, _>>()?;
         let options = DatagramOptions {
             username: self.node.username,
             password: self.node.password,
@@ -226,7 +214,7 @@ impl StreamConfig {
             rewind: self.stream.tcp.as_ref().map(|network| network.rewind),
             ..DatagramOptions::new(network.command, network.request)
         };
-        Ok(DatagramLink::new(main, groups, options))
+        DatagramLink::open(&network.groups, &interface, segmentation, options)
     }
 }
 

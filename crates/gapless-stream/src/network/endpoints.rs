@@ -145,23 +145,27 @@ pub(crate) fn build(
     match &network.carrier {
         Carrier::Udp { interface, hops, segmentation } => {
             let multicast_out = MulticastOut { interface: interface.clone(), hops: *hops, loops_back: true };
-            let open = |local: Peer| {
-                let options = UdpOptions {
-                    multicast_out: multicast_out.clone(),
-                    segmentation: *segmentation,
-                    ..UdpOptions::at(local)
-                };
-                let action = || format!("opening {local} for packets");
-                UdpSocket::open(&options).map_err(|source| StreamError::System { action: action(), source })
+            let open = |options: UdpOptions| {
+                let action = format!("opening {} for packets", options.peer.unwrap_or(options.local));
+                let segmentation = *segmentation;
+                UdpSocket::open(&UdpOptions { multicast_out: multicast_out.clone(), segmentation, ..options })
+                    .map_err(|source| StreamError::System { action, source })
             };
-            agents(network, open(network.command)?, open(network.request)?, cursor, served)
+            let (command, request) = (open(UdpOptions::at(network.command))?, open(UdpOptions::at(network.request))?);
+            let local = Peer::new(network.command.ip(), 0);
+            let to_group = |group: &Peer| {
+                let socket = open(UdpOptions { peer: Some(*group), ..UdpOptions::at(local) })?;
+                Ok(Box::new(socket) as Box<dyn Datagrams>)
+            };
+            let groups = network.groups.iter().map(to_group).collect::<Result<_, StreamError>>()?;
+            agents(network, command, request, groups, cursor, served)
         }
         Carrier::Memory(memory) => {
             let open = |local: Peer| {
                 let action = || format!("opening {local} in memory");
                 memory.socket(local).map_err(|source| StreamError::System { action: action(), source })
             };
-            agents(network, open(network.command)?, open(network.request)?, cursor, served)
+            agents(network, open(network.command)?, open(network.request)?, Vec::new(), cursor, served)
         }
     }
 }
@@ -170,6 +174,7 @@ fn agents<S: Datagrams + 'static>(
     network: &PacketNetwork,
     command: S,
     request: S,
+    groups: Vec<Box<dyn Datagrams>>,
     cursor: GatingCursor,
     served: &Served<'_>,
 ) -> Result<[Box<dyn Agent>; 3], StreamError> {
@@ -196,7 +201,8 @@ fn agents<S: Datagrams + 'static>(
     let feed = served.feeds.lock().current().copied();
     let counters = FeedCounters::add_to(served.counters)?;
     // What nodes get for themselves comes from where they send to, so that it finds its way back through anything.
-    let feed = FeedSender::new(command, cursor, feed, served.next_sequence, options, changes, counters);
+    let feed = FeedSender::new(command, cursor, feed, served.next_sequence, options, changes, counters)
+        .with_group_sockets(groups);
     let counters = ReplayerCounters::add_to(served.counters)?;
     let replayer = Replayer::new(request, served.reader(), served.feeds.clone(), network.packet_length_max, counters);
     Ok([Box::new(gateway), Box::new(feed), Box::new(replayer)])

@@ -79,6 +79,8 @@ impl FeedCounters {
 /// The agent between the window and the network.
 pub struct FeedSender<S> {
     socket: S,
+    /// To each of the groups, where they have sockets of their own.
+    group_sockets: Vec<Box<dyn Datagrams>>,
     cursor: GatingCursor,
     options: FeedSenderOptions,
     feed: Option<Feed>,
@@ -107,7 +109,7 @@ const FIRST_HEARTBEATS_NS: [u64; 3] = [2_000_000, 20_000_000, 200_000_000];
 /// The end of a session is said so often.
 const END_OF_SESSION_COUNT: u32 = 30;
 
-impl<S: Datagrams> FeedSender<S> {
+impl<S: Datagrams + 'static> FeedSender<S> {
     /// An agent that sends what `cursor` reads, whose scope is what is released, beginning in `feed`.
     #[must_use]
     pub fn new(
@@ -125,6 +127,7 @@ impl<S: Datagrams> FeedSender<S> {
         let next_number = feed.map_or(1, |feed| feed.number_of(next_sequence));
         Self {
             socket,
+            group_sockets: Vec::new(),
             cursor,
             options,
             feed,
@@ -141,6 +144,13 @@ impl<S: Datagrams> FeedSender<S> {
             next_heartbeat_ns: 0,
             heartbeats: 0,
         }
+    }
+
+    /// Sends to its groups by sockets that talk to them alone, in the order of the groups.
+    #[must_use]
+    pub fn with_group_sockets(mut self, group_sockets: Vec<Box<dyn Datagrams>>) -> Self {
+        self.group_sockets = group_sockets;
+        self
     }
 
     fn change_targets(&mut self) {
@@ -229,13 +239,17 @@ impl<S: Datagrams> FeedSender<S> {
     fn send(&mut self) -> bool {
         while self.target < self.targets.len() {
             let to = self.targets[self.target];
+            let socket: &mut dyn Datagrams = match self.group_sockets.get_mut(self.target) {
+                Some(own) => &mut **own,
+                None => &mut self.socket,
+            };
             while self.packets_taken < self.lengths.len() {
                 let lengths = &self.lengths[self.packets_taken..];
                 let bytes: usize = lengths.iter().sum();
                 let rest = &self.packets[self.bytes_taken..self.bytes_taken + bytes];
                 let taken = match lengths {
-                    [length] => self.socket.send(to, rest, *length).map(|bytes| usize::from(bytes > 0)),
-                    _ => self.socket.send_uneven(to, rest, lengths),
+                    [length] => socket.send(to, rest, *length).map(|bytes| usize::from(bytes > 0)),
+                    _ => socket.send_uneven(to, rest, lengths),
                 };
                 match taken {
                     Ok(0) => return false,
@@ -304,7 +318,7 @@ fn mark_at(frames: &[u8]) -> Option<Mark<'_>> {
     Mark::from_bytes(frame.payload())
 }
 
-impl<S: Datagrams> Agent for FeedSender<S> {
+impl<S: Datagrams + 'static> Agent for FeedSender<S> {
     fn name(&self) -> &str {
         "feed"
     }

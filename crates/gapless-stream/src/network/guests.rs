@@ -223,7 +223,8 @@ impl Guests {
         if self.guests.len() >= self.options.guests_max {
             return Err((RefusalReason::Unavailable, format!("there are {} nodes already", self.guests.len())));
         }
-        let link = self.doorman.connect(self.options.rings);
+        // Both checksums are looked at in `publish` and `offer`.
+        let link = self.doorman.connect_checked(self.options.rings);
         let link = link.map_err(|error| (RefusalReason::Unavailable, error.to_string()))?;
         let key = random_token() as u64 | 1;
         let guest = Guest {

@@ -14,7 +14,7 @@ use nix::sys::socket::sockopt::UdpGsoSegment;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::addr::SocketAddrArg;
-use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, sendmmsg, sendto, sockopt};
+use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, send, sendmmsg, sendto, sockopt};
 use std::fmt;
 use std::io::{self, IoSlice};
 
@@ -36,6 +36,8 @@ pub struct Offload {
 pub struct UdpSocket {
     socket: OwnedFd,
     local: Peer,
+    /// With whom alone it talks.
+    peer: Option<Peer>,
     /// Whether packets are sent joined.
     joins: bool,
     /// Where the kernel cuts what is sent, bytes; 0 if it does not.
@@ -59,8 +61,9 @@ impl UdpSocket {
         let wanted = options.segmentation == Segmentation::Auto;
         // 0 is what it is already: this only asks whether the kernel knows the option.
         let joins = wanted && setsockopt(&socket, UdpGsoSegment, &0).is_ok();
-        let inbox = Inbox::new(&socket, wanted);
-        Ok(Self { socket, local, joins, segment_bytes: 0, segment_bytes_max: PACKET_LENGTH_MAX, inbox })
+        let inbox = Inbox::new(&socket, options.peer, wanted);
+        let peer = options.peer;
+        Ok(Self { socket, local, peer, joins, segment_bytes: 0, segment_bytes_max: PACKET_LENGTH_MAX, inbox })
     }
 
     /// Which directions now pass the kernel many packets at a time.
@@ -113,7 +116,7 @@ impl UdpSocket {
     /// Sends `bytes` as packets of `packet_length` in one message. Returns the bytes taken.
     fn send_run(&mut self, to: Peer, bytes: &[u8], packet_length: usize) -> io::Result<usize> {
         self.cut_at(packet_length);
-        let errno = match uninterrupted(|| sendto(&self.socket, bytes, SendFlags::empty(), &to)) {
+        let errno = match uninterrupted(|| self.pass(to, bytes)) {
             Err(errno @ (Errno::INVAL | Errno::IO | Errno::MSGSIZE)) => errno,
             sent => return taken(sent, to, packet_length),
         };
@@ -143,7 +146,7 @@ impl UdpSocket {
             rest = behind;
             [IoSlice::new(packet)]
         });
-        let sent = self.plainly(longest, |socket| {
+        let sent = self.plainly(longest, |this| {
             let address = to.as_any();
             let mut controls: [_; MESSAGES_PER_CALL] = std::array::from_fn(|_| SendAncillaryBuffer::default());
             let mut messages = controls.iter_mut().zip(&slices);
@@ -151,27 +154,35 @@ impl UdpSocket {
                 Some((control, slice)) => MMsgHdr::new_with_addr(&address, slice, control),
                 None => unreachable!("there are as many messages as slices"),
             });
-            sendmmsg(socket, &mut messages[..packets], SendFlags::empty())
+            sendmmsg(&this.socket, &mut messages[..packets], SendFlags::empty())
         });
         taken(sent, to, longest)
     }
 
     /// Sends one packet.
     fn send_one(&mut self, to: Peer, packet: &[u8]) -> io::Result<usize> {
-        let sent = self.plainly(packet.len(), |socket| sendto(socket, packet, SendFlags::empty(), &to));
+        let sent = self.plainly(packet.len(), |this| this.pass(to, packet));
         taken(sent, to, packet.len())
     }
 
+    /// The one call that sends.
+    fn pass(&self, to: Peer, bytes: &[u8]) -> Result<usize, Errno> {
+        if self.peer == Some(to) {
+            return send(&self.socket, bytes, SendFlags::empty());
+        }
+        sendto(&self.socket, bytes, SendFlags::empty(), &to)
+    }
+
     /// Makes a call whose packets, the longest of this length, the kernel must not cut.
-    fn plainly<T>(&mut self, longest: usize, call: impl Fn(&OwnedFd) -> Result<T, Errno>) -> Result<T, Errno> {
+    fn plainly<T>(&mut self, longest: usize, call: impl Fn(&Self) -> Result<T, Errno>) -> Result<T, Errno> {
         if longest > self.segment_bytes {
             self.cut_at(0);
         }
-        match uninterrupted(|| call(&self.socket)) {
+        match uninterrupted(|| call(self)) {
             // An interface that cannot cut refuses whole packets too while it is asked to.
             Err(Errno::INVAL | Errno::IO | Errno::MSGSIZE) if self.segment_bytes != 0 => {
                 self.cut_at(0);
-                uninterrupted(|| call(&self.socket))
+                uninterrupted(|| call(self))
             }
             result => result,
         }

@@ -15,6 +15,9 @@ pub struct UdpOptions {
     /// the port counts, which should then not be 0, as it may be another group's; the address must be
     /// the unspecified one of the group's family.
     pub local: SocketAddr,
+    /// With whom alone it talks: nothing from elsewhere is received, and packets to there are spared the search for
+    /// a route, 0.2 µs each.
+    pub peer: Option<SocketAddr>,
     /// Which group to receive. The socket then receives nothing else, and sockets of other processes
     /// may receive the same group at the same port.
     pub multicast: Option<MulticastGroup>,
@@ -36,6 +39,7 @@ impl UdpOptions {
     pub const fn at(local: SocketAddr) -> Self {
         Self {
             local,
+            peer: None,
             multicast: None,
             multicast_out: MulticastOut { interface: Interface::Default, hops: 1, loops_back: true },
             receive_buffer_bytes: 4 << 20,
@@ -44,15 +48,27 @@ impl UdpOptions {
         }
     }
 
+    /// A socket at a port that the operating system chooses, which talks with `peer` alone; otherwise as
+    /// [`UdpOptions::at`].
+    #[must_use]
+    pub fn to(peer: SocketAddr) -> Self {
+        let local = SocketAddr::new(unspecified_like(peer.ip()), 0);
+        Self { peer: Some(peer), ..Self::at(local) }
+    }
+
     /// A socket that receives `group` at `port`, from `interface`; otherwise as [`UdpOptions::at`].
     #[must_use]
     pub fn of_group(group: IpAddr, port: u16, interface: Interface) -> Self {
-        let unspecified = match group {
-            IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-            IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-        };
         let multicast = Some(MulticastGroup { group, interface });
-        Self { multicast, ..Self::at(SocketAddr::new(unspecified, port)) }
+        Self { multicast, ..Self::at(SocketAddr::new(unspecified_like(group), port)) }
+    }
+}
+
+/// The unspecified address of the family of `address`.
+const fn unspecified_like(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
     }
 }
 
@@ -133,6 +149,9 @@ pub(super) fn open(options: &UdpOptions) -> io::Result<OwnedFd> {
     }
     send_by(&socket, family, &options.multicast_out)
         .map_err(|source| with_context(format!("sending to groups by {}", options.multicast_out.interface), &source))?;
+    if let Some(peer) = options.peer {
+        rustix::net::connect(&socket, &peer).map_err(failed(format!("connecting a UDP socket to {peer}")))?;
+    }
     Ok(socket)
 }
 

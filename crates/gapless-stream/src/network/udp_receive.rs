@@ -8,7 +8,7 @@ use nix::sys::socket::{
 };
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, recvfrom};
+use rustix::net::{RecvFlags, recv, recvfrom};
 use std::io::IoSliceMut;
 
 /// What one message can bring, bytes: no packet is longer, and the kernel joins no more.
@@ -38,6 +38,8 @@ pub(super) struct Inbox {
     /// Taken from the operating system page by page, when first written to.
     buffers: Box<[u8]>,
     control: Control,
+    /// From whom alone packets come.
+    peer: Option<Peer>,
     fruitful_looks: u32,
     /// The kernel may join packets, once they queue up.
     may_join: bool,
@@ -50,12 +52,13 @@ pub(super) struct Inbox {
 struct Control([u8; CONTROL_BYTES]);
 
 impl Inbox {
-    pub(super) fn new(socket: &OwnedFd, may_join: bool) -> Self {
+    pub(super) fn new(socket: &OwnedFd, peer: Option<Peer>, may_join: bool) -> Self {
         // Without it overflows are not counted, and nothing else is different.
         let _ = setsockopt(socket, RxqOvfl, &1);
         Self {
             buffers: vec![0; MESSAGE_BYTES_MAX * MESSAGES_PER_CALL].into_boxed_slice(),
             control: Control([0; CONTROL_BYTES]),
+            peer,
             fruitful_looks: 0,
             may_join,
             joins: false,
@@ -114,8 +117,13 @@ impl Inbox {
     fn take_one(&mut self, socket: &OwnedFd, take: Take<'_>) -> Result<usize, Errno> {
         let buffer = &mut self.buffers[..MESSAGE_BYTES_MAX];
         // With this flag the length is that of the packet, also where the buffer is shorter.
-        let (_, length, from) = recvfrom(socket, &mut *buffer, RecvFlags::TRUNC)?;
-        let from = from.and_then(|from| Peer::try_from(from).ok());
+        let (length, from) = if self.peer.is_some() {
+            let (_, length) = recv(socket, &mut *buffer, RecvFlags::TRUNC)?;
+            (length, self.peer)
+        } else {
+            let (_, length, from) = recvfrom(socket, &mut *buffer, RecvFlags::TRUNC)?;
+            (length, from.and_then(|from| Peer::try_from(from).ok()))
+        };
         let (Some(from), Some(packet)) = (from, buffer.get(..length)) else {
             self.counters.truncated += 1;
             return Ok(0);

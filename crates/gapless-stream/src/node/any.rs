@@ -1,10 +1,11 @@
 //! [`AnyLink`]: whichever transport was configured, so that one program runs over each of them.
 
-use super::link::{Connected, LinkRead, NodeLink, Start};
+use super::link::{Connected, LinkRead, LinkReads, NodeLink, Start};
 use super::{DatagramLink, JournalLink, SharedMemoryLink, TcpLink};
 use crate::StreamError;
 use crate::network::UdpSocket;
 use gapless_wire::Frame;
+use rustix::fd::BorrowedFd;
 use std::time::Duration;
 
 /// One of the ways to a stream.
@@ -79,6 +80,16 @@ impl NodeLink for AnyLink {
         delegate!(self, link => link.read(now_ns))
     }
 
+    #[inline]
+    fn read_each(
+        &mut self,
+        limit: usize,
+        now_ns: u64,
+        take: &mut impl FnMut(&Frame<'_>) -> Result<(), StreamError>,
+    ) -> Result<LinkReads, StreamError> {
+        delegate!(self, link => link.read_each(limit, now_ns, take))
+    }
+
     fn released_sequence(&self) -> u64 {
         delegate!(self, link => link.released_sequence())
     }
@@ -98,6 +109,10 @@ impl NodeLink for AnyLink {
 
     fn wait(&mut self, timeout: Duration) -> Result<(), StreamError> {
         delegate!(self, link => link.wait(timeout))
+    }
+
+    fn watch<'a>(&'a self, descriptors: &mut Vec<BorrowedFd<'a>>) {
+        delegate!(self, link => link.watch(descriptors));
     }
 
     fn peer(&self) -> String {

@@ -2,12 +2,12 @@
 //! multicast groups. What is lost is asked for again.
 
 use super::feed_receiver::{FeedCounts, FeedReceiver, FeedReceiverOptions};
-use super::link::{Connected, LinkRead, NodeLink, Start};
+use super::link::{Connected, LinkRead, LinkReads, NodeLink, Start};
 use super::rewinding::{RewindPort, Rewinding};
 use crate::StreamError;
 use crate::client::random_token;
 use crate::feeds::Feed;
-use crate::network::{Datagrams, Peer};
+use crate::network::{Datagrams, Interface, Peer, Segmentation, UdpOptions, UdpSocket};
 use gapless_log::StreamIdentity;
 use gapless_wire::upstream::{
     self, Body, HEADER_LENGTH, Hello, POSITION_FIRST, POSITION_LIVE, RefusalReason, Report, UpstreamPacket, Welcome,
@@ -64,8 +64,10 @@ impl DatagramOptions {
 /// The way of a node over datagrams.
 pub struct DatagramLink<S: Datagrams> {
     options: DatagramOptions,
-    /// To the command port and the request port; what is sent to this node alone comes here.
+    /// To the command port, where the feed comes from that is sent to this node alone.
     main: S,
+    /// To the request port.
+    requests: S,
     /// Members of the groups that the feed is sent to; none if it is sent to this node alone.
     groups: Vec<S>,
     stage: Stage,
@@ -117,15 +119,40 @@ const LOOKS_PER_MAIN: u32 = 8;
 /// Packets are sent at the latest when they are so long together, bytes.
 const OUTGOING_LENGTH_MAX: usize = 60_000;
 
+impl DatagramLink<UdpSocket> {
+    /// A way by sockets of the operating system, made for it; the feed comes from `groups` by `interface`.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn open(
+        groups: &[Peer],
+        interface: &Interface,
+        segmentation: Segmentation,
+        options: DatagramOptions,
+    ) -> Result<Self, StreamError> {
+        let open = |socket: UdpOptions| {
+            let opened = UdpSocket::open(&UdpOptions { segmentation, ..socket });
+            let action = || format!("opening a way to {}", options.command);
+            opened.map_err(|source| StreamError::System { action: action(), source })
+        };
+        let join = |group: &Peer| open(UdpOptions::of_group(group.ip(), group.port(), interface.clone()));
+        let (main, requests) = (open(UdpOptions::to(options.command))?, open(UdpOptions::to(options.request))?);
+        let groups = groups.iter().map(join).collect::<Result<_, _>>()?;
+        Ok(Self::new(main, requests, groups, options))
+    }
+}
+
 impl<S: Datagrams> DatagramLink<S> {
-    /// A way by `main`, with the feed from `groups`, or to `main` if there are none.
+    /// A way by `main`, which may talk to the command port alone, and `requests`, which may talk to the request port
+    /// alone. The feed comes from `groups`, or to `main` if there are none.
     #[must_use]
-    pub fn new(main: S, groups: Vec<S>, options: DatagramOptions) -> Self {
+    pub fn new(main: S, requests: S, groups: Vec<S>, options: DatagramOptions) -> Self {
         let (username, password) = (options.username, options.password);
         let port = options.rewind.map(|server| RewindPort { server, username, password });
         Self {
             options,
             main,
+            requests,
             groups,
             stage: Stage::Down,
             outgoing: Vec::new(),
@@ -167,7 +194,7 @@ impl<S: Datagrams> DatagramLink<S> {
 
     /// Takes what the sockets have, at most one look each.
     fn receive(&mut self, now_ns: u64) -> Result<(), StreamError> {
-        let Self { main, groups, stage, answers, looks, options, .. } = self;
+        let Self { main, requests, groups, stage, answers, looks, options, .. } = self;
         *looks = looks.wrapping_add(1);
         let carrier = |source| StreamError::System { action: "receiving packets".to_owned(), source };
         let is_quick = groups.is_empty() || !matches!(stage, Stage::Up(_)) || looks.is_multiple_of(LOOKS_PER_MAIN);
@@ -178,10 +205,12 @@ impl<S: Datagrams> DatagramLink<S> {
                     up.heard_ns = now_ns;
                 }
             }
-            let waits = up.receiver.missing() > 0;
-            if !(is_quick || waits) {
-                return Ok(());
+            if up.receiver.missing() > 0 {
+                requests.receive(&mut |_, bytes| up.receiver.take_packet(bytes, now_ns)).map_err(carrier)?;
             }
+        }
+        if !is_quick {
+            return Ok(());
         }
         main.receive(&mut |from, bytes| match upstream::peek(bytes) {
             Ok(Some(_)) if from == options.command => take_answer(stage, answers, bytes, now_ns),
@@ -195,6 +224,12 @@ impl<S: Datagrams> DatagramLink<S> {
         })
         .map_err(carrier)?;
         Ok(())
+    }
+
+    /// Those that are looked at now.
+    fn sockets(&self) -> impl Iterator<Item = &S> {
+        let is_asking = matches!(&self.stage, Stage::Up(up) if up.receiver.missing() > 0);
+        std::iter::once(&self.main).chain(&self.groups).chain(is_asking.then_some(&self.requests))
     }
 
     fn position_of(start: Start) -> u64 {
@@ -399,6 +434,36 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
         }
     }
 
+    #[inline]
+    fn read_each(
+        &mut self,
+        limit: usize,
+        now_ns: u64,
+        take: &mut impl FnMut(&Frame<'_>) -> Result<(), StreamError>,
+    ) -> Result<LinkReads, StreamError> {
+        let mut reads = LinkReads::default();
+        if limit == 0 {
+            return Ok(reads);
+        }
+        match self.read(now_ns)? {
+            LinkRead::Frame(frame) => take(&frame)?,
+            LinkRead::Empty => return Ok(reads),
+            LinkRead::Lapped => {
+                reads.is_lapped = true;
+                return Ok(reads);
+            }
+        }
+        reads.frames = 1;
+        let Stage::Up(up) = &mut self.stage else { return Ok(reads) };
+        while reads.frames < limit
+            && let Some(frame) = up.receiver.next_frame()
+        {
+            take(&frame)?;
+            reads.frames += 1;
+        }
+        Ok(reads)
+    }
+
     fn released_sequence(&self) -> u64 {
         match &self.stage {
             Stage::Up(up) => up.receiver.released_sequence(),
@@ -424,7 +489,7 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
         {
             // What is lost is asked for again.
             let request = request.to_bytes();
-            let _ = self.main.send(self.options.request, &request, request.len());
+            let _ = self.requests.send(self.options.request, &request, request.len());
         }
         if up.receiver.is_lost() && now_ns.saturating_sub(up.asked_feed_ns) >= HELLO_INTERVAL_NS {
             up.asked_feed_ns = now_ns;
@@ -449,7 +514,7 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
     }
 
     fn wait(&mut self, timeout: Duration) -> Result<(), StreamError> {
-        let fds: Vec<_> = std::iter::once(&self.main).chain(&self.groups).filter_map(Datagrams::fd).collect();
+        let fds: Vec<_> = self.sockets().filter_map(Datagrams::fd).collect();
         if fds.is_empty() {
             // A network in memory moves only when its owner moves it.
             return Ok(());
@@ -466,7 +531,7 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
     }
 
     fn watch<'a>(&'a self, descriptors: &mut Vec<BorrowedFd<'a>>) {
-        descriptors.extend(std::iter::once(&self.main).chain(&self.groups).filter_map(Datagrams::fd));
+        descriptors.extend(self.sockets().filter_map(Datagrams::fd));
     }
 
     fn peer(&self) -> String {

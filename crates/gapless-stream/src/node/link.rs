@@ -76,6 +76,15 @@ pub enum LinkRead<'a> {
     Lapped,
 }
 
+/// What reading many frames at once came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkReads {
+    /// So many were handed out.
+    pub frames: usize,
+    /// The stream was faster: what comes next comes from elsewhere.
+    pub is_lapped: bool,
+}
+
 /// The way between a node and the sequencer. It is up or down; down means that [`NodeLink::connect`] is to be called
 /// until it is up again. Nothing here blocks, except [`NodeLink::wait`].
 pub trait NodeLink: Send {
@@ -108,6 +117,36 @@ pub trait NodeLink: Send {
     /// # Errors
     /// As for [`NodeLink::send`]; [`StreamError::Lapped`] if it is nowhere any more.
     fn read(&mut self, now_ns: u64) -> Result<LinkRead<'_>, StreamError>;
+
+    /// Hands the next frames of the stream, in order, to `take`: as many as one look brings, at most `limit`. Whoever
+    /// waits for one message has it without another look.
+    ///
+    /// # Errors
+    /// As for [`NodeLink::read`], and those of `take`, which leave the link of no more use.
+    #[inline]
+    fn read_each(
+        &mut self,
+        limit: usize,
+        now_ns: u64,
+        take: &mut impl FnMut(&Frame<'_>) -> Result<(), StreamError>,
+    ) -> Result<LinkReads, StreamError>
+    where
+        Self: Sized,
+    {
+        let mut reads = LinkReads::default();
+        while reads.frames < limit {
+            match self.read(now_ns)? {
+                LinkRead::Frame(frame) => take(&frame)?,
+                LinkRead::Empty => break,
+                LinkRead::Lapped => {
+                    reads.is_lapped = true;
+                    break;
+                }
+            }
+            reads.frames += 1;
+        }
+        Ok(reads)
+    }
 
     /// How far the stream is, as far as the link knows.
     fn released_sequence(&self) -> u64;

@@ -334,30 +334,26 @@ impl<L: NodeLink> StreamNode<L> {
         let now_ns = self.now_ns();
         self.flush()?;
         self.hear(now_ns, take)?;
-        let mut count = 0;
-        while count < limit {
-            let frame = match self.link.read(now_ns)? {
-                LinkRead::Frame(frame) => frame,
-                LinkRead::Empty => break,
-                LinkRead::Lapped => {
-                    self.lapped += 1;
-                    self.state = NodeState::Rewinding;
-                    let released_sequence = self.link.released_sequence();
-                    self.live_from = released_sequence;
-                    take(NodeEvent::Lapped { sequence: self.position, released_sequence });
-                    continue;
-                }
-            };
-            check_due(&frame, self.position)?;
-            self.position += 1;
-            count += 1;
-            let own = observe(self.publisher.as_mut(), &mut self.is_halted, &frame, now_ns);
-            self.teller.tell(&frame, own, take)?;
-            if self.state == NodeState::Rewinding && self.position > self.live_from {
-                self.state = NodeState::Live;
+        let Self { link, publisher, is_halted, teller, position, state, live_from, .. } = self;
+        let reads = link.read_each(limit, now_ns, &mut |frame| {
+            check_due(frame, *position)?;
+            *position += 1;
+            let own = observe(publisher.as_mut(), is_halted, frame, now_ns);
+            teller.tell(frame, own, take)?;
+            if *state == NodeState::Rewinding && *position > *live_from {
+                *state = NodeState::Live;
                 take(NodeEvent::State(NodeState::Live));
             }
+            Ok(())
+        })?;
+        if reads.is_lapped {
+            self.lapped += 1;
+            self.state = NodeState::Rewinding;
+            let released_sequence = self.link.released_sequence();
+            self.live_from = released_sequence;
+            take(NodeEvent::Lapped { sequence: self.position, released_sequence });
         }
+        let count = reads.frames;
         if count == 0 {
             self.idle(now_ns, take)?;
         }
@@ -557,9 +553,10 @@ fn event_header(message: MessageType) -> FrameHeader {
 
 #[inline]
 fn check_due(frame: &Frame<'_>, position: u64) -> Result<(), StreamError> {
-    if frame.sequence() != position {
-        let what = format!("frame {} where {position} was due", frame.sequence());
-        return Err(StreamError::Protocol { what });
-    }
-    Ok(())
+    if frame.sequence() == position { Ok(()) } else { Err(is_not_due(frame.sequence(), position)) }
+}
+
+#[cold]
+fn is_not_due(sequence: u64, position: u64) -> StreamError {
+    StreamError::Protocol { what: format!("frame {sequence} where {position} was due") }
 }

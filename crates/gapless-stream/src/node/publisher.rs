@@ -139,8 +139,9 @@ impl Publisher {
             );
         }
         let number = self.kept.next_number();
-        let full = StreamError::KeptFull { bytes_max: self.options.kept_bytes_max };
-        let claim = self.kept.claim(HEADER_LENGTH + length_max).ok_or(full)?;
+        let Some(claim) = self.kept.claim(HEADER_LENGTH + length_max) else {
+            return Err(StreamError::KeptFull { bytes_max: self.options.kept_bytes_max });
+        };
         let mut writer = FrameWriter::new(claim);
         let payload_length = encode(&mut writer.payload_mut()[..length_max])?;
         let length = writer.finish(&FrameHeader { session, session_seq: number, ..header }, payload_length);

@@ -1,7 +1,7 @@
 //! [`SharedMemoryLink`]: up through a ring of the node's own, down through the sequencer's window, which is mapped
 //! read-only; what the window has no more comes from the journal.
 
-use super::link::{Connected, LinkRead, NodeLink, Start};
+use super::link::{Connected, LinkRead, LinkReads, NodeLink, Start};
 use crate::StreamError;
 use crate::client::connection::{ConnectOptions, connect};
 use crate::doorman::PublisherLink;
@@ -214,6 +214,31 @@ impl NodeLink for SharedMemoryLink {
             }
             LateRead::Empty => Ok(LinkRead::Empty),
         }
+    }
+
+    #[inline]
+    fn read_each(
+        &mut self,
+        limit: usize,
+        now_ns: u64,
+        take: &mut impl FnMut(&Frame<'_>) -> Result<(), StreamError>,
+    ) -> Result<LinkReads, StreamError> {
+        let mut reads = LinkReads::default();
+        if limit == 0 {
+            return Ok(reads);
+        }
+        // The first one brings others with it.
+        match self.read(now_ns)? {
+            LinkRead::Frame(frame) => take(&frame)?,
+            LinkRead::Empty => return Ok(reads),
+            LinkRead::Lapped => {
+                reads.is_lapped = true;
+                return Ok(reads);
+            }
+        }
+        let up = self.up.as_mut().expect("it was just read from");
+        reads.frames = 1 + up.reader.read_copied(limit - 1, take)?;
+        Ok(reads)
     }
 
     fn released_sequence(&self) -> u64 {

@@ -62,13 +62,14 @@ impl<const FAULTY: bool, const GROUPS: usize> World for Memory<FAULTY, GROUPS> {
     fn link(&mut self) -> Self::Link {
         self.nodes += 1;
         let main = self.memory.socket(at(2, self.nodes)).unwrap();
+        let requests = self.memory.socket(at(2, 10_000 + self.nodes)).unwrap();
         let join = |(index, group): (usize, &Peer)| {
             let socket = self.memory.socket(at(3 + index as u8, self.nodes)).unwrap();
             socket.join(*group);
             socket
         };
         let groups = self.network.groups.iter().enumerate().map(join).collect();
-        DatagramLink::new(main, groups, DatagramOptions::new(self.network.command, self.network.request))
+        DatagramLink::new(main, requests, groups, DatagramOptions::new(self.network.command, self.network.request))
     }
 
     fn clock(&self) -> Option<Clock> {

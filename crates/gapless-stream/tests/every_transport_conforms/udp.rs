@@ -63,19 +63,13 @@ impl<const GROUPS: usize, const REWINDS: bool> World for Udp<GROUPS, REWINDS> {
     }
 
     fn link(&mut self) -> Self::Link {
-        let main = UdpSocket::open(&UdpOptions::at(SocketAddr::new(LOOPBACK, 0))).unwrap();
-        let join = |group: &SocketAddr| {
-            let options = UdpOptions::of_group(group.ip(), group.port(), Interface::Address(LOOPBACK));
-            UdpSocket::open(&options).unwrap()
-        };
-        let groups = self.network.groups.iter().map(join).collect();
         let mut options = DatagramOptions::new(self.network.command, self.network.request);
         options.rewind = self.options.tcp.as_ref().map(|tcp| tcp.rewind);
         if REWINDS {
             // What the suite's messages are enough for.
             options.receiver.rewind_frames_min = 100;
         }
-        DatagramLink::new(main, groups, options)
+        DatagramLink::open(&self.network.groups, &Interface::Address(LOOPBACK), Segmentation::Auto, options).unwrap()
     }
 
     fn stream(&self) -> &EventStream {
