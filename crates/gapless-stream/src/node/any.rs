@@ -75,6 +75,10 @@ impl NodeLink for AnyLink {
         delegate!(self, link => link.answers(take))
     }
 
+    fn take_in(&mut self, now_ns: u64) -> Result<(), StreamError> {
+        delegate!(self, link => link.take_in(now_ns))
+    }
+
     #[inline]
     fn read(&mut self, now_ns: u64) -> Result<LinkRead<'_>, StreamError> {
         delegate!(self, link => link.read(now_ns))

@@ -409,6 +409,11 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
         Ok(count)
     }
 
+    /// Answers come by the same socket as the feed.
+    fn take_in(&mut self, now_ns: u64) -> Result<(), StreamError> {
+        self.receive(now_ns)
+    }
+
     #[inline]
     fn read(&mut self, now_ns: u64) -> Result<LinkRead<'_>, StreamError> {
         let has_frame = matches!(&self.stage, Stage::Up(up) if up.receiver.has_frame());

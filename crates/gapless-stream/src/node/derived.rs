@@ -62,19 +62,32 @@ impl<L: NodeLink> StreamNode<L> {
     /// # Errors
     /// What makes the link useless.
     pub fn has_room_for_derived(&mut self) -> Result<bool, StreamError> {
-        let Some(publisher) = &mut self.publisher else { return Ok(false) };
-        if !publisher.is_open() || self.is_halted {
-            return Ok(publisher.is_open());
+        let Some(publisher) = &self.publisher else { return Ok(false) };
+        if publisher.is_open() && (self.is_halted || publisher.has_room_for_derived()) {
+            return Ok(true);
         }
-        let has_room = publisher.has_room_for_derived();
-        if !has_room
-            && self.state != NodeState::Connecting
-            && publisher.is_probe_due(self.clock.now().monotonic_ns)
+        match self.ask_for_room() {
+            Err(StreamError::Disconnected { .. }) => self.state = NodeState::Connecting,
+            other => other?,
+        }
+        Ok(false)
+    }
+
+    fn ask_for_room(&mut self) -> Result<(), StreamError> {
+        let Some(publisher) = &mut self.publisher else { return Ok(()) };
+        if self.state == NodeState::Connecting {
+            return Ok(());
+        }
+        let now_ns = self.clock.now().monotonic_ns;
+        // Nothing is read until the sequencer has answered.
+        self.link.take_in(now_ns)?;
+        if publisher.is_open()
+            && publisher.is_probe_due(now_ns)
             && let Some(frame) = publisher.last_sent()
             && self.link.send(frame)?
         {
             self.link.flush()?;
         }
-        Ok(has_room)
+        Ok(())
     }
 }

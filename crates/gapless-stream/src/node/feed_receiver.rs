@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// Limits and times of a [`FeedReceiver`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FeedReceiverOptions {
-    /// Memory for packets that came before their turn, bytes.
+    /// Memory for packets that came before their turn, and as much for what is in order and not read yet, bytes.
     pub waiting_bytes_max: usize,
     /// A gap is asked for when it is so old, ns: packets may overtake each other.
     pub patience_ns: u64,
@@ -189,6 +189,10 @@ impl FeedReceiver {
                 self.frames_per_packet = (messages.len() as u64).max(1);
                 if end <= self.next {
                     self.counts.packets_doubled += 1;
+                } else if self.is_full() {
+                    // Nobody reads now; who does asks for it.
+                    self.end = self.end.max(end);
+                    self.counts.packets_dropped += 1;
                 } else if first <= self.next {
                     self.take_due(first, messages);
                 } else {
@@ -339,6 +343,12 @@ impl FeedReceiver {
             self.ready.clear();
             self.read_until = 0;
         }
+    }
+
+    /// Whether what is in order takes as much memory as what is not may.
+    fn is_full(&mut self) -> bool {
+        self.make_room();
+        self.has_frame() && self.ready.len() >= self.options.waiting_bytes_max
     }
 
     fn note_gap(&mut self, now_ns: u64) {

@@ -112,6 +112,16 @@ pub trait NodeLink: Send {
     /// As for [`NodeLink::send`].
     fn answers(&mut self, take: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, StreamError>;
 
+    /// Takes in what has come, for who cannot read now and waits for [`NodeLink::answers`]. What does not fit is as good
+    /// as lost.
+    ///
+    /// # Errors
+    /// As for [`NodeLink::send`].
+    fn take_in(&mut self, now_ns: u64) -> Result<(), StreamError> {
+        let _ = now_ns;
+        Ok(())
+    }
+
     /// The next frame of the stream, in order.
     ///
     /// # Errors

@@ -400,7 +400,14 @@ impl<L: NodeLink> StreamNode<L> {
             return Ok(None);
         }
         let now_ns = self.now_ns();
-        match self.link.read(now_ns)? {
+        let read = match self.link.read(now_ns) {
+            Err(StreamError::Disconnected { .. }) => {
+                self.state = NodeState::Connecting;
+                return Ok(None);
+            }
+            other => other?,
+        };
+        match read {
             LinkRead::Frame(frame) => {
                 check_due(&frame, self.position)?;
                 self.position += 1;

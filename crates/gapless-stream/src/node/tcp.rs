@@ -323,6 +323,7 @@ fn each_answer(frames: &[u8], take: &mut dyn FnMut(&Frame<'_>)) -> Result<usize,
 
 impl NodeLink for TcpLink {
     fn connect(&mut self, start: Start, now_ns: u64) -> Result<Option<Connected>, StreamError> {
+        self.now_ns = now_ns;
         let is_asked = matches!(&self.stage, Stage::Calling(calling) if calling.start == start);
         if !is_asked {
             if now_ns >= self.next_attempt_ns {
@@ -398,6 +399,12 @@ impl NodeLink for TcpLink {
             return Ok(0);
         }
         up.hear(now_ns, take).map_err(|why| self.gone(&why))
+    }
+
+    /// Answers have a connection of their own, and only need to know when they come.
+    fn take_in(&mut self, now_ns: u64) -> Result<(), StreamError> {
+        self.now_ns = now_ns;
+        Ok(())
     }
 
     #[inline]

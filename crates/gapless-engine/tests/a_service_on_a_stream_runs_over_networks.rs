@@ -1,0 +1,149 @@
+//! A service on a stream that it reaches by packets or by TCP: it opens its session, works off what was there before
+//! with hardly any room for what it publishes, and goes on when the sequencer was started again.
+
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use gapless_engine::{Handlers, Reject, Service, StreamService, StreamServiceOptions};
+use gapless_schema::{EncodeError, Encoding};
+use gapless_stream::StreamConfig;
+use gapless_stream::client::MessageType;
+use gapless_stream::event_stream::EventStream;
+use gapless_stream::node::{AnyLink, NodeEvent, StreamNode};
+use std::net::{TcpListener, UdpSocket};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const NUMBER: u32 = 1 << 16 | 1;
+const SUM: u32 = 1 << 16 | 2;
+const NUMBERS: u64 = 2_000;
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Publishes the sum of all numbers so far.
+#[derive(Default)]
+struct Adder(u64);
+
+impl Service for Adder {
+    fn handlers(handlers: &mut Handlers<Self>) {
+        handlers.on_bytes(NUMBER, |adder: &mut Self, payload, context| {
+            adder.0 += u64::from_le_bytes(payload.try_into().map_err(|_| Reject("not 8 bytes".to_owned()))?);
+            context.publish_bytes(SUM, Encoding::Opaque, 8, |buffer| {
+                buffer.copy_from_slice(&adder.0.to_le_bytes());
+                Ok::<_, EncodeError>(8)
+            })
+        });
+    }
+
+    fn snapshot(&self, state: &mut Vec<u8>) {
+        state.extend_from_slice(&self.0.to_le_bytes());
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), String> {
+        self.0 = u64::from_le_bytes(state.try_into().map_err(|_| "8 bytes are expected")?);
+        Ok(())
+    }
+}
+
+/// An address that nobody uses now, of UDP and TCP.
+fn free() -> String {
+    loop {
+        let address = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        if TcpListener::bind(address).is_ok() {
+            return format!("\"{address}\"");
+        }
+    }
+}
+
+fn config(place: &Path, transport: &str, second: &str) -> StreamConfig {
+    let directory = place.join("stream");
+    let text = format!(
+        "[stream]\ndirectory = {directory:?}\ntransport = \"{transport}\"\nwindow = \"8 MiB\"\n\
+         message_length_max = \"64 KiB\"\n[journal]\nsegment_length = \"4 MiB\"\n\
+         [network]\ncommand = {}\n{second} = {}\n",
+        free(),
+        free()
+    );
+    StreamConfig::parse(&text, "stream.toml").unwrap()
+}
+
+fn service(config: &StreamConfig) -> StreamService<Adder, AnyLink> {
+    let mut options = StreamServiceOptions::new(7);
+    options.kept_bytes_max = 16 << 10;
+    StreamService::new(Adder::default(), config.link().unwrap(), options).unwrap()
+}
+
+/// Polls everybody until `is_done` says so of the sums that were met.
+fn run(
+    node: &mut StreamNode<AnyLink>,
+    services: &mut [StreamService<Adder, AnyLink>],
+    sums: &mut Vec<u64>,
+    is_done: impl Fn(&StreamNode<AnyLink>, &[u64]) -> bool,
+) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_done(node, sums) {
+        node.poll(256, |event| {
+            if let NodeEvent::Message(message) = event
+                && message.schema == SUM
+            {
+                sums.push(u64::from_le_bytes(message.payload.try_into().unwrap()));
+            }
+        })
+        .unwrap();
+        for service in services.iter_mut() {
+            service.poll(64).unwrap();
+        }
+        let states: Vec<_> = services.iter().map(|service| (service.last_sequence(), service.node().state())).collect();
+        assert!(Instant::now() < deadline, "{} sums; node at {}; {states:?}", sums.len(), node.position());
+    }
+}
+
+fn works(transport: &str, second: &str) {
+    let place = tempfile::tempdir().unwrap();
+    let config = config(place.path(), transport, second);
+    let options = config.event_stream_options();
+    let stream = EventStream::start(&options).unwrap();
+    let mut node = StreamNode::new(config.link().unwrap(), config.node_options(None));
+    node.wait_open(PATIENCE).unwrap();
+    let (mut sums, mut expected, mut sum) = (Vec::new(), Vec::new(), 0);
+    let message = MessageType { schema: NUMBER, encoding: Encoding::Opaque };
+    let mut publish = |node: &mut StreamNode<AnyLink>, expected: &mut Vec<u64>| {
+        for number in 0..NUMBERS {
+            node.publish(message, &number.to_le_bytes()).unwrap();
+            sum += number;
+            expected.push(sum);
+        }
+    };
+    // More than the service may keep on its way is there before it begins.
+    publish(&mut node, &mut expected);
+    run(&mut node, &mut [], &mut sums, |node, _| node.in_flight() == 0);
+    let mut services = [service(&config), service(&config)];
+    run(&mut node, &mut services, &mut sums, |_, sums| sums.len() == expected.len());
+
+    stream.stop().unwrap();
+    let stream = EventStream::start(&options).unwrap();
+    publish(&mut node, &mut expected);
+    run(&mut node, &mut services, &mut sums, |_, sums| sums.len() == expected.len());
+    assert!(sums == expected, "each sum once, in order, of two services");
+
+    // One that begins anew finds everything there.
+    let mut late = [service(&config)];
+    let position = node.position();
+    let deadline = Instant::now() + PATIENCE;
+    while late[0].last_sequence() + 1 < position {
+        run(&mut node, &mut late, &mut sums, |_, _| true);
+        late[0].poll(64).unwrap();
+        assert!(Instant::now() < deadline, "the late one is at {} of {position}", late[0].last_sequence());
+    }
+    assert_eq!(late[0].service().0, sum);
+    assert_eq!(sums.len(), expected.len(), "nothing was published again");
+    stream.stop().unwrap();
+}
+
+#[test]
+fn by_packets() {
+    works("udp", "request");
+}
+
+#[test]
+fn by_tcp() {
+    works("tcp", "rewind");
+}
