@@ -52,7 +52,7 @@ pub mod prelude {
     pub use gapless_engine::{
         Context, EngineError, Handlers, Node, NodeOptions, OnPanic, OnUnhandled, Policy, Reject, Service,
     };
-    pub use gapless_engine::{Persistence, Threads};
+    pub use gapless_engine::{Persistence, StreamService, StreamServiceOptions, Threads};
     pub use gapless_schema::{Direct, Encode, Message, Protobuf, Sbe};
     pub use gapless_stream::client::{MessageType, OwnedReply, random_token};
     pub use gapless_stream::event_stream::{EventStream, EventStreamOptions};

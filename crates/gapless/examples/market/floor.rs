@@ -1,0 +1,252 @@
+//! The parent: starts the processes, shows what they say, kills a copy if it is told to, and looks in the end whether
+//! everything adds up. It is no part of the stream.
+
+use crate::child::{Heard, Process, ending};
+use crate::options::{COPIES, ENTRIES, Options, Role};
+use crate::report::{Check, Facts, Results};
+use crate::{Failure, stream_file};
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// As a shell shows a program that Ctrl-C has ended.
+const STOPPED: u8 = 130;
+/// A market in which nothing is answered for so long stands still.
+const STILL_MAX: Duration = Duration::from_secs(60);
+
+/// Runs the market to its end.
+pub fn run(options: &Options) -> Result<ExitCode, Failure> {
+    let stop = stop_flag()?;
+    // Dropped last, when no process uses it any more.
+    let directory = tempfile::Builder::new().prefix("gapless-market-").tempdir()?;
+    stream_file::write(directory.path(), options.transport)?;
+    let mut floor = Floor::new(options, directory.path(), &stop);
+    let is_over = floor.open().and_then(|()| floor.trade());
+    let outcome = is_over.and_then(|()| floor.close());
+    // Before anything more is said: a process that ends because another one did has nothing to add.
+    drop(floor.processes);
+    match outcome {
+        Ok(checks) => Ok(conclude(&checks)),
+        Err(Ended::Stopped) => {
+            print("stopped; nothing is left behind");
+            Ok(ExitCode::from(STOPPED))
+        }
+        Err(Ended::Failed(failure)) => Err(failure),
+    }
+}
+
+/// Set by Ctrl-C and by a request to terminate.
+fn stop_flag() -> Result<Arc<AtomicBool>, ctrlc::Error> {
+    let stop = Arc::<AtomicBool>::default();
+    let flag = Arc::clone(&stop);
+    // Relaxed: a flag on its own.
+    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))?;
+    Ok(stop)
+}
+
+/// Why a market did not come to its end.
+enum Ended {
+    Stopped,
+    Failed(Failure),
+}
+
+impl<E: Into<Failure>> From<E> for Ended {
+    fn from(failure: E) -> Self {
+        Self::Failed(failure.into())
+    }
+}
+
+/// What happens to the copy that is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Killing {
+    /// Not yet, and perhaps never.
+    Ahead,
+    /// It is dead since there were so many outcomes.
+    Dead { outcomes: i128 },
+    /// It was started again; meanwhile there were so many outcomes.
+    Over { outcomes_meanwhile: i128 },
+}
+
+struct Floor<'a> {
+    options: &'a Options,
+    place: &'a Path,
+    stop: &'a AtomicBool,
+    /// One for each start.
+    processes: Vec<Process>,
+    hear: Sender<Heard>,
+    heard: Receiver<Heard>,
+    results: Results,
+    is_ready: bool,
+    /// Outcomes that the reader has met.
+    outcomes: i128,
+    killing: Killing,
+    begun: Instant,
+    /// When it was last seen that it goes on.
+    moved: Instant,
+}
+
+impl<'a> Floor<'a> {
+    fn new(options: &'a Options, place: &'a Path, stop: &'a AtomicBool) -> Self {
+        let (hear, heard) = channel();
+        Self {
+            options,
+            place,
+            stop,
+            processes: Vec::new(),
+            hear,
+            heard,
+            results: Results::default(),
+            is_ready: false,
+            outcomes: 0,
+            killing: Killing::Ahead,
+            begun: Instant::now(),
+            moved: Instant::now(),
+        }
+    }
+
+    fn start(&mut self, role: Role) -> Result<(), Failure> {
+        let start = self.processes.len();
+        self.processes.push(Process::start(self.options, self.place, role, start, &self.hear)?);
+        Ok(())
+    }
+
+    fn open(&mut self) -> Result<(), Ended> {
+        print(&format!("the market's files are in {}", self.place.display()));
+        self.start(Role::Sequencer)?;
+        while !self.is_ready {
+            self.hear_one()?;
+        }
+        let others = [Role::Reader].into_iter();
+        let mut others = others.chain((1..=COPIES).map(Role::Matching)).chain((1..=ENTRIES).map(Role::Entry));
+        others.try_for_each(|role| self.start(role))?;
+        self.begun = Instant::now();
+        Ok(())
+    }
+
+    /// Until everybody has said how it ended.
+    fn trade(&mut self) -> Result<(), Ended> {
+        while !self.results.are_complete() || matches!(self.killing, Killing::Dead { .. }) {
+            self.hear_one()?;
+            if self.options.kill_a_copy {
+                self.kill_a_copy()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<Vec<Check>, Ended> {
+        let sequencer = 0;
+        self.processes[sequencer].let_go();
+        // It says what it has to say and ends.
+        while self.results.0.len() as u64 == ENTRIES + COPIES + 1 {
+            self.hear_one()?;
+        }
+        for process in self.processes.iter_mut().filter(|process| !process.was_killed) {
+            let status = process.wait()?;
+            if !status.success() {
+                return Err(format!("{} {}", process.role, ending(status)).into());
+            }
+        }
+        let mut checks = self.results.checks();
+        if self.options.kill_a_copy {
+            let (found, is_right) = match self.killing {
+                Killing::Over { outcomes_meanwhile } => (outcomes_meanwhile.to_string(), outcomes_meanwhile > 0),
+                _ => ("none: the market was over before; give it more orders".to_owned(), false),
+            };
+            checks.push(Check { what: "outcomes while a copy was dead".to_owned(), found, is_right });
+        }
+        Ok(checks)
+    }
+
+    /// Hears one thing, or nothing for a moment; what comes next is looked at by the caller.
+    fn hear_one(&mut self) -> Result<(), Ended> {
+        // Relaxed: pairs with nothing; it is looked at again and again.
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(Ended::Stopped);
+        }
+        if self.moved.elapsed() > STILL_MAX {
+            return Err(format!("the market has stood still for {STILL_MAX:?}").into());
+        }
+        // This end has a sender, too, so it is never the last.
+        let Ok(heard) = self.heard.recv_timeout(Duration::from_millis(20)) else { return Ok(()) };
+        let process = &mut self.processes[heard.start];
+        let role = process.role.to_string();
+        let Some(line) = heard.line else {
+            if !process.was_killed && !self.results.0.contains_key(&role) {
+                let status = process.wait()?;
+                return Err(format!("{role} {} too early", ending(status)).into());
+            }
+            return Ok(());
+        };
+        match Facts::hear(&line) {
+            Some((kind, facts)) => match kind.as_str() {
+                "ready" => self.is_ready = true,
+                "progress" => {
+                    let outcomes = facts.get("outcomes").unwrap_or(self.outcomes);
+                    if std::mem::replace(&mut self.outcomes, outcomes) != outcomes {
+                        self.moved = Instant::now();
+                    }
+                }
+                _ => {
+                    self.results.0.insert(role, facts);
+                    self.moved = Instant::now();
+                }
+            },
+            None => print(&format!("{role:<10} | {line}")),
+        }
+        Ok(())
+    }
+
+    fn kill_a_copy(&mut self) -> Result<(), Failure> {
+        let victim = Role::Matching(self.options.seed % COPIES + 1);
+        let all = i128::from(self.options.orders) * i128::from(ENTRIES);
+        // How far the market is, in hundredths.
+        let percent = match self.options.seconds {
+            Some(seconds) => (self.begun.elapsed().as_millis() / u128::from(10 * seconds)) as i128,
+            None => self.outcomes * 100 / all,
+        };
+        let is_over = self.results.0.contains_key(&Role::Reader.to_string());
+        match self.killing {
+            Killing::Ahead if percent >= 50 && !is_over => {
+                let is_victim = |process: &&mut Process| process.role == victim;
+                let Some(process) = self.processes.iter_mut().find(is_victim) else { return Ok(()) };
+                process.kill()?;
+                self.killing = Killing::Dead { outcomes: self.outcomes };
+                print(&format!("floor      | {victim} was killed after {} outcomes", self.outcomes));
+            }
+            Killing::Dead { outcomes } if percent >= 60 && self.outcomes > outcomes || is_over => {
+                if let Killing::Dead { outcomes } = self.killing {
+                    let outcomes_meanwhile = self.outcomes - outcomes;
+                    self.killing = Killing::Over { outcomes_meanwhile };
+                    print(&format!("floor      | {victim} is started again, {outcomes_meanwhile} outcomes later"));
+                    self.start(victim)?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// Says what was looked at and found.
+fn conclude(checks: &[Check]) -> ExitCode {
+    print("");
+    for Check { what, found, is_right } in checks {
+        print(&format!("{}  {what:<48} {found}", if *is_right { "right" } else { "WRONG" }));
+    }
+    if checks.iter().all(|check| check.is_right) {
+        print("everything adds up");
+        return ExitCode::SUCCESS;
+    }
+    print("it does not add up");
+    ExitCode::FAILURE
+}
+
+/// To standard output, whether anybody reads it or not: the market ends in order in any case.
+fn print(line: &str) {
+    let _ = writeln!(std::io::stdout().lock(), "{line}");
+}

@@ -1,0 +1,92 @@
+//! What the processes of the market say to each other. `market.xml` describes it; `generated/market.rs` is made of it
+//! by `gapless schema generate market.xml --output generated`, and a test holds one to the other.
+
+#![allow(dead_code, reason = "tests use a part of it")]
+
+include!("generated/market.rs");
+
+use gapless::prelude::*;
+use gapless::schema::{DecodeError, EncodeError, schema_key};
+use gapless::stream::node;
+pub use market::{Accepted, CancelOrder, Cancelled, Closed, Finished, NewOrder, Reason, Rejected, Side, Trade};
+
+/// Bits of a request below the number of its entry node.
+const NUMBER_BITS: u32 = 48;
+/// Longer than any message of the market, bytes.
+const LENGTH_MAX: usize = 64;
+
+/// Request `number` of the entry node `entry`.
+pub const fn request(entry: u64, number: u64) -> u64 {
+    entry << NUMBER_BITS | number
+}
+
+/// The entry node that a request is from.
+pub const fn entry_of(request: u64) -> u64 {
+    request >> NUMBER_BITS
+}
+
+/// Its number there, from 1.
+pub const fn number_of(request: u64) -> u64 {
+    request & ((1 << NUMBER_BITS) - 1)
+}
+
+/// The other side.
+pub const fn other(side: Side) -> Side {
+    match side {
+        Side::Buy => Side::Sell,
+        _ => Side::Buy,
+    }
+}
+
+/// Publishes a message.
+pub fn publish<M: Encode>(node: &mut StreamNode<AnyLink>, message: &M) -> Result<(), crate::Failure> {
+    let (message_type, buffer, length) = encoded(message)?;
+    node.publish(message_type, &buffer[..length])?;
+    Ok(())
+}
+
+fn encoded<M: Encode>(message: &M) -> Result<(MessageType, [u8; LENGTH_MAX], usize), EncodeError> {
+    let mut buffer = [0; LENGTH_MAX];
+    let length = message.encode(&mut buffer)?;
+    let schema = schema_key(M::SCHEMA_ID, M::TEMPLATE_ID);
+    Ok((MessageType { schema, encoding: M::ENCODING }, buffer, length))
+}
+
+/// What the matching service says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Said {
+    /// An order was taken.
+    Accepted(Accepted),
+    /// A request was refused.
+    Rejected(Rejected),
+    /// An order was taken out of the book.
+    Cancelled(Cancelled),
+    /// Two orders have met.
+    Trade(Trade),
+    /// The market is over.
+    Closed(Closed),
+}
+
+impl Said {
+    /// What `message` says, if it is from the matching service.
+    pub fn read(message: &node::Message<'_>) -> Result<Option<Self>, DecodeError> {
+        if message.encoding != Encoding::Sbe || message.schema >> 16 != u32::from(market::SCHEMA_ID) {
+            return Ok(None);
+        }
+        let payload = message.payload;
+        Ok(Some(match message.schema as u16 {
+            11 => Self::Accepted(<Sbe<Accepted> as Message>::decode(payload)?),
+            12 => Self::Rejected(<Sbe<Rejected> as Message>::decode(payload)?),
+            13 => Self::Cancelled(<Sbe<Cancelled> as Message>::decode(payload)?),
+            14 => Self::Trade(<Sbe<Trade> as Message>::decode(payload)?),
+            15 => Self::Closed(<Sbe<Closed> as Message>::decode(payload)?),
+            _ => return Ok(None),
+        }))
+    }
+}
+
+/// Hundredths as people write money.
+pub fn money(hundredths: i64) -> String {
+    let sign = if hundredths < 0 { "-" } else { "" };
+    format!("{sign}{}.{:02}", hundredths.unsigned_abs() / 100, hundredths.unsigned_abs() % 100)
+}

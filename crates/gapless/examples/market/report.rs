@@ -1,0 +1,126 @@
+//! What a process says to its parent beside its lines for the terminal, and the look at all of it in the end.
+
+use crate::messages::money;
+use crate::options::{COPIES, ENTRIES, Role};
+use std::collections::{BTreeMap, HashMap};
+
+/// Begins a line that is for the parent.
+const MARK: char = '\u{2}';
+
+/// Says `facts` of a `kind` to the parent.
+pub fn say(kind: &str, facts: &[(&str, i128)]) {
+    let facts: String = facts.iter().map(|(name, number)| format!(" {name}={number}")).collect();
+    println!("{MARK}{kind}{facts}");
+}
+
+/// Some facts, each a number with a name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts(HashMap<String, i128>);
+
+impl Facts {
+    /// Kind and facts of a line, if it is for the parent.
+    pub fn hear(line: &str) -> Option<(String, Self)> {
+        let mut words = line.strip_prefix(MARK)?.split(' ');
+        let kind = words.next()?.to_owned();
+        let fact = |word: &str| {
+            let (name, number) = word.split_once('=')?;
+            Some((name.to_owned(), number.parse().ok()?))
+        };
+        Some((kind, Self(words.map(fact).collect::<Option<_>>()?)))
+    }
+
+    /// The number of that name.
+    pub fn get(&self, name: &str) -> Option<i128> {
+        self.0.get(name).copied()
+    }
+
+    /// Changes a number; tests do.
+    #[allow(dead_code, reason = "the market itself changes nothing of what it was told")]
+    pub fn set(&mut self, name: &str, number: i128) {
+        self.0.insert(name.to_owned(), number);
+    }
+}
+
+/// Something that must be equal, and whether it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// What was looked at.
+    pub what: String,
+    /// What was found, for a person.
+    pub found: String,
+    /// Whether it is as it must be.
+    pub is_right: bool,
+}
+
+/// The results of all processes, by name.
+#[derive(Debug, Default)]
+pub struct Results(pub BTreeMap<String, Facts>);
+
+impl Results {
+    /// Whether everybody but the sequencer has said how it ended.
+    pub fn are_complete(&self) -> bool {
+        self.0.len() as u64 == ENTRIES + COPIES + 1
+    }
+
+    /// A fact of a process. What is missing is no number that anything is equal to.
+    fn of(&self, role: Role, name: &str) -> i128 {
+        self.0.get(&role.to_string()).and_then(|facts| facts.get(name)).unwrap_or(i128::MIN / 1024)
+    }
+
+    fn sum(&self, name: &str) -> i128 {
+        (1..=ENTRIES).map(|entry| self.of(Role::Entry(entry), name)).sum()
+    }
+
+    /// Looks whether everything adds up.
+    pub fn checks(&self) -> Vec<Check> {
+        let mut checks = Vec::new();
+        let mut check = |what: &str, found: String, is_right: bool| {
+            checks.push(Check { what: what.to_owned(), found, is_right });
+        };
+        let copies: Vec<_> = (1..=COPIES).map(Role::Matching).collect();
+        let all_copies = |name: &str, expected: i128| copies.iter().all(|copy| self.of(*copy, name) == expected);
+        let entries = || (1..=ENTRIES).map(Role::Entry);
+        let reader = |name: &str| self.of(Role::Reader, name);
+
+        let (requests, once) = (self.sum("requests"), self.sum("outcome_once"));
+        check("each request had one outcome at its entry node", format!("{once} of {requests}"), once == requests);
+        let met = reader("outcomes");
+        let is_right = met == requests && reader("closed_requests") == requests && all_copies("requests", requests);
+        check("copies and reader had each request once", format!("{met} of {requests}"), is_right);
+        let contradictions = reader("contradictions");
+        check("what the reader met twice or never", contradictions.to_string(), contradictions == 0);
+        let trades = reader("trades");
+        let is_right = trades > 0 && reader("closed_trades") == trades && all_copies("trades", trades);
+        check("trades, numbered without a gap", trades.to_string(), is_right);
+        let refused: i128 = copies.iter().map(|copy| self.of(*copy, "refused")).sum();
+        check("messages that a copy could do nothing with", refused.to_string(), refused == 0);
+
+        let state = self.of(copies[0], "state");
+        check("the copies' whole state", format!("{state:016x}"), all_copies("state", state));
+        let book = reader("book");
+        let is_right = all_copies("book", book) && reader("closed_book") == book;
+        check("the books of copies and reader", format!("{book:016x}"), is_right);
+
+        let resting = reader("resting");
+        let (accepted, filled, cancelled) = (self.sum("accepted"), self.sum("filled"), self.sum("cancelled"));
+        let is_right = accepted == filled + cancelled + resting
+            && all_copies("resting", resting)
+            && reader("closed_resting") == resting;
+        let found = format!("{accepted} = {filled} traded + {cancelled} cancelled + {resting} resting");
+        check("quantity that was ordered", found, is_right);
+        let traded = reader("traded");
+        let too_much = self.sum("filled_too_much");
+        let is_right = filled == 2 * traded && too_much == 0;
+        check("each trade has two sides", format!("{filled} = 2 x {traded}"), is_right);
+
+        for (name, is_money) in [("shares", false), ("cash", true)] {
+            let own: Vec<_> = entries().map(|entry| self.of(entry, name)).collect();
+            let are_equal = (1..=ENTRIES).zip(&own).all(|(number, own)| all_copies(&format!("{name}_{number}"), *own));
+            let shown: Vec<_> =
+                own.iter().map(|of| if is_money { money(*of as i64) } else { of.to_string() }).collect();
+            let is_right = own.iter().sum::<i128>() == 0 && are_equal;
+            check(&format!("{name} of all entry nodes"), format!("{} = 0", shown.join(" + ")), is_right);
+        }
+        checks
+    }
+}
