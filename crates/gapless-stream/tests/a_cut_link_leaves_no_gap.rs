@@ -1,0 +1,95 @@
+//! A sequencer and two nodes, each a process, in network namespaces that a pair of virtual interfaces joins. The link is
+//! cut again and again while messages flow, for longer than a node waits before it takes the sequencer for gone, too.
+//! Every node meets the same gapless stream, over UDP and over TCP, with its own messages once and in order.
+//!
+//! Everything is in a user namespace of its own, which the kernel takes away with the last process in it: no privilege
+//! is needed where users may make such namespaces, and nothing is left behind. Elsewhere it says that it is skipped.
+
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+#[path = "cut_link/namespaces.rs"]
+mod namespaces;
+#[path = "cut_link/parts.rs"]
+mod parts;
+
+use namespaces::{Link, missing};
+use parts::Part;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+/// Set for the process inside the namespaces.
+const INSIDE: &str = "GAPLESS_TEST_INSIDE";
+const PATIENCE: Duration = Duration::from_secs(120);
+/// How long the link is cut: within a node's patience, of 1 s over UDP and of 2 s over TCP, and beyond it.
+const CUTS: [Duration; 4] =
+    [Duration::from_millis(100), Duration::from_millis(300), Duration::from_millis(3_000), Duration::from_millis(50)];
+/// How many messages of each node must be on their way or there before the first cut, and between two.
+const MESSAGES_BETWEEN: u64 = 200;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().collect();
+    if let [_, part, transport, place] = &arguments[..] {
+        parts::play(part, transport, place.as_ref());
+        return ExitCode::SUCCESS;
+    }
+    if std::env::var_os(INSIDE).is_some() {
+        // What hangs ends with this process.
+        std::thread::spawn(|| {
+            std::thread::sleep(3 * PATIENCE);
+            eprintln!("it hangs");
+            std::process::exit(1);
+        });
+        for transport in ["udp", "tcp"] {
+            the_link_is_cut(transport);
+        }
+        return ExitCode::SUCCESS;
+    }
+    if let Some(reason) = missing() {
+        println!("SKIPPED: {reason}");
+        return ExitCode::SUCCESS;
+    }
+    let status = namespaces::inside(&std::env::current_exe().unwrap()).env(INSIDE, "1").status().unwrap();
+    println!("test result: {}", if status.success() { "ok" } else { "FAILED" });
+    if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn the_link_is_cut(transport: &str) {
+    let place = tempfile::tempdir().unwrap();
+    let link = Link::new();
+    let part = |name: &str, command: Command| Part::start(name, command, transport, place.path());
+    let mut sequencer = part("sequencer", link.on_left());
+    assert_eq!(sequencer.line(), "running");
+    // One beside the sequencer, one behind the link.
+    let mut nodes = [part("node-near", link.on_left()), part("node-far", link.on_right())];
+    let begun = Instant::now();
+    for (number, time) in CUTS.into_iter().enumerate() {
+        // The far one tells how many of its own have come back: they flow through the link.
+        let due = (number as u64 + 1) * MESSAGES_BETWEEN;
+        while nodes[1].count() < due {
+            nodes[1].line();
+            assert!(begun.elapsed() < PATIENCE, "{} of {due} have come back", nodes[1].count());
+        }
+        link.set(false);
+        std::thread::sleep(time);
+        link.set(true);
+    }
+    nodes.iter_mut().for_each(Part::let_go);
+    // What each met: so many messages, up to this sequence, with this checksum over all of them; and so many losses.
+    let ends: Vec<String> = nodes.iter_mut().map(|node| node.end(PATIENCE)).collect();
+    println!("{transport}: {ends:?}");
+    let [(near, near_losses), (far, far_losses)] = [0, 1].map(|node| ends[node].rsplit_once(' ').unwrap());
+    assert_eq!(near, far, "{transport}: the nodes have met different streams");
+    assert_eq!(near_losses, "0", "{transport}: the near node has no part in it");
+    assert_ne!(far_losses, "0", "{transport}: the longest cut is longer than the far node waits");
+    sequencer.let_go();
+    let last = sequencer.end(PATIENCE);
+    assert_eq!(Some(last.as_str()), near.split(' ').nth(1), "{transport}: they have met all of it");
+    drop((nodes, sequencer));
+    drop(link);
+}
+
+/// A command that says nothing unless it fails.
+fn run(words: &[&str]) {
+    let output = Command::new(words[0]).args(&words[1..]).stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
