@@ -132,7 +132,7 @@ impl AnswerDesk {
                     RefusalCode::Gap => "earlier messages of the session are missing",
                     RefusalCode::SessionUnknown => "the stream has no such session; open it again",
                     RefusalCode::Throttled => "too many messages at once; they wait",
-                    RefusalCode::Limit => "the stream has as many sessions or timers as it may have",
+                    RefusalCode::Limit => "the stream has as many sessions as it may have",
                     _ => "the frame is malformed",
                 };
                 let mut payload = [0; 128];

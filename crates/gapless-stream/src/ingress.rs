@@ -16,7 +16,7 @@ use gapless_agent::{Agent, AgentError, Now, Waker};
 use gapless_log::{LogError, Releaser, RingReader, WindowWriter};
 use gapless_wire::control::{RefusalCode, SessionOpen, TimerFired};
 use gapless_wire::mark::{self, Mark};
-use gapless_wire::writer::{set_session, stamp};
+use gapless_wire::writer::{set_refused, set_session, stamp};
 use gapless_wire::{Fragment, Frame, FrameError, FrameHeader, FrameWriter, HEADER_LENGTH, Kind};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -234,12 +234,16 @@ impl Ingress {
                 },
                 None => self.sequencer.decide(&frame, connection),
             };
-            if decision == Decision::Append {
+            if matches!(decision, Decision::Append | Decision::AppendRefused) {
                 let opens = (frame.kind() == Kind::SessionOpen).then(|| SessionOpen::from_bytes(frame.payload()));
                 let (sequence, timestamp_ns) = self.sequencer.stamp(self.now.epoch_ns);
                 if let Some(Some(open)) = &opens {
                     self.sequencer.open(sequence, open, connection);
                     set_session(claim, sequence);
+                }
+                if decision == Decision::AppendRefused {
+                    set_refused(claim);
+                    self.links.counters.frames_refused.add(1);
                 }
                 stamp(claim, sequence, timestamp_ns, self.sequencer.term());
                 self.window.commit(length, sequence);
@@ -343,7 +347,9 @@ impl Ingress {
         };
         counter.add(1);
         let message = match decision {
-            Decision::Append | Decision::Reopen { .. } => unreachable!("the caller appends, and reopens"),
+            Decision::Append | Decision::AppendRefused | Decision::Reopen { .. } => {
+                unreachable!("the caller appends, and reopens")
+            }
             Decision::Repeat => {
                 let last_sequence = self.window.last_sequence();
                 ForService::Repeat { session, session_seq, connection, last_sequence }

@@ -44,7 +44,7 @@ pub struct IngressCounters {
     pub last_sequence: Counter,
     /// Frames recognised as repeats.
     pub frames_repeated: Counter,
-    /// Frames refused, malformed ones included.
+    /// Frames refused, malformed ones and timers without room included.
     pub frames_refused: Counter,
     /// Publishers connected.
     pub publishers: Counter,

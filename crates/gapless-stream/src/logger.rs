@@ -68,7 +68,8 @@ fn text(event: &NodeEvent<'_>) -> Option<String> {
                 Err(_) => write!(text, "hex {}", hexadecimal(payload)),
             }
         }
-        NodeEvent::Timer { owner, timer, deadline_ns, own, .. } => {
+        NodeEvent::Timer { owner, timer, deadline_ns, own, .. }
+        | NodeEvent::TimerRefused { owner, timer, deadline_ns, own, .. } => {
             let mark = if *own { " own" } else { "" };
             write!(text, "{mark} session {owner} timer {timer} due {}", utc(*deadline_ns))
         }
@@ -110,7 +111,8 @@ fn object(event: &NodeEvent<'_>) -> Option<Value> {
                 Err(_) => put("payload_hex", json!(hexadecimal(message.payload))),
             };
         }
-        NodeEvent::Timer { owner, timer, deadline_ns, own, .. } => {
+        NodeEvent::Timer { owner, timer, deadline_ns, own, .. }
+        | NodeEvent::TimerRefused { owner, timer, deadline_ns, own, .. } => {
             put("own", json!(own));
             put("session", json!(owner));
             put("timer", json!(timer));
@@ -136,6 +138,7 @@ fn place(event: &NodeEvent<'_>) -> Option<(u64, u64, String)> {
     let (sequence, timestamp_ns, name) = match event {
         NodeEvent::Message(message) => return Some((message.sequence, message.timestamp_ns, kind_name(message.kind))),
         NodeEvent::Timer { sequence, timestamp_ns, .. } => (sequence, timestamp_ns, "timer"),
+        NodeEvent::TimerRefused { sequence, timestamp_ns, .. } => (sequence, timestamp_ns, "timer-refused"),
         NodeEvent::Session { sequence, timestamp_ns, opened: true, .. } => (sequence, timestamp_ns, "session-open"),
         NodeEvent::Session { sequence, timestamp_ns, .. } => (sequence, timestamp_ns, "session-close"),
         NodeEvent::Halted { sequence, timestamp_ns, .. } => (sequence, timestamp_ns, "halted"),
@@ -278,6 +281,11 @@ mod tests {
         assert_eq!(line(Form::Payload, &message(b"x", false)).unwrap(), "x\n");
         assert_eq!(line(Form::Text, &NodeEvent::State(NodeState::Live)), None);
         assert_eq!(line(Form::Json, &NodeEvent::Limit), None);
+        let (owner, timer, deadline_ns, own) = (4, 5, 0, true);
+        let refused = NodeEvent::TimerRefused { sequence, timestamp_ns, owner, timer, deadline_ns, own };
+        let expected =
+            "9 1970-01-01T00:00:00.000000000Z timer-refused own session 4 timer 5 due 1970-01-01T00:00:00.000000000Z\n";
+        assert_eq!(line(Form::Text, &refused).unwrap(), expected);
     }
 
     #[test]

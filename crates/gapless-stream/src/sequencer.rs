@@ -2,6 +2,7 @@
 //! decision out. The state is a fold of the stream, so a replay rebuilds it.
 
 use gapless_wire::control::{SessionOpen, TimerFired, WINDOW_MESSAGES_MAX};
+use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::feed_session::FeedSession;
 use gapless_wire::mark::Mark;
 use gapless_wire::{Frame, Kind};
@@ -16,6 +17,9 @@ use crate::link::ConnectionId;
 pub enum Decision {
     /// It is the next of its session: append it.
     Append,
+    /// It is the next of its session and asks for a timer that the stream has no room for: append it, marked as
+    /// refused. It sets no timer, and its publisher goes on behind it.
+    AppendRefused,
     /// It was appended before: never again; the service has or will have its reply.
     Repeat,
     /// The token of a session that is open already.
@@ -34,7 +38,7 @@ pub enum Decision {
     },
     /// There is no such session, or no longer, or the connection has not opened it.
     SessionUnknown,
-    /// One more session or timer than the stream may have.
+    /// One more session than the stream may have.
     Limit,
     /// Not a frame that a publisher may send.
     Malformed(&'static str),
@@ -218,6 +222,7 @@ impl Sequencer {
                     state.last_active_ns = frame.timestamp_ns();
                 }
                 if kind == Kind::TimerRequest
+                    && frame.flags() & REFUSED_FLAG == 0
                     && let Some(request) = TimerFired::from_bytes(frame.payload())
                 {
                     self.request_timer(frame.session(), request);
@@ -255,11 +260,14 @@ impl Sequencer {
             let Some(request) = TimerFired::from_bytes(frame.payload()) else {
                 return Decision::Malformed("the payload of a timer request has another form");
             };
-            let is_known = self.deadlines.contains_key(&(frame.session(), request.timer));
-            if request.deadline_ns != 0 && !is_known && self.deadlines.len() >= self.rules.timers_max {
-                return Decision::Limit;
+            if frame.flags() & REFUSED_FLAG != 0 {
+                return Decision::Malformed("whether a timer is refused is for the sequencer to say");
             }
             state.append(1, self.last_timestamp_ns);
+            let is_known = self.deadlines.contains_key(&(frame.session(), request.timer));
+            if request.deadline_ns != 0 && !is_known && self.deadlines.len() >= self.rules.timers_max {
+                return Decision::AppendRefused;
+            }
             self.request_timer(frame.session(), request);
             return Decision::Append;
         }

@@ -119,7 +119,7 @@ pub enum RefusalCode {
     /// The publisher sends more than it may; the detail names the sequenced time, ns since the epoch, from which on
     /// its messages are taken again. Nothing is lost: they wait.
     Throttled = 8,
-    /// The stream has as many sessions or timers as it may have.
+    /// The stream has as many sessions as it may have.
     Limit = 9,
 }
 

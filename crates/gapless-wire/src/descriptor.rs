@@ -143,7 +143,9 @@ pub enum Encoding {
 
 /// The bits of `flags` that name the [`Encoding`].
 pub const ENCODING_FLAGS: u16 = 0b11;
-/// Set on a [`Kind::Reply`] whose payload is a [`crate::control::Refusal`] instead of the service's reply.
+/// Set on a [`Kind::Reply`] whose payload is a [`crate::control::Refusal`] instead of the service's reply; and by the
+/// sequencer on a [`Kind::TimerRequest`] that the stream has no room for, which keeps its place in the order but sets no
+/// timer.
 pub const REFUSED_FLAG: u16 = 1 << 2;
 
 impl Encoding {

@@ -97,6 +97,17 @@ pub fn set_session(bytes: &mut [u8], session: u64) {
     put(header, d::SESSION_OFFSET, session.to_le_bytes());
 }
 
+/// Makes the frame at the start of `bytes` say that what it asks for was refused. To be followed by [`stamp`], which
+/// rewrites the checksum.
+///
+/// # Panics
+/// If `bytes` does not hold a header.
+pub fn set_refused(bytes: &mut [u8]) {
+    let header = bytes.first_chunk_mut::<HEADER_LENGTH>().expect("a frame holds a header");
+    let flags = u16::from_le_bytes([header[d::FLAGS_OFFSET], header[d::FLAGS_OFFSET + 1]]) | d::REFUSED_FLAG;
+    put(header, d::FLAGS_OFFSET, flags.to_le_bytes());
+}
+
 #[inline]
 fn put<const N: usize>(header: &mut [u8; HEADER_LENGTH], offset: usize, value: [u8; N]) {
     header[offset..offset + N].copy_from_slice(&value);

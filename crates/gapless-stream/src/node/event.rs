@@ -45,6 +45,22 @@ pub enum NodeEvent<'a> {
         /// Whether this node asked for it.
         own: bool,
     },
+    /// The stream has as many timers as it may have: this one is not set. What its publisher has sent behind it is not
+    /// held up.
+    TimerRefused {
+        /// Its place in the order.
+        sequence: u64,
+        /// Sequenced time, ns since the epoch.
+        timestamp_ns: u64,
+        /// The session that asked for it.
+        owner: u64,
+        /// The owner's identifier of it.
+        timer: u64,
+        /// When it was to fire, ns since the epoch.
+        deadline_ns: u64,
+        /// Whether this node asked for it.
+        own: bool,
+    },
     /// A publisher's session was opened or has ended.
     Session {
         /// Its place in the order.
@@ -104,7 +120,7 @@ pub enum NodeEvent<'a> {
         /// Sequenced time, ns since the epoch.
         until_ns: u64,
     },
-    /// The stream has as many sessions or timers as it may have; what was asked for is not done.
+    /// The stream has as many sessions as it may have; the node's is not opened, and is asked for again.
     Limit,
 }
 

@@ -213,7 +213,8 @@ impl<L: NodeLink> StreamNode<L> {
     }
 
     /// Asks for a timer, which fires once sequenced time has reached `deadline_ns`; one with the same identifier is
-    /// replaced, and a deadline of 0 takes it back. It is a message of this node like any other.
+    /// replaced, and a deadline of 0 takes it back. It is a message of this node like any other. Where the stream has as
+    /// many timers as it may have (2^20), it comes back as [`NodeEvent::TimerRefused`].
     ///
     /// # Errors
     /// As for [`StreamNode::publish`].

@@ -4,6 +4,7 @@ use super::event::{Message, NodeEvent};
 use super::publisher::Publisher;
 use crate::StreamError;
 use gapless_wire::control::{SessionOpen, TimerFired};
+use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::mark::Mark;
 use gapless_wire::{Fragment, Frame, Kind};
 
@@ -104,6 +105,12 @@ fn note(frame: &Frame<'_>, own: bool, take: &mut impl FnMut(NodeEvent<'_>)) -> R
                 return malformed("a malformed timer");
             };
             take(NodeEvent::Timer { sequence, timestamp_ns, owner: session, timer, deadline_ns, own });
+        }
+        Kind::TimerRequest if frame.flags() & REFUSED_FLAG != 0 => {
+            let Some(TimerFired { timer, deadline_ns }) = TimerFired::from_bytes(frame.payload()) else {
+                return malformed("a malformed timer request");
+            };
+            take(NodeEvent::TimerRefused { sequence, timestamp_ns, owner: session, timer, deadline_ns, own });
         }
         Kind::Mark => match Mark::from_bytes(frame.payload()) {
             Some(Mark::FeedBegan { feed_session }) => {

@@ -91,6 +91,7 @@ impl<L: NodeLink> Party<L> {
                 assert!(timestamp_ns >= deadline_ns, "no timer fires early");
                 notes.push(format!("timer {timer} own {own}"));
             }
+            NodeEvent::TimerRefused { timer, own, .. } => notes.push(format!("timer {timer} refused own {own}")),
             NodeEvent::Halted { reason, .. } => notes.push(format!("halted {reason}")),
             NodeEvent::Resumed { .. } => notes.push("resumed".to_owned()),
             NodeEvent::FeedBegan { feed_session, .. } => notes.push(format!("feed began {feed_session}")),

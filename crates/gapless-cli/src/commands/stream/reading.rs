@@ -88,6 +88,7 @@ fn sequence(event: &NodeEvent<'_>) -> Option<u64> {
     match event {
         NodeEvent::Message(message) => Some(message.sequence),
         NodeEvent::Timer { sequence, .. }
+        | NodeEvent::TimerRefused { sequence, .. }
         | NodeEvent::Session { sequence, .. }
         | NodeEvent::Halted { sequence, .. }
         | NodeEvent::Resumed { sequence, .. }

@@ -1,0 +1,94 @@
+//! A stream has so many timers and no more. Who asks for one too many is told which one was not set, in the stream like
+//! everything else, and goes on; a restart remembers what was refused.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use gapless_stream::client::MessageType;
+use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::node::{NodeEvent, NodeOptions, NodeState, SharedMemoryLink, SharedMemoryOptions, StreamNode};
+use gapless_stream::{Persistence, StreamError};
+use gapless_wire::Encoding;
+use std::path::Path;
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const TYPE: MessageType = MessageType { schema: 3 << 16 | 1, encoding: Encoding::Opaque };
+/// As many as a stream has.
+const TIMERS_MAX: u64 = 1 << 20;
+const NEVER_NS: u64 = u64::MAX / 2;
+
+type Node = StreamNode<SharedMemoryLink>;
+
+fn start(directory: &Path) -> EventStream {
+    let mut options = EventStreamOptions::in_directory(directory);
+    options.persistence = Persistence { segment_length_bytes: 64 << 20, ..Persistence::default() };
+    options.window_bytes = 16 << 20;
+    options.message_length_max = 1 << 20;
+    EventStream::start(&options).unwrap()
+}
+
+fn node(directory: &Path, token: u128) -> Node {
+    let link = SharedMemoryLink::new(directory, SharedMemoryOptions::default());
+    StreamNode::new(link, NodeOptions::with_token(token))
+}
+
+/// Everything that was published comes back; which timers of whom were refused meanwhile.
+fn settle(node: &mut Node) -> Vec<(u64, bool)> {
+    let mut refused = Vec::new();
+    let take = |event: NodeEvent<'_>| {
+        if let NodeEvent::TimerRefused { timer, own, deadline_ns, .. } = event {
+            assert_eq!(deadline_ns, NEVER_NS);
+            refused.push((timer, own));
+        }
+    };
+    let is_done = |node: &Node| node.in_flight() == 0 && node.can_publish() && node.state() == NodeState::Live;
+    node.poll_until(PATIENCE, "everything to come back", is_done, take).unwrap();
+    refused
+}
+
+fn set_timer(node: &mut Node, timer: u64, deadline_ns: u64) {
+    loop {
+        match node.set_timer(timer, deadline_ns) {
+            Ok(_) => return,
+            Err(StreamError::WindowFull { .. }) => assert_eq!(settle(node), [], "there is room for it"),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn a_timer_too_many_is_refused_and_its_publisher_goes_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let stream = start(directory.path());
+    let mut node = self::node(directory.path(), 7);
+    assert_eq!(settle(&mut node), []);
+    for timer in 0..TIMERS_MAX {
+        set_timer(&mut node, timer, NEVER_NS);
+    }
+    assert_eq!(settle(&mut node), []);
+    let resent = node.resent();
+
+    set_timer(&mut node, TIMERS_MAX, NEVER_NS);
+    node.publish(TYPE, b"behind it").unwrap();
+    assert_eq!(settle(&mut node), [(TIMERS_MAX, true)], "it is told which one, once");
+    assert_eq!(node.resent(), resent, "nothing is sent again");
+
+    // Replaced is not one more, and neither is one that takes the place of another.
+    set_timer(&mut node, 5, NEVER_NS);
+    set_timer(&mut node, 6, 0);
+    set_timer(&mut node, TIMERS_MAX + 1, NEVER_NS);
+    set_timer(&mut node, TIMERS_MAX + 2, NEVER_NS);
+    assert_eq!(settle(&mut node), [(TIMERS_MAX + 2, true)]);
+    drop(node);
+    stream.stop().unwrap();
+
+    // The state, and the journal behind it, give the same timers again.
+    std::fs::remove_dir_all(directory.path().join("sequencer")).unwrap();
+    let stream = start(directory.path());
+    let mut other = self::node(directory.path(), 8);
+    let refused = settle(&mut other);
+    assert_eq!(refused, [(TIMERS_MAX, false), (TIMERS_MAX + 2, false)], "others see it, too");
+    set_timer(&mut other, 1, NEVER_NS);
+    assert_eq!(settle(&mut other), [(1, true)], "there is no room after the restart either");
+    drop(other);
+    stream.stop().unwrap();
+}
