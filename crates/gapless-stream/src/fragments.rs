@@ -1,5 +1,9 @@
 //! [`Fragments`]: messages of which not every part is there yet. A message enters the stream whole, so its parts
 //! wait here, in memory of a stated size.
+//!
+//! A session has one unfinished message at most. Where there is no memory for one more, it waits, the first that came
+//! before all others; and what has not gone on for a while makes room for it, the one that stands still for longest
+//! first. Whoever goes on with that one later is answered by a gap, and sends it again.
 
 use crate::link::ConnectionId;
 use crate::sequencer::{Decision, compare};
@@ -16,9 +20,33 @@ struct Partial {
     /// Each part, padded, back to back.
     bytes: Vec<u8>,
     frames: Vec<Range<usize>>,
+    /// The longest that its parts may be together, bytes.
+    length_max: usize,
     /// Bytes that are set aside for it.
     reserved_bytes: usize,
+    begun_ns: u64,
+    /// When its last part came.
+    progress_ns: u64,
 }
+
+/// Whose message is the next to get memory.
+struct Waiting {
+    connection: ConnectionId,
+    session: u64,
+    asked_ns: u64,
+    next_look_ns: u64,
+}
+
+/// An unfinished message that has not gone on for so long makes room for others, ns. Who waits and does not ask again for
+/// so long waits no more.
+const IDLE_NS_MAX: u64 = 2_000_000_000;
+/// So does one that comes slower than this in the long run, bytes a second.
+const BYTES_PER_S_MIN: u64 = 64 << 10;
+/// Those that stand still are looked for this often, ns.
+const LOOK_INTERVAL_NS: u64 = 10_000_000;
+/// What an unfinished message takes beside its bytes, and what each part does, bytes.
+const MESSAGE_OVERHEAD: usize = 256;
+const PART_OVERHEAD: usize = size_of::<Range<usize>>();
 
 /// What became of a part.
 #[derive(Debug, PartialEq, Eq)]
@@ -42,11 +70,28 @@ pub(crate) struct Fragments {
     bytes_max: usize,
     /// The longest message, with headers and padding.
     message_bytes_max: usize,
+    /// How many unfinished messages each connection has.
+    held: FxHashMap<ConnectionId, usize>,
+    waiting: Option<Waiting>,
+    evicted: u64,
 }
 
 impl Fragments {
     pub fn new(bytes_max: usize, message_bytes_max: usize) -> Self {
-        Self { partial: FxHashMap::default(), reserved_bytes: 0, bytes_max, message_bytes_max }
+        Self {
+            partial: FxHashMap::default(),
+            reserved_bytes: 0,
+            bytes_max,
+            message_bytes_max,
+            held: FxHashMap::default(),
+            waiting: None,
+            evicted: 0,
+        }
+    }
+
+    /// How many unfinished messages had to make room, so far.
+    pub const fn evicted(&self) -> u64 {
+        self.evicted
     }
 
     /// Whether there is something of a message of `session`.
@@ -56,7 +101,14 @@ impl Fragments {
 
     /// Offers a part of a message of a session that accepts `expected` next. `frame` is whole, checked, and of the
     /// session's publisher `connection`; `padded` is the same with its padding.
-    pub fn add(&mut self, connection: ConnectionId, frame: &Frame<'_>, padded: &[u8], expected: u64) -> Collected {
+    pub fn add(
+        &mut self,
+        connection: ConnectionId,
+        frame: &Frame<'_>,
+        padded: &[u8],
+        expected: u64,
+        now_ns: u64,
+    ) -> Collected {
         let header = frame.header();
         let malformed = |reason| Collected::Answer(Decision::Malformed(reason));
         if !matches!(header.kind, Kind::Command | Kind::Event) {
@@ -73,16 +125,24 @@ impl Fragments {
             }
             let count = usize::from(header.fragment.count);
             // All but the last are of one length.
-            let reserved_bytes = count.saturating_mul(padded.len());
-            if reserved_bytes > self.message_bytes_max {
+            let length_max = count.saturating_mul(padded.len());
+            if length_max > self.message_bytes_max {
                 return malformed("a message is longer than the stream's limit");
             }
-            if !self.partial.is_empty() && self.reserved_bytes + reserved_bytes > self.bytes_max {
-                return Collected::Later;
+            let reserved_bytes = MESSAGE_OVERHEAD + length_max + count * PART_OVERHEAD;
+            if !self.make_room(connection, header.session, reserved_bytes, now_ns) {
+                // What makes room may stand behind this part in the same ring: then it cannot wait there, and is to be
+                // sent again.
+                let blocks_itself = self.held.contains_key(&connection);
+                let gap = Collected::Answer(Decision::Gap { next_session_seq: expected });
+                return if blocks_itself { gap } else { Collected::Later };
             }
             self.reserved_bytes += reserved_bytes;
-            let bytes = Vec::with_capacity(reserved_bytes);
-            let mut partial = Partial { connection, begin: header, bytes, frames: Vec::new(), reserved_bytes };
+            *self.held.entry(connection).or_default() += 1;
+            let (bytes, frames) = (Vec::with_capacity(length_max), Vec::with_capacity(count));
+            let (begun_ns, progress_ns) = (now_ns, now_ns);
+            let mut partial =
+                Partial { connection, begin: header, bytes, frames, length_max, reserved_bytes, begun_ns, progress_ns };
             partial.push(frame.length(), padded);
             let is_complete = header.fragment.is_last();
             self.partial.insert(header.session, partial);
@@ -98,10 +158,11 @@ impl Fragments {
         if header != due {
             return malformed("fragments differ only in session_seq and index, from 0");
         }
-        if partial.bytes.len() + padded.len() > partial.reserved_bytes {
+        if partial.bytes.len() + padded.len() > partial.length_max {
             return malformed("no fragment is longer than its message's first");
         }
         partial.push(frame.length(), padded);
+        partial.progress_ns = now_ns;
         if header.fragment.is_last() { Collected::Complete } else { Collected::Kept }
     }
 
@@ -123,13 +184,23 @@ impl Fragments {
 
     /// Forgets what there is of a message of `session`.
     pub fn forget(&mut self, session: u64) {
+        self.waiting.take_if(|waiting| waiting.session == session);
         if let Some(partial) = self.partial.remove(&session) {
             self.reserved_bytes -= partial.reserved_bytes;
+            let held = self.held.get_mut(&partial.connection).expect("each unfinished message is counted");
+            *held -= 1;
+            if *held == 0 {
+                self.held.remove(&partial.connection);
+            }
         }
     }
 
     /// Forgets what there is of messages that came from `connection`.
     pub fn forget_from(&mut self, connection: ConnectionId) {
+        self.waiting.take_if(|waiting| waiting.connection == connection);
+        if self.held.remove(&connection).is_none() {
+            return;
+        }
         let reserved_bytes = &mut self.reserved_bytes;
         self.partial.retain(|_, partial| {
             if partial.connection == connection {
@@ -138,9 +209,60 @@ impl Fragments {
             partial.connection != connection
         });
     }
+
+    const fn has_room(&self, needed_bytes: usize) -> bool {
+        self.reserved_bytes == 0 || self.reserved_bytes + needed_bytes <= self.bytes_max
+    }
+
+    /// Whether there is memory for a message that begins, after those that stand still have made room.
+    fn make_room(&mut self, connection: ConnectionId, session: u64, needed_bytes: usize, now_ns: u64) -> bool {
+        let is_waiting = |waiting: &Waiting| now_ns.saturating_sub(waiting.asked_ns) <= IDLE_NS_MAX;
+        self.waiting.take_if(|waiting| !is_waiting(waiting));
+        if self.waiting.as_ref().is_some_and(|waiting| waiting.session != session) {
+            // Otherwise short messages could take from a long one, for ever, what becomes free.
+            return false;
+        }
+        if !self.has_room(needed_bytes) {
+            let waiting = self.waiting.get_or_insert(Waiting { connection, session, asked_ns: 0, next_look_ns: 0 });
+            (waiting.connection, waiting.asked_ns) = (connection, now_ns);
+            if now_ns >= waiting.next_look_ns {
+                waiting.next_look_ns = now_ns + LOOK_INTERVAL_NS;
+                self.evict(needed_bytes, now_ns);
+            }
+        }
+        let has_room = self.has_room(needed_bytes);
+        if has_room {
+            self.waiting = None;
+        }
+        has_room
+    }
+
+    #[cold]
+    fn evict(&mut self, needed_bytes: usize, now_ns: u64) {
+        let overdue = self.partial.iter().filter(|(_, partial)| partial.is_overdue(now_ns));
+        let mut overdue: Vec<_> = overdue.map(|(session, partial)| (partial.progress_ns, *session)).collect();
+        overdue.sort_unstable();
+        for (progress_ns, session) in overdue {
+            if self.has_room(needed_bytes) {
+                break;
+            }
+            let still_ms = now_ns.saturating_sub(progress_ns) / 1_000_000;
+            tracing::info!(session, still_ms, "an unfinished message makes room for others; it is to be sent again");
+            self.forget(session);
+            self.evicted += 1;
+        }
+    }
 }
 
 impl Partial {
+    /// Whether it has to make room for others. One that is complete waits for nobody but the stream.
+    fn is_overdue(&self, now_ns: u64) -> bool {
+        let is_complete = self.frames.len() == usize::from(self.begin.fragment.count);
+        let is_idle = now_ns.saturating_sub(self.progress_ns) > IDLE_NS_MAX;
+        let due_ns = self.bytes.len() as u64 * 1_000_000_000 / BYTES_PER_S_MIN;
+        !is_complete && (is_idle || now_ns.saturating_sub(self.begun_ns) > IDLE_NS_MAX + due_ns)
+    }
+
     fn push(&mut self, length: usize, padded: &[u8]) {
         let start = self.bytes.len();
         self.frames.push(start..start + length);
@@ -162,7 +284,23 @@ mod tests {
     }
 
     fn add(fragments: &mut Fragments, bytes: &[u8], expected: u64) -> Collected {
-        fragments.add(ConnectionId(1), &Frame::parse(bytes).unwrap(), bytes, expected)
+        add_at(fragments, 1, bytes, expected, 0)
+    }
+
+    fn add_at(fragments: &mut Fragments, connection: u32, bytes: &[u8], expected: u64, now_ns: u64) -> Collected {
+        fragments.add(ConnectionId(connection), &Frame::parse(bytes).unwrap(), bytes, expected, now_ns)
+    }
+
+    const LATE_NS: u64 = IDLE_NS_MAX + 1;
+
+    fn gap(next_session_seq: u64) -> Collected {
+        Collected::Answer(Decision::Gap { next_session_seq })
+    }
+
+    /// Memory for two messages of two parts of 1,000 bytes.
+    fn room_for_two() -> Fragments {
+        let length = 2 * aligned_length(HEADER_LENGTH + 1_000);
+        Fragments::new(2 * (MESSAGE_OVERHEAD + length + 2 * PART_OVERHEAD), 1 << 20)
     }
 
     #[test]
@@ -200,9 +338,78 @@ mod tests {
     fn memory_is_bounded_and_the_first_is_always_let_in() {
         let mut fragments = Fragments::new(100, 1 << 20);
         assert_eq!(add(&mut fragments, &part(1, 1, 0, 2, 100), 1), Collected::Kept);
-        assert_eq!(add(&mut fragments, &part(2, 1, 0, 2, 100), 1), Collected::Later);
+        assert_eq!(add_at(&mut fragments, 2, &part(2, 1, 0, 2, 100), 1, 0), Collected::Later);
         fragments.forget_from(ConnectionId(1));
-        assert_eq!(fragments.reserved_bytes, 0);
-        assert_eq!(add(&mut fragments, &part(2, 1, 0, 2, 100), 1), Collected::Kept);
+        assert_eq!((fragments.reserved_bytes, fragments.held.len()), (0, 0));
+        assert_eq!(add_at(&mut fragments, 2, &part(2, 1, 0, 2, 100), 1, 0), Collected::Kept);
+    }
+
+    #[test]
+    fn who_stands_still_for_longest_makes_room_and_sends_again() {
+        let mut fragments = room_for_two();
+        assert_eq!(add_at(&mut fragments, 1, &part(1, 1, 0, 2, 1_000), 1, 5), Collected::Kept);
+        assert_eq!(add_at(&mut fragments, 2, &part(2, 1, 0, 2, 1_000), 1, 0), Collected::Kept);
+        assert_eq!(add_at(&mut fragments, 3, &part(3, 1, 0, 2, 1_000), 1, IDLE_NS_MAX), Collected::Later);
+        assert_eq!(fragments.evicted(), 0, "it may go on yet");
+        let now_ns = LATE_NS + LOOK_INTERVAL_NS;
+        assert_eq!(add_at(&mut fragments, 3, &part(3, 1, 0, 2, 1_000), 1, now_ns), Collected::Kept);
+        assert!(fragments.has(1) && !fragments.has(2) && fragments.evicted() == 1);
+        assert_eq!(add_at(&mut fragments, 2, &part(2, 2, 1, 2, 1_000), 1, now_ns), gap(1), "it is to begin again");
+        assert_eq!(add_at(&mut fragments, 3, &part(3, 2, 1, 2, 1_000), 1, now_ns), Collected::Complete);
+        // Complete, it waits for the stream alone, however long that takes.
+        assert_eq!(add_at(&mut fragments, 1, &part(1, 2, 1, 2, 1_000), 1, now_ns), Collected::Complete);
+        assert_eq!(add_at(&mut fragments, 4, &part(4, 1, 0, 2, 1_000), 1, 9 * now_ns), Collected::Later);
+        fragments.forget(3);
+        assert_eq!(add_at(&mut fragments, 4, &part(4, 1, 0, 2, 1_000), 1, 9 * now_ns), Collected::Kept);
+        assert!(fragments.has(1) && fragments.reserved_bytes <= fragments.bytes_max);
+    }
+
+    #[test]
+    fn who_only_seems_to_go_on_makes_room_too() {
+        let mut fragments = room_for_two();
+        let drip = |index: u16| part(1, 1 + u64::from(index), index, 20, 10);
+        assert_eq!(add_at(&mut fragments, 1, &drip(0), 1, 0), Collected::Kept);
+        assert_eq!(add_at(&mut fragments, 2, &part(2, 1, 0, 2, 1_000), 1, 0), Collected::Kept);
+        for index in 1..4 {
+            let now_ns = u64::from(index) * IDLE_NS_MAX / 2;
+            assert_eq!(add_at(&mut fragments, 1, &drip(index), 1, now_ns), Collected::Kept);
+            let _ = add_at(&mut fragments, 3, &part(3, 1, 0, 2, 1_000), 1, now_ns);
+        }
+        assert!(fragments.has(3) && fragments.evicted() >= 1);
+        assert_eq!(add_at(&mut fragments, 4, &part(4, 1, 0, 2, 1_000), 1, 2 * LATE_NS), Collected::Kept);
+        assert!(!fragments.has(1), "a few bytes now and then are not enough");
+    }
+
+    #[test]
+    fn the_first_that_waits_is_served_first() {
+        let mut fragments = room_for_two();
+        assert_eq!(add_at(&mut fragments, 1, &part(1, 1, 0, 2, 700), 1, 0), Collected::Kept);
+        assert_eq!(add_at(&mut fragments, 2, &part(2, 1, 0, 3, 1_000), 1, 0), Collected::Later, "longer than the rest");
+        assert_eq!(add_at(&mut fragments, 3, &part(3, 1, 0, 2, 10), 1, 1), Collected::Later, "it would fit, but");
+        fragments.forget(1);
+        assert_eq!(add_at(&mut fragments, 3, &part(3, 1, 0, 2, 10), 1, 2), Collected::Later);
+        assert_eq!(add_at(&mut fragments, 2, &part(2, 1, 0, 3, 1_000), 1, 3), Collected::Kept);
+        assert_eq!(add_at(&mut fragments, 3, &part(3, 1, 0, 2, 10), 1, 4), Collected::Kept);
+        // Who waits and is gone, or asks no more, holds up nobody.
+        assert_eq!(add_at(&mut fragments, 4, &part(4, 1, 0, 2, 1_000), 1, 5), Collected::Later);
+        fragments.forget_from(ConnectionId(4));
+        assert_eq!(add_at(&mut fragments, 5, &part(5, 1, 0, 2, 10), 1, 6), Collected::Kept);
+        fragments.forget(5);
+        assert_eq!(add_at(&mut fragments, 6, &part(6, 1, 0, 2, 1_000), 1, 7), Collected::Later);
+        assert_eq!(add_at(&mut fragments, 7, &part(7, 1, 0, 2, 10), 1, 7 + IDLE_NS_MAX), Collected::Later);
+        assert_eq!(add_at(&mut fragments, 7, &part(7, 1, 0, 2, 10), 1, 8 + IDLE_NS_MAX), Collected::Kept);
+    }
+
+    #[test]
+    fn nobody_waits_for_what_is_behind_itself() {
+        let mut fragments = room_for_two();
+        assert_eq!(add_at(&mut fragments, 1, &part(1, 1, 0, 2, 1_000), 1, 0), Collected::Kept);
+        assert_eq!(add_at(&mut fragments, 1, &part(2, 1, 0, 2, 1_000), 1, 0), Collected::Kept);
+        assert_eq!(add_at(&mut fragments, 1, &part(3, 1, 0, 2, 1_000), 1, 0), gap(1));
+        assert_eq!(add_at(&mut fragments, 1, &part(1, 2, 1, 2, 1_000), 1, 0), Collected::Complete);
+        fragments.forget(1);
+        assert_eq!(add_at(&mut fragments, 1, &part(3, 1, 0, 2, 1_000), 1, 0), Collected::Kept);
+        fragments.forget_from(ConnectionId(1));
+        assert_eq!((fragments.reserved_bytes, fragments.partial.len()), (0, 0));
     }
 }

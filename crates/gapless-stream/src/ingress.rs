@@ -67,6 +67,8 @@ pub struct Ingress {
 enum Turn {
     /// So many frames were taken.
     Taken(usize),
+    /// So many were; the next has to wait, for its publisher's rate or for memory.
+    Waits(usize),
     /// The window or the service's mailbox is full: nobody's turn until the service moves on.
     WindowFull(usize),
     /// The ring is of no more use.
@@ -154,14 +156,14 @@ impl Ingress {
 
     /// One publisher's turn.
     fn take_from(&mut self, number: usize) -> Result<Turn, StreamError> {
-        let mut taken = 0;
+        let (mut taken, mut waits) = (0, false);
         // A frame causes at most two messages to the service, so none of this turn's can be refused.
         if !self.links.service.has_room(2 * self.options.frames_per_poll_max + 2) {
             return Ok(Turn::WindowFull(0));
         }
         let frames_max = match self.allowance(number) {
             Some(frames_max) => frames_max,
-            None => return Ok(Turn::Taken(0)),
+            None => return Ok(Turn::Waits(0)),
         };
         if self.publishers[number].complete.is_some() && !self.append_complete(number)? {
             return Ok(Turn::WindowFull(0));
@@ -204,13 +206,16 @@ impl Ingress {
             if frame.fragment() != Fragment::WHOLE {
                 let is_last = frame.fragment().is_last();
                 let collected = match self.sequencer.expected(session, connection) {
-                    Ok(expected) => self.fragments.add(connection, &frame, claim, expected),
+                    Ok(expected) => self.fragments.add(connection, &frame, claim, expected, self.now.monotonic_ns),
                     Err(unknown) => Collected::Answer(unknown),
                 };
                 match collected {
                     Collected::Kept => {}
                     Collected::Complete => self.publishers[number].complete = Some(session),
-                    Collected::Later => break,
+                    Collected::Later => {
+                        waits = true;
+                        break;
+                    }
                     // A repeated message has one answer.
                     Collected::Answer(Decision::Repeat) if !is_last => {}
                     Collected::Answer(decision) => {
@@ -281,7 +286,7 @@ impl Ingress {
         if let Some(bucket) = &mut publisher.bucket {
             bucket.take(taken as u64, self.now.monotonic_ns);
         }
-        Ok(Turn::Taken(taken))
+        Ok(if waits { Turn::Waits(taken) } else { Turn::Taken(taken) })
     }
 
     /// How many frames a publisher may send now; `None` if it has to wait.
@@ -477,6 +482,7 @@ impl Ingress {
         let counters = &self.links.counters;
         counters.last_sequence.set(sequence);
         counters.sessions.set(self.sequencer.session_count() as u64);
+        counters.messages_evicted.set(self.fragments.evicted());
     }
 
     /// Every publisher's turn, once.
@@ -498,7 +504,7 @@ impl Ingress {
             self.publishers[number].reader.release();
             match outcome {
                 Turn::Taken(0) if closed => self.publishers[number].done = true,
-                Turn::Taken(taken) => work += taken,
+                Turn::Taken(taken) | Turn::Waits(taken) => work += taken,
                 Turn::WindowFull(taken) => {
                     work += taken;
                     break;

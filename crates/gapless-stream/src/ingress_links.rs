@@ -12,7 +12,8 @@ use std::sync::atomic::AtomicBool;
 pub struct IngressOptions {
     /// Frames taken from one ring in one poll, before the others get their turn.
     pub frames_per_poll_max: usize,
-    /// Memory for messages of which not every fragment is there, bytes. One is always let in.
+    /// Memory for messages of which not every fragment is there, bytes. One is always let in; one that stands still
+    /// makes room when another needs it.
     pub fragments_bytes_max: usize,
     /// The longest message with the headers of its fragments, bytes; at most half of the window.
     pub message_bytes_max: usize,
@@ -52,6 +53,8 @@ pub struct IngressCounters {
     pub sessions: Counter,
     /// How often a publisher was told to send less.
     pub throttled: Counter,
+    /// Unfinished messages that stood still and had to make room for others; their publishers send them again.
+    pub messages_evicted: Counter,
 }
 
 impl IngressCounters {
@@ -67,6 +70,7 @@ impl IngressCounters {
             publishers: counters.add("sequencer.publishers")?,
             sessions: counters.add("sequencer.sessions")?,
             throttled: counters.add("sequencer.throttled")?,
+            messages_evicted: counters.add("sequencer.messages_evicted")?,
         })
     }
 }

@@ -29,7 +29,8 @@ pub struct EventStreamOptions {
     pub frame_length_max: usize,
     /// The longest message, bytes of payload; its frames must fit half of the window.
     pub message_length_max: usize,
-    /// Memory for messages of which not every part is there, of all publishers together, bytes.
+    /// Memory for messages of which not every part is there, of all publishers together, bytes. Each session has one
+    /// such message at most; one that stands still for 2 s makes room when another needs it, and is sent again.
     pub fragments_bytes_max: usize,
     /// Sessions without a frame for so long are closed.
     pub session_expiry: Duration,
