@@ -281,11 +281,6 @@ impl Ingress {
             self.publishers[number].reader.advance(length);
             taken += 1;
         }
-        let publisher = &mut self.publishers[number];
-        publisher.reader.release();
-        if let Some(bucket) = &mut publisher.bucket {
-            bucket.take(taken as u64, self.now.monotonic_ns);
-        }
         Ok(if waits { Turn::Waits(taken) } else { Turn::Taken(taken) })
     }
 
@@ -501,7 +496,13 @@ impl Ingress {
                     outcome = self.take_from(number)?;
                 }
             }
-            self.publishers[number].reader.release();
+            let publisher = &mut self.publishers[number];
+            publisher.reader.release();
+            if let (Turn::Taken(taken) | Turn::Waits(taken) | Turn::WindowFull(taken), Some(bucket)) =
+                (&outcome, &mut publisher.bucket)
+            {
+                bucket.take(*taken as u64, self.now.monotonic_ns);
+            }
             match outcome {
                 Turn::Taken(0) if closed => self.publishers[number].done = true,
                 Turn::Taken(taken) | Turn::Waits(taken) => work += taken,

@@ -51,7 +51,11 @@ pub fn open(token: u128) -> Vec<u8> {
 
 impl RawPublisher {
     pub fn connect(stream: &EventStream) -> Self {
-        Self { link: stream.connect(LinkOptions::default()).unwrap() }
+        Self::connect_with(stream, LinkOptions::default())
+    }
+
+    pub fn connect_with(stream: &EventStream, rings: LinkOptions) -> Self {
+        Self { link: stream.connect(rings).unwrap() }
     }
 
     /// Puts a frame into the ring, waiting for room.
@@ -88,8 +92,14 @@ impl RawPublisher {
 
     /// The next answer.
     pub fn answer(&mut self) -> Answer {
+        self.answer_while(|| {})
+    }
+
+    /// The next answer, of a stream that `turn` lets work.
+    pub fn answer_while(&mut self, mut turn: impl FnMut()) -> Answer {
         let begun = Instant::now();
         loop {
+            turn();
             if let Some(length) = self.link.reader.next_length().unwrap() {
                 let mut bytes = vec![0; aligned_length(length)];
                 self.link.reader.copy(&mut bytes);
@@ -104,8 +114,13 @@ impl RawPublisher {
 
     /// Opens a session.
     pub fn open(&mut self, token: u128) -> u64 {
+        self.open_while(token, || {})
+    }
+
+    /// Opens a session of a stream that `turn` lets work.
+    pub fn open_while(&mut self, token: u128, turn: impl FnMut()) -> u64 {
         self.send(&open(token));
-        match self.answer() {
+        match self.answer_while(turn) {
             Answer::Opened { session } => session,
             answer => panic!("{answer:?}"),
         }
