@@ -54,6 +54,9 @@ pub struct Ingress {
     keeper: Option<StateKeeper>,
     /// What was asked of the sequencer and did not fit the window yet.
     asked: VecDeque<ForSequencer>,
+    /// A halt or its end that was asked for between two feed sessions, where nothing belongs: it follows the beginning
+    /// of the next.
+    asked_between: Option<ForSequencer>,
     /// Sessions that have expired and whose close is not appended yet.
     expired: Vec<u64>,
     /// Whether the service was told anything in this poll.
@@ -97,6 +100,7 @@ impl Ingress {
             fragments: Fragments::new(options.fragments_bytes_max, options.message_bytes_max),
             keeper: None,
             asked: VecDeque::new(),
+            asked_between: None,
             expired: Vec::new(),
             told: false,
             first: 0,
@@ -434,12 +438,13 @@ impl Ingress {
                     publisher.bucket = throttle.map(TokenBucket::new);
                 }
             }
-            ForSequencer::Halt { reason } if !self.sequencer.is_closed() => {
+            ForSequencer::Halt { .. } | ForSequencer::Resume if self.sequencer.is_between_feeds() => {
+                self.asked_between = Some(request.clone());
+            }
+            ForSequencer::Halt { reason } if !self.sequencer.is_halted() => {
                 return self.append_mark(Mark::Halted { reason });
             }
-            ForSequencer::Resume if self.sequencer.is_halted() && !self.sequencer.is_between_feeds() => {
-                return self.append_mark(Mark::Resumed);
-            }
+            ForSequencer::Resume if self.sequencer.is_halted() => return self.append_mark(Mark::Resumed),
             ForSequencer::EndFeed => {
                 if let Some(feed_session) = self.sequencer.feed_session() {
                     return self.append_mark(Mark::FeedEnded { feed_session });
@@ -451,7 +456,12 @@ impl Ingress {
                 {
                     return Ok(false);
                 }
-                return self.append_mark(Mark::FeedBegan { feed_session: *name });
+                if !self.append_mark(Mark::FeedBegan { feed_session: *name })? {
+                    return Ok(false);
+                }
+                if let Some(request) = self.asked_between.take() {
+                    self.asked.push_front(request);
+                }
             }
             ForSequencer::Halt { .. } | ForSequencer::Resume => {}
         }
@@ -568,7 +578,8 @@ impl Agent for Ingress {
         let before = self.window.last_sequence();
         self.told = false;
         let mut work = self.append_due()?;
-        if !self.sequencer.is_closed() {
+        // What was asked for and waits for room overtakes what publishers have sent.
+        if self.asked.is_empty() && !self.sequencer.is_closed() {
             work += self.take_from_all()?;
         }
         if self.window.last_sequence() != before {

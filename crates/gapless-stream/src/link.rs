@@ -145,11 +145,12 @@ pub enum ForSequencer {
         deadline_ns: u64,
     },
     /// Takes nothing more from publishers, at once: what they have published and what is not in the stream yet waits.
+    /// Between two feed sessions it takes effect as the next one begins, if the process still runs then.
     Halt {
         /// Why, for a person.
         reason: String,
     },
-    /// Takes publishers' messages again.
+    /// Takes publishers' messages again; between two feed sessions as the next one begins.
     Resume,
     /// Ends the feed session that is open, if there is one, and begins another.
     BeginFeed {

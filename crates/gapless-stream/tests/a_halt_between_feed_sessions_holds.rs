@@ -1,0 +1,89 @@
+//! A halt, or its end, that is asked for between two feed sessions takes effect as the next one begins, before any
+//! message.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use gapless_stream::client::MessageType;
+use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::link::ForSequencer;
+use gapless_stream::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
+use gapless_wire::Encoding;
+use gapless_wire::feed_session::FeedSession;
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const TYPE: MessageType = MessageType { schema: 3 << 16 | 1, encoding: Encoding::Opaque };
+
+/// A node and what it has met, in words.
+struct Party {
+    node: StreamNode<SharedMemoryLink>,
+    met: Vec<String>,
+}
+
+impl Party {
+    fn until(&mut self, what: &str) {
+        let begun = Instant::now();
+        while self.met.last().is_none_or(|last| last != what) {
+            assert!(begun.elapsed() < PATIENCE, "{what} does not come: {:?}", self.met);
+            // One frame at a time, so that what comes behind it is not in the list yet.
+            self.node
+                .poll(1, |event| match event {
+                    NodeEvent::Message(message) => self.met.push(String::from_utf8(message.payload.to_vec()).unwrap()),
+                    NodeEvent::Halted { reason, .. } => self.met.push(format!("halted {reason}")),
+                    NodeEvent::Resumed { .. } => self.met.push("resumed".to_owned()),
+                    NodeEvent::FeedBegan { feed_session, .. } => self.met.push(format!("began {feed_session}")),
+                    NodeEvent::FeedEnded { feed_session, .. } => self.met.push(format!("ended {feed_session}")),
+                    _ => {}
+                })
+                .unwrap();
+        }
+    }
+}
+
+fn begin(name: &str) -> ForSequencer {
+    ForSequencer::BeginFeed { name: FeedSession::new(name).unwrap() }
+}
+
+fn halt(reason: &str) -> ForSequencer {
+    ForSequencer::Halt { reason: reason.to_owned() }
+}
+
+#[test]
+fn a_halt_between_feed_sessions_holds() {
+    let mut options = EventStreamOptions::in_memory();
+    options.feed_session = FeedSession::new("MONDAY").unwrap();
+    let stream = EventStream::start(&options).unwrap();
+    let link = SharedMemoryLink::local(&stream, SharedMemoryOptions::default()).unwrap();
+    let mut party = Party { node: StreamNode::new(link, NodeOptions::default()), met: Vec::new() };
+    party.until("began MONDAY");
+    party.node.wait_open(PATIENCE).unwrap();
+
+    stream.ask(ForSequencer::EndFeed).unwrap();
+    party.until("ended MONDAY");
+    party.node.publish(TYPE, b"early").unwrap();
+    party.node.flush().unwrap();
+    for request in [halt("never seen"), ForSequencer::Resume, halt("not yet"), begin("TUESDAY")] {
+        stream.ask(request).unwrap();
+    }
+    party.until("halted not yet");
+    stream.ask(ForSequencer::EndFeed).unwrap();
+    party.until("ended TUESDAY");
+    stream.ask(ForSequencer::Resume).unwrap();
+    stream.ask(begin("WEDNESDAY")).unwrap();
+    party.until("early");
+    stream.ask(halt("once more")).unwrap();
+    party.until("halted once more");
+    let expected = [
+        "began MONDAY",
+        "ended MONDAY",
+        "began TUESDAY",
+        "halted not yet",
+        "ended TUESDAY",
+        "began WEDNESDAY",
+        "resumed",
+        "early",
+        "halted once more",
+    ];
+    assert_eq!(party.met, expected);
+    drop(party);
+    stream.stop().unwrap();
+}
