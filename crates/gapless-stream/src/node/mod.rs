@@ -9,6 +9,7 @@
 //! | `teller`, `hearing` | what a frame of the stream and an answer of the sequencer mean |
 //! | `derived` | publishing what follows from the stream alone |
 //! | `kept` | the buffer of what is on its way |
+//! | `stall` | when to ask what became of it, where the way loses nothing but another behind it may |
 //! | [`link`] | [`NodeLink`]: the way to the sequencer |
 //! | [`datagram`] | the way for nodes that packets come to, from the sequencer alone or from groups |
 //! | [`feed_receiver`] | makes a gapless stream of packets that come as they like; no I/O |
@@ -38,6 +39,7 @@ pub mod resumption;
 pub mod rewind;
 mod rewinding;
 pub mod shared_memory;
+mod stall;
 pub mod tcp;
 mod teller;
 
@@ -86,7 +88,12 @@ pub struct StreamNode<L> {
     lapped: u64,
     /// Whether the publisher's opening was told.
     told_open: Option<u64>,
+    /// Polls that found something to read.
+    busy_polls: u32,
 }
+
+/// A node that always finds something to read looks after what it publishes in one of so many polls.
+const BUSY_POLLS_PER_LOOK: u32 = 64;
 
 impl<L: NodeLink> StreamNode<L> {
     /// A node that connects by `link`, at the first poll, with the fastest clock of the machine.
@@ -112,6 +119,7 @@ impl<L: NodeLink> StreamNode<L> {
             teller: Teller::default(),
             lapped: 0,
             told_open: None,
+            busy_polls: 0,
         }
     }
 
@@ -355,7 +363,8 @@ impl<L: NodeLink> StreamNode<L> {
             take(NodeEvent::Lapped { sequence: self.position, released_sequence });
         }
         let count = reads.frames;
-        if count == 0 {
+        self.busy_polls = if count == 0 { 0 } else { self.busy_polls + 1 };
+        if self.busy_polls.is_multiple_of(BUSY_POLLS_PER_LOOK) {
             self.idle(now_ns, take)?;
         }
         self.link.tick(now_ns)?;
@@ -368,7 +377,7 @@ impl<L: NodeLink> StreamNode<L> {
         if self.link.is_timed() { self.clock.now().monotonic_ns } else { 0 }
     }
 
-    /// When there was nothing to read.
+    /// When there was nothing to read, or for long always something.
     fn idle(&mut self, now_ns: u64, take: &mut impl FnMut(NodeEvent<'_>)) -> Result<(), StreamError> {
         // What the stream was said to have at the beginning may have been said in error.
         let live_from = self.live_from.min(self.link.released_sequence());
@@ -376,10 +385,29 @@ impl<L: NodeLink> StreamNode<L> {
             self.state = NodeState::Live;
             take(NodeEvent::State(NodeState::Live));
         }
-        if let Some(publisher) = self.publisher.as_mut().filter(|_| self.link.loses()) {
-            publisher.resend_overdue(now_ns);
+        if let Some(publisher) = &mut self.publisher {
+            if self.link.loses() {
+                publisher.resend_overdue(now_ns);
+            } else if publisher.is_look_due() && !self.is_halted {
+                self.ask_what_is_there()?;
+            }
         }
         self.open_session()
+    }
+
+    /// Sends the last frame once more if nothing has come back for too long: it is answered by what the sequencer has.
+    #[cold]
+    fn ask_what_is_there(&mut self) -> Result<(), StreamError> {
+        let Some(publisher) = &mut self.publisher else { return Ok(()) };
+        let now_ns = self.clock.now().monotonic_ns;
+        if publisher.is_stalled(now_ns)
+            && let Some(frame) = publisher.last_sent()
+            && self.link.send(frame)?
+        {
+            publisher.asked();
+            self.link.flush()?;
+        }
+        Ok(())
     }
 
     /// All of [`StreamNode::poll`] but the reading, for who reads by [`StreamNode::next_frame`].
@@ -491,7 +519,11 @@ impl<L: NodeLink> StreamNode<L> {
             take(NodeEvent::Open { session, next_session_seq: publisher.next_number() });
         }
         match told {
-            Some(Told::Throttled { until_ns }) => take(NodeEvent::Throttled { until_ns }),
+            Some(Told::Throttled { until_ns }) => {
+                let now = self.clock.now();
+                publisher.is_held(until_ns.saturating_sub(now.epoch_ns), now.monotonic_ns);
+                take(NodeEvent::Throttled { until_ns });
+            }
             Some(Told::Limit) => take(NodeEvent::Limit),
             None => {}
         }
@@ -504,6 +536,7 @@ impl<L: NodeLink> StreamNode<L> {
     /// The operating system's.
     pub fn wait(&mut self, timeout: Duration) -> Result<(), StreamError> {
         self.flush()?;
+        self.publisher.iter_mut().for_each(Publisher::has_slept);
         self.link.wait(timeout)
     }
 
@@ -548,6 +581,7 @@ impl<L: NodeLink> StreamNode<L> {
                 return Err(StreamError::TimedOut { peer: self.link.peer(), request: request.to_owned(), timeout_ms });
             }
             if count == 0 {
+                self.publisher.iter_mut().for_each(Publisher::has_slept);
                 self.link.wait(Duration::from_nanos(deadline_ns - now_ns).min(Duration::from_millis(1)))?;
             }
         }

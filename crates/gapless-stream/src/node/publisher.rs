@@ -2,6 +2,7 @@
 //! back in the stream, and says what is to be sent next. Sending again is one step back of one number.
 
 use super::kept::KeptFrames;
+use super::stall::Stall;
 use crate::StreamError;
 use crate::link::Throttle;
 use crate::throttle::TokenBucket;
@@ -22,7 +23,8 @@ pub struct PublisherOptions {
     /// How much may be published.
     pub throttle: Option<Throttle>,
     /// What does not come back within this time is sent again, where the way there can lose it, ns. Doubled while
-    /// nothing comes back, up to 64 times.
+    /// nothing comes back, up to 64 times. Where the way loses nothing, it may go on over one that does, behind a relay:
+    /// the last frame is sent again then, which is answered by what is missing; doubled up to 4,096 times.
     pub resend_interval_ns: u64,
 }
 
@@ -48,6 +50,7 @@ pub(crate) struct Publisher {
     resend_interval_ns: u64,
     resent: u64,
     probed_ns: u64,
+    stall: Stall,
 }
 
 const RESEND_BACKOFF_MAX: u64 = 64;
@@ -71,6 +74,7 @@ impl Publisher {
             resend_interval_ns: options.resend_interval_ns,
             resent: 0,
             probed_ns: 0,
+            stall: Stall::new(options.resend_interval_ns),
         }
     }
 
@@ -378,6 +382,38 @@ impl Publisher {
                 (self.resend_interval_ns * 2).min(self.options.resend_interval_ns * RESEND_BACKOFF_MAX);
             self.send_from(self.accepted + 1, now_ns);
         }
+    }
+
+    /// Whether something is on its way, and it is worth the time to ask [`Publisher::is_stalled`].
+    #[inline]
+    pub fn is_look_due(&mut self) -> bool {
+        let any_waits = self.is_attached && self.next_to_send > self.accepted + 1 && !self.kept.is_empty();
+        any_waits && self.stall.is_look_due()
+    }
+
+    /// Whether nothing has come back for so long that the sequencer is to be asked what it has.
+    pub fn is_stalled(&mut self, now_ns: u64) -> bool {
+        self.stall.is_overdue(self.accepted, now_ns)
+    }
+
+    /// It was asked.
+    pub const fn asked(&mut self) {
+        self.resent += 1;
+    }
+
+    /// The node sleeps; when it wakes the time is worth a look.
+    pub const fn has_slept(&mut self) {
+        self.stall.has_slept();
+    }
+
+    /// The stream takes nothing of this publisher for `wait_ns`.
+    pub fn is_held(&mut self, wait_ns: u64, now_ns: u64) {
+        self.stall.is_held(wait_ns, now_ns);
+    }
+
+    /// The stream takes messages again, after a halt or between two feed sessions.
+    pub const fn is_released(&mut self) {
+        self.stall.is_released();
     }
 
     fn send_from(&mut self, session_seq: u64, now_ns: u64) {

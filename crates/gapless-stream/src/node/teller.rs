@@ -18,6 +18,9 @@ pub(super) fn observe(publisher: Option<&mut Publisher>, is_halted: &mut bool, f
                 Some(Mark::Resumed) => *is_halted = false,
                 _ => {}
             }
+            if let Some(publisher) = publisher {
+                publisher.is_released();
+            }
             return false;
         }
         Kind::SessionOpen => {

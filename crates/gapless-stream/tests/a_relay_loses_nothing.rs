@@ -1,0 +1,165 @@
+//! Nodes behind a relay lose nothing, although the way from the relay to the sequencer does: the last message, with
+//! nothing behind it that would show the gap, is sent again by the node that misses it.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use gapless_stream::StreamError;
+use gapless_stream::client::MessageType;
+use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
+use gapless_stream::network::{Datagrams, Interface, Segmentation, TcpNetwork, UdpOptions, UdpSocket};
+use gapless_stream::node::link::{Connected, LinkRead};
+use gapless_stream::node::{
+    DatagramLink, DatagramOptions, NodeEvent, NodeLink, NodeOptions, SharedMemoryLink, SharedMemoryOptions, Start,
+    StreamNode, TcpLink, TcpOptions,
+};
+use gapless_wire::{Encoding, Frame, Kind};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const TYPE: MessageType = MessageType { schema: 3 << 16 | 1, encoding: Encoding::Opaque };
+const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// A way over UDP that loses the next so many events that are sent.
+struct Losing {
+    way: DatagramLink<UdpSocket>,
+    to_lose: Arc<AtomicU32>,
+}
+
+impl NodeLink for Losing {
+    fn connect(&mut self, start: Start, now_ns: u64) -> Result<Option<Connected>, StreamError> {
+        self.way.connect(start, now_ns)
+    }
+
+    fn send(&mut self, frame: &[u8]) -> Result<bool, StreamError> {
+        let is_event = Frame::parse(frame).unwrap().kind() == Kind::Event;
+        let less_one = |count: u32| count.checked_sub(1);
+        if is_event && self.to_lose.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less_one).is_ok() {
+            return Ok(true);
+        }
+        self.way.send(frame)
+    }
+
+    fn flush(&mut self) -> Result<(), StreamError> {
+        self.way.flush()
+    }
+
+    fn answers(&mut self, take: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, StreamError> {
+        self.way.answers(take)
+    }
+
+    fn read(&mut self, now_ns: u64) -> Result<LinkRead<'_>, StreamError> {
+        self.way.read(now_ns)
+    }
+
+    fn released_sequence(&self) -> u64 {
+        self.way.released_sequence()
+    }
+
+    fn loses(&self) -> bool {
+        self.way.loses()
+    }
+
+    fn tick(&mut self, now_ns: u64) -> Result<(), StreamError> {
+        self.way.tick(now_ns)
+    }
+
+    fn wait(&mut self, timeout: Duration) -> Result<(), StreamError> {
+        self.way.wait(timeout)
+    }
+
+    fn peer(&self) -> String {
+        self.way.peer()
+    }
+}
+
+fn options(directory: &Path) -> EventStreamOptions {
+    let mut options = EventStreamOptions::in_directory(directory);
+    options.persistence.segment_length_bytes = 4 << 20;
+    options.window_bytes = 8 << 20;
+    options.message_length_max = 1 << 20;
+    options.frame_length_max = 1_376;
+    options
+}
+
+fn udp() -> UdpSocket {
+    UdpSocket::open(&UdpOptions::at(SocketAddr::new(LOOPBACK, 0))).unwrap()
+}
+
+fn node<L: NodeLink>(link: L) -> StreamNode<L> {
+    let mut node = StreamNode::new(link, NodeOptions { start: Start::Live, ..NodeOptions::default() });
+    node.wait_open(PATIENCE).unwrap();
+    node
+}
+
+/// Publishes `payloads`; everything comes back once and in order.
+fn publish<L: NodeLink>(node: &mut StreamNode<L>, payloads: &[Vec<u8>], naps: bool) {
+    for payload in payloads {
+        node.publish(TYPE, payload).unwrap();
+    }
+    let mut met = Vec::new();
+    let begun = Instant::now();
+    while met.len() < payloads.len() || node.in_flight() > 0 {
+        let count = node.poll(64, |event| {
+            if let NodeEvent::Message(message) = event
+                && message.own
+            {
+                met.push(message.payload.to_vec());
+            }
+        });
+        assert!(begun.elapsed() < PATIENCE, "{} of {} came back", met.len(), payloads.len());
+        if count.unwrap() == 0 && naps {
+            node.wait(Duration::from_millis(1)).unwrap();
+        }
+    }
+    assert!(met == payloads);
+}
+
+#[test]
+fn the_last_message_is_sent_again_behind_any_number_of_relays() {
+    let (directory, near, far) =
+        (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    // Both at a time, so that they differ.
+    let free = [udp(), udp()].each_ref().map(UdpSocket::local_address);
+    let mut network = PacketNetwork::udp(free[0], free[1]);
+    network.carrier =
+        Carrier::Udp { interface: Interface::Address(LOOPBACK), hops: 0, segmentation: Segmentation::Auto };
+    let mut origin = options(directory.path());
+    origin.packets = Some(network.clone());
+    let origin = EventStream::start(&origin).unwrap();
+    let to_lose = Arc::new(AtomicU32::new(0));
+    let way = DatagramLink::new(udp(), Vec::new(), DatagramOptions::new(network.command, network.request));
+    let way = Losing { way, to_lose: Arc::clone(&to_lose) };
+    let any_port = SocketAddr::new(LOOPBACK, 0);
+    let mut near_options = options(near.path());
+    near_options.tcp = Some(TcpNetwork::new(any_port, any_port));
+    let running = AtomicBool::new(false);
+    let near_relay = EventStream::relay(&near_options, Box::new(way), Start::First, &running).unwrap();
+    let addresses = near_relay.tcp_addresses().unwrap();
+    let tcp = || TcpLink::new(TcpOptions::new(addresses.command, addresses.rewind));
+    let far_relay = EventStream::relay(&options(far.path()), Box::new(tcp()), Start::First, &running).unwrap();
+    let shared = |directory: &Path| SharedMemoryLink::new(directory, SharedMemoryOptions::default());
+    let links: [Box<dyn NodeLink>; 3] = [Box::new(shared(near.path())), Box::new(tcp()), Box::new(shared(far.path()))];
+    for (number, link) in links.into_iter().enumerate() {
+        let mut node = node(link);
+        let payloads = |count: u8, length: usize| -> Vec<_> { (0..count).map(|each| vec![each; length]).collect() };
+        for naps in [false, true] {
+            publish(&mut node, &payloads(20, 100), naps);
+        }
+        // The last of some, all of some, and parts of a long one.
+        for (lost, count, length) in [(1, 1, 100), (3, 3, 100), (2, 1, 100_000), (80, 1, 100_000)] {
+            let before = node.resent();
+            to_lose.store(lost, Ordering::Relaxed);
+            publish(&mut node, &payloads(count, length), number == 1);
+            assert_eq!(to_lose.load(Ordering::Relaxed), 0, "node {number}: that many were lost");
+            assert!(node.resent() > before);
+        }
+        drop(node);
+    }
+    far_relay.stop().unwrap();
+    near_relay.stop().unwrap();
+    origin.stop().unwrap();
+}
