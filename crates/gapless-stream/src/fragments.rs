@@ -7,7 +7,7 @@
 
 use crate::link::ConnectionId;
 use crate::sequencer::{Decision, compare};
-use gapless_wire::{Fragment, Frame, FrameHeader, Kind};
+use gapless_wire::{Fragment, Frame, FrameHeader, HEADER_LENGTH, Kind, aligned_length};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -124,11 +124,10 @@ impl Fragments {
                 return malformed("a fragment's session_seq runs over");
             }
             let count = usize::from(header.fragment.count);
-            // All but the last are of one length.
-            let length_max = count.saturating_mul(padded.len());
-            if length_max > self.message_bytes_max {
+            if shortest_length(count, padded.len()) > self.message_bytes_max {
                 return malformed("a message is longer than the stream's limit");
             }
+            let length_max = count.saturating_mul(padded.len()).min(self.message_bytes_max);
             let reserved_bytes = MESSAGE_OVERHEAD + length_max + count * PART_OVERHEAD;
             if !self.make_room(connection, header.session, reserved_bytes, now_ns) {
                 // What makes room may stand behind this part in the same ring: then it cannot wait there, and is to be
@@ -159,7 +158,7 @@ impl Fragments {
             return malformed("fragments differ only in session_seq and index, from 0");
         }
         if partial.bytes.len() + padded.len() > partial.length_max {
-            return malformed("no fragment is longer than its message's first");
+            return malformed("no fragment is longer than its message's first, and no message than the stream's limit");
         }
         partial.push(frame.length(), padded);
         partial.progress_ns = now_ns;
@@ -254,6 +253,12 @@ impl Fragments {
     }
 }
 
+/// The least length of a message of `count` parts of which the first takes `first_length` bytes with its padding: all but
+/// the last are of one length, and the last holds a byte.
+pub(crate) const fn shortest_length(count: usize, first_length: usize) -> usize {
+    count.saturating_sub(1).saturating_mul(first_length).saturating_add(aligned_length(HEADER_LENGTH + 1))
+}
+
 impl Partial {
     /// Whether it has to make room for others. One that is complete waits for nobody but the stream.
     fn is_overdue(&self, now_ns: u64) -> bool {
@@ -273,7 +278,7 @@ impl Partial {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gapless_wire::{FrameWriter, HEADER_LENGTH, aligned_length};
+    use gapless_wire::FrameWriter;
 
     fn part(session: u64, session_seq: u64, index: u16, count: u16, length: usize) -> Vec<u8> {
         let mut bytes = vec![0; aligned_length(HEADER_LENGTH + length)];
@@ -332,6 +337,22 @@ mod tests {
         assert!(is_malformed(add(&mut fragments, &part(1, 2, 1, 4, 10), 1)), "another count");
         assert!(is_malformed(add(&mut fragments, &part(1, 2, 2, 3, 10), 1)), "another index");
         assert!(is_malformed(add(&mut fragments, &part(1, 2, 1, 3, 999), 1)), "longer than the first");
+    }
+
+    #[test]
+    fn a_message_as_long_as_the_limit_is_taken_and_no_longer_one() {
+        // Two parts of 1,000 bytes and one of 8.
+        let limit = 2 * 1_064 + 72;
+        for (last, is_taken) in [(8, true), (9, false)] {
+            let mut fragments = Fragments::new(1 << 20, limit);
+            assert_eq!(add(&mut fragments, &part(1, 1, 0, 3, 1_000), 1), Collected::Kept);
+            assert_eq!(add(&mut fragments, &part(1, 2, 1, 3, 1_000), 1), Collected::Kept);
+            let end = add(&mut fragments, &part(1, 3, 2, 3, last), 1);
+            assert_eq!(end == Collected::Complete, is_taken, "{end:?}");
+        }
+        let mut fragments = Fragments::new(1 << 20, limit - 8);
+        let begin = add(&mut fragments, &part(1, 1, 0, 3, 1_000), 1);
+        assert!(matches!(begin, Collected::Answer(Decision::Malformed(_))), "{begin:?}");
     }
 
     #[test]

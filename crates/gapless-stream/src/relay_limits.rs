@@ -1,0 +1,134 @@
+//! [`RelayLimits`]: what may pass a relay. What is longer than the stream or this place takes is refused here, where it is
+//! known whose it is: to the sequencer all nodes behind a relay are one, and it would drop all of them.
+
+use crate::StreamError;
+use crate::event_stream::EventStreamOptions;
+use crate::node::link::Connected;
+use gapless_wire::control::{SessionOpen, TimerFired};
+use gapless_wire::descriptor::REFUSED_FLAG;
+use gapless_wire::{Fragment, Frame, Kind, aligned_length};
+
+/// The limits of a relay, and those of the stream that it passes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RelayLimits {
+    /// The longest frame that passes, bytes: the smaller of both.
+    pub frame_length_max: usize,
+    /// The longest message that passes, with the headers and padding of its frames, bytes: the smaller of both.
+    pub message_bytes_max: usize,
+    window_bytes: usize,
+    /// The longest frame that the window here takes, bytes.
+    window_frame_length_max: usize,
+}
+
+impl RelayLimits {
+    /// What a relay with `options` and the stream that it is connected to at `peer` both take.
+    ///
+    /// # Errors
+    /// [`StreamError::Option`], if what the stream holds does not fit here.
+    pub fn agree(options: &EventStreamOptions, connected: &Connected, peer: &str) -> Result<Self, StreamError> {
+        let limits = Self {
+            frame_length_max: options.frame_length_max.min(connected.frame_length_max),
+            message_bytes_max: options.message_bytes_max().min(connected.message_bytes_max),
+            window_bytes: options.window_bytes,
+            window_frame_length_max: options.frame_length_max,
+        };
+        limits.hold(connected, peer).map(|()| limits)
+    }
+
+    /// Looks whether the stream still is as it was when nodes here were told of these limits.
+    ///
+    /// # Errors
+    /// As for [`RelayLimits::agree`]; it takes less than it did.
+    pub fn still_hold(&self, connected: &Connected, peer: &str) -> Result<(), StreamError> {
+        self.hold(connected, peer)?;
+        let refuse = |option, ours: usize, theirs: usize, what: &str| {
+            let reason = format!(
+                "{peer} takes {what} of {theirs} bytes now, nodes here were told {ours}; start the relay again"
+            );
+            Err(StreamError::Option { option, reason })
+        };
+        let (frame_length_max, message_bytes_max) = (connected.frame_length_max, connected.message_bytes_max);
+        if frame_length_max < self.frame_length_max {
+            return refuse("frame_length_max", self.frame_length_max, frame_length_max, "frames");
+        }
+        if message_bytes_max < self.message_bytes_max {
+            return refuse("message_length_max", self.message_bytes_max, message_bytes_max, "messages");
+        }
+        Ok(())
+    }
+
+    fn hold(&self, connected: &Connected, peer: &str) -> Result<(), StreamError> {
+        let (ours, theirs) = (self.window_frame_length_max, connected.frame_length_max);
+        if ours < theirs {
+            let reason = format!("{peer} has frames of up to {theirs} bytes, more than the {ours} here");
+            return Err(StreamError::Option { option: "frame_length_max", reason });
+        }
+        let (half, longest) = (self.window_bytes / 2, connected.message_bytes_max);
+        if longest > half {
+            let reason = format!(
+                "{peer} has messages of up to {longest} bytes with their headers, more than half of the window of {} \
+                 bytes here; at least {} are needed",
+                self.window_bytes,
+                (2 * longest).next_power_of_two()
+            );
+            return Err(StreamError::Option { option: "window_bytes", reason });
+        }
+        Ok(())
+    }
+
+    /// Whether the sequencer would not drop its publisher for `frame`, as far as one frame shows.
+    ///
+    /// # Errors
+    /// Why it would.
+    #[inline]
+    pub fn check(&self, frame: &Frame<'_>) -> Result<(), &'static str> {
+        if frame.length() > self.frame_length_max {
+            return Err("a frame is longer than the stream's limit");
+        }
+        match frame.kind() {
+            Kind::Event | Kind::Command if frame.fragment() == Fragment::WHOLE => numbered(frame),
+            Kind::Event | Kind::Command => self.check_part(frame),
+            kind => check_request(kind, frame),
+        }
+    }
+
+    fn check_part(&self, frame: &Frame<'_>) -> Result<(), &'static str> {
+        let Fragment { index, count } = frame.fragment();
+        if index == 0 && usize::from(count).saturating_mul(aligned_length(frame.length())) > self.message_bytes_max {
+            return Err("a message is longer than the stream's limit");
+        }
+        if frame.session_seq().checked_add(u64::from(count)).is_none() {
+            return Err("a fragment's session_seq runs over");
+        }
+        numbered(frame)
+    }
+}
+
+#[inline]
+fn numbered(frame: &Frame<'_>) -> Result<(), &'static str> {
+    if frame.session_seq() == 0 { Err("session_seq starts at 1") } else { Ok(()) }
+}
+
+#[cold]
+fn check_request(kind: Kind, frame: &Frame<'_>) -> Result<(), &'static str> {
+    if frame.fragment() != Fragment::WHOLE {
+        return Err("only messages come in fragments");
+    }
+    match kind {
+        Kind::SessionOpen if SessionOpen::from_bytes(frame.payload()).is_none() => {
+            Err("the payload of a session open has another form")
+        }
+        Kind::SessionOpen if frame.session() != 0 || frame.session_seq() != 0 => {
+            Err("a session is opened with session 0 and session_seq 0")
+        }
+        Kind::SessionOpen => Ok(()),
+        Kind::TimerRequest if TimerFired::from_bytes(frame.payload()).is_none() => {
+            Err("the payload of a timer request has another form")
+        }
+        Kind::TimerRequest if frame.flags() & REFUSED_FLAG != 0 => {
+            Err("whether a timer is refused is for the sequencer to say")
+        }
+        Kind::TimerRequest | Kind::Acknowledge | Kind::SessionClose => numbered(frame),
+        _ => Err("a publisher may not send frames of this kind"),
+    }
+}
