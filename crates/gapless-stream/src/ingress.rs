@@ -76,6 +76,8 @@ enum Turn {
     WindowFull(usize),
     /// The ring is of no more use.
     Spoiled(String),
+    /// Nor is it behind a frame of this session that no publisher may send.
+    Malformed(&'static str, u64),
 }
 
 impl Ingress {
@@ -224,7 +226,7 @@ impl Ingress {
                     Collected::Answer(Decision::Repeat) if !is_last => {}
                     Collected::Answer(decision) => {
                         if let Some(reason) = self.answer(decision, session, session_seq, connection) {
-                            return Ok(Turn::Spoiled(reason.to_owned()));
+                            return Ok(Turn::Malformed(reason, session));
                         }
                     }
                 }
@@ -279,7 +281,7 @@ impl Ingress {
                         connection,
                     });
                 } else if let Some(reason) = self.answer(decision, session, session_seq, connection) {
-                    return Ok(Turn::Spoiled(reason.to_owned()));
+                    return Ok(Turn::Malformed(reason, session));
                 }
             }
             self.publishers[number].reader.advance(length);
@@ -520,7 +522,8 @@ impl Ingress {
                     work += taken;
                     break;
                 }
-                Turn::Spoiled(reason) => self.drop_spoiled(number, &reason),
+                Turn::Spoiled(reason) => self.drop_spoiled(number, &reason, 0),
+                Turn::Malformed(reason, session) => self.drop_spoiled(number, reason, session),
             }
         }
         if self.publishers.iter().any(|publisher| publisher.done) {
@@ -534,15 +537,16 @@ impl Ingress {
         Ok(work)
     }
 
+    /// Its publisher is told, with the `session` that it was for: behind a relay it may be one of many.
     #[cold]
-    fn drop_spoiled(&mut self, number: usize, reason: &str) {
+    fn drop_spoiled(&mut self, number: usize, reason: &str, session: u64) {
         let publisher = &mut self.publishers[number];
         publisher.done = true;
         let connection = publisher.connection;
         self.links.counters.frames_refused.add(1);
         tracing::warn!(connection = connection.0, reason, "a publisher's ring is corrupt; it is dropped");
         let code = RefusalCode::Malformed;
-        self.tell(ForService::Refuse { connection, session: 0, session_seq: 0, code, detail: 0 });
+        self.tell(ForService::Refuse { connection, session, session_seq: 0, code, detail: 0 });
     }
 }
 

@@ -42,6 +42,7 @@ pub mod outlets;
 pub mod persistence;
 pub mod preparing;
 pub mod relay;
+mod relay_limits;
 pub mod sequencer;
 pub mod sequencer_state;
 pub mod state_keeper;

@@ -2,6 +2,8 @@
 //! they come, with their sequences, and puts them into a window of its own; what nodes here publish goes the other way,
 //! and the sequencer's answers come back to them. It decides nothing.
 
+pub use crate::relay_limits::RelayLimits;
+
 use crate::StreamError;
 use crate::feeds::SharedFeeds;
 use crate::ingress::IngressShared;
@@ -74,6 +76,8 @@ pub struct RelayLinks {
     pub feeds: SharedFeeds,
     /// How much each node here may send up; the sequencer sees all of them as one.
     pub throttle: Option<Throttle>,
+    /// How long frames and messages may be.
+    pub limits: RelayLimits,
     /// What it counts.
     pub counters: RelayCounters,
 }
@@ -157,6 +161,7 @@ impl Relay {
             let (peer, expected, found) = (self.upstream.peer(), self.identity, connected.identity);
             return Err(StreamError::OtherStream { peer, expected, found });
         }
+        self.links.limits.still_hold(&connected, &self.upstream.peer())?;
         self.is_up = true;
         self.links.counters.connections.add(1);
         self.links.counters.connected.set(1);
@@ -269,7 +274,7 @@ impl Relay {
     #[inline]
     fn take_up(&mut self, now: Now) -> Result<usize, StreamError> {
         let mut work = 0;
-        let mut strangers = Vec::new();
+        let (mut strangers, mut offenders) = (Vec::new(), Vec::new());
         'publishers: for number in 0..self.publishers.len() {
             let allowance = self.allowance(number, now);
             let publisher = &mut self.publishers[number];
@@ -277,7 +282,7 @@ impl Relay {
                 let length = match publisher.reader.next_length() {
                     Ok(Some(length)) => length,
                     Ok(None) => {
-                        publisher.done = publisher.closed || publisher.reader.is_writer_closed();
+                        publisher.done |= publisher.closed || publisher.reader.is_writer_closed();
                         break;
                     }
                     Err(error) => {
@@ -295,6 +300,11 @@ impl Relay {
                     publisher.done = true;
                     break;
                 };
+                if let Err(reason) = self.links.limits.check(&frame) {
+                    offenders.push((publisher.connection, frame.session(), reason));
+                    publisher.done = true;
+                    break;
+                }
                 if frame.kind() == Kind::SessionOpen {
                     if let Some(open) = SessionOpen::from_bytes(frame.payload()) {
                         let opening = self.opening.entry(open.token).or_default();
@@ -329,6 +339,10 @@ impl Relay {
             let text = "the stream has no such session of this node; open it again";
             self.refuse(connection, session, RefusalCode::SessionUnknown, 0, text);
         }
+        for (connection, session, reason) in offenders {
+            tracing::warn!(connection = connection.0, reason, "a publisher is dropped");
+            self.refuse(connection, session, RefusalCode::Malformed, 0, reason);
+        }
         self.drop_done();
         Ok(work)
     }
@@ -353,10 +367,19 @@ impl Relay {
     fn hand_out(&mut self) -> Result<usize, StreamError> {
         let answers = &mut self.answers;
         let count = self.upstream.answers(&mut |frame| answers.push(frame.bytes().to_vec()))?;
+        let mut is_dropped = false;
         for bytes in std::mem::take(&mut self.answers) {
             let Ok(frame) = Frame::parse(&bytes) else { continue };
             let is_refusal = frame.flags() & REFUSED_FLAG != 0;
+            let refusal = if is_refusal { Refusal::from_bytes(frame.payload()) } else { None };
             let opened = if is_refusal { None } else { SessionOpened::from_bytes(frame.payload()) };
+            if refusal.is_some_and(|refusal| refusal.code == RefusalCode::Malformed) {
+                is_dropped = true;
+                self.drop_publishers_of(frame.session());
+                if frame.session() == 0 {
+                    continue;
+                }
+            }
             let connections = match opened {
                 Some(opened) => {
                     let opening = self.opening.remove(&opened.token).unwrap_or_default();
@@ -380,7 +403,26 @@ impl Relay {
                 }
             }
         }
+        if is_dropped {
+            self.drop_done();
+            // The sequencer takes nothing more from this connection; the others go on over another.
+            return Err(StreamError::Disconnected { peer: self.upstream.peer() });
+        }
         Ok(count)
+    }
+
+    /// The sequencer has refused a frame of `session` and everything behind it.
+    #[cold]
+    fn drop_publishers_of(&mut self, session: u64) {
+        tracing::warn!(
+            session,
+            peer = self.upstream.peer(),
+            "the sequencer has refused a frame; its publisher is dropped"
+        );
+        let connections = self.sessions.get(&session).map_or(&[][..], Vec::as_slice);
+        for publisher in &mut self.publishers {
+            publisher.done |= connections.contains(&publisher.connection);
+        }
     }
 
     fn look_at_the_door(&mut self) {

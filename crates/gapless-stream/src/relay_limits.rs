@@ -3,6 +3,8 @@
 
 use crate::StreamError;
 use crate::event_stream::EventStreamOptions;
+use crate::event_stream::options::message_bytes_max;
+use crate::fragments::shortest_length;
 use crate::node::link::Connected;
 use gapless_wire::control::{SessionOpen, TimerFired};
 use gapless_wire::descriptor::REFUSED_FLAG;
@@ -26,9 +28,12 @@ impl RelayLimits {
     /// # Errors
     /// [`StreamError::Option`], if what the stream holds does not fit here.
     pub fn agree(options: &EventStreamOptions, connected: &Connected, peer: &str) -> Result<Self, StreamError> {
+        let frame_length_max = options.frame_length_max.min(connected.frame_length_max);
+        // The longest message here, in frames as long as the stream's.
+        let ours = message_bytes_max(options.message_length_max, frame_length_max).min(options.window_bytes / 2);
         let limits = Self {
-            frame_length_max: options.frame_length_max.min(connected.frame_length_max),
-            message_bytes_max: options.message_bytes_max().min(connected.message_bytes_max),
+            frame_length_max,
+            message_bytes_max: ours.min(connected.message_bytes_max),
             window_bytes: options.window_bytes,
             window_frame_length_max: options.frame_length_max,
         };
@@ -94,7 +99,8 @@ impl RelayLimits {
 
     fn check_part(&self, frame: &Frame<'_>) -> Result<(), &'static str> {
         let Fragment { index, count } = frame.fragment();
-        if index == 0 && usize::from(count).saturating_mul(aligned_length(frame.length())) > self.message_bytes_max {
+        let shortest = shortest_length(usize::from(count), aligned_length(frame.length()));
+        if index == 0 && shortest > self.message_bytes_max {
             return Err("a message is longer than the stream's limit");
         }
         if frame.session_seq().checked_add(u64::from(count)).is_none() {

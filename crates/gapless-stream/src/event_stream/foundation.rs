@@ -37,6 +37,8 @@ pub(super) struct Foundation<'a> {
     next_sequence: u64,
     /// The agent that appends.
     head: &'static str,
+    /// What nodes are told of the longest frame and the longest message, bytes.
+    pub told_limits: (usize, usize),
     pub counters: Counters,
     pub seats: Seats,
     pub window: Window,
@@ -113,6 +115,7 @@ impl<'a> Foundation<'a> {
             identity,
             next_sequence,
             head,
+            told_limits: (options.frame_length_max, options.message_bytes_max()),
             counters,
             seats,
             window,
@@ -179,8 +182,8 @@ impl<'a> Foundation<'a> {
         let options = self.options;
         let description = StreamDescription {
             identity: self.identity,
-            frame_length_max: options.frame_length_max,
-            message_length_max: options.message_bytes_max(),
+            frame_length_max: self.told_limits.0,
+            message_length_max: self.told_limits.1,
             tier: options.tier,
         };
         let socket = self.layout.as_ref().filter(|_| clock.is_some()).map(StreamLayout::socket);

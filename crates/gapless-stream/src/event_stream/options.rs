@@ -88,8 +88,7 @@ impl EventStreamOptions {
 
     /// The longest message with the headers and padding of its frames, bytes.
     pub(crate) fn message_bytes_max(&self) -> usize {
-        let part = self.frame_length_max - gapless_wire::HEADER_LENGTH;
-        self.message_length_max + self.message_length_max.div_ceil(part) * (gapless_wire::HEADER_LENGTH + 8)
+        message_bytes_max(self.message_length_max, self.frame_length_max)
     }
 
     pub(crate) fn check(&self) -> Result<(), StreamError> {
@@ -129,4 +128,10 @@ impl EventStreamOptions {
         }
         Ok(())
     }
+}
+
+/// What a message of `message_length_max` bytes takes in frames of `frame_length_max`, with their headers and padding.
+pub(crate) const fn message_bytes_max(message_length_max: usize, frame_length_max: usize) -> usize {
+    let part = frame_length_max - gapless_wire::HEADER_LENGTH;
+    message_length_max + message_length_max.div_ceil(part) * (gapless_wire::HEADER_LENGTH + 8)
 }

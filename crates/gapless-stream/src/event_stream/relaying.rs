@@ -9,6 +9,7 @@ use crate::node::link::Connected;
 use crate::node::{NodeLink, Start};
 use crate::persistence::OpenedJournal;
 use crate::relay::{Relay, RelayCounters, RelayLinks};
+use crate::relay_limits::RelayLimits;
 use crate::stream_layout::StreamLayout;
 use crate::{StreamError, Tier};
 use gapless_agent::Clock;
@@ -53,11 +54,7 @@ pub(super) fn start(
         let (peer, expected, found) = (upstream.peer(), origin.identity, connected.identity);
         return Err(StreamError::OtherStream { peer, expected, found });
     }
-    if options.frame_length_max < connected.frame_length_max {
-        let (ours, theirs) = (options.frame_length_max, connected.frame_length_max);
-        let reason = format!("{} has frames of up to {theirs} bytes, more than the {ours} here", upstream.peer());
-        return Err(StreamError::Option { option: "frame_length_max", reason });
-    }
+    let limits = RelayLimits::agree(options, &connected, &upstream.peer())?;
     if let (Some(layout), true) = (&layout, options.tier != Tier::Memory) {
         if origin.is_none() {
             Origin { identity: connected.identity }.write(layout)?;
@@ -76,6 +73,7 @@ pub(super) fn start(
     }
     let identity = connected.identity;
     let mut foundation = Foundation::lay(options, layout, identity, recovery.last_sequence + 1, opened, "relay")?;
+    foundation.told_limits = (limits.frame_length_max, limits.message_bytes_max);
     let Journaling { releaser, syncer_and_preparer, report } = foundation.journal()?;
     recovery.journal = report;
     if let Some((_, preparer)) = syncer_and_preparer {
@@ -88,6 +86,7 @@ pub(super) fn start(
         downstream: foundation.seats.downstream(Some("relay"), &["journaler"]),
         feeds: SharedFeeds::new(feeds),
         throttle: options.throttle,
+        limits,
         counters: RelayCounters::add_to(&foundation.counters)?,
     };
     let relay = Relay::new(upstream, true, identity, foundation.take_writer(), releaser, links);
