@@ -362,7 +362,7 @@ impl Ingress {
             }
             Decision::Gap { next_session_seq } => refuse(RefusalCode::Gap, next_session_seq),
             Decision::SessionUnknown => refuse(RefusalCode::SessionUnknown, 0),
-            Decision::Limit => refuse(RefusalCode::Limit, 0),
+            Decision::Limit { token } => refuse(RefusalCode::Limit, token as u64),
             Decision::Malformed(reason) => return Some(reason),
         };
         self.tell(message);

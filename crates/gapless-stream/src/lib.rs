@@ -43,6 +43,7 @@ pub mod persistence;
 pub mod preparing;
 pub mod relay;
 mod relay_limits;
+mod relay_openings;
 pub mod sequencer;
 pub mod sequencer_state;
 pub mod state_keeper;

@@ -122,7 +122,8 @@ pub enum ForService {
         session_seq: u64,
         /// Why.
         code: RefusalCode,
-        /// For a gap the next expected session_seq, for a throttled publisher until when.
+        /// For a gap the next expected session_seq, for a throttled publisher until when, for a session too many the
+        /// low half of its token.
         detail: u64,
     },
 }

@@ -12,6 +12,7 @@ use crate::mailbox::Mailbox;
 use crate::node::NodeLink;
 use crate::node::link::{LinkRead, Start};
 use crate::outlets::{Delivered, Outlets};
+use crate::relay_openings::Openings;
 use crate::throttle::TokenBucket;
 use gapless_agent::{Agent, AgentError, Counter, Counters, Now, Waker};
 use gapless_log::{LogError, Releaser, RingReader, StreamIdentity, WindowWriter};
@@ -93,8 +94,8 @@ pub struct Relay {
     publishers: Vec<Publisher>,
     links: RelayLinks,
     shared: Arc<IngressShared>,
-    /// Who opened which session, and whether it shares it, by token until it is open; then who, by session.
-    opening: FxHashMap<u128, Vec<(ConnectionId, bool)>>,
+    opening: Openings,
+    /// Who publishes under which session.
     sessions: FxHashMap<u64, Vec<ConnectionId>>,
     /// Frames of a message of which not all are here; what is published is whole.
     unpublished: usize,
@@ -134,7 +135,7 @@ impl Relay {
             publishers: Vec::new(),
             links,
             shared,
-            opening: FxHashMap::default(),
+            opening: Openings::default(),
             sessions: FxHashMap::default(),
             unpublished: 0,
             pending: Vec::new(),
@@ -306,10 +307,11 @@ impl Relay {
                     break;
                 }
                 if frame.kind() == Kind::SessionOpen {
-                    if let Some(open) = SessionOpen::from_bytes(frame.payload()) {
-                        let opening = self.opening.entry(open.token).or_default();
-                        opening.retain(|(connection, _)| *connection != publisher.connection);
-                        opening.push((publisher.connection, open.shared));
+                    if let Some(open) = SessionOpen::from_bytes(frame.payload())
+                        && !self.opening.ask(open.token, publisher.connection, open.shared, now.monotonic_ns)
+                    {
+                        publisher.reader.advance(length);
+                        continue;
                     }
                 } else if !self.sessions.get(&frame.session()).is_some_and(|who| who.contains(&publisher.connection)) {
                     // To the sequencer all nodes here are one: whose a session is, is looked at here.
@@ -354,10 +356,9 @@ impl Relay {
         for publisher in self.publishers.iter().filter(|publisher| publisher.done) {
             let gone = publisher.connection;
             self.sessions.values_mut().for_each(|who| who.retain(|connection| *connection != gone));
-            self.opening.values_mut().for_each(|who| who.retain(|(connection, _)| *connection != gone));
+            self.opening.forget_from(gone);
         }
         self.sessions.retain(|_, connections| !connections.is_empty());
-        self.opening.retain(|_, connections| !connections.is_empty());
         self.publishers.retain(|publisher| !publisher.done);
         self.links.counters.publishers.set(self.publishers.len() as u64);
     }
@@ -382,7 +383,7 @@ impl Relay {
             }
             let connections = match opened {
                 Some(opened) => {
-                    let opening = self.opening.remove(&opened.token).unwrap_or_default();
+                    let opening = self.opening.opened(opened.token);
                     let known = self.sessions.entry(frame.session()).or_default();
                     for (connection, shared) in &opening {
                         // Who takes a session over takes it alone.
@@ -392,6 +393,9 @@ impl Relay {
                         note(known, *connection);
                     }
                     opening.into_iter().map(|(connection, _)| connection).collect()
+                }
+                None if refusal.is_some_and(|refusal| refusal.code == RefusalCode::Limit) => {
+                    self.opening.refused(refusal.map_or(0, |refusal| refusal.detail))
                 }
                 // What concerns the whole connection concerns everybody here.
                 None if frame.session() == 0 => self.publishers.iter().map(|each| each.connection).collect(),
@@ -500,6 +504,7 @@ impl Agent for Relay {
         if now.monotonic_ns >= self.next_sweep_ns {
             self.next_sweep_ns = now.monotonic_ns + 1_000_000_000;
             self.links.outlets.drop_closed();
+            self.opening.sweep(now.monotonic_ns);
         }
         Ok(work)
     }

@@ -39,7 +39,10 @@ pub enum Decision {
     /// There is no such session, or no longer, or the connection has not opened it.
     SessionUnknown,
     /// One more session than the stream may have.
-    Limit,
+    Limit {
+        /// The token that asks for it.
+        token: u128,
+    },
     /// Not a frame that a publisher may send.
     Malformed(&'static str),
 }
@@ -315,7 +318,7 @@ impl Sequencer {
                 let next_session_seq = self.sessions[session].next_session_seq;
                 Decision::Reopen { session: *session, token: open.token, next_session_seq }
             }
-            None if self.sessions.len() >= self.rules.sessions_max => Decision::Limit,
+            None if self.sessions.len() >= self.rules.sessions_max => Decision::Limit { token: open.token },
             None => Decision::Append,
         }
     }

@@ -119,7 +119,7 @@ pub enum RefusalCode {
     /// The publisher sends more than it may; the detail names the sequenced time, ns since the epoch, from which on
     /// its messages are taken again. Nothing is lost: they wait.
     Throttled = 8,
-    /// The stream has as many sessions as it may have.
+    /// The stream has as many sessions as it may have; the detail is the low half of the token that asks for one.
     Limit = 9,
 }
 
@@ -147,7 +147,7 @@ impl RefusalCode {
 /// ```text
 ///  0  u32  code
 ///  4  u32  reserved, 0
-///  8  u64  detail           for a gap: the next expected session_seq; throttled: until when; else 0
+///  8  u64  detail           for a gap: the next expected session_seq; throttled: until when; a session too many: the low half of its token; else 0
 /// 16  …    text, UTF-8
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
