@@ -147,7 +147,8 @@ impl RefusalCode {
 /// ```text
 ///  0  u32  code
 ///  4  u32  reserved, 0
-///  8  u64  detail           for a gap: the next expected session_seq; throttled: until when; a session too many: the low half of its token; else 0
+///  8  u64  detail           for a gap: the next expected session_seq; throttled: until when;
+///                          a session too many: the low half of its token; else 0
 /// 16  …    text, UTF-8
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -125,6 +125,8 @@ pub struct Guests {
     doorman: Arc<Doorman>,
     facts: StreamFacts,
     guests: FxHashMap<u64, Guest>,
+    /// Those that were let go since the last sweep, which tells of them.
+    let_go: Vec<(u64, Peer)>,
     status: SharedStatus,
     counters: GuestCounters,
     next_sweep_ns: u64,
@@ -163,7 +165,8 @@ impl Guests {
         status: SharedStatus,
         counters: GuestCounters,
     ) -> Self {
-        Self { network, options, doorman, facts, guests: FxHashMap::default(), status, counters, next_sweep_ns: 0 }
+        let (guests, let_go, next_sweep_ns) = (FxHashMap::default(), Vec::new(), 0);
+        Self { network, options, doorman, facts, guests, let_go, status, counters, next_sweep_ns }
     }
 
     /// What is counted.
@@ -197,7 +200,7 @@ impl Guests {
                 (Greeting::In(key), packet.write_to(answer).unwrap_or(0))
             }
             Err((reason, text)) => {
-                self.guests.remove(&key);
+                self.let_go(key);
                 self.counters.refused.add(1);
                 refuse(reason, &text, answer)
             }
@@ -219,7 +222,8 @@ impl Guests {
             ));
         }
         // Whoever comes from the same place again has forgotten what it was.
-        self.guests.retain(|_, guest| guest.peer != peer);
+        let replaced = self.guests.iter().find(|(_, guest)| guest.peer == peer).map(|(key, _)| *key);
+        replaced.into_iter().for_each(|key| self.let_go(key));
         if self.guests.len() >= self.options.guests_max {
             return Err((RefusalReason::Unavailable, format!("there are {} nodes already", self.guests.len())));
         }
@@ -295,7 +299,7 @@ impl Guests {
         let Some(guest) = self.guests.get_mut(&key) else { return 0 };
         if guest.link.writer.is_reader_closed() {
             // The sequencer has dropped its ring: its next packet is answered as a stranger's.
-            self.guests.remove(&key);
+            self.let_go(key);
             return 0;
         }
         let (taken, dropped) = guest.publish(frames);
@@ -315,6 +319,13 @@ impl Guests {
     pub fn reported(&mut self, key: u64, report: Report) {
         if let Some(guest) = self.guests.get_mut(&key) {
             guest.report = report;
+        }
+    }
+
+    #[cold]
+    fn let_go(&mut self, key: u64) {
+        if let Some(guest) = self.guests.remove(&key) {
+            self.let_go.push((key, guest.peer));
         }
     }
 
@@ -353,7 +364,8 @@ impl Guests {
         self.guests.get_mut(&key).map_or(0, |guest| guest.answer(key, packet_length_max, &mut send))
     }
 
-    /// Once in an interval: forgets who is silent, handing `gone` where they were, and notes how everybody is.
+    /// Once in an interval: forgets who is silent, handing `gone` where they and those that were let go meanwhile were,
+    /// and notes how everybody is.
     pub fn sweep(&mut self, now_ns: u64, mut gone: impl FnMut(u64, Peer)) {
         if now_ns < self.next_sweep_ns {
             return;
@@ -368,6 +380,12 @@ impl Guests {
             }
             !is_silent
         });
+        for (key, peer) in std::mem::take(&mut self.let_go) {
+            // It may have come again.
+            if !self.guests.values().any(|guest| guest.peer == peer) {
+                gone(key, peer);
+            }
+        }
         self.counters.nodes.set(self.guests.len() as u64);
         let network = self.network;
         let status = |guest: &Guest| NodeStatus {
