@@ -5,7 +5,7 @@ use crate::StreamError;
 use gapless_journal::{JournalError, JournalReader, Replay};
 use gapless_log::{FreeCursor, FreeRead, Window};
 use gapless_wire::{Frame, FrameError, aligned_length};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Reads a stream that is written in this or another process of this machine.
 pub struct LateReader {
@@ -176,13 +176,8 @@ impl LateReader {
         let Some(journal) = &self.journal else {
             return Err(StreamError::Lapped { sequence, reason: "the stream keeps no journal".to_owned() });
         };
-        match JournalReader::open(journal).and_then(|reader| reader.replay(sequence)) {
-            Ok(replay) => Ok(replay),
-            Err(error @ (JournalError::NotHeld { .. } | JournalError::NoJournal { .. })) => {
-                Err(StreamError::Lapped { sequence, reason: error.to_string() })
-            }
-            Err(error) => Err(error.into()),
-        }
+        let replay = JournalReader::open(journal).and_then(|reader| reader.replay(sequence));
+        replay.map_err(|error| cut_off(error, journal, sequence))
     }
 
     fn read_journal(&mut self) -> Result<LateRead<'_>, StreamError> {
@@ -193,7 +188,14 @@ impl LateReader {
             self.seek(next);
             return Ok(LateRead::Empty);
         }
-        if !replay.has_next()? {
+        let has_next = match replay.has_next() {
+            Ok(has_next) => has_next,
+            Err(error) => {
+                let journal = self.journal.as_ref().expect("what is replayed is a journal");
+                return Err(cut_off(error, journal, next));
+            }
+        };
+        if !has_next {
             // Released is journaled; what the reader has not seen yet of it is in the window.
             self.seek(next);
             return Ok(LateRead::Empty);
@@ -202,6 +204,17 @@ impl LateReader {
         let replay = self.replay.as_mut().expect("the caller has looked");
         Ok(LateRead::Frame(replay.next_frame()?.expect("there is one")))
     }
+}
+
+/// What a journal's error means to who needs the frame `sequence`. Retention deletes old segments while somebody still
+/// reads them, and then what is missing is not damage.
+#[cold]
+pub(crate) fn cut_off(error: JournalError, journal: &Path, sequence: u64) -> StreamError {
+    let is_cut = match &error {
+        JournalError::NotHeld { .. } | JournalError::NoJournal { .. } => true,
+        _ => JournalReader::open(journal).is_ok_and(|reader| sequence < reader.first_sequence()),
+    };
+    if is_cut { StreamError::Lapped { sequence, reason: error.to_string() } } else { error.into() }
 }
 
 #[inline]

@@ -3,6 +3,7 @@
 
 use super::link::{Connected, LinkRead, NodeLink, Start};
 use crate::StreamError;
+use crate::late_reader::cut_off;
 use gapless_journal::{JournalReader, Replay};
 use gapless_log::StreamIdentity;
 use gapless_wire::Frame;
@@ -41,7 +42,11 @@ impl NodeLink for JournalLink {
             Start::First => reader.first_sequence(),
             _ => start.position(self.last_sequence),
         };
-        self.replay = if position > self.last_sequence { None } else { Some(reader.replay(position)?) };
+        self.replay = None;
+        if position <= self.last_sequence {
+            let replay = reader.replay(position).map_err(|error| cut_off(error, &self.directory, position))?;
+            self.replay = Some(replay);
+        }
         Ok(Some(Connected {
             identity: StreamIdentity { stream_id: reader.stream_id(), incarnation: reader.incarnation() },
             frame_length_max: FRAME_LENGTH_MAX,
@@ -69,7 +74,9 @@ impl NodeLink for JournalLink {
         if replay.next_sequence() > self.last_sequence {
             return Ok(LinkRead::Empty);
         }
-        Ok(replay.next_frame()?.map_or(LinkRead::Empty, LinkRead::Frame))
+        let sequence = replay.next_sequence();
+        let frame = replay.next_frame().map_err(|error| cut_off(error, &self.directory, sequence))?;
+        Ok(frame.map_or(LinkRead::Empty, LinkRead::Frame))
     }
 
     fn released_sequence(&self) -> u64 {
