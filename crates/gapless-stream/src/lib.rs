@@ -42,6 +42,7 @@ pub mod outlets;
 pub mod persistence;
 pub mod preparing;
 pub mod relay;
+mod relay_feeds;
 mod relay_limits;
 mod relay_openings;
 pub mod sequencer;

@@ -12,6 +12,7 @@ use crate::mailbox::Mailbox;
 use crate::node::NodeLink;
 use crate::node::link::{LinkRead, Start};
 use crate::outlets::{Delivered, Outlets};
+use crate::relay_feeds::KeptFeeds;
 use crate::relay_openings::Openings;
 use crate::throttle::TokenBucket;
 use gapless_agent::{Agent, AgentError, Counter, Counters, Now, Waker};
@@ -75,12 +76,28 @@ pub struct RelayLinks {
     pub downstream: Vec<Waker>,
     /// The feed sessions, for who asks.
     pub feeds: SharedFeeds,
+    /// Where they are written down, if there is a journal that outlives the process.
+    pub(crate) kept_feeds: Option<KeptFeeds>,
     /// How much each node here may send up; the sequencer sees all of them as one.
     pub throttle: Option<Throttle>,
     /// How long frames and messages may be.
     pub limits: RelayLimits,
     /// What it counts.
     pub counters: RelayCounters,
+}
+
+impl RelayLinks {
+    /// Takes note of a mark of the stream.
+    #[cold]
+    fn note(&self, mark: Option<Mark<'_>>, sequence: u64) -> Result<(), StreamError> {
+        let mut feeds = self.feeds.lock();
+        match mark {
+            Some(Mark::FeedBegan { feed_session }) => feeds.begin(feed_session, sequence),
+            Some(Mark::FeedEnded { .. }) => feeds.end(sequence),
+            _ => return Ok(()),
+        }
+        self.kept_feeds.as_ref().map_or(Ok(()), |kept| kept.write(&feeds))
+    }
 }
 
 /// The agent between the stream and the window here.
@@ -229,11 +246,7 @@ impl Relay {
             return Err(StreamError::Protocol { what });
         }
         match frame.kind() {
-            Kind::Mark => match Mark::from_bytes(frame.payload()) {
-                Some(Mark::FeedBegan { feed_session }) => self.links.feeds.lock().begin(feed_session, sequence),
-                Some(Mark::FeedEnded { .. }) => self.links.feeds.lock().end(sequence),
-                _ => {}
-            },
+            Kind::Mark => self.links.note(Mark::from_bytes(frame.payload()), sequence)?,
             Kind::SessionClose => {
                 self.sessions.remove(&frame.session());
             }

@@ -45,6 +45,12 @@ impl StreamLayout {
         self.root.join("origin")
     }
 
+    /// The feed sessions that a relay knows.
+    #[must_use]
+    pub fn feeds(&self) -> PathBuf {
+        self.root.join("feeds")
+    }
+
     /// The counters.
     #[must_use]
     pub fn counters(&self) -> PathBuf {

@@ -9,6 +9,7 @@ use crate::node::link::Connected;
 use crate::node::{NodeLink, Start};
 use crate::persistence::OpenedJournal;
 use crate::relay::{Relay, RelayCounters, RelayLinks};
+use crate::relay_feeds::KeptFeeds;
 use crate::relay_limits::RelayLimits;
 use crate::stream_layout::StreamLayout;
 use crate::{StreamError, Tier};
@@ -39,11 +40,13 @@ pub(super) fn start(
     let mut recovery = StreamRecovery::default();
     let mut feeds = Feeds::default();
     let mut opened = None;
+    let kept = layout.as_ref().filter(|_| options.tier != Tier::Memory).map(|layout| KeptFeeds::at(layout.feeds()));
     if let (Some(layout), Some(origin), true) = (&layout, &origin, options.tier != Tier::Memory)
         && !matches!(JournalReader::open(layout.journal()), Err(JournalError::NoJournal { .. }))
     {
         let mut found = open(options, layout, origin.identity, 1)?;
-        feeds = fold(layout, &mut found, &mut recovery)?;
+        let before = kept.as_ref().map(|kept| kept.before(found.journal.first_sequence())).unwrap_or_default();
+        feeds = fold(layout, &mut found, before, &mut recovery)?;
         opened = Some(found);
     }
     let start = if opened.is_some() { Start::Sequence(recovery.last_sequence + 1) } else { start };
@@ -71,6 +74,9 @@ pub(super) fn start(
     {
         feeds = Feeds::restored(vec![feed]);
     }
+    if let Some(kept) = &kept {
+        kept.write(&feeds)?;
+    }
     let identity = connected.identity;
     let mut foundation = Foundation::lay(options, layout, identity, recovery.last_sequence + 1, opened, "relay")?;
     foundation.told_limits = (limits.frame_length_max, limits.message_bytes_max);
@@ -85,6 +91,7 @@ pub(super) fn start(
         outlets: foundation.outlets(),
         downstream: foundation.seats.downstream(Some("relay"), &["journaler"]),
         feeds: SharedFeeds::new(feeds),
+        kept_feeds: kept,
         throttle: options.throttle,
         limits,
         counters: RelayCounters::add_to(&foundation.counters)?,
@@ -122,13 +129,13 @@ fn open(
     options.persistence.open(&layout.journal(), tier, frame_length_max, first_sequence, stream_id)
 }
 
-/// The feed sessions that the journal tells of, and where it ends.
+/// The feed sessions that the journal tells of behind those of `feeds`, and where it ends.
 fn fold(
     layout: &StreamLayout,
     opened: &mut OpenedJournal,
+    mut feeds: Feeds,
     recovery: &mut StreamRecovery,
 ) -> Result<Feeds, StreamError> {
-    let mut feeds = Feeds::default();
     let journal = &mut opened.journal;
     let (first, last) = (journal.first_sequence(), journal.last_sequence());
     recovery.last_sequence = last;

@@ -1,0 +1,114 @@
+//! A relay whose journal no longer begins where a feed session does still knows which one its oldest frames belong to:
+//! after a restart, late nodes read all that is held.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use gapless_stream::client::MessageType;
+use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::link::ForSequencer;
+use gapless_stream::network::TcpNetwork;
+use gapless_stream::node::{
+    NodeEvent, NodeOptions, NodeState, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode, TcpLink, TcpOptions,
+};
+use gapless_wire::Encoding;
+use gapless_wire::feed_session::FeedSession;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const TYPE: MessageType = MessageType { schema: 3 << 16 | 1, encoding: Encoding::Opaque };
+
+fn options(directory: &Path) -> EventStreamOptions {
+    let mut options = EventStreamOptions::in_directory(directory);
+    options.persistence.segment_length_bytes = 4 << 20;
+    options.window_bytes = 1 << 20;
+    options.message_length_max = 64 << 10;
+    options.frame_length_max = 1_376;
+    options.feed_session = FeedSession::new("MONDAY").unwrap();
+    options
+}
+
+fn relay(directory: &Path, upstream: &Path) -> EventStream {
+    let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let mut options = options(directory);
+    options.tcp = Some(TcpNetwork::new(any_port, any_port));
+    // Two segments and the one that is written.
+    options.persistence.retention.bytes_max = Some(12 << 20);
+    let upstream = SharedMemoryLink::new(upstream, SharedMemoryOptions::default());
+    EventStream::relay(&options, Box::new(upstream), Start::First, &AtomicBool::new(false)).unwrap()
+}
+
+fn publish(publisher: &mut StreamNode<SharedMemoryLink>, count: u32) {
+    for number in 0..count {
+        publisher.publish(TYPE, &[7; 1_000]).unwrap();
+        if number % 100 == 99 || number + 1 == count {
+            publisher.poll_until(PATIENCE, "all to come back", |node| node.in_flight() == 0, |_| {}).unwrap();
+        }
+    }
+}
+
+/// Waits until `relay` has what `stream` has.
+fn settle(stream: &EventStream, relay: &EventStream) {
+    let begun = Instant::now();
+    while relay.released_sequence() < stream.released_sequence() {
+        assert!(begun.elapsed() < PATIENCE, "the relay stands at {}", relay.released_sequence());
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn late_nodes_read_all_that_is_held_after_a_restart() {
+    let (directory, beside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let stream = EventStream::start(&options(directory.path())).unwrap();
+    let mut relayed = relay(beside.path(), directory.path());
+    let link = SharedMemoryLink::new(directory.path(), SharedMemoryOptions::default());
+    let mut publisher = StreamNode::new(link, NodeOptions::default());
+    publisher.wait_open(PATIENCE).unwrap();
+    // Until Monday's beginning is gone at the relay.
+    let begun = Instant::now();
+    while relayed.reader(1).first_held() == 1 {
+        assert!(begun.elapsed() < PATIENCE, "nothing is deleted");
+        publish(&mut publisher, 2_000);
+        settle(&stream, &relayed);
+    }
+    let name = FeedSession::new("TUESDAY").unwrap();
+    // Alone, then with the next feed session behind it.
+    for rolls in [false, true] {
+        if rolls {
+            stream.ask(ForSequencer::BeginFeed { name }).unwrap();
+            let mut began = false;
+            let begun = Instant::now();
+            while !began {
+                publisher.poll(64, |event| began |= matches!(event, NodeEvent::FeedBegan { .. })).unwrap();
+                assert!(begun.elapsed() < PATIENCE, "Tuesday does not begin");
+            }
+            publish(&mut publisher, 10);
+            settle(&stream, &relayed);
+        }
+        relayed.stop().unwrap();
+        relayed = relay(beside.path(), directory.path());
+        settle(&stream, &relayed);
+        let addresses = relayed.tcp_addresses().unwrap();
+        let link = TcpLink::new(TcpOptions::new(addresses.command, addresses.rewind));
+        let mut late = StreamNode::new(link, NodeOptions::reading(Start::First));
+        let first = relayed.reader(1).first_held();
+        assert!(first > 1, "Monday's first frame is gone");
+        let (mut met, mut feeds) = (0, Vec::new());
+        let begun = Instant::now();
+        while late.position() <= stream.released_sequence() || late.state() != NodeState::Live {
+            assert!(begun.elapsed() < PATIENCE, "rolls {rolls}: it stands at {} of {first}", late.position());
+            late.poll(256, |event| match event {
+                NodeEvent::Message(_) => met += 1,
+                NodeEvent::FeedBegan { feed_session, .. } => feeds.push(feed_session),
+                _ => {}
+            })
+            .unwrap();
+        }
+        assert!(met >= 1_000, "{met} messages");
+        assert_eq!(feeds, if rolls { vec![name] } else { vec![] });
+    }
+    relayed.stop().unwrap();
+    drop(publisher);
+    stream.stop().unwrap();
+}
