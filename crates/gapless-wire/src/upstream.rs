@@ -13,7 +13,7 @@
 //!  16  u64  key                              the connection, from the welcome; 0 in a hello and a refusal
 //!  24  …    body
 //!
-//!  hello (80 bytes)                          welcome (136 bytes)
+//!  hello (136 bytes)                         welcome (136 bytes)
 //!  24  u64  nonce, not 0                     24  u64  nonce, of the hello
 //!  32  u128 stream id, 0 for any             32  u128 stream id
 //!  48  u64  incarnation, 0 for any           48  u64  incarnation
@@ -22,12 +22,13 @@
 //!           2^64-1 what comes next           72  u32  longest frame, bytes
 //!  64  6 B  username                         76  u32  tier: 0 memory, 1 journal, 2 sync
 //!  70 10 B  password                         80  u64  longest message with headers, bytes
-//!                                           88 10 B  the feed session that holds the position
-//!                                            98  6 B  0
-//!  refusal (36 bytes + text)                104  u64  its first sequence
-//!  24  u64  nonce, of the hello             112  u64  its last sequence, 0 while it is open
-//!  32  u32  code                            120  u64  heartbeat interval, ns
-//!  36  …    text, UTF-8                     128  u64  flags, 0
+//!  80 56 B  0: no answer to a hello is       88 10 B  the feed session that holds the position
+//!           longer than the hello            98  6 B  0
+//!                                           104  u64  its first sequence
+//!  refusal (36 bytes + text)                112  u64  its last sequence, 0 while it is open
+//!  24  u64  nonce, of the hello             120  u64  heartbeat interval, ns
+//!  32  u32  code                            128  u64  flags, 0
+//!  36  …    text, UTF-8, at most 100 bytes
 //!
 //!  report (64 bytes)                         frames, answers: frames, each padded to 8 bytes
 //!  24  u64  position: what it reads next     unknown, farewell: no body
@@ -46,8 +47,9 @@ use crate::soup::Field;
 pub const MAGIC: u32 = u32::from_le_bytes(*b"GUP\x01");
 /// Bytes before the body.
 pub const HEADER_LENGTH: usize = 24;
-/// Length of a hello in bytes.
-pub const HELLO_LENGTH: usize = 80;
+/// Length of a hello in bytes: that of the longest answer to it, so that who forges a sender's address can make
+/// nobody send more than he does himself.
+pub const HELLO_LENGTH: usize = WELCOME_LENGTH;
 /// The longest packet over TCP, bytes.
 pub const PACKET_LENGTH_MAX: usize = 256 << 10;
 
@@ -58,10 +60,10 @@ const KEY_OFFSET: usize = 16;
 const WELCOME_LENGTH: usize = 136;
 const REFUSAL_LENGTH: usize = 36;
 const REPORT_LENGTH: usize = 64;
-/// The longest text of a refusal, bytes.
-const TEXT_LENGTH_MAX: usize = 200;
 /// The longest packet without frames, bytes.
-const CONTROL_LENGTH_MAX: usize = REFUSAL_LENGTH + TEXT_LENGTH_MAX;
+const CONTROL_LENGTH_MAX: usize = HELLO_LENGTH;
+/// The longest text of a refusal, bytes.
+const TEXT_LENGTH_MAX: usize = CONTROL_LENGTH_MAX - REFUSAL_LENGTH;
 
 /// A position in a hello: the first frame that is held.
 pub const POSITION_FIRST: u64 = 0;
@@ -383,14 +385,16 @@ fn checksum(packet: &[u8]) -> u32 {
 fn body(kind: u8, bytes: &[u8]) -> Option<Body<'_>> {
     let field = |offset| u64_at(bytes, offset);
     Some(match kind {
-        HELLO if bytes.len() == HELLO_LENGTH && field(24) != 0 => Body::Hello(Hello {
-            nonce: field(24),
-            stream_id: u128_at(bytes, 32),
-            incarnation: field(48),
-            position: field(56),
-            username: Field::from_bytes(bytes[64..].first_chunk()?)?,
-            password: Field::from_bytes(bytes[70..].first_chunk()?)?,
-        }),
+        HELLO if bytes.len() == HELLO_LENGTH && field(24) != 0 && bytes[80..].iter().all(|byte| *byte == 0) => {
+            Body::Hello(Hello {
+                nonce: field(24),
+                stream_id: u128_at(bytes, 32),
+                incarnation: field(48),
+                position: field(56),
+                username: Field::from_bytes(bytes[64..].first_chunk()?)?,
+                password: Field::from_bytes(bytes[70..].first_chunk()?)?,
+            })
+        }
         WELCOME if bytes.len() == WELCOME_LENGTH && bytes[98..104] == [0; 6] && field(128) == 0 => {
             Body::Welcome(Welcome {
                 nonce: field(24),
