@@ -58,11 +58,14 @@ impl<S: Datagrams> Gateway<S> {
             }
             if guests.heard(packet.key, peer, now_ns).is_none() {
                 guests.counters().unknown.add(1);
-                let mut answer = vec![0; gapless_wire::upstream::HEADER_LENGTH];
-                let unknown = UpstreamPacket { key: packet.key, body: Body::Unknown };
-                // Never longer than what it answers.
-                if unknown.write_to(&mut answer).is_some() {
-                    replies.push((peer, answer));
+                // Only to what a node says: two sequencers would tell each other so without end.
+                if matches!(packet.body, Body::Frames(_) | Body::Report(_)) {
+                    let mut answer = vec![0; gapless_wire::upstream::HEADER_LENGTH];
+                    let unknown = UpstreamPacket { key: packet.key, body: Body::Unknown };
+                    // Never longer than what it answers.
+                    if unknown.write_to(&mut answer).is_some() {
+                        replies.push((peer, answer));
+                    }
                 }
                 return;
             }
