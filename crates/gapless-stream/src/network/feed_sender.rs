@@ -159,8 +159,14 @@ impl<S: Datagrams + 'static> FeedSender<S> {
             && let Some(change) = self.changes.pop()
         {
             match change {
-                ForFeed::Join(peer) if !self.targets.contains(&peer) => self.targets.push(peer),
-                ForFeed::Join(_) => {}
+                ForFeed::Join(peer) => {
+                    if !self.targets.contains(&peer) {
+                        self.targets.push(peer);
+                    }
+                    // Who is new hears at once where the feed is.
+                    self.heartbeats = 0;
+                    self.next_heartbeat_ns = 0;
+                }
                 ForFeed::Leave(peer) => {
                     let groups = self.options.groups.len();
                     let mut index = 0;
@@ -171,9 +177,6 @@ impl<S: Datagrams + 'static> FeedSender<S> {
                 }
             }
             self.counters.targets.set(self.targets.len() as u64);
-            // Who is new hears at once where the feed is.
-            self.heartbeats = 0;
-            self.next_heartbeat_ns = 0;
         }
     }
 

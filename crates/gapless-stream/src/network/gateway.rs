@@ -3,7 +3,7 @@
 
 use super::datagrams::{Datagrams, Peer};
 use super::feed_sender::ForFeed;
-use super::guests::{Greeting, Guests};
+use super::guests::Guests;
 use crate::mailbox::Mailbox;
 use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, AgentError, Now};
@@ -48,15 +48,12 @@ impl<S: Datagrams> Gateway<S> {
             };
             if let Body::Hello(hello) = packet.body {
                 let mut answer = vec![0; 512];
-                let (greeting, length) = guests.greet(peer, &hello, now_ns, &mut answer);
+                let (_, length) = guests.greet(peer, &hello, now_ns, &mut answer);
                 answer.truncate(length);
                 replies.push((peer, answer));
-                if matches!(greeting, Greeting::In(_)) {
-                    changes.push(ForFeed::Join(peer));
-                }
                 return;
             }
-            if guests.heard(packet.key, peer, now_ns).is_none() {
+            let Some(guest) = guests.heard(packet.key, peer, now_ns) else {
                 guests.counters().unknown.add(1);
                 // Only to what a node says: two sequencers would tell each other so without end.
                 if matches!(packet.body, Body::Frames(_) | Body::Report(_)) {
@@ -68,6 +65,10 @@ impl<S: Datagrams> Gateway<S> {
                     }
                 }
                 return;
+            };
+            // Not before it has shown that the welcome reached it: a hello's sender may be forged.
+            if guest.is_heard_first() {
+                changes.push(ForFeed::Join(peer));
             }
             match packet.body {
                 Body::Frames(frames) => {

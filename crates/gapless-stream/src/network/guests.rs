@@ -105,6 +105,8 @@ pub struct Guest {
     frames_dropped: u64,
     /// Something was put into its ring since the last look.
     is_dirty: bool,
+    /// It has said nothing with its key yet.
+    is_new: bool,
 }
 
 /// What the stream is, for welcomes.
@@ -240,6 +242,7 @@ impl Guests {
             heard_ns: now_ns,
             frames_dropped: 0,
             is_dirty: false,
+            is_new: true,
         };
         self.guests.insert(key, guest);
         self.counters.nodes.set(self.guests.len() as u64);
@@ -302,9 +305,12 @@ impl Guests {
             self.let_go(key);
             return 0;
         }
-        let (taken, dropped) = guest.publish(frames);
+        let Published { taken, dropped, is_whole } = guest.publish(frames);
         if dropped > 0 {
             self.counters.frames_dropped.add(dropped);
+        }
+        if !is_whole {
+            self.counters.malformed.add(1);
         }
         taken
     }
@@ -426,10 +432,25 @@ impl Guests {
     }
 }
 
+/// What became of a packet of published frames.
+struct Published {
+    /// Frames in the ring.
+    taken: usize,
+    /// Frames for which there was no room.
+    dropped: u64,
+    /// Whether there was nothing but frames in it.
+    is_whole: bool,
+}
+
 impl Guest {
-    /// Frames taken, and frames for which there was no room.
+    /// Whether nothing came from it before, but its hello; asked once.
     #[inline]
-    fn publish(&mut self, frames: &[u8]) -> (usize, u64) {
+    pub fn is_heard_first(&mut self) -> bool {
+        std::mem::take(&mut self.is_new)
+    }
+
+    #[inline]
+    fn publish(&mut self, frames: &[u8]) -> Published {
         let (mut position, mut taken, mut dropped) = (0, 0, 0);
         // A damaged frame is a lost one. In the ring it would spoil what is behind it.
         while let Ok(frame) = Frame::parse(&frames[position..]).and_then(|frame| frame.verify().map(|()| frame)) {
@@ -448,7 +469,7 @@ impl Guest {
         }
         self.is_dirty |= taken > 0;
         self.frames_dropped += dropped;
-        (taken, dropped)
+        Published { taken, dropped, is_whole: position == frames.len() }
     }
 
     #[inline]

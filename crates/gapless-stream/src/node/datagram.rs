@@ -345,12 +345,14 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
                 if let Some(feed) = feed {
                     receiver.set_feed(feed, welcome.released_sequence);
                 }
+                // The feed comes when the sequencer has heard the key.
+                self.say(key, Body::Report(Report { position: welcome.position, ..self.report }));
                 self.stage = Stage::Up(Up {
                     key,
                     nonce,
                     receiver,
                     heard_ns: now_ns,
-                    reported_ns: 0,
+                    reported_ns: now_ns,
                     heartbeat_interval_ns: welcome.heartbeat_interval_ns,
                     is_forgotten: false,
                     asked_feed_ns: now_ns,
