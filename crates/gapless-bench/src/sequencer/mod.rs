@@ -6,8 +6,7 @@
 //! | [`plan`] | the rows, and what each is to reach |
 //! | `rows` | one module for each part: latency, throughput, rewind |
 //! | `scene` | the sequencer of a row, and its directory |
-//! | `child` | processes, seen from the benchmark |
-//! | [`process`] | processes, seen from inside |
+//! | [`process`] | its processes, seen from inside |
 //! | `order` | what they say to each other |
 //! | `contents` | what the messages hold, and accounting for them |
 //! | `accounting` | what the journal holds, and whether every node has seen just that |
@@ -27,7 +26,6 @@ pub mod slices;
 pub mod table;
 
 mod accounting;
-mod child;
 mod contents;
 mod order;
 mod rows;

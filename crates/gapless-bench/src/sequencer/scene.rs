@@ -1,11 +1,12 @@
 //! What a row happens in: a sequencer in a process of its own with its directory, or one that runs already.
 
-use super::child::Process;
 use super::order::{
     Account, Cost, ForSequencer, NodeOrder, Order, PacketOrder, Participant, SequencerOrder, Started, Way,
 };
 use super::plan::{Plan, Transport};
+use super::process::SUBCOMMAND;
 use super::{accounting, failed};
+use crate::child::Process;
 use crate::floor::{FloorKind, FloorPlan};
 use crate::report::FloorRow;
 use crate::{BenchError, Result};
@@ -83,7 +84,7 @@ impl<'a> Scene<'a> {
             cpu: sequencer.cpu,
             segment_bytes: sequencer.segment_bytes(),
         });
-        let mut process = Process::start("the sequencer", &order, interrupted)?;
+        let mut process = start("the sequencer", &order, interrupted)?;
         let Started { way, plan } = process.hear()?;
         // The zeros of its journal are on the device before anything is measured.
         place.settle()?;
@@ -93,7 +94,7 @@ impl<'a> Scene<'a> {
 
     /// Starts a node of it.
     pub(super) fn node(&self, name: &str, order: NodeOrder) -> Result<Process<'a>> {
-        Process::start(name, &Order::Node(order), self.interrupted)
+        start(name, &Order::Node(order), self.interrupted)
     }
 
     /// How nodes reach it.
@@ -129,6 +130,10 @@ impl<'a> Scene<'a> {
         self.finish(sequencer)?;
         accounting::of_journal(&stream, participants).map(Some)
     }
+}
+
+fn start<'a>(name: &str, order: &Order, interrupted: &'a AtomicBool) -> Result<Process<'a>> {
+    Process::start("sequencer", name, (SUBCOMMAND, order), interrupted)
 }
 
 /// A directory of a row's own, removed with this value.

@@ -2,11 +2,11 @@
 
 use super::{Finished, RoleFigures, config, node_order, note_scene, per_second, round};
 use crate::Result;
+use crate::child::{Process, hear_all};
 use crate::floor::{FloorKind, HEADER_BYTES};
 use crate::report::{CpuPerMessage, Row};
 use crate::resources::stolen_ns;
 use crate::sequencer::accounting::judge;
-use crate::sequencer::child::{Process, hear_all};
 use crate::sequencer::order::{Account, Cost, ForNode, NodeOrder, Participant, Pushed, Ready, Role};
 use crate::sequencer::plan::{NODES, Plan, ThroughputPlan, Transport};
 use crate::sequencer::scene::{Place, Scene, SequencerPlan, floor, journaled_bytes};

@@ -1,8 +1,5 @@
-//! The benchmark's hold on its processes: starts them, talks with them, notices when one ends, leaves none behind.
+//! A benchmark's hold on its processes: starts them, talks with them, notices when one ends, leaves none behind.
 
-use super::failed;
-use super::order::Order;
-use super::process::SUBCOMMAND;
 use crate::{BenchError, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -22,7 +19,8 @@ const ENDING_TIME: Duration = Duration::from_millis(500);
 const WORDS_LENGTH_MAX: u64 = 4096;
 
 /// A process of the benchmark; killed if it is still there when this is dropped.
-pub(super) struct Process<'a> {
+pub(crate) struct Process<'a> {
+    benchmark: &'static str,
     name: String,
     child: Child,
     stdin: Option<ChildStdin>,
@@ -32,15 +30,26 @@ pub(super) struct Process<'a> {
 }
 
 impl<'a> Process<'a> {
-    /// Starts one that does what `order` says. `interrupted` ends the waiting for it.
-    pub(super) fn start(name: &str, order: &Order, interrupted: &'a AtomicBool) -> Result<Self> {
+    /// Starts this program with a hidden subcommand, as one that does what `order` says in `benchmark`. `interrupted`
+    /// ends the waiting for it.
+    pub(crate) fn start(
+        benchmark: &'static str,
+        name: &str,
+        (subcommand, order): (&str, &impl Serialize),
+        interrupted: &'a AtomicBool,
+    ) -> Result<Self> {
         let program = std::env::current_exe().map_err(|source| BenchError::system("find this program", source))?;
         let mut command = Command::new(program);
-        command.args(["bench", SUBCOMMAND, &serde_json::to_string(order)?]);
-        Self::spawn(name, command, interrupted)
+        command.args(["bench", subcommand, &serde_json::to_string(order)?]);
+        Self::spawn(benchmark, name, command, interrupted)
     }
 
-    fn spawn(name: &str, mut command: Command, interrupted: &'a AtomicBool) -> Result<Self> {
+    pub(crate) fn spawn(
+        benchmark: &'static str,
+        name: &str,
+        mut command: Command,
+        interrupted: &'a AtomicBool,
+    ) -> Result<Self> {
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -63,11 +72,11 @@ impl<'a> Process<'a> {
             let _ = std::io::copy(&mut stderr, &mut std::io::sink());
             words
         });
-        Ok(Self { name: name.to_owned(), child, stdin, answers, words: Some(words), interrupted })
+        Ok(Self { benchmark, name: name.to_owned(), child, stdin, answers, words: Some(words), interrupted })
     }
 
     /// Says something.
-    pub(super) fn tell(&mut self, value: &impl Serialize) -> Result<()> {
+    pub(crate) fn tell(&mut self, value: &impl Serialize) -> Result<()> {
         let mut line = serde_json::to_string(value)?;
         line.push('\n');
         let stdin = self.stdin.as_mut().expect("open until the process is dropped");
@@ -78,12 +87,12 @@ impl<'a> Process<'a> {
     }
 
     /// Waits for what it answers.
-    pub(super) fn hear<T: DeserializeOwned>(&mut self) -> Result<T> {
+    pub(crate) fn hear<T: DeserializeOwned>(&mut self) -> Result<T> {
         self.hear_while(&mut || Ok(()))
     }
 
     /// As [`Process::hear`]; `look` is called now and then, and ends the waiting if it fails.
-    pub(super) fn hear_while<T: DeserializeOwned>(&mut self, look: &mut dyn FnMut() -> Result<()>) -> Result<T> {
+    pub(crate) fn hear_while<T: DeserializeOwned>(&mut self, look: &mut dyn FnMut() -> Result<()>) -> Result<T> {
         loop {
             match self.answers.recv_timeout(LOOK_INTERVAL) {
                 Ok(line) => return Ok(serde_json::from_str(&line)?),
@@ -98,23 +107,28 @@ impl<'a> Process<'a> {
     }
 
     /// Whether it still runs.
-    pub(super) fn is_running(&mut self) -> Result<bool> {
+    pub(crate) fn is_running(&mut self) -> Result<bool> {
         let status = self.child.try_wait().map_err(|source| BenchError::system("wait for a process", source))?;
         Ok(status.is_none())
     }
 
     /// An error if it has ended with words of its own, though nobody waits for it now.
-    pub(super) fn look(&mut self) -> Result<()> {
+    pub(crate) fn look(&mut self) -> Result<()> {
         if self.is_running()? { Ok(()) } else { Err(self.has_ended()) }
     }
 
-    fn look_around(&self) -> Result<()> {
+    /// An error if the benchmark was interrupted.
+    pub(crate) fn look_around(&self) -> Result<()> {
         // Relaxed: the flag guards no data (pairs with the store of the signal handler).
-        if self.interrupted.load(Ordering::Relaxed) { Err(failed("interrupted")) } else { Ok(()) }
+        if self.interrupted.load(Ordering::Relaxed) { Err(self.failed("interrupted")) } else { Ok(()) }
+    }
+
+    fn failed(&self, reason: impl Into<String>) -> BenchError {
+        BenchError::Measurement { name: self.benchmark, reason: reason.into() }
     }
 
     /// Waits for its end, which must be a good one; what it said on standard error.
-    pub(super) fn finish(mut self) -> Result<String> {
+    pub(crate) fn finish(mut self) -> Result<String> {
         let status = self.wait()?;
         if status.success() { Ok(self.words()) } else { Err(self.ended(status)) }
     }
@@ -126,7 +140,7 @@ impl<'a> Process<'a> {
     fn words(&mut self) -> String {
         let words = self.words.take().and_then(|words| words.join().ok()).unwrap_or_default();
         let words = words.trim().trim_start_matches("gapless: ");
-        words.trim_start_matches("sequencer could not be measured: ").to_owned()
+        words.trim_start_matches(&format!("{} could not be measured: ", self.benchmark)).to_owned()
     }
 
     /// The error of one that does not talk any more.
@@ -144,7 +158,7 @@ impl<'a> Process<'a> {
         }
         let words = self.words();
         let colon = if words.is_empty() { "" } else { ": " };
-        failed(format!("{} ended too early, with {status}{colon}{words}", self.name))
+        self.failed(format!("{} ended too early, with {status}{colon}{words}", self.name))
     }
 }
 
@@ -157,7 +171,7 @@ impl Drop for Process<'_> {
 }
 
 /// Waits for an answer of each, notices when one of them ends meanwhile, and looks around with `look`.
-pub(super) fn hear_all<T: DeserializeOwned>(
+pub(crate) fn hear_all<T: DeserializeOwned>(
     processes: &mut [Process<'_>],
     look: &mut dyn FnMut() -> Result<()>,
 ) -> Result<Vec<T>> {
@@ -184,7 +198,7 @@ pub(super) fn hear_all<T: DeserializeOwned>(
 fn all_that_ended(processes: &mut [Process<'_>]) -> BenchError {
     let ended = processes.iter_mut().filter_map(|process| process.look().err());
     let words: Vec<_> = ended.map(reason).collect();
-    failed(words.join("; "))
+    processes[0].failed(words.join("; "))
 }
 
 /// What is behind the name of the benchmark.
@@ -203,7 +217,7 @@ mod tests {
         // A test that runs in the background may have been started with interrupts ignored.
         let mut command = Command::new("env");
         command.args(["--default-signal=INT", "sh", "-c", script]);
-        let mut process = Process::spawn("node 1", command, interrupted).unwrap();
+        let mut process = Process::spawn("sequencer", "node 1", command, interrupted).unwrap();
         process.hear::<bool>().unwrap_err()
     }
 
@@ -225,11 +239,19 @@ mod tests {
     }
 
     #[test]
+    fn an_end_without_an_answer_is_an_error() {
+        let interrupted = AtomicBool::new(false);
+        let mut process = Process::spawn("log", "it", Command::new("true"), &interrupted).unwrap();
+        let error = process.hear::<f64>().unwrap_err().to_string();
+        assert!(error.contains("exit status: 0"), "{error}");
+    }
+
+    #[test]
     fn what_is_said_is_answered_and_many_words_block_nobody() {
         let interrupted = AtomicBool::new(false);
         let mut command = Command::new("sh");
         command.args(["-c", "head -c 300000 /dev/zero >&2; read line; echo $line"]);
-        let mut processes = [Process::spawn("echo", command, &interrupted).unwrap()];
+        let mut processes = [Process::spawn("sequencer", "echo", command, &interrupted).unwrap()];
         processes[0].tell(&7).unwrap();
         assert_eq!(hear_all::<u64>(&mut processes, &mut || Ok(())).unwrap(), [7]);
         let [process] = processes;
