@@ -1,30 +1,18 @@
 //! The table of things that take nanoseconds, which microseconds with two decimals would hide.
 
-use crate::report::Row;
-use crate::report::table::{TableStyle, grouped, rate};
-use comfy_table::presets::{ASCII_MARKDOWN, UTF8_FULL_CONDENSED};
-use comfy_table::{CellAlignment, ContentArrangement, Table};
+use crate::report::table::{TableStyle, absent, bytes, grouped, new_table, rate, text};
+use crate::report::{LatencyNs, Row};
 
 /// One line a row, latencies in ns.
 pub(super) fn nanoseconds(rows: &[Row], style: TableStyle) -> String {
-    let mut table = Table::new();
-    match style {
-        TableStyle::Terminal => table.load_style(UTF8_FULL_CONDENSED),
-        TableStyle::Markdown => table.load_style(ASCII_MARKDOWN),
-    };
-    table.set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(["what", "encoding", "bytes", "mean ns", "p50 ns", "p99 ns", "p99.9 ns", "a second", "× floor"]);
-    for column in table.column_iter_mut().skip(2) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    let head = ["what", "encoding", "bytes", "mean ns", "p50 ns", "p99 ns", "p99.9 ns", "a second", "× floor"];
+    let mut table = new_table(style, &head, 2);
     for row in rows {
-        let absent = || "–".to_owned();
-        let latency =
-            |figure: fn(&crate::report::LatencyNs) -> String| row.latency_ns.as_ref().map_or_else(absent, figure);
+        let latency = |figure: fn(LatencyNs) -> String| row.latency_ns.map_or_else(absent, figure);
         table.add_row([
-            row.config.name.clone().unwrap_or_else(absent),
-            row.config.encoding.clone().unwrap_or_else(absent),
-            row.config.payload_bytes.map_or_else(absent, grouped),
+            text(&row.config.name),
+            text(&row.config.encoding),
+            bytes(row),
             latency(|latency| format!("{:.1}", latency.mean)),
             latency(|latency| grouped(latency.p50)),
             latency(|latency| grouped(latency.p99)),

@@ -29,7 +29,8 @@ impl TableStyle {
     }
 }
 
-const ABSENT: &str = "–";
+/// What stands where nothing was measured.
+pub(crate) const ABSENT: &str = "–";
 
 /// What a latency and a throughput of the canonical benchmark hold; printed with the figures.
 pub const WHAT_IS_INCLUDED: &str = "\
@@ -100,24 +101,18 @@ pub fn figures(rows: &[Row], style: TableStyle) -> String {
         let config = &row.config;
         let mut cells: Vec<String> =
             [&config.program, &config.mode, &config.encoding, &config.access, &config.cpu, &config.tier]
-                .map(|value| value.clone().unwrap_or_else(|| ABSENT.into()))
+                .map(text)
                 .into();
-        cells.push(config.extra.get("sessions").and_then(Value::as_u64).map_or_else(|| ABSENT.into(), grouped));
+        cells.push(config.extra.get("sessions").and_then(Value::as_u64).map_or_else(absent, grouped));
         cells.push(config.rate_per_s.map_or_else(|| "max".into(), grouped));
         cells.extend(latency_cells(row.latency_ns, row.latency_failed()));
-        cells.push(row.throughput_per_s.map_or_else(|| ABSENT.into(), rate));
-        cells.push(row.cpu_ns_per_message.map_or_else(|| ABSENT.into(), |cpu| rate(cpu.driver)));
-        cells.push(row.cpu_ns_per_message.map_or_else(|| ABSENT.into(), |cpu| rate(cpu.service)));
-        cells.push(row.floor_ratio.map_or_else(|| ABSENT.into(), |ratio| format!("{ratio:.2}")));
+        cells.push(row.throughput_per_s.map_or_else(absent, rate));
+        cells.push(row.cpu_ns_per_message.map_or_else(absent, |cpu| rate(cpu.driver)));
+        cells.push(row.cpu_ns_per_message.map_or_else(absent, |cpu| rate(cpu.service)));
+        cells.push(row.floor_ratio.map_or_else(absent, |ratio| format!("{ratio:.2}")));
         let paused = row.extra.get("paused").and_then(|paused| paused["share"].as_f64());
-        cells.push(paused.map_or_else(|| ABSENT.into(), |share| format!("{:.2}", share * 100.0)));
-        let stolen_ns = row.extra.get("stolen_ns").and_then(Value::as_u64);
-        cells.push(stolen_ns.map_or_else(|| ABSENT.into(), |ns| grouped(ns / 1_000_000)));
-        cells.push(match row.verified {
-            Some(true) => "yes".into(),
-            Some(false) => "NO".into(),
-            None => ABSENT.into(),
-        });
+        cells.push(paused.map_or_else(absent, |share| format!("{:.2}", share * 100.0)));
+        cells.extend([stolen(row), verified(row)]);
         table.add_row(cells);
     }
     table.trim_fmt()
@@ -143,13 +138,11 @@ pub fn parts(rows: &[Row], style: TableStyle) -> String {
     let mut table = new_table(style, &head, 3);
     for row in rows {
         let config = &row.config;
-        let mut cells: Vec<String> = [&config.name, &config.encoding, &config.tier]
-            .map(|value| value.clone().unwrap_or_else(|| ABSENT.into()))
-            .into();
-        cells.push(config.payload_bytes.map_or_else(|| ABSENT.into(), grouped));
+        let mut cells: Vec<String> = [&config.name, &config.encoding, &config.tier].map(text).into();
+        cells.push(bytes(row));
         cells.extend(latency_cells(row.latency_ns, row.latency_failed()));
-        cells.push(row.throughput_per_s.map_or_else(|| ABSENT.into(), rate));
-        cells.push(row.floor_ratio.map_or_else(|| ABSENT.into(), |ratio| format!("{ratio:.2}")));
+        cells.push(row.throughput_per_s.map_or_else(absent, rate));
+        cells.push(row.floor_ratio.map_or_else(absent, |ratio| format!("{ratio:.2}")));
         table.add_row(cells);
     }
     table.trim_fmt()
@@ -160,18 +153,18 @@ pub fn parts(rows: &[Row], style: TableStyle) -> String {
 pub fn floors(rows: &[FloorRow], style: TableStyle) -> String {
     let mut table = new_table(style, &["floor", "bytes", "p50 µs", "p99 µs", "p99.9 µs", "msg/s", "GB/s", "CPUs"], 1);
     for row in rows {
-        let percentile = |value: Option<u64>| value.map_or_else(|| ABSENT.into(), microseconds);
+        let percentile = |value: Option<u64>| value.map_or_else(absent, microseconds);
         table.add_row([
             row.name.clone(),
             grouped(row.payload_bytes),
             percentile(row.p50_ns),
             percentile(row.p99_ns),
             percentile(row.p99_9_ns),
-            row.rate_per_s.map_or_else(|| ABSENT.into(), rate),
-            row.bytes_per_s.map_or_else(|| ABSENT.into(), |bytes| format!("{:.2}", bytes / 1e9)),
+            row.rate_per_s.map_or_else(absent, rate),
+            row.bytes_per_s.map_or_else(absent, |bytes| format!("{:.2}", bytes / 1e9)),
             row.cpus
                 .as_ref()
-                .map_or_else(|| ABSENT.into(), |cpus| cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",")),
+                .map_or_else(absent, |cpus| cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",")),
         ]);
     }
     table.trim_fmt()
@@ -219,6 +212,34 @@ pub(crate) fn new_table(style: TableStyle, head: &[&str], text_columns: usize) -
         column.set_cell_alignment(CellAlignment::Right);
     }
     table
+}
+
+/// A text, or the sign that there is none.
+pub(crate) fn text(value: &Option<String>) -> String {
+    value.clone().unwrap_or_else(absent)
+}
+
+pub(crate) fn absent() -> String {
+    ABSENT.to_owned()
+}
+
+/// Bytes of its messages.
+pub(crate) fn bytes(row: &Row) -> String {
+    row.config.payload_bytes.map_or_else(absent, grouped)
+}
+
+/// CPU time that the hypervisor withheld, ms.
+pub(crate) fn stolen(row: &Row) -> String {
+    row.extra.get("stolen_ns").and_then(Value::as_u64).map_or_else(absent, |ns| grouped(ns / 1_000_000))
+}
+
+/// Whether its check found everything right.
+pub(crate) fn verified(row: &Row) -> String {
+    match row.verified {
+        Some(true) => "yes".to_owned(),
+        Some(false) => "NO".to_owned(),
+        None => absent(),
+    }
 }
 
 fn latency_cells(latency: Option<LatencyNs>, failed: bool) -> [String; 6] {

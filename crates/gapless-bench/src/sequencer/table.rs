@@ -5,13 +5,13 @@
 use super::RoleFigures;
 use super::published::{self, latency_of, rate_of};
 use super::slices::{PERCENTS, Slice};
-use crate::report::table::{TableStyle, floors, grouped, microseconds, new_table, rate};
+use crate::report::table::{
+    ABSENT, TableStyle, absent, bytes, floors, grouped, microseconds, new_table, rate, stolen, text, verified,
+};
 use crate::report::{LatencyNs, Report, Row};
 use comfy_table::Table;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-
-const ABSENT: &str = "–";
 
 /// What the figures hold; printed with them.
 const WHAT_IS_INCLUDED: &str = "\
@@ -286,18 +286,6 @@ fn names(row: &Row) -> Vec<String> {
     [&row.config.transport, &row.config.tier, &row.config.cpu].map(text).into()
 }
 
-fn text(value: &Option<String>) -> String {
-    value.clone().unwrap_or_else(absent)
-}
-
-fn absent() -> String {
-    ABSENT.to_owned()
-}
-
-fn bytes(row: &Row) -> String {
-    row.config.payload_bytes.map_or_else(absent, grouped)
-}
-
 fn is_udp(row: &Row) -> bool {
     row.config.transport.as_deref() != Some("shared-memory")
 }
@@ -310,18 +298,6 @@ fn target(row: &Row, key: &str, words: impl FnOnce(f64) -> String) -> String {
     let Some(value) = row.extra.get(key).and_then(Value::as_f64) else { return absent() };
     let is_met = row.extra.get("target_met").and_then(Value::as_bool) == Some(true);
     format!("{}, {}", words(value), if is_met { "reached" } else { "not reached" })
-}
-
-fn stolen(row: &Row) -> String {
-    row.extra.get("stolen_ns").and_then(Value::as_u64).map_or_else(absent, |ns| grouped(ns / 1_000_000))
-}
-
-fn verified(row: &Row) -> String {
-    match row.verified {
-        Some(true) => "yes".to_owned(),
-        Some(false) => "NO".to_owned(),
-        None => absent(),
-    }
 }
 
 #[cfg(test)]
