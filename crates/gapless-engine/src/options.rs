@@ -2,8 +2,8 @@
 
 use crate::EngineError;
 use crate::fold::Policy;
-use crate::recovery::Layout;
 use gapless_agent::{CpuMask, OptimizeFor, PlanKind};
+use gapless_stream::stream_layout::StreamLayout;
 use gapless_stream::{Persistence, Tier};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -83,7 +83,7 @@ impl NodeOptions {
     #[must_use]
     pub fn in_directory(directory: impl Into<PathBuf>) -> Self {
         let directory = directory.into();
-        let socket_path = Some(Layout::new(&directory).socket());
+        let socket_path = Some(StreamLayout::new(&directory).node_socket());
         Self { directory: Some(directory), tier: Tier::Journal, socket_path, ..Self::in_memory() }
     }
 

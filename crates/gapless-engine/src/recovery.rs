@@ -9,52 +9,9 @@ use gapless_journal::JournalReader;
 use gapless_log::StreamIdentity;
 use gapless_stream::Sequencer;
 use gapless_stream::sequencer::SequencerRules;
+use gapless_stream::stream_layout::StreamLayout;
 use gapless_wire::Fragment;
-use std::path::{Path, PathBuf};
-
-/// Where a node's directory keeps what.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Layout {
-    root: PathBuf,
-}
-
-impl Layout {
-    /// The layout of a node in `root`.
-    #[must_use]
-    pub fn new(root: &Path) -> Self {
-        Self { root: root.to_owned() }
-    }
-
-    /// The node's directory.
-    #[must_use]
-    pub fn root(&self) -> &Path {
-        &self.root
-    }
-
-    /// The journal's segments.
-    #[must_use]
-    pub fn journal(&self) -> PathBuf {
-        self.root.join("journal")
-    }
-
-    /// The snapshots.
-    #[must_use]
-    pub fn snapshots(&self) -> PathBuf {
-        self.root.join("snapshots")
-    }
-
-    /// Where other processes connect.
-    #[must_use]
-    pub fn socket(&self) -> PathBuf {
-        self.root.join("node.socket")
-    }
-
-    /// The counters.
-    #[must_use]
-    pub fn counters(&self) -> PathBuf {
-        self.root.join("counters")
-    }
-}
+use std::path::Path;
 
 /// What a recovery did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,7 +33,7 @@ pub struct Recovered {
 /// # Errors
 /// Damage, a gap between snapshot and journal, or what the policy makes an error.
 pub fn recover<S: Service>(
-    layout: &Layout,
+    layout: &StreamLayout,
     identity: StreamIdentity,
     fold: &mut Fold<S>,
     sequencer: &mut Sequencer,
@@ -149,7 +106,7 @@ pub fn replay_copy<S: Service>(
     sequence_max: u64,
     sink: &mut impl Sink,
 ) -> Result<(Fold<S>, Recovered), EngineError> {
-    let layout = Layout::new(directory);
+    let layout = StreamLayout::new(directory);
     let reader = JournalReader::open(layout.journal())?;
     let identity = StreamIdentity { stream_id: reader.stream_id(), incarnation: reader.incarnation() };
     let mut fold = Fold::new(service, policy, usize::MAX >> 1);

@@ -6,12 +6,13 @@ use crate::journals;
 use crate::messages::car::Car;
 use gapless_engine::dead_letters::{DeadLetters, FILE_NAME};
 use gapless_engine::fold::{DeadLetter, NoSink};
-use gapless_engine::recovery::{Layout, recover};
+use gapless_engine::recovery::recover;
 use gapless_engine::{Context, Fold, Handlers, OnPanic, Policy, Reject, Service, snapshot};
 use gapless_journal::Journal;
 use gapless_log::StreamIdentity;
 use gapless_schema::{Protobuf, Sbe};
 use gapless_stream::sequencer::SequencerRules;
+use gapless_stream::stream_layout::StreamLayout;
 use gapless_stream::{ConnectionId, Decision, Sequencer};
 use gapless_wire::checksum::crc32c;
 use gapless_wire::control::{SessionOpen, TimerFired};
@@ -86,7 +87,7 @@ const JOURNALED: u64 = 3;
 impl Place {
     fn new() -> Self {
         let directory = scratch();
-        let layout = Layout::new(directory.path());
+        let layout = StreamLayout::new(directory.path());
         std::fs::create_dir(layout.snapshots()).expect("a folder can be made");
         let (mut journal, _) = Journal::open(journals::options(&layout.journal())).expect("a journal can be made");
         for sequence in 1..=JOURNALED {
@@ -128,7 +129,7 @@ fn snapshot_at(place: &Place, bytes: &[u8]) {
         let sum = crc32c(&file);
         file.extend_from_slice(&sum.to_le_bytes());
     }
-    let layout = Layout::new(place.directory.path());
+    let layout = StreamLayout::new(place.directory.path());
     // Named after the sequence in it, where the journal has that; else another is as good.
     let named = file.get(32..40).map_or(1, |field| u64::from_le_bytes(field.try_into().expect("eight bytes")));
     let path = layout.snapshots().join(format!("{:020}.snapshot", if mode & MISNAMED == 0 { named } else { 1 }));

@@ -1,4 +1,4 @@
-//! [`StreamLayout`]: what lies where in the directory of a stream.
+//! [`StreamLayout`]: what lies where in the directory of a stream, or of a node with a stream of its own.
 
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,19 @@ impl StreamLayout {
         self.root.join("sequencer")
     }
 
-    /// Where other processes of this machine connect.
+    /// The snapshots of a node's service.
+    #[must_use]
+    pub fn snapshots(&self) -> PathBuf {
+        self.root.join("snapshots")
+    }
+
+    /// Where the clients of a node's service connect.
+    #[must_use]
+    pub fn node_socket(&self) -> PathBuf {
+        self.root.join("node.socket")
+    }
+
+    /// Where nodes of this machine connect.
     #[must_use]
     pub fn socket(&self) -> PathBuf {
         self.root.join("stream.socket")

@@ -3,7 +3,7 @@
 use super::{Outcome, interrupt, print};
 use clap::Args;
 use gapless::agent::CountersReader;
-use gapless::engine::recovery::Layout;
+use gapless::stream::stream_layout::StreamLayout;
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -37,7 +37,8 @@ const PIECE: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let is_directory = arguments.directory.is_dir();
-    let path = if is_directory { Layout::new(&arguments.directory).counters() } else { arguments.directory.clone() };
+    let path =
+        if is_directory { StreamLayout::new(&arguments.directory).counters() } else { arguments.directory.clone() };
     if is_directory && !path.exists() {
         let directory = arguments.directory.display();
         return Err(format!("{directory}: no node runs there; a node's counters end with it").into());

@@ -1,6 +1,6 @@
 //! The folders that a directory means: a node's, or the journal in it.
 
-use gapless::engine::recovery::Layout;
+use gapless::stream::stream_layout::StreamLayout;
 use gapless_journal::descriptor::LOCK_NAME;
 use gapless_journal::inspect::holds_journal;
 use std::fs::{File, TryLockError};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// The journal's folder: `directory` itself if it holds segments, else its folder `journal`.
 pub(super) fn journal_of(directory: &Path) -> PathBuf {
-    let inner = Layout::new(directory).journal();
+    let inner = StreamLayout::new(directory).journal();
     if !holds_journal(directory) && inner.is_dir() { inner } else { directory.to_owned() }
 }
 
@@ -18,7 +18,7 @@ pub(super) fn journal_of(directory: &Path) -> PathBuf {
 pub(super) fn snapshot_sequences(journal: &Path) -> Result<Vec<u64>, gapless::engine::EngineError> {
     let canonical = journal.canonicalize().unwrap_or_else(|_| journal.to_owned());
     let Some(node) = canonical.parent() else { return Ok(Vec::new()) };
-    let layout = Layout::new(node);
+    let layout = StreamLayout::new(node);
     if layout.journal() != canonical || !layout.snapshots().is_dir() {
         return Ok(Vec::new());
     }
