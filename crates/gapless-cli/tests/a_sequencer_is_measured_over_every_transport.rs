@@ -2,31 +2,25 @@
 //! already; it leaves no process and no file behind.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
+mod bench_process;
 mod program;
 
+use bench_process::{LongRun, processes_of, rows, wait_until};
 use gapless::stream::event_stream::{EventStream, EventStreamOptions};
 use gapless::stream::network::endpoints::{Carrier, PacketNetwork};
 use gapless::stream::network::{Datagrams, Interface, Segmentation, UdpOptions, UdpSocket};
-use program::{Ended, gapless, names, run};
+use program::{names, run};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
-use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
 
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// The report of a short run with these words.
 fn report(words: &[&str]) -> Value {
-    let directory = tempfile::tempdir().unwrap();
-    let mut all = vec!["bench", "sequencer", "--quick", "--json", "out.json", "--hlog", "out.hlog"];
-    all.extend(words);
-    let table = run(directory.path(), &all).good();
-    assert_eq!(names(directory.path()), ["out.hlog", "out.json"], "nothing else is left");
-    let text = std::fs::read_to_string(directory.path().join("out.json")).unwrap();
-    let report: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(report["benchmark"], "sequencer");
+    let words = [&["--quick", "--hlog", "out.hlog"], words].concat();
+    let (report, table) = bench_process::report("sequencer", &words, &["out.hlog", "out.json"]);
     for words in ["CoralSequencer", "382 ns", "a short run"] {
         assert!(table.contains(words), "{words}: {table}");
     }
@@ -35,10 +29,6 @@ fn report(words: &[&str]) -> Value {
         assert!(row["peak_memory_bytes"].as_u64().unwrap() > 0, "{row}");
     }
     report
-}
-
-fn rows(report: &Value) -> &[Value] {
-    report["rows"].as_array().unwrap()
 }
 
 /// Transport, bytes, and whether packets may hold several messages, of the rows of `mode`.
@@ -198,79 +188,30 @@ fn a_running_stream_is_measured_by_packets() {
 
 /// The processes of a benchmark that keeps its streams below `directory`.
 fn processes_in(directory: &Path) -> Vec<Pid> {
-    let directory = directory.to_str().unwrap().to_owned();
-    let works_there = |entry: std::fs::DirEntry| {
-        let pid = entry.file_name().to_str()?.parse().ok().and_then(Pid::from_raw)?;
-        // One that ends meanwhile, or only waits for its parent to take note of its end, has none.
-        let command_line = String::from_utf8(std::fs::read(entry.path().join("cmdline")).ok()?).ok()?;
-        (command_line.contains("sequencer-process") && command_line.contains(&directory)).then_some(pid)
-    };
-    std::fs::read_dir("/proc").unwrap().filter_map(|entry| works_there(entry.unwrap())).collect()
+    processes_of(&["sequencer-process", directory.to_str().unwrap()])
 }
 
-/// Far beyond what a busy machine takes.
-const PATIENCE: Duration = Duration::from_secs(120);
-
-#[track_caller]
-fn wait_until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let begin = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(begin.elapsed() < PATIENCE, "{what}: not after {PATIENCE:?}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-/// A run that takes hours; killed with the test.
-struct LongRun(Option<Child>);
-
-impl LongRun {
-    /// Starts it in `directory` and waits for its processes.
-    fn of(part: &str, processes: usize, directory: &Path) -> Self {
-        let words = ["bench", "sequencer", "--only", part, "--transport", "shared-memory", "--payload", "256"];
-        let mut command = gapless(directory, &words);
-        // One message in flight: the disk is not filled meanwhile.
-        command.args([
-            "--throughput-messages",
-            "100000000",
-            "--window",
-            "1",
-            "--log-location",
-            directory.to_str().unwrap(),
-        ]);
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let run = Self(Some(child));
-        wait_until("its processes", || (processes_in(directory).len() == processes).then_some(()));
-        run
-    }
-
-    fn pid(&self) -> Pid {
-        Pid::from_raw(self.0.as_ref().unwrap().id().try_into().unwrap()).unwrap()
-    }
-
-    /// Waits for its end.
-    fn end(mut self) -> Ended {
-        wait_until("the end of the run", || self.0.as_mut().unwrap().try_wait().unwrap());
-        self.0.take().unwrap().wait_with_output().unwrap().into()
-    }
-}
-
-impl Drop for LongRun {
-    fn drop(&mut self) {
-        if let Some(child) = &mut self.0 {
-            child.kill().unwrap();
-            child.wait().unwrap();
-        }
-    }
+/// Starts a run that takes hours in `directory` and waits for its processes.
+fn long_run(part: &str, processes: usize, directory: &Path) -> LongRun {
+    let directory_text = directory.to_str().unwrap();
+    // One message in flight: the disk is not filled meanwhile.
+    let run = LongRun::start(
+        directory,
+        &[
+            &["sequencer", "--only", part, "--transport", "shared-memory", "--payload", "256"][..],
+            &["--throughput-messages", "100000000", "--window", "1", "--log-location", directory_text],
+        ]
+        .concat(),
+    );
+    wait_until("its processes", || (processes_in(directory).len() == processes).then_some(()));
+    run
 }
 
 #[test]
 fn an_interrupt_ends_all_and_leaves_nothing() {
     for (part, processes) in [("latency", 2), ("throughput", 4)] {
         let directory = tempfile::tempdir().unwrap();
-        let run = LongRun::of(part, processes, directory.path());
+        let run = long_run(part, processes, directory.path());
         // As Ctrl-C does, to all of them.
         for process in processes_in(directory.path()) {
             kill_process(process, Signal::INT).unwrap();
@@ -286,7 +227,7 @@ fn an_interrupt_ends_all_and_leaves_nothing() {
 #[test]
 fn a_killed_sequencer_or_node_ends_the_run() {
     let directory = tempfile::tempdir().unwrap();
-    let run = LongRun::of("latency", 2, directory.path());
+    let run = long_run("latency", 2, directory.path());
     let processes = processes_in(directory.path());
     kill_process(processes[0], Signal::KILL).unwrap();
     let error = run.end().error(1);
@@ -298,6 +239,6 @@ fn a_killed_sequencer_or_node_ends_the_run() {
 #[test]
 fn no_process_outlives_the_benchmark() {
     let directory = tempfile::tempdir().unwrap();
-    drop(LongRun::of("throughput", 4, directory.path()));
+    drop(long_run("throughput", 4, directory.path()));
     wait_until("the end of its processes", || processes_in(directory.path()).is_empty().then_some(()));
 }

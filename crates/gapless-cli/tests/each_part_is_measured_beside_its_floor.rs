@@ -2,24 +2,20 @@
 //! in a table and in the JSON.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
+mod bench_process;
 mod program;
 
-use program::{Ended, gapless, names, run};
+use bench_process::{LongRun, processes_of, rows, wait_until};
+use program::{names, run};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+use std::path::Path;
 
 /// The report of a short run, whose rows and floors are all there.
 fn report(part: &str, count: &str) -> Value {
-    let directory = tempfile::tempdir().unwrap();
-    let table = run(directory.path(), &["bench", part, "--count", count, "--json", "out.json"]).good();
-    assert_eq!(names(directory.path()), ["out.json"], "nothing else is left");
-    let report: Value =
-        serde_json::from_str(&std::fs::read_to_string(directory.path().join("out.json")).unwrap()).unwrap();
-    assert_eq!(report["benchmark"], part);
+    let (report, table) = bench_process::report(part, &["--count", count], &["out.json"]);
     assert!(!report["floor"].as_array().unwrap().is_empty(), "{report}");
-    for row in report["rows"].as_array().unwrap() {
+    for row in rows(&report) {
         let name = row["config"]["name"].as_str().unwrap();
         assert!(table.contains(name), "{name} is in the table: {table}");
         assert!(row.get("latency_ns").is_some() || row.get("throughput_per_s").is_some(), "{row}");
@@ -32,8 +28,7 @@ fn report(part: &str, count: &str) -> Value {
 }
 
 fn rows_named<'a>(report: &'a Value, part_of_name: &str) -> Vec<&'a Value> {
-    let rows = report["rows"].as_array().unwrap();
-    rows.iter().filter(|row| row["config"]["name"].as_str().unwrap().contains(part_of_name)).collect()
+    rows(report).iter().filter(|row| row["config"]["name"].as_str().unwrap().contains(part_of_name)).collect()
 }
 
 #[test]
@@ -58,73 +53,24 @@ fn log_has_ring_and_window_both_ways() {
     }
 }
 
-/// The processes that work for process `parent_pid`, whether it still lives or not.
-fn partners_of(parent_pid: u32) -> Vec<Pid> {
-    let order = format!("\"parent_pid\":{parent_pid},");
-    let works_for_it = |entry: std::fs::DirEntry| {
-        let pid = entry.file_name().to_str()?.parse().ok().and_then(Pid::from_raw)?;
-        // One that ends meanwhile, or only waits for its parent to take note of its end, has none.
-        let command_line = String::from_utf8(std::fs::read(entry.path().join("cmdline")).ok()?).ok()?;
-        (command_line.contains("log-partner") && command_line.contains(&order)).then_some(pid)
-    };
-    std::fs::read_dir("/proc").unwrap().filter_map(|entry| works_for_it(entry.unwrap())).collect()
+/// The processes that work for process `parent`, whether it still lives or not.
+fn partners_of(parent: Pid) -> Vec<Pid> {
+    processes_of(&["log-partner", &format!("\"parent_pid\":{},", parent.as_raw_nonzero())])
 }
 
-/// Far beyond what a busy machine takes.
-const PATIENCE: Duration = Duration::from_secs(120);
-
-#[track_caller]
-fn wait_until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let begin = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(begin.elapsed() < PATIENCE, "{what}: not after {PATIENCE:?}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-/// A run that takes hours; killed with the test.
-struct LongRun(Option<Child>);
-
-impl LongRun {
-    /// Starts it and waits for its second process.
-    fn of_log(directory: &std::path::Path) -> (Self, Pid) {
-        let mut command = gapless(directory, &["bench", "log", "--count", "1000000000", "--json", "out.json"]);
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let run = Self(Some(child));
-        let partner = wait_until("a second process", || partners_of(run.pid()).first().copied());
-        (run, partner)
-    }
-
-    fn pid(&self) -> u32 {
-        self.0.as_ref().unwrap().id()
-    }
-
-    /// Waits for its end.
-    fn end(mut self) -> Ended {
-        wait_until("the end of the run", || self.0.as_mut().unwrap().try_wait().unwrap());
-        self.0.take().unwrap().wait_with_output().unwrap().into()
-    }
-}
-
-impl Drop for LongRun {
-    fn drop(&mut self) {
-        if let Some(child) = &mut self.0 {
-            child.kill().unwrap();
-            child.wait().unwrap();
-        }
-    }
+/// Starts a run that takes hours and waits for its second process.
+fn long_run(directory: &Path) -> (LongRun, Pid) {
+    let run = LongRun::start(directory, &["log", "--count", "1000000000", "--json", "out.json"]);
+    let partner = wait_until("a second process", || partners_of(run.pid()).first().copied());
+    (run, partner)
 }
 
 #[test]
 fn log_leaves_no_process_behind() {
     let directory = tempfile::tempdir().unwrap();
-    let mut command = gapless(directory.path(), &["bench", "log", "--count", "2000"]);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let pid = child.id();
-    Ended::from(child.wait_with_output().unwrap()).good();
+    let run = LongRun::start(directory.path(), &["log", "--count", "2000"]);
+    let pid = run.pid();
+    run.end().good();
     // That there are such processes while it runs is what the tests below begin with.
     assert_eq!(partners_of(pid), []);
 }
@@ -132,7 +78,7 @@ fn log_leaves_no_process_behind() {
 #[test]
 fn a_killed_second_process_ends_log_with_its_signal() {
     let directory = tempfile::tempdir().unwrap();
-    let (run, partner) = LongRun::of_log(directory.path());
+    let (run, partner) = long_run(directory.path());
     let pid = run.pid();
     kill_process(partner, Signal::KILL).unwrap();
     let error = run.end().error(1);
@@ -144,7 +90,7 @@ fn a_killed_second_process_ends_log_with_its_signal() {
 #[test]
 fn the_second_process_of_log_does_not_outlive_the_first() {
     let directory = tempfile::tempdir().unwrap();
-    let (run, _) = LongRun::of_log(directory.path());
+    let (run, _) = long_run(directory.path());
     let pid = run.pid();
     drop(run);
     wait_until("the end of the second process", || partners_of(pid).is_empty().then_some(()));
@@ -154,13 +100,13 @@ fn the_second_process_of_log_does_not_outlive_the_first() {
 fn an_interrupted_log_ends_both_and_reports_what_there_is() {
     let directory = tempfile::tempdir().unwrap();
     for of_both in [true, false] {
-        let (run, partner) = LongRun::of_log(directory.path());
+        let (run, partner) = long_run(directory.path());
         let pid = run.pid();
         if of_both {
             // As Ctrl-C does, to the second one first.
             kill_process(partner, Signal::INT).unwrap();
         }
-        kill_process(Pid::from_raw(pid.try_into().unwrap()).unwrap(), Signal::INT).unwrap();
+        kill_process(pid, Signal::INT).unwrap();
         let table = run.end().good();
         assert!(table.contains("interrupted"), "{table}");
         assert_eq!(partners_of(pid), []);
