@@ -8,7 +8,9 @@ mod program;
 use bench_process::{LongRun, processes_of, rows, wait_until};
 use gapless::stream::event_stream::{EventStream, EventStreamOptions};
 use gapless::stream::network::endpoints::{Carrier, PacketNetwork};
+use gapless::stream::network::guests::Credentials;
 use gapless::stream::network::{Datagrams, Interface, Segmentation, UdpOptions, UdpSocket};
+use gapless::wire::soup::Field;
 use program::{names, run};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -119,6 +121,9 @@ fn options_choose_what_is_measured() {
         ("--payload 8", "8"),
         ("--stream . --transport udp", "--transport"),
         ("--command 127.0.0.1:9001", "--request"),
+        ("--stream . --username anna --password swordfish", "--command"),
+        ("--command 127.0.0.1:9001 --request 127.0.0.1:9002 --username anna", "--password"),
+        ("--command 127.0.0.1:9001 --request 127.0.0.1:9002 --username annabella --password x", "6"),
         ("--only speed", "latency, throughput, rewind"),
     ] {
         let line: Vec<&str> = ["bench", "sequencer"].into_iter().chain(words.split(' ')).collect();
@@ -184,6 +189,30 @@ fn a_running_stream_is_measured_by_packets() {
         check_throughputs(&report, false);
         running.stop().unwrap();
     }
+}
+
+#[test]
+fn a_protected_stream_is_measured_by_who_knows_its_password() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut network = network(None);
+    let (username, password) = (Field::new("anna").unwrap(), Field::new("swordfish").unwrap());
+    network.guests.users = vec![Credentials { username, password }];
+    let running = stream(directory.path(), Some(&network));
+    let place = format!("--command {} --request {} --payload 64", network.command, network.request);
+    let place: Vec<&str> = place.split(' ').collect();
+    let user = ["--username", "anna", "--password", "swordfish"];
+    let report = report(&[place.as_slice(), &user].concat());
+    assert_eq!(rows(&report).len(), 2);
+    for user in
+        [&[][..], &["--username", "anna", "--password", "trout"], &["--username", "bert", "--password", "swordfish"]]
+    {
+        let words = [&["bench", "sequencer", "--quick"], place.as_slice(), user].concat();
+        let released_sequence = running.released_sequence();
+        let error = run(Path::new("."), &words).error(1);
+        assert!(error.contains("NotAuthorized: username and password are not known here"), "{error}");
+        assert_eq!(running.released_sequence(), released_sequence, "nothing came into the stream");
+    }
+    running.stop().unwrap();
 }
 
 /// The processes of a benchmark that keeps its streams below `directory`.

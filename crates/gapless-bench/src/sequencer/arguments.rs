@@ -4,6 +4,7 @@ use super::order::Way;
 use super::plan::{Part, Plan, Transport};
 use crate::{BenchError, Result};
 use clap::Args;
+use gapless::wire::soup::Field;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -74,6 +75,14 @@ pub struct SequencerArguments {
     #[arg(long, value_name = "ADDR", requires = "command")]
     pub rewind: Option<SocketAddr>,
 
+    /// The name under which nodes come into that stream, where it has users; at most 6 characters
+    #[arg(long, value_name = "NAME", requires_all = ["command", "password"], value_parser = Field::<6>::new)]
+    pub username: Option<Field<6>>,
+
+    /// The password of that name; at most 10 characters
+    #[arg(long, value_name = "PASSWORD", requires = "username", value_parser = Field::<10>::new)]
+    pub password: Option<Field<10>>,
+
     /// Write the report as one JSON object; - is stdout, and then nothing else is printed there
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -93,7 +102,9 @@ impl SequencerArguments {
             (Some(directory), ..) => Some(Way::SharedMemory { directory: directory.clone() }),
             (None, Some(command), Some(request)) => {
                 let (groups, interface, rewind) = (self.group.clone(), self.interface.clone(), self.rewind);
-                Some(Way::Datagrams { command, request, groups, interface, rewind })
+                let username = self.username.map_or_else(String::new, |name| name.as_str().to_owned());
+                let password = self.password.map_or_else(String::new, |password| password.as_str().to_owned());
+                Some(Way::Datagrams { command, request, groups, interface, rewind, username, password })
             }
             _ => None,
         };

@@ -5,6 +5,7 @@ use crate::sequencer::failed;
 use gapless::stream::StreamError;
 use gapless::stream::network::{Interface, Segmentation, UdpSocket};
 use gapless::stream::node::{DatagramLink, DatagramOptions, SharedMemoryLink, SharedMemoryOptions};
+use gapless::wire::soup::Field;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -104,6 +105,10 @@ pub(super) enum Way {
         interface: Option<String>,
         /// Where large gaps are filled over TCP; none if they are not.
         rewind: Option<SocketAddr>,
+        /// The node's name; empty if nobody asks for it.
+        username: String,
+        /// Its password.
+        password: String,
     },
 }
 
@@ -114,14 +119,20 @@ pub(super) fn shared_memory(directory: &std::path::Path) -> SharedMemoryLink {
 
 /// A link by packets, as `way` says.
 pub(super) fn datagrams(way: &Way, batch: bool) -> Result<DatagramLink<UdpSocket>> {
-    let Way::Datagrams { command, request, groups, interface, rewind } = way else {
+    let Way::Datagrams { command, request, groups, interface, rewind, username, password } = way else {
         return Err(failed("packets were asked for, and the way is another"));
     };
     let interface = match interface {
         None => Interface::Default,
         Some(text) => text.parse().map_or_else(|_| Interface::Name(text.clone()), Interface::Address),
     };
-    let options = DatagramOptions { batch, rewind: *rewind, ..DatagramOptions::new(*command, *request) };
+    let options = DatagramOptions {
+        batch,
+        rewind: *rewind,
+        username: Field::new(username).map_err(failed)?,
+        password: Field::new(password).map_err(failed)?,
+        ..DatagramOptions::new(*command, *request)
+    };
     DatagramLink::open(groups, &interface, Segmentation::Auto, options).map_err(|error| stream_failed(&error))
 }
 

@@ -77,6 +77,8 @@ fn options(order: &SequencerOrder) -> Result<(EventStreamOptions, Way)> {
         groups: network.groups.clone(),
         interface: packets.multicast.then(|| LOOPBACK.to_string()),
         rewind: None,
+        username: String::new(),
+        password: String::new(),
     };
     options.packets = Some(network);
     if packets.rewinds {
