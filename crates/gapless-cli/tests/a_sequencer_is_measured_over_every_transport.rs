@@ -132,6 +132,22 @@ fn options_choose_what_is_measured() {
     }
 }
 
+#[test]
+fn a_late_joiner_by_packets_is_rewound_over_tcp() {
+    let report = report(&["--only", "rewind", "--transport", "udp", "--rewind-frames", "30000"]);
+    let [row] = rows(&report) else { panic!("{report}") };
+    assert_eq!((&row["config"]["transport"], &row["config"]["rewind"]), (&"udp".into(), &"tcp".into()), "{row}");
+    assert!(row["throughput_per_s"].as_f64().unwrap() > 0.0, "{row}");
+    let roles = row["roles"].as_array().unwrap();
+    let late = roles.iter().find(|role| role["role"] == "late node").unwrap();
+    let (handled, rewound) = (late["handled"].as_u64().unwrap(), late["rewound"].as_u64().unwrap());
+    // What comes while it rewinds comes by packets.
+    assert!(handled >= 30_000 && rewound > 15_000, "{late}");
+    for latency in ["latency_ns", "latency_before_ns"] {
+        assert!(row[latency]["count"].as_u64().unwrap() > 0, "{latency}: {row}");
+    }
+}
+
 /// A stream of this process, over shared memory and perhaps packets.
 fn stream(directory: &Path, packets: Option<&PacketNetwork>) -> EventStream {
     let mut options = EventStreamOptions::in_directory(directory);

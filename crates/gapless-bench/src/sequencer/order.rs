@@ -280,6 +280,8 @@ pub(super) struct Account {
     pub resent: u64,
     /// Messages that this node asked for again.
     pub requested: u64,
+    /// Messages that came to this node by a rewind over TCP.
+    pub rewound: u64,
     /// How often the stream was faster than this node.
     pub lapped: u64,
     /// The most memory that was resident, bytes.

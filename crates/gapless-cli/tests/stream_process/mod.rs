@@ -35,7 +35,7 @@ pub fn configured(transport: &str) -> TempDir {
 }
 
 /// A port that nobody uses now, of UDP and TCP.
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     loop {
         let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         if TcpListener::bind(("127.0.0.1", port)).is_ok() {

@@ -5,6 +5,7 @@ use crate::Result;
 use crate::sequencer::order::{Account, NodeOrder, Ready, Role, Way, datagrams, shared_memory, stream_failed};
 use gapless::stream::client::MessageType;
 use gapless::stream::network::UdpSocket;
+use gapless::stream::node::feed_receiver::FeedCounts;
 use gapless::stream::node::{
     DatagramLink, NodeLink, NodeOptions, PublisherOptions, SharedMemoryLink, Start, StreamNode,
 };
@@ -15,19 +16,17 @@ pub(super) const TYPE: MessageType = MessageType { schema: 1 << 16 | 1, encoding
 
 /// What a link has counted.
 pub(super) trait Counted: NodeLink {
-    /// Frames that it asked for again.
-    fn frames_requested(&self) -> u64;
-}
-
-impl Counted for SharedMemoryLink {
-    fn frames_requested(&self) -> u64 {
-        0
+    /// What packets have brought.
+    fn feed_counts(&self) -> FeedCounts {
+        FeedCounts::default()
     }
 }
 
+impl Counted for SharedMemoryLink {}
+
 impl Counted for DatagramLink<UdpSocket> {
-    fn frames_requested(&self) -> u64 {
-        self.counts().frames_requested
+    fn feed_counts(&self) -> FeedCounts {
+        self.counts()
     }
 }
 
@@ -66,9 +65,11 @@ fn open<L: Counted>(mut node: StreamNode<L>) -> Result<StreamNode<L>> {
 
 /// What the node itself has counted, added to what was seen.
 pub(super) fn complete<L: Counted>(account: Account, node: &StreamNode<L>) -> Account {
+    let FeedCounts { frames_requested: requested, frames_rewound: rewound, .. } = node.link().feed_counts();
     Account {
         resent: node.resent(),
-        requested: node.link().frames_requested(),
+        requested,
+        rewound,
         lapped: node.lapped(),
         peak_memory_bytes: crate::resources::memory().map_or(0, |memory| memory.peak_bytes),
         ..account

@@ -55,6 +55,9 @@ pub struct RoleFigures {
     /// Messages that it asked for again.
     #[serde(default)]
     pub requested: u64,
+    /// Messages that came by a rewind over TCP.
+    #[serde(default)]
+    pub rewound: u64,
 }
 
 impl RoleFigures {
@@ -73,7 +76,7 @@ impl RoleFigures {
 
     fn with_account(mut self, account: &Account) -> Self {
         self.peak_memory_bytes = Some(account.peak_memory_bytes);
-        (self.resent, self.requested) = (account.resent, account.requested);
+        (self.resent, self.requested, self.rewound) = (account.resent, account.requested, account.rewound);
         self
     }
 }
