@@ -1,7 +1,8 @@
-//! Sleeping until the service sends something, and noticing that it is gone.
+//! Sleeping until the other side sends something, and noticing that it is gone.
 
 use super::Client;
 use crate::StreamError;
+use crate::doorman::PublisherLink;
 use rustix::event::{PollFd, PollFlags, poll};
 use std::time::Duration;
 
@@ -14,20 +15,7 @@ impl Client {
         self.flush();
         self.link.reader.arm();
         if self.link.reader.next_length()?.is_none() {
-            let mut fds = vec![PollFd::new(&self.link.wake_publisher, PollFlags::IN)];
-            if let Some(socket) = &self.link.socket {
-                fds.push(PollFd::new(socket, PollFlags::IN));
-            }
-            let timeout = rustix::time::Timespec {
-                tv_sec: timeout.as_secs().min(i64::MAX as u64) as i64,
-                tv_nsec: i64::from(timeout.subsec_nanos()),
-            };
-            match poll(&mut fds, Some(&timeout)) {
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(errno) => return Err(StreamError::system("waiting for the service")(errno)),
-            }
-            // Empties the counter; an empty one says so, which is as good.
-            let _ = rustix::io::read(&self.link.wake_publisher, &mut [0u8; 8]);
+            self.link.sleep(timeout)?;
         }
         self.link.reader.disarm();
         if self.link.reader.next_length()?.is_none() {
@@ -38,17 +26,42 @@ impl Client {
 
     pub(super) fn check_connected(&mut self) -> Result<(), StreamError> {
         self.empty_polls = 0;
-        let hung_up = self.link.socket.as_ref().is_some_and(|socket| {
+        if self.link.is_gone() && self.link.reader.next_length()?.is_none() {
+            return Err(StreamError::Disconnected { peer: self.peer() });
+        }
+        Ok(())
+    }
+}
+
+impl PublisherLink {
+    /// Sleeps until it is woken, the other side hangs up, or `timeout`. The reader is armed, and has nothing.
+    pub(crate) fn sleep(&self, timeout: Duration) -> Result<(), StreamError> {
+        let mut fds = vec![PollFd::new(&self.wake_publisher, PollFlags::IN)];
+        if let Some(socket) = &self.socket {
+            fds.push(PollFd::new(socket, PollFlags::IN));
+        }
+        let timeout = rustix::time::Timespec {
+            tv_sec: timeout.as_secs().min(i64::MAX as u64) as i64,
+            tv_nsec: i64::from(timeout.subsec_nanos()),
+        };
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(StreamError::system("waiting for the stream")(errno)),
+        }
+        // Empties the counter; an empty one says so, which is as good.
+        let _ = rustix::io::read(&self.wake_publisher, &mut [0u8; 8]);
+        Ok(())
+    }
+
+    /// Whether nothing more comes but what is in the ring.
+    pub(crate) fn is_gone(&self) -> bool {
+        let hung_up = self.socket.as_ref().is_some_and(|socket| {
             !matches!(
                 rustix::net::recv(socket, &mut [0u8; 1], rustix::net::RecvFlags::DONTWAIT),
                 Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR)
             )
         });
-        // A node that has failed gives its rings up while its process may still live.
-        let gone = hung_up || self.link.reader.is_writer_closed();
-        if gone && self.link.reader.next_length()?.is_none() {
-            return Err(StreamError::Disconnected { peer: self.peer() });
-        }
-        Ok(())
+        // A stream or node that has failed gives its rings up while its process may still live.
+        hung_up || self.reader.is_writer_closed()
     }
 }

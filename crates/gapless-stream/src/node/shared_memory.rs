@@ -13,7 +13,6 @@ use crate::stream_layout::StreamLayout;
 use crate::tier::Tier;
 use gapless_log::{LogError, StreamIdentity};
 use gapless_wire::{Frame, aligned_length};
-use rustix::event::{PollFd, PollFlags, poll};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -116,14 +115,7 @@ impl SharedMemoryLink {
 impl Up {
     fn is_gone(&mut self) -> bool {
         self.empty_looks = 0;
-        let hung_up = self.link.socket.as_ref().is_some_and(|socket| {
-            !matches!(
-                rustix::net::recv(socket, &mut [0u8; 1], rustix::net::RecvFlags::DONTWAIT),
-                Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR)
-            )
-        });
-        // A stream that has failed gives its rings up while its process may still live.
-        hung_up || self.link.reader.is_writer_closed()
+        self.link.is_gone()
     }
 }
 
@@ -269,20 +261,7 @@ impl NodeLink for SharedMemoryLink {
         up.link.reader.arm();
         let is_news = up.reader.sequence() <= up.reader.released_sequence() || up.link.reader.next_length()?.is_some();
         if !is_news {
-            let mut fds = vec![PollFd::new(&up.link.wake_publisher, PollFlags::IN)];
-            if let Some(socket) = &up.link.socket {
-                fds.push(PollFd::new(socket, PollFlags::IN));
-            }
-            let timeout = rustix::time::Timespec {
-                tv_sec: timeout.as_secs().min(i64::MAX as u64) as i64,
-                tv_nsec: i64::from(timeout.subsec_nanos()),
-            };
-            match poll(&mut fds, Some(&timeout)) {
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(errno) => return Err(StreamError::system("waiting for the stream")(errno)),
-            }
-            // Empties the counter; an empty one says so, which is as good.
-            let _ = rustix::io::read(&up.link.wake_publisher, &mut [0u8; 8]);
+            up.link.sleep(timeout)?;
             // Whatever it was, the next tick looks whether the sequencer is still there.
             up.empty_looks = EMPTY_LOOKS_PER_CHECK;
         }
