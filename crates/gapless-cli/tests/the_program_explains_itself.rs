@@ -28,6 +28,10 @@ fn every_subcommand_has_a_help_with_an_example() {
         "stream publish",
         "stream replay",
         "stream status",
+        "stream control halt",
+        "stream control resume",
+        "stream control roll-over",
+        "stream control end",
     ] {
         let line: Vec<&str> = words.split(' ').chain(["--help"]).collect();
         let text = run(directory.path(), &line).good();
@@ -45,7 +49,8 @@ fn the_whole_names_its_subcommands() {
         (&["bench", "--help"], &["canonical", "serialization", "log", "messaging", "persistence", "sequencer", "time"]),
         (&["journal", "--help"], &["verify", "dump", "tail", "info"]),
         (&["schema", "--help"], &["generate", "check"]),
-        (&["stream", "--help"], &["sequencer", "node", "tail", "publish", "replay", "status"]),
+        (&["stream", "--help"], &["sequencer", "node", "tail", "publish", "replay", "status", "control"]),
+        (&["stream", "control", "--help"], &["halt", "resume", "roll-over", "end"]),
     ] {
         let text = run(directory.path(), words).good();
         assert!(expected.iter().all(|name| text.contains(name)), "{text}");

@@ -217,7 +217,7 @@ impl Node {
         };
         let threads = ThreadGroup::launch(&seats.plan, agents, &clock, seats.wakers)?;
         // Last: whoever connects finds everything running.
-        let doorman = Doorman::start(options.socket_path.as_deref(), description, doorman_links, None)?;
+        let doorman = Doorman::start(options.socket_path.as_deref(), description, doorman_links, None, None)?;
         Ok(Self {
             threads: Some(threads),
             doorman: Some(doorman),

@@ -12,6 +12,7 @@ use gapless_fuzz::{journals, messages, workbooks};
 use gapless_journal::Journal;
 use gapless_log::{MemoryKind, StreamIdentity, WindowOptions, descriptor as log_layout, ring};
 use gapless_schema::{ProtobufObject, SbeObject, schema_key};
+use gapless_stream::control::{ControlAnswer, ControlCommand, ControlRequest, ControlStatus};
 use gapless_stream::handshake::{Hello, Status, Welcome};
 use gapless_stream::link::LinkOptions;
 use gapless_stream::sequencer::{Sequencer, SequencerRules, Timer};
@@ -175,13 +176,24 @@ fn stream_seeds() {
         let length = mark.write_to(&mut payload);
         seed("stream_mark", name, &payload[..length]);
     }
+    let identity = StreamIdentity { stream_id: 7, incarnation: 3 };
+    for command in [
+        ControlCommand::Halt { reason: "prices are wrong".to_owned() },
+        ControlCommand::Resume,
+        ControlCommand::RollOver { name: feed_session },
+        ControlCommand::End,
+    ] {
+        let name = command.name();
+        seed("stream_control", name, &ControlRequest { command, identity }.to_bytes());
+    }
+    let answer = ControlAnswer { status: ControlStatus::Done, identity, sequence: 12, process_id: 34 };
+    seed("stream_control", "answer", &answer.to_bytes());
     let mut sequencer = Sequencer::new(SequencerRules::of_stream(1));
     sequencer.resume_at(10, 20);
     sequencer.restore_session(2, 1 << 100, 5, 19);
     sequencer.restore_shared(2);
     sequencer.restore_timer(Timer { deadline_ns: 30, owner: 2, timer: 1 });
     sequencer.note(1, Mark::FeedBegan { feed_session });
-    let identity = StreamIdentity { stream_id: 7, incarnation: 3 };
     seed("sequencer_state", "a-state", &SequencerState::of(&sequencer, identity).to_bytes());
 
     let event = |sequence: u64| {

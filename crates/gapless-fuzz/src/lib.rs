@@ -46,6 +46,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("soup_client", feeds::soup_client),
     ("upstream_packet", streams::upstream_packet),
     ("stream_mark", streams::stream_mark),
+    ("stream_control", streams::stream_control),
     ("sequencer_state", streams::sequencer_state),
     ("feed_receiver", streams::feed_receiver),
     ("ring", mappings::ring),

@@ -1,7 +1,8 @@
-//! Targets for what an event stream reads from elsewhere: upstream packets, the sequencer's marks and its state, and a
-//! feed that comes as it likes.
+//! Targets for what an event stream reads from elsewhere: upstream packets, requests of its operator, the sequencer's
+//! marks and its state, and a feed that comes as it likes.
 
 use crate::input::{Input, assert_says_something};
+use gapless_stream::control::{ControlAnswer, ControlRequest, NoRequest, REQUEST_LENGTH_MAX};
 use gapless_stream::feeds::Feed;
 use gapless_stream::node::feed_receiver::{FeedReceiver, FeedReceiverOptions};
 use gapless_stream::sequencer::SequencerRules;
@@ -33,6 +34,21 @@ pub fn stream_mark(bytes: &[u8]) {
         let mut again = [0xa5; mark::LENGTH_MAX];
         let length = mark.write_to(&mut again);
         assert_eq!(again[..length], *bytes);
+    }
+}
+
+/// What an operator asks of a stream, and what it is answered.
+pub fn stream_control(bytes: &[u8]) {
+    match ControlRequest::from_bytes(bytes) {
+        Ok(request) => {
+            assert!(ControlRequest::is_meant(bytes) && bytes.len() <= REQUEST_LENGTH_MAX);
+            assert_eq!(request.to_bytes(), *bytes);
+        }
+        Err(NoRequest::OtherVersion) => assert!(ControlRequest::is_meant(bytes)),
+        Err(NoRequest::Malformed) => {}
+    }
+    if let Some(answer) = ControlAnswer::from_bytes(bytes) {
+        assert_eq!(answer.to_bytes(), *bytes);
     }
 }
 

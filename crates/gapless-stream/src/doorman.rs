@@ -4,6 +4,8 @@
 //! for each publisher; a publisher's death closes its socket, so it is known at once.
 
 use crate::StreamError;
+use crate::control::desk::{Asked, answer};
+use crate::control::{ControlAnswer, ControlDesk, ControlRequest, ControlStatus, NoRequest, REQUEST_LENGTH_MAX};
 use crate::handshake::{HELLO_LENGTH, Hello, Status, WELCOME_DESCRIPTORS_MAX, Welcome};
 use crate::link::{ConnectionId, ForDelivery, ForIngress, LinkOptions};
 use crate::mailbox::Mailbox;
@@ -91,7 +93,8 @@ pub struct Doorman {
 
 impl Doorman {
     /// Starts listening on `socket_path` (mode 0600); without a path only [`Doorman::connect`] lets in. Whoever comes
-    /// may read `window`; without one there are publishers only.
+    /// may read `window`; without one there are publishers only. Who asks to control the stream is sent to `desk`;
+    /// without one it is told that the stream is a service's.
     ///
     /// # Errors
     /// A path that cannot be bound, another service that listens there already.
@@ -100,6 +103,7 @@ impl Doorman {
         description: StreamDescription,
         links: DoormanLinks,
         window: Option<Window>,
+        desk: Option<ControlDesk>,
     ) -> Result<Self, StreamError> {
         let window = match window {
             Some(window) => {
@@ -115,7 +119,7 @@ impl Doorman {
         if let Some(path) = socket_path {
             let listener = listen(path)?;
             let (thread_room, thread_stop) = (Arc::clone(&room), Arc::clone(&stop));
-            let run = move || serve(&thread_room, &listener, &thread_stop);
+            let run = move || serve(&thread_room, &listener, &thread_stop, desk);
             let started = gapless_agent::thread::spawn_helper("gapless-doorman", run);
             thread = Some(started.map_err(|error| StreamError::System {
                 action: "starting the doorman's thread".to_owned(),
@@ -267,6 +271,8 @@ enum Stage {
     Silent(Instant),
     /// Is in.
     In(ConnectionId),
+    /// Has asked for something, by this number, and waits until it is done.
+    Waiting(u64),
 }
 
 struct Guest {
@@ -274,13 +280,16 @@ struct Guest {
     stage: Stage,
 }
 
-fn serve(room: &Room, listener: &OwnedFd, stop: &OwnedFd) {
+fn serve(room: &Room, listener: &OwnedFd, stop: &OwnedFd, mut desk: Option<ControlDesk>) {
     let mut guests: Vec<Guest> = Vec::new();
     while !room.stopping() {
         let mut fds = vec![PollFd::new(stop, PollFlags::IN), PollFd::new(listener, PollFlags::IN)];
         fds.extend(guests.iter().map(|guest| PollFd::new(&guest.socket, PollFlags::IN)));
         let hello_due = guests.iter().any(|guest| matches!(guest.stage, Stage::Silent(_)));
-        let timeout = hello_due.then_some(rustix::time::Timespec { tv_sec: 0, tv_nsec: 100_000_000 });
+        // What a command waits for, the sequencer and the journal, wakes nobody here; there are few of them.
+        let is_awaited = guests.iter().any(|guest| matches!(guest.stage, Stage::Waiting(_)));
+        let interval_ns = if is_awaited { 1_000_000 } else { 100_000_000 };
+        let timeout = (hello_due || is_awaited).then_some(rustix::time::Timespec { tv_sec: 0, tv_nsec: interval_ns });
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => {
@@ -291,15 +300,19 @@ fn serve(room: &Room, listener: &OwnedFd, stop: &OwnedFd) {
         let came = fds[1].revents().contains(PollFlags::IN);
         let spoke: Vec<bool> = fds[2..].iter().map(|fd| !fd.revents().is_empty()).collect();
         drop(fds);
+        if let Some(desk) = &mut desk {
+            desk.refresh();
+        }
         let mut spoke = spoke.into_iter();
         guests.retain_mut(|guest| {
             let spoke = spoke.next().unwrap_or(false);
             let stays = match (&guest.stage, spoke) {
                 (Stage::Silent(since), false) => since.elapsed() < HELLO_TIMEOUT,
                 (Stage::In(_), false) => true,
-                (Stage::Silent(_), true) => greet(room, guest),
+                (Stage::Silent(_), true) => listen_to(room, guest, desk.as_mut()),
+                (Stage::Waiting(number), false) => !is_answered(&guest.socket, *number, desk.as_mut()),
                 // Whatever a publisher says after its hello, or its end, is the end.
-                (Stage::In(_), true) => false,
+                (Stage::In(_) | Stage::Waiting(_), true) => false,
             };
             if let (false, Stage::In(connection)) = (stays, &guest.stage) {
                 room.farewell(*connection);
@@ -329,11 +342,77 @@ fn let_in(listener: &OwnedFd, guests: &mut Vec<Guest>) {
     }
 }
 
-/// Answers a hello; whether the guest stays.
-fn greet(room: &Room, guest: &mut Guest) -> bool {
-    let mut bytes = [0; HELLO_LENGTH + 1];
+/// Longer than any first word, bytes: what does not fit is none.
+const FIRST_WORD_ROOM: usize = if HELLO_LENGTH > REQUEST_LENGTH_MAX { HELLO_LENGTH } else { REQUEST_LENGTH_MAX } + 1;
+
+/// Answers a guest's first word; whether the guest stays.
+fn listen_to(room: &Room, guest: &mut Guest, desk: Option<&mut ControlDesk>) -> bool {
+    let mut bytes = [0; FIRST_WORD_ROOM];
     let Ok((length, _)) = rustix::net::recv(&guest.socket, &mut bytes, RecvFlags::DONTWAIT) else { return false };
-    let Some(hello) = Hello::from_bytes(&bytes[..length]) else { return false };
+    let word = &bytes[..length];
+    if ControlRequest::is_meant(word) {
+        return control(room, guest, ControlRequest::from_bytes(word), desk);
+    }
+    if let Some(hello) = Hello::from_bytes(word) {
+        return greet(room, guest, &hello);
+    }
+    // Who says nothing at all and goes has only looked whether somebody is here.
+    if let (Some(desk), true) = (desk, length > 0) {
+        desk.count_refused();
+        tracing::warn!(length, "a first word that is no hello and no request");
+    }
+    false
+}
+
+/// Passes a request on; whether the guest waits for what becomes of it.
+fn control(
+    room: &Room,
+    guest: &mut Guest,
+    request: Result<ControlRequest, NoRequest>,
+    desk: Option<&mut ControlDesk>,
+) -> bool {
+    let Some(desk) = desk else {
+        say(&guest.socket, &answer(ControlStatus::Service, room.description.identity, 0));
+        return false;
+    };
+    let answer = match request {
+        Ok(request) => {
+            tracing::info!(command = request.command.name(), "the stream is to be controlled");
+            match desk.ask(request) {
+                Asked::Waits(number) => {
+                    guest.stage = Stage::Waiting(number);
+                    return true;
+                }
+                Asked::Answered(answer) => answer,
+            }
+        }
+        Err(NoRequest::OtherVersion) => desk.refuse(ControlStatus::OtherVersion),
+        Err(NoRequest::Malformed) => {
+            desk.count_refused();
+            tracing::warn!("a request that is malformed");
+            return false;
+        }
+    };
+    say(&guest.socket, &answer);
+    false
+}
+
+/// Whether the request `number` is done and its asker told.
+fn is_answered(socket: &OwnedFd, number: u64, desk: Option<&mut ControlDesk>) -> bool {
+    let answer = desk.and_then(|desk| desk.outcome(number));
+    if let Some(answer) = &answer {
+        say(socket, answer);
+    }
+    answer.is_some()
+}
+
+fn say(socket: &OwnedFd, answer: &ControlAnswer) {
+    // Who does not take its answer is gone.
+    let _ = rustix::net::send(socket, &answer.to_bytes(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+}
+
+/// Answers a hello; whether the guest stays.
+fn greet(room: &Room, guest: &mut Guest, hello: &Hello) -> bool {
     let ours = room.description.identity;
     let refused = if hello.identity.stream_id != 0 && hello.identity.stream_id != ours.stream_id {
         Some(Status::OtherStream)

@@ -30,6 +30,16 @@ pub enum StreamError {
         /// What was wrong.
         reason: String,
     },
+    /// A stream cannot be controlled, or its state not be asked for.
+    #[error("{peer}: {reason}")]
+    Control {
+        /// The socket's path.
+        peer: String,
+        /// What the other side said, if it said no.
+        status: Option<crate::control::ControlStatus>,
+        /// Why, and what to do.
+        reason: String,
+    },
     /// A reader is so late that what it needs is nowhere any more.
     #[error("frame {sequence} is no longer held: {reason}")]
     Lapped {

@@ -3,6 +3,8 @@
 
 pub use crate::ingress_links::{IngressCounters, IngressLinks, IngressOptions, IngressShared};
 
+mod controlling;
+
 use crate::StreamError;
 use crate::feeds::SharedFeeds;
 use crate::fragments::{Collected, Fragments};
@@ -465,6 +467,7 @@ impl Ingress {
                     self.asked.push_front(request);
                 }
             }
+            ForSequencer::Control { number, command } => return self.obey_control(*number, command),
             ForSequencer::Halt { .. } | ForSequencer::Resume => {}
         }
         Ok(true)

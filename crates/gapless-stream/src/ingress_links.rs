@@ -1,6 +1,8 @@
 //! What an [`Ingress`](crate::Ingress) is connected to: its options, its mailboxes, what it counts, and what the outside
 //! may know and say while it runs.
 
+use crate::control::ControlOutcome;
+use crate::control::desk::WAITING_MAX;
 use crate::feeds::SharedFeeds;
 use crate::link::{ForIngress, ForSequencer, ForService, Throttle};
 use crate::mailbox::Mailbox;
@@ -28,7 +30,6 @@ impl Default for IngressOptions {
 }
 
 /// What the outside may know and say while the agent runs.
-#[derive(Default)]
 pub struct IngressShared {
     /// Set to take no more input: a clean stop, or a failure elsewhere.
     pub stopped: AtomicBool,
@@ -36,6 +37,15 @@ pub struct IngressShared {
     pub halted: AtomicBool,
     /// The feed sessions, as far as they are appended.
     pub feeds: SharedFeeds,
+    /// What became of each [`ForSequencer::Control`], for the desk that asked.
+    pub outcomes: Mailbox<ControlOutcome>,
+}
+
+impl Default for IngressShared {
+    fn default() -> Self {
+        let (stopped, halted) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { stopped, halted, feeds: SharedFeeds::default(), outcomes: Mailbox::new(2 * WAITING_MAX) }
+    }
 }
 
 /// What the agent counts.

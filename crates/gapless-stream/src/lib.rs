@@ -9,6 +9,7 @@
 //! | [`syncer`] | the helper thread that puts the journal on the device |
 //! | [`handshake`] | what publisher and doorman say to each other before the rings |
 //! | [`doorman`] | [`Doorman`]: the thread that lets publishers in and notices when they are gone |
+//! | [`control`] | halting, resuming, rolling over and ending a stream from another process |
 //! | [`link`] | what sequencer, doorman and service pass to each other inside the process |
 //! | [`mailbox`] | [`mailbox::Mailbox`]: how they pass it |
 //! | [`network`] | [`network::Datagrams`]: packets to and from other machines, by UDP or by a network in memory |
@@ -23,6 +24,7 @@
 pub mod answer_desk;
 pub mod client;
 pub mod config;
+pub mod control;
 pub mod doorman;
 pub mod error;
 pub mod event_stream;

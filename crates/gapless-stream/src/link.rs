@@ -1,5 +1,6 @@
 //! What sequencer, doorman and service pass to each other inside the process.
 
+use crate::control::ControlCommand;
 use gapless_log::{RingReader, RingWriter};
 use gapless_wire::control::RefusalCode;
 use gapless_wire::feed_session::FeedSession;
@@ -162,6 +163,13 @@ pub enum ForSequencer {
     EndFeed,
     /// How much each publisher may send from now on.
     Throttle(Option<Throttle>),
+    /// A command whose asker is to be told where it took effect.
+    Control {
+        /// Which, for the answer.
+        number: u64,
+        /// What is asked.
+        command: ControlCommand,
+    },
 }
 
 /// How much one publisher may send.

@@ -2,6 +2,7 @@
 
 use super::options::EventStreamOptions;
 use super::{Driver, EventStream, StreamRecovery};
+use crate::control::desk::{ControlCounters, ControlDesk, Master};
 use crate::doorman::{Doorman, DoormanLinks, StreamDescription};
 use crate::ingress::IngressShared;
 use crate::journaler::{Journaler, JournalerCounters, Release};
@@ -187,7 +188,15 @@ impl<'a> Foundation<'a> {
             tier: options.tier,
         };
         let socket = self.layout.as_ref().filter(|_| clock.is_some()).map(StreamLayout::socket);
-        let doorman = Doorman::start(socket.as_deref(), description, self.doors, Some(self.window.clone()))?;
+        let master = if self.head == "sequencer" {
+            let (requests, outcomes) = (self.requests.clone(), ingress.outcomes.clone());
+            Master::Sequencer { requests, outcomes, waker: self.seats.waker(self.head) }
+        } else {
+            Master::Elsewhere
+        };
+        let control = ControlDesk::new(master, self.window.clone(), ControlCounters::add_to(&self.counters)?);
+        let window = Some(self.window.clone());
+        let doorman = Doorman::start(socket.as_deref(), description, self.doors, window, Some(control))?;
         let doorman = Arc::new(doorman);
         let status = SharedStatus::default();
         let journal = self.layout.as_ref().filter(|_| options.tier != Tier::Memory).map(StreamLayout::journal);

@@ -2,7 +2,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`sequencer`], [`node`], [`tail`], [`publish`], [`replay`], [`dispatch`], [`bridge`], [`status`] | the subcommands |
+//! | [`sequencer`], [`node`], [`tail`], [`publish`], [`replay`], [`dispatch`], [`bridge`], [`status`], [`control`] | the subcommands |
 //! | `relaying` | what `dispatch` and `bridge` share |
 //! | `place` | which stream: `--config` or `--directory` |
 //! | `output` | what a node meets, on standard output |
@@ -11,6 +11,7 @@
 //! | `publishing` | lines into the stream, as fast as it takes them |
 
 mod bridge;
+mod control;
 mod dispatch;
 mod input;
 mod node;
@@ -76,6 +77,8 @@ enum Action {
         after_help = "Examples:\n  gapless stream status --directory /var/lib/gapless/orders\n  gapless stream status --config orders.toml --watch 1\n  gapless stream status --config orders.toml --json | jq .last_sequence"
     )]
     Status(status::Arguments),
+    /// Halt a stream, resume it, roll its feed session over, or end it
+    Control(control::Arguments),
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
@@ -88,5 +91,6 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Action::Dispatch(arguments) => dispatch::run(arguments),
         Action::Bridge(arguments) => bridge::run(arguments),
         Action::Status(arguments) => status::run(arguments),
+        Action::Control(arguments) => control::run(arguments),
     }
 }

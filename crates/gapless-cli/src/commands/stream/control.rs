@@ -1,0 +1,106 @@
+//! `gapless stream control`: halts, resumes, rolls over and ends a stream by the socket of its directory.
+
+use super::place::Place;
+use crate::commands::{Outcome, print};
+use clap::{Args, Subcommand};
+use gapless::stream::control::{ControlCommand, Controller};
+use gapless::wire::feed_session::FeedSession;
+use serde_json::json;
+use std::time::Duration;
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Take nothing more from publishers, at once
+    #[command(
+        after_help = "Example:\n  gapless stream control halt --directory /var/lib/gapless/orders --reason \"prices are wrong\"\n\nIt overtakes everything that publishers have sent and that is not in the stream yet; that waits until the stream is resumed. Returns once the halt is in the stream, and prints its sequence. A stream that is halted already stays as it is, which is no error. Whoever may open the stream's socket may control it."
+    )]
+    Halt {
+        #[command(flatten)]
+        common: Common,
+        /// Why, for who reads the stream: up to 200 bytes, a longer one is cut
+        #[arg(long, value_name = "TEXT", default_value = "")]
+        reason: String,
+    },
+    /// Take publishers' messages again
+    #[command(
+        after_help = "Example:\n  gapless stream control resume --directory /var/lib/gapless/orders\n\nWhat waited is taken in the order in which each publisher sent it. A stream that is not halted stays as it is, which is no error."
+    )]
+    Resume {
+        #[command(flatten)]
+        common: Common,
+    },
+    /// End the feed session that is open and begin another
+    #[command(
+        after_help = "Example:\n  gapless stream control roll-over TUESDAY --config orders.toml --json | jq .sequence\n\nSequences of the stream go on; in MoldUDP64 and SoupBinTCP the new feed session counts from 1, at the sequence that is printed. After `end` this begins the next one."
+    )]
+    RollOver {
+        /// The next feed session: 1 to 10 printable ASCII characters without spaces, a name that the stream does not hold
+        #[arg(value_parser = name)]
+        name: FeedSession,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// End the feed session that is open; messages wait until another begins
+    #[command(
+        after_help = "Example:\n  gapless stream control end --config orders.toml\n\nThe sequence that is printed is the feed session's last. `gapless stream control roll-over NAME` begins the next one."
+    )]
+    End {
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+#[derive(Args)]
+struct Common {
+    #[command(flatten)]
+    place: Place,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+    /// Wait so long for the effect; it may still come afterwards
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    timeout: u64,
+}
+
+fn name(text: &str) -> Result<FeedSession, String> {
+    FeedSession::new(text).map_err(|error| error.to_string())
+}
+
+pub(super) fn run(arguments: &Arguments) -> Outcome {
+    let (common, command) = match &arguments.action {
+        Action::Halt { common, reason } => (common, ControlCommand::Halt { reason: reason.clone() }),
+        Action::Resume { common } => (common, ControlCommand::Resume),
+        Action::RollOver { common, name } => (common, ControlCommand::RollOver { name: *name }),
+        Action::End { common } => (common, ControlCommand::End),
+    };
+    let config = common.place.config()?;
+    let Some(directory) = config.directory() else {
+        return Err("a stream without a directory has no socket by which it could be controlled".into());
+    };
+    let done = Controller::new(directory).command(command.clone(), Duration::from_secs(common.timeout))?;
+    if common.json {
+        let object = json!({
+            "command": command.name(),
+            "sequence": done.sequence,
+            "changed": done.changed,
+            "stream": format!("{:032x}", done.identity.stream_id),
+            "process": done.process_id,
+        });
+        return print(&format!("{object}\n"));
+    }
+    let sequence = done.sequence;
+    print(&match (command, done.changed) {
+        (ControlCommand::Halt { .. }, true) => format!("halted at sequence {sequence}\n"),
+        (ControlCommand::Halt { .. }, false) => format!("halted already; the last sequence is {sequence}\n"),
+        (ControlCommand::Resume, true) => format!("resumed at sequence {sequence}\n"),
+        (ControlCommand::Resume, false) => format!("not halted; the last sequence is {sequence}\n"),
+        (ControlCommand::RollOver { name }, _) => format!("feed session {name} begins at sequence {sequence}\n"),
+        (ControlCommand::End, _) => format!("the feed session ended at sequence {sequence}\n"),
+    })
+}

@@ -1,0 +1,170 @@
+//! [`Controller`]: controls a stream of this machine from another process.
+
+use super::{ANSWER_LENGTH, ControlAnswer, ControlCommand, ControlRequest, ControlStatus};
+use crate::StreamError;
+use crate::stream_layout::StreamLayout;
+use gapless_log::StreamIdentity;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::OwnedFd;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// What a command came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Controlled {
+    /// The sequence where it took effect; if nothing changed, the last one of the stream. It is released.
+    pub sequence: u64,
+    /// Whether it changed anything: a stream that is halted already is not halted again.
+    pub changed: bool,
+    /// The stream.
+    pub identity: StreamIdentity,
+    /// The sequencer's process.
+    pub process_id: u64,
+}
+
+/// Controls the stream in a directory of this machine. Who may open its socket may control it.
+///
+/// ```no_run
+/// use gapless_stream::control::{ControlCommand, Controller};
+/// use std::time::Duration;
+/// let controller = Controller::new("/var/lib/gapless/orders");
+/// let reason = "prices are wrong".to_owned();
+/// let halted = controller.command(ControlCommand::Halt { reason }, Duration::from_secs(30))?;
+/// println!("halted at sequence {}", halted.sequence);
+/// # Ok::<(), gapless_stream::StreamError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Controller {
+    socket: PathBuf,
+    identity: StreamIdentity,
+}
+
+impl Controller {
+    /// For whatever stream is in `directory`.
+    #[must_use]
+    pub fn new(directory: impl AsRef<Path>) -> Self {
+        let socket = StreamLayout::new(directory.as_ref()).socket();
+        Self { socket, identity: StreamIdentity::default() }
+    }
+
+    /// For this stream and life of it only; zeros for any.
+    #[must_use]
+    pub const fn for_stream(mut self, identity: StreamIdentity) -> Self {
+        self.identity = identity;
+        self
+    }
+
+    /// Asks for `command` and waits, at most `timeout`, until its effect is in the stream and as durable as the stream
+    /// promises.
+    ///
+    /// # Errors
+    /// [`StreamError::Control`] if nobody is there or it is refused; [`StreamError::TimedOut`], after which it may still
+    /// take effect: asking again tells.
+    pub fn command(&self, command: ControlCommand, timeout: Duration) -> Result<Controlled, StreamError> {
+        let name = command.name();
+        let request = ControlRequest { command, identity: self.identity };
+        let mut bytes = [0; ANSWER_LENGTH + 1];
+        let length = self.ask(&request.to_bytes(), name, &mut bytes, timeout)?;
+        let answer = ControlAnswer::from_bytes(&bytes[..length])
+            .ok_or_else(|| self.refused(None, format!("an answer of {length} bytes that is none to a {name}")))?;
+        let changed = match answer.status {
+            ControlStatus::Done => true,
+            ControlStatus::Unchanged => false,
+            status => return Err(self.refused(Some(status), self.reason(status, &answer))),
+        };
+        let ControlAnswer { sequence, identity, process_id, .. } = answer;
+        Ok(Controlled { sequence, changed, identity, process_id })
+    }
+
+    fn peer(&self) -> String {
+        self.socket.display().to_string()
+    }
+
+    fn refused(&self, status: Option<ControlStatus>, reason: String) -> StreamError {
+        StreamError::Control { peer: self.peer(), status, reason }
+    }
+
+    fn reason(&self, status: ControlStatus, answer: &ControlAnswer) -> String {
+        match status {
+            ControlStatus::Done | ControlStatus::Unchanged => "it is done".to_owned(),
+            ControlStatus::Relay => {
+                format!("process {} passes another's stream on; control it where its sequencer runs", answer.process_id)
+            }
+            ControlStatus::Service => "the stream belongs to a service and has no feed sessions".to_owned(),
+            ControlStatus::Ended => "the feed session has ended; roll over to begin another".to_owned(),
+            ControlStatus::NameTaken => {
+                "the stream holds a feed session of this name already; choose another".to_owned()
+            }
+            ControlStatus::OtherStream => {
+                format!("it is stream {:032x}, not {:032x}", answer.identity.stream_id, self.identity.stream_id)
+            }
+            ControlStatus::OtherIncarnation => {
+                let (found, wanted) = (answer.identity.incarnation, self.identity.incarnation);
+                format!("the stream is in incarnation {found:016x}, not {wanted:016x}")
+            }
+            ControlStatus::Busy => "too many requests wait there already; try again".to_owned(),
+            ControlStatus::OtherVersion => "the sequencer speaks another version of the control protocol".to_owned(),
+        }
+    }
+
+    /// Sends a request and takes the answer, whose length it returns. `name` is the request, for messages.
+    fn ask(&self, request: &[u8], name: &str, answer: &mut [u8], timeout: Duration) -> Result<usize, StreamError> {
+        let action = || format!("connecting to {}", self.peer());
+        let deadline = Instant::now() + timeout;
+        let socket = self.dial()?;
+        match rustix::net::send(&socket, request, SendFlags::NOSIGNAL) {
+            Ok(_) => {}
+            Err(rustix::io::Errno::PIPE | rustix::io::Errno::CONNRESET) => return Err(self.hung_up(name)),
+            Err(errno) => return Err(StreamError::system(action())(errno)),
+        }
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let left = rustix::time::Timespec {
+                tv_sec: left.as_secs().min(i64::MAX as u64) as i64,
+                tv_nsec: i64::from(left.subsec_nanos()),
+            };
+            match poll(&mut [PollFd::new(&socket, PollFlags::IN)], Some(&left)) {
+                Ok(0) => {
+                    let (request, timeout_ms) = (format!("a {name}"), timeout.as_millis() as u64);
+                    return Err(StreamError::TimedOut { peer: self.peer(), request, timeout_ms });
+                }
+                Ok(_) => break,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(errno) => return Err(StreamError::system(action())(errno)),
+            }
+        }
+        match rustix::net::recv(&socket, answer, RecvFlags::empty()) {
+            Ok((0, _)) | Err(rustix::io::Errno::CONNRESET) => Err(self.hung_up(name)),
+            Ok((length, _)) => Ok(length),
+            Err(errno) => Err(StreamError::system(action())(errno)),
+        }
+    }
+
+    fn hung_up(&self, name: &str) -> StreamError {
+        self.refused(
+            None,
+            format!("the sequencer hung up before it answered a {name}; it was stopped, or is an older one"),
+        )
+    }
+
+    fn dial(&self) -> Result<OwnedFd, StreamError> {
+        let action = || format!("connecting to {}", self.peer());
+        let address = SocketAddrUnix::new(&self.socket).map_err(StreamError::system(action()))?;
+        let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+            .map_err(StreamError::system(action()))?;
+        match rustix::net::connect(&socket, &address) {
+            Ok(()) => Ok(socket),
+            Err(errno) => match std::io::Error::from(errno).kind() {
+                ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
+                    Err(self.refused(None, "no sequencer answers there; is it running?".to_owned()))
+                }
+                ErrorKind::PermissionDenied => {
+                    Err(self.refused(None, "only the user who runs the sequencer may control it".to_owned()))
+                }
+                _ => Err(StreamError::system(action())(errno)),
+            },
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! What the sequencer does with commands of its operator: the same as with those of the API, and it says where each took
+//! effect.
+
+use super::Ingress;
+use crate::StreamError;
+use crate::control::{ControlCommand, ControlOutcome, ControlStatus};
+use gapless_wire::mark::Mark;
+
+impl Ingress {
+    /// Does what is asked and says what came of it. `false` while the window is full.
+    #[cold]
+    pub(super) fn obey_control(&mut self, number: u64, command: &ControlCommand) -> Result<bool, StreamError> {
+        let Some(status) = self.control(command)? else { return Ok(false) };
+        // The mark of a command that took effect is the last frame that was appended.
+        let outcome = ControlOutcome { number, status, sequence: self.sequencer.last_sequence() };
+        // Fuller than the desk lets it become, it would be a desk that has gone.
+        let _ = self.shared.outcomes.push(outcome);
+        Ok(true)
+    }
+
+    /// `None` while the window is full.
+    fn control(&mut self, command: &ControlCommand) -> Result<Option<ControlStatus>, StreamError> {
+        let is_ended = self.sequencer.is_between_feeds();
+        let mark = match command {
+            ControlCommand::RollOver { name } => {
+                if self.sequencer.feeds().named(*name).is_some() {
+                    return Ok(Some(ControlStatus::NameTaken));
+                }
+                if let Some(feed_session) = self.sequencer.feed_session()
+                    && !self.append_mark(Mark::FeedEnded { feed_session })?
+                {
+                    return Ok(None);
+                }
+                Mark::FeedBegan { feed_session: *name }
+            }
+            _ if is_ended => return Ok(Some(ControlStatus::Ended)),
+            ControlCommand::Halt { .. } if self.sequencer.is_halted() => return Ok(Some(ControlStatus::Unchanged)),
+            ControlCommand::Halt { reason } => Mark::Halted { reason },
+            ControlCommand::Resume if !self.sequencer.is_halted() => return Ok(Some(ControlStatus::Unchanged)),
+            ControlCommand::Resume => Mark::Resumed,
+            ControlCommand::End => match self.sequencer.feed_session() {
+                Some(feed_session) => Mark::FeedEnded { feed_session },
+                None => return Ok(Some(ControlStatus::Ended)),
+            },
+        };
+        Ok(self.append_mark(mark)?.then_some(ControlStatus::Done))
+    }
+}
