@@ -12,7 +12,10 @@ use gapless_fuzz::{journals, messages, workbooks};
 use gapless_journal::Journal;
 use gapless_log::{MemoryKind, StreamIdentity, WindowOptions, descriptor as log_layout, ring};
 use gapless_schema::{ProtobufObject, SbeObject, schema_key};
-use gapless_stream::control::{ControlAnswer, ControlCommand, ControlRequest, ControlStatus};
+use gapless_stream::config::Transport;
+use gapless_stream::control::{
+    ControlAnswer, ControlCommand, ControlRequest, ControlStatus, NodeRow, NodesAnswer, NodesRequest,
+};
 use gapless_stream::handshake::{Hello, Status, Welcome};
 use gapless_stream::link::LinkOptions;
 use gapless_stream::sequencer::{Sequencer, SequencerRules, Timer};
@@ -188,6 +191,25 @@ fn stream_seeds() {
     }
     let answer = ControlAnswer { status: ControlStatus::Done, identity, sequence: 12, process_id: 34 };
     seed("stream_control", "answer", &answer.to_bytes());
+    let row = NodeRow {
+        connection: 4,
+        name: "anna".to_owned(),
+        process_id: None,
+        address: Some("10.1.2.3:4000".parse().unwrap()),
+        transport: Transport::Udp,
+        is_live: Some(true),
+        position: 13,
+        lag_frames: 0,
+        frames_requested: 1,
+        frames_resent: 2,
+        frames_published: 3,
+        frames_dropped: 0,
+        in_flight: 1,
+        noted_ns: 5,
+    };
+    let answer = NodesAnswer { identity, released_sequence: 12, process_id: 34, has_more: false, rows: vec![row] };
+    seed("stream_control", "nodes", &answer.to_bytes());
+    seed("stream_control", "nodes-request", &NodesRequest { behind: 3 }.to_bytes());
     let mut sequencer = Sequencer::new(SequencerRules::of_stream(1));
     sequencer.resume_at(10, 20);
     sequencer.restore_session(2, 1 << 100, 5, 19);

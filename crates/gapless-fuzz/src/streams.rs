@@ -2,7 +2,9 @@
 //! marks and its state, and a feed that comes as it likes.
 
 use crate::input::{Input, assert_says_something};
-use gapless_stream::control::{ControlAnswer, ControlRequest, NoRequest, REQUEST_LENGTH_MAX};
+use gapless_stream::control::{
+    ControlAnswer, ControlRequest, NoRequest, NodesAnswer, NodesRequest, REQUEST_LENGTH_MAX,
+};
 use gapless_stream::feeds::Feed;
 use gapless_stream::node::feed_receiver::{FeedReceiver, FeedReceiverOptions};
 use gapless_stream::sequencer::SequencerRules;
@@ -37,7 +39,7 @@ pub fn stream_mark(bytes: &[u8]) {
     }
 }
 
-/// What an operator asks of a stream, and what it is answered.
+/// What an operator asks of a stream, and what it is answered; who is connected.
 pub fn stream_control(bytes: &[u8]) {
     match ControlRequest::from_bytes(bytes) {
         Ok(request) => {
@@ -48,6 +50,12 @@ pub fn stream_control(bytes: &[u8]) {
         Err(NoRequest::Malformed) => {}
     }
     if let Some(answer) = ControlAnswer::from_bytes(bytes) {
+        assert_eq!(answer.to_bytes(), *bytes);
+    }
+    if let Some(request) = NodesRequest::from_bytes(bytes) {
+        assert_eq!(request.to_bytes(), *bytes);
+    }
+    if let Some(answer) = NodesAnswer::from_bytes(bytes) {
         assert_eq!(answer.to_bytes(), *bytes);
     }
 }

@@ -21,6 +21,7 @@
 //!   512  u64  head (ring): position behind the last frame the reader has done with
 //!   640  u64  reader parked: 1 while the reader of a ring sleeps
 //!   768  u64  closed: 1 when the writer will write no more, 2 when the reader will read no more
+//!   896  u64 × 8  notes (ring): words of the reader's, for whoever looks; nothing here depends on them
 //! ```
 //! Positions are bytes since the start, never wrap, and map to `position % capacity`. Index slot
 //! `sequence % slots` holds the position of that sequence's frame, or [`NOWHERE`] if it was cut off.
@@ -66,8 +67,12 @@ pub const HEAD_WORD: usize = 512 / 8;
 pub const READER_PARKED_WORD: usize = 640 / 8;
 /// Bit 0: the writer is done; bit 1: the reader is done.
 pub const CLOSED_WORD: usize = 768 / 8;
+/// The first of the reader's notes.
+pub const NOTES_WORD: usize = 896 / 8;
+/// How many notes there are.
+pub const NOTES: usize = 8;
 /// Words of the header that are in use.
-pub const HEADER_WORDS: usize = CLOSED_WORD + 1;
+pub const HEADER_WORDS: usize = NOTES_WORD + NOTES;
 
 /// Least capacity of a mapping, bytes: one page.
 pub const CAPACITY_MIN: usize = 4096;

@@ -49,5 +49,5 @@ pub mod window;
 pub use cursor::{FreeCursor, FreeRead, GatingCursor, Scope};
 pub use error::LogError;
 pub use memory::{Memory, MemoryKind};
-pub use ring::{RingReader, RingWriter};
+pub use ring::{RingNotes, RingReader, RingWriter};
 pub use window::{Releaser, StreamIdentity, Window, WindowOptions, WindowWriter};

@@ -228,6 +228,12 @@ impl RingWriter {
         self.tail.saturating_sub(self.memory.header_word(d::HEAD_WORD).load(Ordering::Acquire))
     }
 
+    /// A look at what the reader notes, which outlives this end.
+    #[must_use]
+    pub fn notes(&self) -> RingNotes {
+        RingNotes { memory: Arc::clone(&self.memory) }
+    }
+
     /// Whether the reader has said that it will read no more.
     #[must_use]
     pub fn is_reader_closed(&self) -> bool {
@@ -395,6 +401,17 @@ impl RingReader {
         self.memory.header_word(d::READER_PARKED_WORD).store(0, Ordering::Relaxed);
     }
 
+    /// Notes a word of its own, in a cache line that nobody looks at but who asks how the reader is.
+    ///
+    /// # Panics
+    /// If `number` is not below [`d::NOTES`].
+    #[inline]
+    pub fn note(&self, number: usize, value: u64) {
+        assert!(number < d::NOTES, "there are {} notes", d::NOTES);
+        // Relaxed: each note stands for itself; pairs with nothing.
+        self.memory.header_word(d::NOTES_WORD + number).store(value, Ordering::Relaxed);
+    }
+
     /// Drops this end without a word, because the other process works with an end of its own.
     #[cfg(not(loom))]
     pub fn leave_to_peer(mut self) {
@@ -423,5 +440,23 @@ impl Drop for RingReader {
         if !self.leaving {
             self.memory.header_word(d::CLOSED_WORD).fetch_or(READER_CLOSED, Ordering::AcqRel);
         }
+    }
+}
+
+/// What the reader of a ring notes about itself. Its process may be another's: any value may stand there.
+pub struct RingNotes {
+    memory: Arc<Memory>,
+}
+
+impl RingNotes {
+    /// The note `number` as it is now; 0 before the reader has noted anything.
+    ///
+    /// # Panics
+    /// If `number` is not below [`d::NOTES`].
+    #[must_use]
+    pub fn read(&self, number: usize) -> u64 {
+        assert!(number < d::NOTES, "there are {} notes", d::NOTES);
+        // Relaxed: as in RingReader::note.
+        self.memory.header_word(d::NOTES_WORD + number).load(Ordering::Relaxed)
     }
 }

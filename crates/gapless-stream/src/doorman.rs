@@ -5,7 +5,9 @@
 
 use crate::StreamError;
 use crate::control::desk::{Asked, answer};
-use crate::control::{ControlAnswer, ControlDesk, ControlRequest, ControlStatus, NoRequest, REQUEST_LENGTH_MAX};
+use crate::control::{
+    ControlAnswer, ControlDesk, ControlRequest, ControlStatus, NoRequest, NodesRequest, REQUEST_LENGTH_MAX,
+};
 use crate::handshake::{HELLO_LENGTH, Hello, Status, WELCOME_DESCRIPTORS_MAX, Welcome};
 use crate::link::{ConnectionId, ForDelivery, ForIngress, LinkOptions};
 use crate::mailbox::Mailbox;
@@ -277,6 +279,7 @@ enum Stage {
 
 struct Guest {
     socket: OwnedFd,
+    process_id: Option<u32>,
     stage: Stage,
 }
 
@@ -316,6 +319,9 @@ fn serve(room: &Room, listener: &OwnedFd, stop: &OwnedFd, mut desk: Option<Contr
             };
             if let (false, Stage::In(connection)) = (stays, &guest.stage) {
                 room.farewell(*connection);
+                if let Some(desk) = &mut desk {
+                    desk.left(*connection);
+                }
             }
             stays
         });
@@ -327,18 +333,19 @@ fn serve(room: &Room, listener: &OwnedFd, stop: &OwnedFd, mut desk: Option<Contr
 
 fn let_in(listener: &OwnedFd, guests: &mut Vec<Guest>) {
     while let Ok(socket) = rustix::net::accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
-        let stranger = match rustix::net::sockopt::socket_peercred(&socket) {
+        let (stranger, process_id) = match rustix::net::sockopt::socket_peercred(&socket) {
             Ok(credentials) => {
                 let own = rustix::process::geteuid();
-                credentials.uid != own && !credentials.uid.is_root()
+                let process_id = u32::try_from(credentials.pid.as_raw_nonzero().get()).ok();
+                (credentials.uid != own && !credentials.uid.is_root(), process_id)
             }
-            Err(_) => true,
+            Err(_) => (true, None),
         };
         if stranger || guests.len() >= CONNECTIONS_MAX {
             tracing::warn!(stranger, guests = guests.len(), "a publisher was not let in");
             continue;
         }
-        guests.push(Guest { socket, stage: Stage::Silent(Instant::now()) });
+        guests.push(Guest { socket, process_id, stage: Stage::Silent(Instant::now()) });
     }
 }
 
@@ -354,7 +361,14 @@ fn listen_to(room: &Room, guest: &mut Guest, desk: Option<&mut ControlDesk>) -> 
         return control(room, guest, ControlRequest::from_bytes(word), desk);
     }
     if let Some(hello) = Hello::from_bytes(word) {
-        return greet(room, guest, &hello);
+        return greet(room, guest, &hello, desk);
+    }
+    if let Some(request) = NodesRequest::from_bytes(word) {
+        let Some(desk) = desk else { return false };
+        // The next page is asked for by the same connection.
+        guest.stage = Stage::Silent(Instant::now());
+        let (page, flags) = (desk.nodes(request).to_bytes(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+        return rustix::net::send(&guest.socket, &page, flags).is_ok();
     }
     // Who says nothing at all and goes has only looked whether somebody is here.
     if let (Some(desk), true) = (desk, length > 0) {
@@ -412,7 +426,7 @@ fn say(socket: &OwnedFd, answer: &ControlAnswer) {
 }
 
 /// Answers a hello; whether the guest stays.
-fn greet(room: &Room, guest: &mut Guest, hello: &Hello) -> bool {
+fn greet(room: &Room, guest: &mut Guest, hello: &Hello, desk: Option<&mut ControlDesk>) -> bool {
     let ours = room.description.identity;
     let refused = if hello.identity.stream_id != 0 && hello.identity.stream_id != ours.stream_id {
         Some(Status::OtherStream)
@@ -450,6 +464,9 @@ fn greet(room: &Room, guest: &mut Guest, hello: &Hello) -> bool {
             made.command_writer.leave_to_peer();
             made.reply_reader.leave_to_peer();
             guest.stage = Stage::In(made.connection);
+            if let Some(desk) = desk {
+                desk.came(made.connection, guest.process_id, made.reply_writer.notes());
+            }
             let Made { connection, command_reader: reader, reply_writer, wake, .. } = made;
             room.announce(ForIngress::Opened { connection, reader, is_checked: false }, connection, reply_writer, wake);
             true

@@ -10,6 +10,7 @@
 //! | [`handshake`] | what publisher and doorman say to each other before the rings |
 //! | [`doorman`] | [`Doorman`]: the thread that lets publishers in and notices when they are gone |
 //! | [`control`] | halting, resuming, rolling over and ending a stream from another process |
+//! | [`ring_notes`] | what a node on the sequencer's machine says of itself |
 //! | [`link`] | what sequencer, doorman and service pass to each other inside the process |
 //! | [`mailbox`] | [`mailbox::Mailbox`]: how they pass it |
 //! | [`network`] | [`network::Datagrams`]: packets to and from other machines, by UDP or by a network in memory |
@@ -47,6 +48,7 @@ pub mod relay;
 mod relay_feeds;
 mod relay_limits;
 mod relay_openings;
+pub mod ring_notes;
 pub mod sequencer;
 pub mod sequencer_state;
 pub mod state_keeper;

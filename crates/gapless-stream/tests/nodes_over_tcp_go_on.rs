@@ -4,6 +4,7 @@
 
 use gapless_stream::StreamError;
 use gapless_stream::client::MessageType;
+use gapless_stream::config::Transport;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
 use gapless_stream::link::Throttle;
 use gapless_stream::network::TcpNetwork;
@@ -177,7 +178,7 @@ fn a_sequencer_that_is_gone_is_noticed_at_once() {
     publishing.wait_open(PATIENCE).unwrap();
     publishing.publish(TYPE, b"before").unwrap();
     publishing.poll_until(PATIENCE, "it comes back", |node| node.in_flight() == 0, |_| {}).unwrap();
-    until("its status is known", || stream.status().lock().iter().any(|node| node.network == "tcp"));
+    until("its status is known", || stream.status().lock().iter().any(|node| node.network == Transport::Tcp));
     drop(stream);
     let begun = Instant::now();
     until("it is noticed", || {

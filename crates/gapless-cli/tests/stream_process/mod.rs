@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Lines};
 use std::net::{TcpListener, UdpSocket};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 use tempfile::TempDir;
 
@@ -79,6 +79,11 @@ impl Process {
     /// What is left of its output.
     pub fn rest(&mut self) -> Vec<String> {
         self.lines.take().unwrap().map(Result::unwrap).collect()
+    }
+
+    /// Its standard input, if that is a pipe; it ends when this is dropped.
+    pub fn input(&mut self) -> ChildStdin {
+        self.child.stdin.take().unwrap()
     }
 
     /// Nobody reads its output any more.

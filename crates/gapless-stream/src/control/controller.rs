@@ -1,5 +1,6 @@
-//! [`Controller`]: controls a stream of this machine from another process.
+//! [`Controller`]: controls a stream of this machine from another process, and asks who is connected.
 
+use super::nodes::{NODES_ANSWER_LENGTH_MAX, NodesAnswer, NodesRequest};
 use super::{ANSWER_LENGTH, ControlAnswer, ControlCommand, ControlRequest, ControlStatus};
 use crate::StreamError;
 use crate::stream_layout::StreamLayout;
@@ -66,7 +67,8 @@ impl Controller {
         let name = command.name();
         let request = ControlRequest { command, identity: self.identity };
         let mut bytes = [0; ANSWER_LENGTH + 1];
-        let length = self.ask(&request.to_bytes(), name, &mut bytes, timeout)?;
+        let asked = format!("a {name}");
+        let length = self.ask(&self.dial()?, &request.to_bytes(), &asked, &mut bytes, Instant::now() + timeout)?;
         let answer = ControlAnswer::from_bytes(&bytes[..length])
             .ok_or_else(|| self.refused(None, format!("an answer of {length} bytes that is none to a {name}")))?;
         let changed = match answer.status {
@@ -76,6 +78,38 @@ impl Controller {
         };
         let ControlAnswer { sequence, identity, process_id, .. } = answer;
         Ok(Controlled { sequence, changed, identity, process_id })
+    }
+
+    /// Who is connected: every row there is. See [`super::StatusFeed`] for reading it again and again.
+    ///
+    /// # Errors
+    /// [`StreamError::Control`] if nobody is there or it is another stream than the one that is meant;
+    /// [`StreamError::TimedOut`].
+    pub fn nodes(&self, timeout: Duration) -> Result<NodesAnswer, StreamError> {
+        let (asked, deadline) = ("a question who is connected", Instant::now() + timeout);
+        let socket = self.dial()?;
+        let mut bytes = vec![0; NODES_ANSWER_LENGTH_MAX + 1];
+        let mut all: Option<NodesAnswer> = None;
+        loop {
+            let behind = all.as_ref().and_then(|all| all.rows.last()).map_or(0, |row| row.connection);
+            let length = self.ask(&socket, &NodesRequest { behind }.to_bytes(), asked, &mut bytes, deadline)?;
+            let page = NodesAnswer::from_bytes(&bytes[..length])
+                .filter(|page| page.rows.first().is_none_or(|row| row.connection > behind))
+                .ok_or_else(|| self.refused(None, format!("an answer of {length} bytes that is none to {asked}")))?;
+            if self.identity.stream_id != 0 && page.identity != self.identity {
+                let reason = format!("it is stream {:032x}", page.identity.stream_id);
+                return Err(self.refused(Some(ControlStatus::OtherStream), reason));
+            }
+            let has_more = page.has_more;
+            match &mut all {
+                None => all = Some(page),
+                Some(all) => all.rows.extend(page.rows),
+            }
+            if let (Some(mut all), false) = (all.take_if(|_| !has_more), has_more) {
+                all.has_more = false;
+                return Ok(all);
+            }
+        }
     }
 
     fn peer(&self) -> String {
@@ -110,11 +144,17 @@ impl Controller {
     }
 
     /// Sends a request and takes the answer, whose length it returns. `name` is the request, for messages.
-    fn ask(&self, request: &[u8], name: &str, answer: &mut [u8], timeout: Duration) -> Result<usize, StreamError> {
+    fn ask(
+        &self,
+        socket: &OwnedFd,
+        request: &[u8],
+        name: &str,
+        answer: &mut [u8],
+        deadline: Instant,
+    ) -> Result<usize, StreamError> {
         let action = || format!("connecting to {}", self.peer());
-        let deadline = Instant::now() + timeout;
-        let socket = self.dial()?;
-        match rustix::net::send(&socket, request, SendFlags::NOSIGNAL) {
+        let begun = Instant::now();
+        match rustix::net::send(socket, request, SendFlags::NOSIGNAL) {
             Ok(_) => {}
             Err(rustix::io::Errno::PIPE | rustix::io::Errno::CONNRESET) => return Err(self.hung_up(name)),
             Err(errno) => return Err(StreamError::system(action())(errno)),
@@ -125,9 +165,9 @@ impl Controller {
                 tv_sec: left.as_secs().min(i64::MAX as u64) as i64,
                 tv_nsec: i64::from(left.subsec_nanos()),
             };
-            match poll(&mut [PollFd::new(&socket, PollFlags::IN)], Some(&left)) {
+            match poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&left)) {
                 Ok(0) => {
-                    let (request, timeout_ms) = (format!("a {name}"), timeout.as_millis() as u64);
+                    let (request, timeout_ms) = (name.to_owned(), (deadline - begun).as_millis() as u64);
                     return Err(StreamError::TimedOut { peer: self.peer(), request, timeout_ms });
                 }
                 Ok(_) => break,
@@ -135,7 +175,7 @@ impl Controller {
                 Err(errno) => return Err(StreamError::system(action())(errno)),
             }
         }
-        match rustix::net::recv(&socket, answer, RecvFlags::empty()) {
+        match rustix::net::recv(socket, answer, RecvFlags::empty()) {
             Ok((0, _)) | Err(rustix::io::Errno::CONNRESET) => Err(self.hung_up(name)),
             Ok((length, _)) => Ok(length),
             Err(errno) => Err(StreamError::system(action())(errno)),
@@ -145,7 +185,7 @@ impl Controller {
     fn hung_up(&self, name: &str) -> StreamError {
         self.refused(
             None,
-            format!("the sequencer hung up before it answered a {name}; it was stopped, or is an older one"),
+            format!("the sequencer hung up before it answered {name}; it was stopped, or is an older one"),
         )
     }
 

@@ -1,11 +1,16 @@
 //! [`ControlDesk`]: what the doorman does with a request. It passes commands to the sequencer and answers once their
-//! effect is released; it never blocks.
+//! effect is released, and knows who is connected; it never blocks.
 
+use super::nodes::{NodeRow, NodesAnswer, NodesRequest, ROWS_MAX};
 use super::{ControlAnswer, ControlOutcome, ControlRequest, ControlStatus};
-use crate::link::ForSequencer;
+use crate::config::Transport;
+use crate::link::{ConnectionId, ForSequencer};
 use crate::mailbox::Mailbox;
+use crate::network::status::{NodeStatus, SharedStatus};
+use crate::ring_notes::NodeNotes;
 use gapless_agent::{Counter, Counters, Waker};
-use gapless_log::{StreamIdentity, Window};
+use gapless_log::{RingNotes, StreamIdentity, Window};
+use std::time::Instant;
 
 /// Commands that may wait for the sequencer at one time.
 pub const WAITING_MAX: usize = 64;
@@ -52,6 +57,15 @@ pub enum Asked {
     Waits(u64),
 }
 
+/// A node of another process of this machine.
+struct Local {
+    connection: ConnectionId,
+    process_id: Option<u32>,
+    /// Its program's name.
+    name: String,
+    notes: RingNotes,
+}
+
 /// The doorman's desk for control.
 pub struct ControlDesk {
     master: Master,
@@ -62,13 +76,48 @@ pub struct ControlDesk {
     /// Asked of the sequencer, and nothing heard of it.
     unheard: usize,
     counters: ControlCounters,
+    /// Who is connected here, by rising connections.
+    locals: Vec<Local>,
+    /// Who is connected over networks.
+    status: SharedStatus,
+    since: Instant,
 }
 
 impl ControlDesk {
-    /// A desk for the stream in `window`.
+    /// A desk for the stream in `window`, whose nodes over networks `status` knows.
     #[must_use]
-    pub const fn new(master: Master, window: Window, counters: ControlCounters) -> Self {
-        Self { master, window, next_number: 1, outcomes: Vec::new(), unheard: 0, counters }
+    pub fn new(master: Master, window: Window, status: SharedStatus, counters: ControlCounters) -> Self {
+        let (outcomes, locals, since) = (Vec::new(), Vec::new(), Instant::now());
+        Self { master, window, next_number: 1, outcomes, unheard: 0, counters, locals, status, since }
+    }
+
+    /// A node of another process has come, which notes how it is in `notes`.
+    pub fn came(&mut self, connection: ConnectionId, process_id: Option<u32>, notes: RingNotes) {
+        let name = process_id.map(program_of).unwrap_or_default();
+        self.locals.push(Local { connection, process_id, name, notes });
+    }
+
+    /// It is gone.
+    pub fn left(&mut self, connection: ConnectionId) {
+        self.locals.retain(|local| local.connection != connection);
+    }
+
+    /// A page of who is connected.
+    #[must_use]
+    pub fn nodes(&self, request: NodesRequest) -> NodesAnswer {
+        let released_sequence = self.window.released_sequence();
+        let noted_ns = self.since.elapsed().as_nanos() as u64;
+        let here = self.locals.iter().filter(|local| local.connection.0 > request.behind);
+        let mut rows: Vec<NodeRow> = here.map(|local| local.row(released_sequence, noted_ns)).collect();
+        let nodes = self.status.lock();
+        rows.extend(nodes.iter().filter(|node| node.connection.0 > request.behind).map(NodeStatus::row));
+        drop(nodes);
+        rows.sort_unstable_by_key(|row| row.connection);
+        rows.dedup_by_key(|row| row.connection);
+        let has_more = rows.len() > ROWS_MAX;
+        rows.truncate(ROWS_MAX);
+        let process_id = u64::from(std::process::id());
+        NodesAnswer { identity: self.window.identity(), released_sequence, process_id, has_more, rows }
     }
 
     /// Somebody's first word was none.
@@ -134,6 +183,36 @@ impl ControlDesk {
             refused => self.refuse(refused),
         })
     }
+}
+
+impl Local {
+    fn row(&self, released_sequence: u64, noted_ns: u64) -> NodeRow {
+        let notes = NodeNotes::read(&self.notes);
+        let lag_frames = if notes.position == 0 { 0 } else { (released_sequence + 1).saturating_sub(notes.position) };
+        NodeRow {
+            connection: self.connection.0,
+            name: self.name.clone(),
+            process_id: self.process_id,
+            address: None,
+            transport: Transport::SharedMemory,
+            is_live: notes.is_live,
+            position: notes.position,
+            lag_frames,
+            // What it has not read is in the window or the journal.
+            frames_requested: 0,
+            frames_resent: notes.frames_resent,
+            frames_published: notes.frames_published,
+            frames_dropped: 0,
+            in_flight: notes.in_flight,
+            noted_ns,
+        }
+    }
+}
+
+/// The name of a process's program; empty if it is gone, or in another namespace.
+fn program_of(process_id: u32) -> String {
+    let name = std::fs::read(format!("/proc/{process_id}/comm")).unwrap_or_default();
+    String::from_utf8_lossy(&name).chars().filter(|letter| !letter.is_control()).collect()
 }
 
 /// An answer of this process.

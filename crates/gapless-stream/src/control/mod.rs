@@ -7,6 +7,8 @@
 //! | this | the messages: [`ControlRequest`] and [`ControlAnswer`]; no I/O |
 //! | [`desk`] | what the doorman does with a request |
 //! | [`controller`] | [`Controller`]: asking, from another process |
+//! | [`nodes`] | the messages about who is connected; no I/O |
+//! | [`status_feed`] | [`StatusFeed`]: reading that again and again |
 //!
 //! ```text
 //!  ControlRequest (40 bytes and a text)     ControlAnswer (56 bytes)
@@ -27,9 +29,13 @@
 
 pub mod controller;
 pub mod desk;
+pub mod nodes;
+pub mod status_feed;
 
 pub use controller::{Controlled, Controller};
 pub use desk::ControlDesk;
+pub use nodes::{NodeRow, NodesAnswer, NodesRequest};
+pub use status_feed::{NodeReading, StatusFeed, StatusReading};
 
 use gapless_log::StreamIdentity;
 use gapless_wire::feed_session::FeedSession;

@@ -194,11 +194,11 @@ impl<'a> Foundation<'a> {
         } else {
             Master::Elsewhere
         };
-        let control = ControlDesk::new(master, self.window.clone(), ControlCounters::add_to(&self.counters)?);
+        let (status, counted) = (SharedStatus::default(), ControlCounters::add_to(&self.counters)?);
+        let control = ControlDesk::new(master, self.window.clone(), status.clone(), counted);
         let window = Some(self.window.clone());
         let doorman = Doorman::start(socket.as_deref(), description, self.doors, window, Some(control))?;
         let doorman = Arc::new(doorman);
-        let status = SharedStatus::default();
         let journal = self.layout.as_ref().filter(|_| options.tier != Tier::Memory).map(StreamLayout::journal);
         let served = Served {
             doorman: Arc::clone(&doorman),

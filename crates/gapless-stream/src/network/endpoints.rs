@@ -10,6 +10,7 @@ use super::shared::SharedDatagrams;
 use super::udp::UdpSocket;
 use super::udp_options::{Interface, MulticastOut, Segmentation, UdpOptions};
 use crate::StreamError;
+use crate::config::Transport;
 use crate::doorman::Doorman;
 use crate::feeds::SharedFeeds;
 use crate::late_reader::LateReader;
@@ -183,7 +184,7 @@ fn agents<S: Datagrams + 'static>(
     let changes = Mailbox::new(network.guests.guests_max * 4);
     let counters = GuestCounters::add_to(served.counters, "gateway")?;
     let guests = Guests::new(
-        "packets",
+        if network.groups.is_empty() { Transport::Udp } else { Transport::Multicast },
         network.guests.clone(),
         Arc::clone(&served.doorman),
         served.facts(),

@@ -2,11 +2,12 @@
 //! they publish into rings like those of a local publisher, and takes what the sequencer answers out of them.
 
 use super::datagrams::Peer;
-pub use super::status::{NodeStatus, SharedStatus};
+pub use super::status::{NodeStatus, Reported, SharedStatus};
 use crate::client::random_token;
+use crate::config::Transport;
 use crate::doorman::{Doorman, PublisherLink};
 use crate::feeds::SharedFeeds;
-use crate::link::LinkOptions;
+use crate::link::{ConnectionId, LinkOptions};
 use gapless_agent::{Counter, Counters};
 use gapless_log::{LogError, Window};
 use gapless_wire::soup::Field;
@@ -100,8 +101,9 @@ pub struct Guest {
     nonce: u64,
     link: PublisherLink,
     username: String,
-    report: Report,
+    report: Option<Reported>,
     heard_ns: u64,
+    frames_published: u64,
     frames_dropped: u64,
     /// Something was put into its ring since the last look.
     is_dirty: bool,
@@ -122,7 +124,7 @@ pub struct StreamFacts {
 /// The nodes of one network.
 pub struct Guests {
     /// Its name, which tells these nodes from those of other networks.
-    network: &'static str,
+    network: Transport,
     options: GuestOptions,
     doorman: Arc<Doorman>,
     facts: StreamFacts,
@@ -160,7 +162,7 @@ impl Guests {
     /// Nobody yet, in the network of this name.
     #[must_use]
     pub fn new(
-        network: &'static str,
+        network: Transport,
         options: GuestOptions,
         doorman: Arc<Doorman>,
         facts: StreamFacts,
@@ -238,8 +240,9 @@ impl Guests {
             nonce: hello.nonce,
             link,
             username: hello.username.as_str().to_owned(),
-            report: Report::default(),
+            report: None,
             heard_ns: now_ns,
+            frames_published: 0,
             frames_dropped: 0,
             is_dirty: false,
             is_new: true,
@@ -323,8 +326,10 @@ impl Guests {
 
     /// A guest has said something of itself.
     pub fn reported(&mut self, key: u64, report: Report) {
+        let released_sequence = self.facts.window.released_sequence();
         if let Some(guest) = self.guests.get_mut(&key) {
-            guest.report = report;
+            let (frames_published, at_ns) = (guest.frames_published, guest.heard_ns);
+            guest.report = Some(Reported { report, released_sequence, frames_published, at_ns });
         }
     }
 
@@ -337,9 +342,12 @@ impl Guests {
 
     /// A guest leaves. Where it was.
     pub fn leave(&mut self, key: u64) -> Option<Peer> {
-        let peer = self.guests.remove(&key).map(|guest| guest.peer);
+        let guest = self.guests.remove(&key)?;
         self.counters.nodes.set(self.guests.len() as u64);
-        peer
+        // Nobody sweeps a network of which everybody has left.
+        let connection = ConnectionId(guest.link.welcome.connection);
+        self.status.lock().retain(|node| node.connection != connection);
+        Some(guest.peer)
     }
 
     /// Lets the sequencer see what was published since the last call.
@@ -398,6 +406,7 @@ impl Guests {
             network,
             username: guest.username.clone(),
             peer: guest.peer,
+            connection: ConnectionId(guest.link.welcome.connection),
             report: guest.report,
             frames_dropped: guest.frames_dropped,
             heard_ns: guest.heard_ns,
@@ -468,6 +477,7 @@ impl Guest {
             }
         }
         self.is_dirty |= taken > 0;
+        self.frames_published += taken as u64;
         self.frames_dropped += dropped;
         Published { taken, dropped, is_whole: position == frames.len() }
     }
@@ -481,7 +491,10 @@ impl Guest {
             let end = position + aligned_length(frame.length());
             let Some(padded) = frames.get(position..end) else { return Offered::Refused };
             match self.link.writer.append(padded) {
-                Ok(()) => self.is_dirty = true,
+                Ok(()) => {
+                    self.is_dirty = true;
+                    self.frames_published += 1;
+                }
                 Err(LogError::Full { .. }) if !self.link.writer.is_reader_closed() => return Offered::Part(position),
                 Err(_) => return Offered::Refused,
             }

@@ -1,6 +1,9 @@
 //! [`SharedStatus`]: who is connected over networks, and how they are.
 
 use super::datagrams::Peer;
+use crate::config::Transport;
+use crate::control::NodeRow;
+use crate::link::ConnectionId;
 use gapless_wire::upstream::Report;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,15 +13,54 @@ pub struct NodeStatus {
     /// Its name, empty if nobody asked for it.
     pub username: String,
     /// By which network it came.
-    pub network: &'static str,
+    pub network: Transport,
+    /// Its connection, which is no other's of this process.
+    pub connection: ConnectionId,
     /// Where it sends from.
     pub peer: Peer,
-    /// What it last said of itself.
-    pub report: Report,
+    /// What it last said of itself; nothing before the first time.
+    pub report: Option<Reported>,
     /// Frames of it that found no room and were dropped.
     pub frames_dropped: u64,
     /// When it was last heard, monotonic ns.
     pub heard_ns: u64,
+}
+
+/// A report, and what was so when it came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reported {
+    /// What the node said.
+    pub report: Report,
+    /// The last sequence that was released.
+    pub released_sequence: u64,
+    /// Frames that the node had published, those sent again among them.
+    pub frames_published: u64,
+    /// When, monotonic ns.
+    pub at_ns: u64,
+}
+
+impl NodeStatus {
+    /// As others see it.
+    pub(crate) fn row(&self) -> NodeRow {
+        let Reported { report, released_sequence, frames_published, at_ns } = self.report.unwrap_or_default();
+        let lag_frames = if report.position == 0 { 0 } else { (released_sequence + 1).saturating_sub(report.position) };
+        NodeRow {
+            connection: self.connection.0,
+            name: self.username.clone(),
+            process_id: None,
+            address: Some(self.peer),
+            transport: self.network,
+            is_live: self.report.map(|reported| reported.report.is_live),
+            position: report.position,
+            lag_frames,
+            frames_requested: report.frames_requested,
+            frames_resent: report.frames_resent,
+            frames_published,
+            frames_dropped: self.frames_dropped,
+            in_flight: report.in_flight,
+            noted_ns: at_ns,
+        }
+    }
 }
 
 /// What is known of all nodes of the network, for whoever asks.

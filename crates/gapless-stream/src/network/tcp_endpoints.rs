@@ -5,6 +5,7 @@ use super::guests::{GuestCounters, GuestOptions, Guests};
 use super::soup_server::{SoupServer, SoupServerCounters, SoupServerOptions, SoupSource};
 use super::tcp_gateway::{TcpGateway, TcpGatewayCounters};
 use crate::StreamError;
+use crate::config::Transport;
 use crate::link::LinkOptions;
 use gapless_agent::Agent;
 use gapless_wire::aligned_length;
@@ -78,7 +79,7 @@ pub(crate) fn build(
 ) -> Result<([Box<dyn Agent>; 2], TcpAddresses), StreamError> {
     let counters = GuestCounters::add_to(served.counters, "tcp-gateway")?;
     let guests = Guests::new(
-        "tcp",
+        Transport::Tcp,
         network.guests.clone(),
         Arc::clone(&served.doorman),
         served.facts(),

@@ -1,6 +1,6 @@
 //! [`AnyLink`]: whichever transport was configured, so that one program runs over each of them.
 
-use super::link::{Connected, LinkRead, LinkReads, NodeLink, Start};
+use super::link::{Connected, LinkRead, LinkReads, NodeLink, Standing, Start};
 use super::{DatagramLink, JournalLink, SharedMemoryLink, TcpLink};
 use crate::StreamError;
 use crate::network::UdpSocket;
@@ -104,6 +104,11 @@ impl NodeLink for AnyLink {
 
     fn is_timed(&self) -> bool {
         delegate!(self, link => link.is_timed())
+    }
+
+    #[inline]
+    fn note(&mut self, standing: Standing) {
+        delegate!(self, link => link.note(standing));
     }
 
     #[inline]

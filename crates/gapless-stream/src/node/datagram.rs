@@ -2,7 +2,7 @@
 //! multicast groups. What is lost is asked for again.
 
 use super::feed_receiver::{FeedCounts, FeedReceiver, FeedReceiverOptions};
-use super::link::{Connected, LinkRead, LinkReads, NodeLink, Start};
+use super::link::{Connected, LinkRead, LinkReads, NodeLink, Standing, Start};
 use super::rewinding::{RewindPort, Rewinding};
 use crate::StreamError;
 use crate::client::random_token;
@@ -76,7 +76,7 @@ pub struct DatagramLink<S: Datagrams> {
     lengths: Vec<usize>,
     answers: VecDeque<Vec<u8>>,
     looks: u32,
-    report: Report,
+    standing: Option<Standing>,
     rewinding: Rewinding,
 }
 
@@ -159,7 +159,7 @@ impl<S: Datagrams> DatagramLink<S> {
             lengths: Vec::new(),
             answers: VecDeque::new(),
             looks: 0,
-            report: Report::default(),
+            standing: None,
             rewinding: Rewinding::new(port),
         }
     }
@@ -346,7 +346,7 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
                     receiver.set_feed(feed, welcome.released_sequence);
                 }
                 // The feed comes when the sequencer has heard the key.
-                self.say(key, Body::Report(Report { position: welcome.position, ..self.report }));
+                self.say(key, Body::Report(Report { position: welcome.position, ..Report::default() }));
                 self.stage = Stage::Up(Up {
                     key,
                     nonce,
@@ -483,6 +483,11 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
     }
 
     #[inline]
+    fn note(&mut self, standing: Standing) {
+        self.standing = Some(standing);
+    }
+
+    #[inline]
     fn tick(&mut self, now_ns: u64) -> Result<(), StreamError> {
         if !self.lengths.is_empty() {
             self.send_outgoing()?;
@@ -511,8 +516,9 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
                 position: up.receiver.next_sequence(),
                 frames_requested: counts.frames_requested,
                 packets_refused: counts.packets_damaged + counts.packets_foreign,
-                is_live: up.receiver.missing() == 0,
-                ..self.report
+                frames_resent: self.standing.map_or(0, |standing| standing.frames_resent),
+                is_live: self.standing.map_or_else(|| up.receiver.missing() == 0, |standing| standing.is_live),
+                in_flight: self.standing.map_or(0, |standing| standing.in_flight),
             };
             let key = up.key;
             self.say(key, Body::Report(report));

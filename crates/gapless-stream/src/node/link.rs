@@ -85,6 +85,17 @@ pub struct LinkReads {
     pub is_lapped: bool,
 }
 
+/// What a node says of itself by its way, for whoever asks the sequencer's process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// Whether it has read everything there was.
+    pub is_live: bool,
+    /// Frames that it has sent again.
+    pub frames_resent: u64,
+    /// Messages that it has published and not seen in the stream.
+    pub in_flight: u32,
+}
+
 /// The way between a node and the sequencer. It is up or down; down means that [`NodeLink::connect`] is to be called
 /// until it is up again. Nothing here blocks, except [`NodeLink::wait`].
 pub trait NodeLink: Send {
@@ -169,6 +180,11 @@ pub trait NodeLink: Send {
         self.loses()
     }
 
+    /// Where the node stands; said to the sequencer's process by a later [`NodeLink::tick`].
+    fn note(&mut self, standing: Standing) {
+        let _ = standing;
+    }
+
     /// What the clock makes due: heartbeats, requests, noticing that the other side is gone.
     ///
     /// # Errors
@@ -221,6 +237,10 @@ impl NodeLink for Box<dyn NodeLink> {
 
     fn is_timed(&self) -> bool {
         (**self).is_timed()
+    }
+
+    fn note(&mut self, standing: Standing) {
+        (**self).note(standing);
     }
 
     fn tick(&mut self, now_ns: u64) -> Result<(), StreamError> {

@@ -61,7 +61,7 @@ use gapless_log::StreamIdentity;
 use gapless_wire::control::{SessionOpen, TimerFired};
 use gapless_wire::{Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind};
 use hearing::{Told, hear_answer};
-use link::{Connected, LinkRead};
+use link::{Connected, LinkRead, Standing};
 use publisher::Publisher;
 use std::time::Duration;
 use teller::{Teller, observe};
@@ -367,6 +367,11 @@ impl<L: NodeLink> StreamNode<L> {
         if self.busy_polls.is_multiple_of(BUSY_POLLS_PER_LOOK) {
             self.idle(now_ns, take)?;
         }
+        self.link.note(Standing {
+            is_live: self.state == NodeState::Live,
+            frames_resent: self.resent(),
+            in_flight: self.in_flight() as u32,
+        });
         self.link.tick(now_ns)?;
         Ok(count)
     }

@@ -1,7 +1,7 @@
 //! [`SharedMemoryLink`]: up through a ring of the node's own, down through the sequencer's window, which is mapped
 //! read-only; what the window has no more comes from the journal.
 
-use super::link::{Connected, LinkRead, LinkReads, NodeLink, Start};
+use super::link::{Connected, LinkRead, LinkReads, NodeLink, Standing, Start};
 use crate::StreamError;
 use crate::client::connection::{ConnectOptions, connect};
 use crate::doorman::PublisherLink;
@@ -9,6 +9,7 @@ use crate::event_stream::EventStream;
 use crate::handshake::Status;
 use crate::late_reader::{LateRead, LateReader};
 use crate::link::LinkOptions;
+use crate::ring_notes::NoteWriter;
 use crate::stream_layout::StreamLayout;
 use crate::tier::Tier;
 use gapless_log::{LogError, StreamIdentity};
@@ -40,6 +41,7 @@ pub struct SharedMemoryLink {
     up: Option<Up>,
     answer: Vec<u8>,
     next_attempt_ns: u64,
+    standing: Option<Standing>,
 }
 
 struct Up {
@@ -48,6 +50,15 @@ struct Up {
     laps: u64,
     /// Ticks since the last frame was read.
     empty_looks: u32,
+    /// Frames that were sent.
+    sent: u64,
+    notes: NoteWriter,
+}
+
+impl Up {
+    fn new(link: PublisherLink, reader: LateReader) -> Self {
+        Self { link, reader, laps: 0, empty_looks: 0, sent: 0, notes: NoteWriter::default() }
+    }
 }
 
 /// After so many looks without a frame the socket is asked whether the sequencer still lives.
@@ -60,7 +71,7 @@ impl SharedMemoryLink {
     #[must_use]
     pub fn new(directory: &Path, options: SharedMemoryOptions) -> Self {
         let layout = Some(StreamLayout::new(directory));
-        Self { options, layout, up: None, answer: Vec::new(), next_attempt_ns: 0 }
+        Self { options, layout, up: None, answer: Vec::new(), next_attempt_ns: 0, standing: None }
     }
 
     /// The way to a stream of this process. When the stream stops, it is gone for good.
@@ -69,8 +80,8 @@ impl SharedMemoryLink {
     /// Ring sizes out of range, or no memory for them.
     pub fn local(stream: &EventStream, options: SharedMemoryOptions) -> Result<Self, StreamError> {
         let link = stream.connect(options.rings)?;
-        let up = Up { link, reader: stream.reader(1), laps: 0, empty_looks: 0 };
-        Ok(Self { options, layout: None, up: Some(up), answer: Vec::new(), next_attempt_ns: 0 })
+        let up = Some(Up::new(link, stream.reader(1)));
+        Ok(Self { options, layout: None, up, answer: Vec::new(), next_attempt_ns: 0, standing: None })
     }
 
     fn up(&mut self) -> Result<&mut Up, StreamError> {
@@ -108,7 +119,7 @@ impl SharedMemoryLink {
         let window = link.window.clone().expect("asked for, or the handshake has failed");
         let is_kept = Tier::ALL.get(link.welcome.tier as usize).is_none_or(|tier| *tier != Tier::Memory);
         let reader = LateReader::new(window, is_kept.then(|| layout.journal()), 1);
-        Ok(Some(Up { link, reader, laps: 0, empty_looks: 0 }))
+        Ok(Some(Up::new(link, reader)))
     }
 }
 
@@ -158,8 +169,12 @@ impl NodeLink for SharedMemoryLink {
 
     #[inline]
     fn send(&mut self, frame: &[u8]) -> Result<bool, StreamError> {
-        match self.up()?.link.writer.append(frame) {
-            Ok(()) => Ok(true),
+        let up = self.up()?;
+        match up.link.writer.append(frame) {
+            Ok(()) => {
+                up.sent += 1;
+                Ok(true)
+            }
             Err(LogError::Full { .. }) => Ok(false),
             Err(error) => Err(error.into()),
         }
@@ -242,8 +257,19 @@ impl NodeLink for SharedMemoryLink {
     }
 
     #[inline]
+    fn note(&mut self, standing: Standing) {
+        self.standing = Some(standing);
+    }
+
+    #[inline]
     fn tick(&mut self, _now_ns: u64) -> Result<(), StreamError> {
         let Some(up) = &mut self.up else { return Ok(()) };
+        let position = up.reader.sequence();
+        let standing = self.standing.unwrap_or_else(|| {
+            let is_live = position > up.reader.released_sequence();
+            Standing { is_live, ..Standing::default() }
+        });
+        up.notes.write(&up.link.reader, position, up.sent, standing);
         // Also of who does not read, because it waits for something else.
         up.empty_looks += 1;
         if up.empty_looks >= EMPTY_LOOKS_PER_CHECK && up.is_gone() {

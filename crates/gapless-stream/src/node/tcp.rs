@@ -3,7 +3,7 @@
 
 use super::datagram::feed_of;
 use super::feed_receiver::check;
-use super::link::{Connected, LinkRead, NodeLink, Start};
+use super::link::{Connected, LinkRead, NodeLink, Standing, Start};
 use super::rewind::{Rewind, RewindError, RewindRequest};
 use crate::StreamError;
 use crate::client::random_token;
@@ -50,6 +50,7 @@ pub struct TcpLink {
     options: TcpOptions,
     stage: Stage,
     next_attempt_ns: u64,
+    standing: Option<Standing>,
     now_ns: u64,
     /// What the next packet will hold, behind room for its header; empty without frames.
     packet: Vec<u8>,
@@ -108,7 +109,15 @@ impl TcpLink {
     /// A way by `options`.
     #[must_use]
     pub const fn new(options: TcpOptions) -> Self {
-        Self { options, stage: Stage::Down, next_attempt_ns: 0, now_ns: 0, packet: Vec::new(), not_held: None }
+        Self {
+            options,
+            stage: Stage::Down,
+            next_attempt_ns: 0,
+            standing: None,
+            now_ns: 0,
+            packet: Vec::new(),
+            not_held: None,
+        }
     }
 
     fn call(&mut self, start: Start, now_ns: u64) {
@@ -439,6 +448,11 @@ impl NodeLink for TcpLink {
     }
 
     #[inline]
+    fn note(&mut self, standing: Standing) {
+        self.standing = Some(standing);
+    }
+
+    #[inline]
     fn tick(&mut self, now_ns: u64) -> Result<(), StreamError> {
         let silence_ns_max = self.options.silence_ns_max;
         let Stage::Up(up) = &mut self.stage else { return Err(self.gone(&"it is down")) };
@@ -447,8 +461,13 @@ impl NodeLink for TcpLink {
         }
         if now_ns.saturating_sub(up.reported_ns) >= up.heartbeat_interval_ns {
             up.reported_ns = now_ns;
-            let is_live = up.next > up.released_sequence;
-            let report = Report { position: up.next, is_live, ..Report::default() };
+            let report = Report {
+                position: up.next,
+                frames_resent: self.standing.map_or(0, |standing| standing.frames_resent),
+                is_live: self.standing.map_or(up.next > up.released_sequence, |standing| standing.is_live),
+                in_flight: self.standing.map_or(0, |standing| standing.in_flight),
+                ..Report::default()
+            };
             say(&mut up.connection, up.key, Body::Report(report));
         }
         let ticked = match &mut up.rewind {

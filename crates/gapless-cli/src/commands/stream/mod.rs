@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`sequencer`], [`node`], [`tail`], [`publish`], [`replay`], [`dispatch`], [`bridge`], [`status`], [`control`] | the subcommands |
 //! | `relaying` | what `dispatch` and `bridge` share |
+//! | `nodes` | who is connected, for `status` |
 //! | `place` | which stream: `--config` or `--directory` |
 //! | `output` | what a node meets, on standard output |
 //! | `reading` | a node that prints until it has what was asked for |
@@ -15,6 +16,7 @@ mod control;
 mod dispatch;
 mod input;
 mod node;
+mod nodes;
 mod output;
 mod place;
 mod publish;
@@ -72,9 +74,9 @@ enum Action {
         after_help = "Example:\n  gapless stream bridge --config london.toml --to tokyo.toml\n\nlondon.toml says how to reach the stream (transport = \"tcp\", for instance), tokyo.toml how nodes over there find it. Sequences are the same on both sides, what is published there reaches the sequencer, and bridges may follow each other. Started again, it goes on at its position."
     )]
     Bridge(bridge::Arguments),
-    /// Say whether a stream runs, how far it is, and who is connected
+    /// Say whether a stream runs, how far it is, and who is connected and how far each is
     #[command(
-        after_help = "Examples:\n  gapless stream status --directory /var/lib/gapless/orders\n  gapless stream status --config orders.toml --watch 1\n  gapless stream status --config orders.toml --json | jq .last_sequence"
+        after_help = "Examples:\n  gapless stream status --directory /var/lib/gapless/orders\n  gapless stream status --config orders.toml --watch\n  gapless stream status --config orders.toml --json | jq '.nodes[] | [.node, .lag_frames]'\n\nA row for each node: its name (the user, or the program) and where it is, how it is connected, whether it reads what is new (live) or what was there before (rewinding), the sequence that it reads next, how many frames it is behind, frames that it lost and asked for again, frames that it sent again, messages on their way, and what it read and published in a second."
     )]
     Status(status::Arguments),
     /// Halt a stream, resume it, roll its feed session over, or end it

@@ -1,13 +1,17 @@
-//! `gapless stream status`: from the counters of the stream's directory. Never writes, and asks nobody.
+//! `gapless stream status`: from the counters of the stream's directory, which it only reads, and by the stream's socket
+//! what is known of each node.
 
+use super::nodes;
 use super::place::Place;
 use crate::commands::journal::place::lock_holder;
 use crate::commands::{Outcome, interrupt, print};
 use clap::Args;
 use gapless::agent::CountersReader;
 use gapless::journal::{JournalError, JournalReader};
+use gapless::stream::control::{Controller, NodeReading, StatusFeed};
 use gapless::stream::stream_layout::StreamLayout;
 use serde_json::{Map, Value, json};
+use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -19,13 +23,17 @@ pub(super) struct Arguments {
     /// Print one JSON object, a line each time
     #[arg(long)]
     json: bool,
-    /// Print again every so many seconds until Ctrl-C
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    /// Print again every second, or every so many, until Ctrl-C
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     watch: Option<u64>,
 }
 
-/// Rates are those of so long a time, at least.
-const SAMPLE: Duration = Duration::from_millis(200);
+/// Rates are those of so long a time, at least; nodes over networks say every 200 ms how they are.
+const SAMPLE: Duration = Duration::from_millis(500);
+/// So long the sequencer may take to say who is connected.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Puts what is printed next in the place of what a terminal shows.
+const CLEAR: &str = "\x1b[H\x1b[2J";
 /// Sleeps are cut into such pieces, so that Ctrl-C ends them.
 const PIECE: Duration = Duration::from_millis(50);
 
@@ -46,7 +54,14 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         return Err(format!("{}: no stream was ever there", directory.display()).into());
     }
     let interrupted = interrupt()?;
+    let mut feed = StatusFeed::new(Controller::new(directory));
+    let clear =
+        if arguments.watch.is_some() && !arguments.json && std::io::stdout().is_terminal() { CLEAR } else { "" };
     let mut before = sample(&layout)?;
+    if before.is_some() {
+        // What is wrong is said at the second read.
+        let _ = feed.read(PATIENCE);
+    }
     loop {
         let interval = arguments.watch.map_or(SAMPLE, Duration::from_secs);
         let until = Instant::now() + if before.is_some() { interval } else { Duration::ZERO };
@@ -58,8 +73,14 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
             }
         }
         let now = sample(&layout)?;
-        let status = status(&layout, before.as_ref(), now.as_ref())?;
-        print(&if arguments.json { format!("{}\n", Value::Object(status)) } else { text(directory, &status) })?;
+        let mut status = status(&layout, before.as_ref(), now.as_ref())?;
+        let nodes = if now.is_some() { read_nodes(&mut feed) } else { Vec::new() };
+        print(&if arguments.json {
+            status.insert("nodes".to_owned(), nodes::in_json(&nodes));
+            format!("{}\n", Value::Object(status))
+        } else {
+            format!("{clear}{}{}", text(directory, &status), nodes::in_text(&nodes))
+        })?;
         let Some(seconds) = arguments.watch else { return Ok(()) };
         if now.is_none() {
             let until = Instant::now() + Duration::from_secs(seconds);
@@ -71,6 +92,17 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
             return Ok(());
         }
         before = now;
+    }
+}
+
+/// Who is connected. What hinders that is told and ends nothing: the counters say something, too.
+fn read_nodes(feed: &mut StatusFeed) -> Vec<NodeReading> {
+    match feed.read(PATIENCE) {
+        Ok(reading) => reading.nodes,
+        Err(error) => {
+            eprintln!("note: the nodes are not known: {error}");
+            Vec::new()
+        }
     }
 }
 

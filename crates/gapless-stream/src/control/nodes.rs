@@ -1,0 +1,325 @@
+//! Who is connected and how they are, over the stream's Unix socket: a page of rows for each request, so that any number
+//! of nodes fits. No I/O.
+//!
+//! ```text
+//!  NodesRequest (16 bytes)                  NodesAnswer (64 bytes and the rows)
+//!   0  u64  magic "GAPNODE\1"                0  u64  magic "GAPROWS\1"
+//!   8  u32  rows behind this connection,     8  u32  number of rows, up to 128
+//!           0 from the first on             12  u32  1 if there are more behind them, else 0
+//!  12  u32  reserved, 0                     16  u128 stream id
+//!                                           32  u64  incarnation
+//!  a row (128 bytes)                        40  u64  released sequence
+//!   0  u32  connection; rises with the rows 48  u64  process id of who answers
+//!   4  u32  process id, 0 elsewhere         56  u64  reserved, 0
+//!   8  u32  transport: 1 shared memory,      64  …    rows
+//!           2 udp, 3 multicast, 4 tcp
+//!  12  u32  state: 0 unknown, 1 rewinding, 2 live
+//!  16  u64  position: what it reads next    64 16 B  name: user or process, UTF-8 filled up with 0
+//!  24  u64  frames behind the end           80 16 B  IPv6 address, IPv4 mapped; 0 on this machine
+//!  32  u64  frames that it asked for again  96  u32  port
+//!  40  u64  frames that it sent again      100  u32  messages in flight
+//!  48  u64  frames that it published       104  u64  when it said its position, ns
+//!  56  u64  frames of it without room      112  …    reserved, 0
+//! ```
+
+use crate::config::Transport;
+use gapless_log::StreamIdentity;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+
+/// First word of a request.
+pub const NODES_REQUEST_MAGIC: u64 = u64::from_le_bytes(*b"GAPNODE\x01");
+/// First word of an answer.
+pub const NODES_ANSWER_MAGIC: u64 = u64::from_le_bytes(*b"GAPROWS\x01");
+/// Length of a request in bytes.
+pub const NODES_REQUEST_LENGTH: usize = 16;
+/// Rows of one answer, at most.
+pub const ROWS_MAX: usize = 128;
+/// The longest answer, bytes.
+pub const NODES_ANSWER_LENGTH_MAX: usize = HEAD_LENGTH + ROWS_MAX * ROW_LENGTH;
+
+const HEAD_LENGTH: usize = 64;
+const ROW_LENGTH: usize = 128;
+/// The longest name of a row, bytes.
+const NAME_LENGTH: usize = 16;
+
+/// A node as it last said, and as the sequencer's process sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeRow {
+    /// The connection; never used twice in the life of the sequencer's process.
+    pub connection: u32,
+    /// Its name: the user that it logged in as, on shared memory its program's name. Empty if nobody asked for one.
+    pub name: String,
+    /// Its process, on shared memory.
+    pub process_id: Option<u32>,
+    /// Where it sends from, over a network.
+    pub address: Option<SocketAddr>,
+    /// How it is connected.
+    pub transport: Transport,
+    /// Whether it has read everything there was; `None` if it reads nothing or has said nothing yet.
+    pub is_live: Option<bool>,
+    /// The sequence that it reads next; 0 if it reads nothing or has said nothing yet.
+    pub position: u64,
+    /// Frames between its position and the stream's end, both at the time when it said its position.
+    pub lag_frames: u64,
+    /// Frames that it lost and asked for again.
+    pub frames_requested: u64,
+    /// Frames that it sent again.
+    pub frames_resent: u64,
+    /// Frames that it published, those sent again among them.
+    pub frames_published: u64,
+    /// Frames of it that found no room and were dropped; it sends them again.
+    pub frames_dropped: u64,
+    /// Messages that it has published and not seen in the stream.
+    pub in_flight: u32,
+    /// When it said all this, ns of a clock of its own: only the time between two rows of one connection means anything.
+    pub noted_ns: u64,
+}
+
+/// Asks for rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodesRequest {
+    /// Rows of connections behind this one; 0 from the first on.
+    pub behind: u32,
+}
+
+/// A page of rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodesAnswer {
+    /// The stream.
+    pub identity: StreamIdentity,
+    /// The last sequence that is released.
+    pub released_sequence: u64,
+    /// Who answers.
+    pub process_id: u64,
+    /// Whether there are more rows behind these.
+    pub has_more: bool,
+    /// At most [`ROWS_MAX`], by rising connections.
+    pub rows: Vec<NodeRow>,
+}
+
+fn u32_at(bytes: &[u8], offset: usize) -> u32 {
+    u32::from_le_bytes(*bytes[offset..].first_chunk().expect("callers check the length"))
+}
+
+fn u64_at(bytes: &[u8], offset: usize) -> u64 {
+    u64::from_le_bytes(*bytes[offset..].first_chunk().expect("callers check the length"))
+}
+
+fn u128_at(bytes: &[u8], offset: usize) -> u128 {
+    u128::from_le_bytes(*bytes[offset..].first_chunk().expect("callers check the length"))
+}
+
+impl NodesRequest {
+    /// The message.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; NODES_REQUEST_LENGTH] {
+        let mut bytes = [0; NODES_REQUEST_LENGTH];
+        bytes[..8].copy_from_slice(&NODES_REQUEST_MAGIC.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.behind.to_le_bytes());
+        bytes
+    }
+
+    /// Reads a message; `None` unless it has this form.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let is_request =
+            bytes.len() == NODES_REQUEST_LENGTH && u64_at(bytes, 0) == NODES_REQUEST_MAGIC && u32_at(bytes, 12) == 0;
+        is_request.then(|| Self { behind: u32_at(bytes, 8) })
+    }
+}
+
+impl NodesAnswer {
+    /// The message.
+    ///
+    /// # Panics
+    /// If there are more rows than [`ROWS_MAX`].
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        assert!(self.rows.len() <= ROWS_MAX, "a page has {ROWS_MAX} rows at most");
+        let mut bytes = Vec::with_capacity(HEAD_LENGTH + self.rows.len() * ROW_LENGTH);
+        bytes.extend_from_slice(&NODES_ANSWER_MAGIC.to_le_bytes());
+        bytes.extend_from_slice(&(self.rows.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(&u32::from(self.has_more).to_le_bytes());
+        bytes.extend_from_slice(&self.identity.stream_id.to_le_bytes());
+        for word in [self.identity.incarnation, self.released_sequence, self.process_id, 0] {
+            bytes.extend_from_slice(&word.to_le_bytes());
+        }
+        for row in &self.rows {
+            row.write_to(&mut bytes);
+        }
+        bytes
+    }
+
+    /// Reads a message; `None` unless it has this form.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        if bytes.len() < HEAD_LENGTH || u64_at(bytes, 0) != NODES_ANSWER_MAGIC || u64_at(bytes, 56) != 0 {
+            return None;
+        }
+        let (count, more) = (u32_at(bytes, 8) as usize, u32_at(bytes, 12));
+        let (rows, rest) = bytes[HEAD_LENGTH..].as_chunks::<ROW_LENGTH>();
+        if rows.len() != count || !rest.is_empty() || count > ROWS_MAX || more > 1 {
+            return None;
+        }
+        let rows = rows.iter().map(NodeRow::from_bytes).collect::<Option<Vec<_>>>()?;
+        // A page that does not go on would be asked for again and again.
+        if !rows.is_sorted_by(|one, next| one.connection < next.connection) || (more == 1 && rows.is_empty()) {
+            return None;
+        }
+        Some(Self {
+            identity: StreamIdentity { stream_id: u128_at(bytes, 16), incarnation: u64_at(bytes, 32) },
+            released_sequence: u64_at(bytes, 40),
+            process_id: u64_at(bytes, 48),
+            has_more: more == 1,
+            rows,
+        })
+    }
+}
+
+impl NodeRow {
+    fn write_to(&self, bytes: &mut Vec<u8>) {
+        let mut row = [0; ROW_LENGTH];
+        let state = match self.is_live {
+            None => 0u32,
+            Some(false) => 1,
+            Some(true) => 2,
+        };
+        let (address, port) = match self.address {
+            Some(SocketAddr::V4(address)) => (u128::from(address.ip().to_ipv6_mapped()), address.port()),
+            Some(SocketAddr::V6(address)) => (u128::from(*address.ip()), address.port()),
+            None => (0, 0),
+        };
+        let transport = Transport::NAMES.iter().position(|(_, transport)| *transport == self.transport);
+        let transport = transport.map_or(0, |index| index as u32 + 1);
+        let words = [self.connection, self.process_id.unwrap_or(0), transport, state];
+        for (place, word) in row.chunks_exact_mut(4).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        let words = [
+            self.position,
+            self.lag_frames,
+            self.frames_requested,
+            self.frames_resent,
+            self.frames_published,
+            self.frames_dropped,
+        ];
+        for (place, word) in row[16..].chunks_exact_mut(8).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        let name = &self.name.as_bytes()[..self.name.floor_char_boundary(NAME_LENGTH)];
+        row[64..][..name.len()].copy_from_slice(name);
+        row[80..96].copy_from_slice(&address.to_be_bytes());
+        row[96..100].copy_from_slice(&u32::from(port).to_le_bytes());
+        row[100..104].copy_from_slice(&self.in_flight.to_le_bytes());
+        row[104..112].copy_from_slice(&self.noted_ns.to_le_bytes());
+        bytes.extend_from_slice(&row);
+    }
+
+    fn from_bytes(row: &[u8; ROW_LENGTH]) -> Option<Self> {
+        let state = match u32_at(row, 12) {
+            0 => None,
+            1 => Some(false),
+            2 => Some(true),
+            _ => return None,
+        };
+        let (_, transport) = *Transport::NAMES.get((u32_at(row, 8) as usize).checked_sub(1)?)?;
+        let field = &row[64..][..NAME_LENGTH];
+        let length = field.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        let name = std::str::from_utf8(&field[..length]).ok().filter(|name| !name.contains('\0'))?;
+        let address: [u8; 16] = *row[80..].first_chunk()?;
+        let port = u16::try_from(u32_at(row, 96)).ok()?;
+        let ip = IpAddr::from(Ipv6Addr::from(address)).to_canonical();
+        let address = (address != [0; 16] || port != 0).then_some(SocketAddr::new(ip, port));
+        let process_id = Some(u32_at(row, 4)).filter(|process| *process != 0);
+        if row[112..] != [0; ROW_LENGTH - 112] {
+            return None;
+        }
+        Some(Self {
+            connection: u32_at(row, 0),
+            name: name.to_owned(),
+            process_id,
+            address,
+            transport,
+            is_live: state,
+            position: u64_at(row, 16),
+            lag_frames: u64_at(row, 24),
+            frames_requested: u64_at(row, 32),
+            frames_resent: u64_at(row, 40),
+            frames_published: u64_at(row, 48),
+            frames_dropped: u64_at(row, 56),
+            in_flight: u32_at(row, 100),
+            noted_ns: u64_at(row, 104),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(connection: u32) -> NodeRow {
+        NodeRow {
+            connection,
+            name: "anna".to_owned(),
+            process_id: None,
+            address: Some("10.1.2.3:4000".parse().unwrap()),
+            transport: Transport::Udp,
+            is_live: Some(true),
+            position: 7,
+            lag_frames: 1,
+            frames_requested: 2,
+            frames_resent: 3,
+            frames_published: 4,
+            frames_dropped: 5,
+            in_flight: 6,
+            noted_ns: 7,
+        }
+    }
+
+    fn answer(rows: Vec<NodeRow>) -> NodesAnswer {
+        let identity = StreamIdentity { stream_id: 1 << 99, incarnation: 8 };
+        NodesAnswer { identity, released_sequence: 9, process_id: 10, has_more: true, rows }
+    }
+
+    #[test]
+    fn a_page_is_read_as_it_was_written() {
+        let here = NodeRow {
+            process_id: Some(77),
+            address: None,
+            is_live: None,
+            transport: Transport::SharedMemory,
+            name: "ééééé".to_owned(),
+            ..row(2)
+        };
+        let six = NodeRow { address: Some("[fe80::1]:65535".parse().unwrap()), is_live: Some(false), ..row(3) };
+        let written = answer(vec![row(1), here, six]);
+        let bytes = written.to_bytes();
+        assert_eq!(bytes.len(), HEAD_LENGTH + 3 * ROW_LENGTH);
+        assert_eq!(NodesAnswer::from_bytes(&bytes), Some(written));
+        let request = NodesRequest { behind: 5 };
+        assert_eq!(NodesRequest::from_bytes(&request.to_bytes()), Some(request));
+        assert_eq!(NodesRequest::from_bytes(&request.to_bytes()[..15]), None);
+    }
+
+    #[test]
+    fn a_name_is_cut_between_characters() {
+        let long = NodeRow { name: "x".to_owned() + &"é".repeat(10), ..row(1) };
+        let read = NodesAnswer::from_bytes(&answer(vec![long]).to_bytes()).unwrap();
+        assert_eq!(read.rows[0].name, "x".to_owned() + &"é".repeat(7));
+    }
+
+    #[test]
+    fn what_is_no_page_is_none() {
+        let good = answer(vec![row(1), row(2)]).to_bytes();
+        for (offset, byte) in
+            [(0, 0), (7, 2), (8, 1), (8, 3), (12, 2), (56, 1), (72, 9), (76, 3), (128, 0xff), (190, 1)]
+        {
+            let mut bytes = good.clone();
+            bytes[offset] = byte;
+            assert_eq!(NodesAnswer::from_bytes(&bytes), None, "byte {offset}");
+        }
+        assert_eq!(NodesAnswer::from_bytes(&answer(vec![row(2), row(2)]).to_bytes()), None, "not in order");
+        assert_eq!(NodesAnswer::from_bytes(&answer(Vec::new()).to_bytes()), None, "more behind nothing");
+        assert_eq!(NodesAnswer::from_bytes(&good[..good.len() - 1]), None);
+    }
+}

@@ -1,0 +1,98 @@
+//! What a node on the sequencer's machine says of itself: a few words in a cache line of the ring that its answers come
+//! through, which it writes now and then and the sequencer's process reads when somebody asks. They are for people to
+//! look at; nothing is decided by them.
+
+use crate::node::link::Standing;
+use gapless_log::{RingNotes, RingReader};
+
+const POSITION: usize = 0;
+const STATE: usize = 1;
+const PUBLISHED: usize = 2;
+const RESENT: usize = 3;
+const IN_FLIGHT: usize = 4;
+
+/// Values of the state's word; 0 is said by nobody.
+const REWINDING: u64 = 1;
+const LIVE: u64 = 2;
+
+/// What a node last said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NodeNotes {
+    /// What it reads next; 0 before it knows.
+    pub position: u64,
+    /// Whether it has read everything there was; `None` if it has said nothing yet.
+    pub is_live: Option<bool>,
+    /// Frames that it has published, those sent again among them.
+    pub frames_published: u64,
+    /// Frames that it has sent again.
+    pub frames_resent: u64,
+    /// Messages that it has published and not seen in the stream.
+    pub in_flight: u32,
+}
+
+impl NodeNotes {
+    /// As `notes` have it now; whatever stands there, because another process wrote it.
+    #[must_use]
+    pub fn read(notes: &RingNotes) -> Self {
+        let is_live = match notes.read(STATE) {
+            REWINDING => Some(false),
+            LIVE => Some(true),
+            _ => None,
+        };
+        Self {
+            position: notes.read(POSITION),
+            is_live,
+            frames_published: notes.read(PUBLISHED),
+            frames_resent: notes.read(RESENT),
+            in_flight: u32::try_from(notes.read(IN_FLIGHT)).unwrap_or(u32::MAX),
+        }
+    }
+}
+
+/// The node's end: writes what has changed.
+#[derive(Default)]
+pub(crate) struct NoteWriter {
+    written: Standing,
+    frames_published: u64,
+    is_begun: bool,
+}
+
+impl NoteWriter {
+    /// Notes where the node stands: once in a poll, one store unless more than the position has changed.
+    #[inline]
+    pub fn write(&mut self, ring: &RingReader, position: u64, frames_published: u64, standing: Standing) {
+        ring.note(POSITION, position);
+        if !self.is_begun || self.written != standing || self.frames_published != frames_published {
+            (self.is_begun, self.written, self.frames_published) = (true, standing, frames_published);
+            ring.note(STATE, if standing.is_live { LIVE } else { REWINDING });
+            ring.note(PUBLISHED, frames_published);
+            ring.note(RESENT, standing.frames_resent);
+            ring.note(IN_FLIGHT, u64::from(standing.in_flight));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gapless_log::{MemoryKind, StreamIdentity, ring};
+
+    #[test]
+    fn what_a_node_notes_is_read() {
+        let (writer, reader) = ring::create(&MemoryKind::Anonymous, 4096, StreamIdentity::default()).unwrap();
+        let notes = writer.notes();
+        assert_eq!(NodeNotes::read(&notes), NodeNotes::default(), "it has said nothing");
+        let mut noting = NoteWriter::default();
+        noting.write(&reader, 7, 3, Standing { is_live: false, frames_resent: 2, in_flight: 1 });
+        let expected =
+            NodeNotes { position: 7, is_live: Some(false), frames_published: 3, frames_resent: 2, in_flight: 1 };
+        assert_eq!(NodeNotes::read(&notes), expected);
+        noting.write(&reader, 9, 3, Standing { is_live: true, frames_resent: 2, in_flight: 0 });
+        let expected = NodeNotes { position: 9, is_live: Some(true), in_flight: 0, ..expected };
+        assert_eq!(NodeNotes::read(&notes), expected);
+        reader.note(STATE, 99);
+        reader.note(IN_FLIGHT, u64::MAX);
+        let hostile = NodeNotes::read(&notes);
+        assert_eq!((hostile.is_live, hostile.in_flight), (None, u32::MAX), "any words are something");
+    }
+}
