@@ -37,10 +37,11 @@ fn runs_over(transport: &str) {
     let hexed: Vec<&str> = hexed.lines().collect();
     let ends: Vec<bool> = [" 2 bytes hex 00ff", " 1 bytes \\n", " 0 bytes "]
         .iter()
-        .zip(&hexed[hexed.len() - 3..])
+        .zip(&hexed[hexed.len() - 4..])
         .map(|(end, line)| line.ends_with(end))
         .collect();
     assert_eq!(ends, [true; 3], "{hexed:?}");
+    assert!(hexed[hexed.len() - 1].contains(" session-close session "), "who publishes leaves no session: {hexed:?}");
 
     std::fs::write(here.join("chat"), "hello\n").unwrap();
     let chat = stream_with(here, "node --from live", &here.join("chat")).good();

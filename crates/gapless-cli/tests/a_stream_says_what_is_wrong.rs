@@ -139,18 +139,18 @@ fn status_says_whether_it_runs_and_how_far_it_is() {
     stream_with(here, "publish", &here.join("lines")).good();
     let object = |text: &str| serde_json::from_str::<Value>(text).unwrap();
     let status = object(&stream(here, "status --json").good());
-    assert_eq!((&status["running"], &status["last_sequence"]), (&true.into(), &5.into()), "{status}");
-    assert_eq!((&status["journal_lag"], &status["sequencer.sessions"]), (&0.into(), &1.into()), "{status}");
+    assert_eq!((&status["running"], &status["last_sequence"]), (&true.into(), &6.into()), "{status}");
+    assert_eq!((&status["journal_lag"], &status["sequencer.sessions"]), (&0.into(), &0.into()), "{status}");
     assert!(status["frames_per_s"].is_number() && status["gateway.nodes"].is_number(), "{status}");
     let text = stream(here, "status").good();
     assert!(text.starts_with("stream: running\n") || text.contains(": running\n"), "{text}");
     let mut watch = Process::spawn(stream_command(here, "status --watch 1 --json").stderr(Stdio::inherit()));
-    assert_eq!(object(&watch.line())["last_sequence"], 5);
+    assert_eq!(object(&watch.line())["last_sequence"], 6);
     assert_eq!(object(&watch.line())["running"], true);
     watch.interrupt();
     assert_eq!(watch.wait(), Some(0));
     running.kill();
     let status = object(&stream(here, "status --json").good());
-    assert_eq!((&status["running"], &status["last_sequence"]), (&false.into(), &5.into()), "{status}");
+    assert_eq!((&status["running"], &status["last_sequence"]), (&false.into(), &6.into()), "{status}");
     assert!(stream(here, "status").good().contains("no sequencer runs"));
 }

@@ -7,6 +7,7 @@
 //! | [`publisher`] | the publishing half: numbers, what is kept, what is sent again; no I/O |
 //! | [`options`] | [`NodeOptions`] |
 //! | `teller`, `hearing` | what a frame of the stream and an answer of the sequencer mean |
+//! | `closing` | ending a node's session |
 //! | `derived` | publishing what follows from the stream alone |
 //! | `kept` | the buffer of what is on its way |
 //! | `stall` | when to ask what became of it, where the way loses nothing but another behind it may |
@@ -25,6 +26,7 @@
 //! its coming back is the acknowledgement.
 
 pub mod any;
+mod closing;
 pub mod datagram;
 mod derived;
 pub mod event;

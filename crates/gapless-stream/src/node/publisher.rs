@@ -51,6 +51,20 @@ pub(crate) struct Publisher {
     resent: u64,
     probed_ns: u64,
     stall: Stall,
+    end: End,
+}
+
+/// Whether the session is to end, and has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// Nobody has asked for it.
+    Open,
+    /// Its close is kept until it comes back.
+    Asked,
+    /// As `Asked`; the sequencer does not know the session, perhaps because it has closed it: the stream will tell.
+    AskedUnknown,
+    /// Its close has come back.
+    Closed,
 }
 
 const RESEND_BACKOFF_MAX: u64 = 64;
@@ -75,6 +89,7 @@ impl Publisher {
             resent: 0,
             probed_ns: 0,
             stall: Stall::new(options.resend_interval_ns),
+            end: End::Open,
         }
     }
 
@@ -124,7 +139,8 @@ impl Publisher {
         now_ns: u64,
         encode: impl FnOnce(&mut [u8]) -> Result<usize, StreamError>,
     ) -> Result<u64, StreamError> {
-        let Some(session) = self.session.filter(|_| self.was_opened) else { return Err(StreamError::NotOpen) };
+        let is_open = self.was_opened && self.end == End::Open;
+        let Some(session) = self.session.filter(|_| is_open) else { return Err(StreamError::NotOpen) };
         if self.kept.messages() >= self.options.window_messages as usize {
             let window_messages = self.options.window_messages;
             return Err(StreamError::WindowFull { session, window_messages });
@@ -203,6 +219,43 @@ impl Publisher {
         Ok(number)
     }
 
+    /// Publishes the session's close, once.
+    pub fn close(&mut self, now_ns: u64) -> Result<(), StreamError> {
+        if self.end != End::Open {
+            return Ok(());
+        }
+        if self.options.shared {
+            let reason = "several processes publish under the session; none of them closes it".to_owned();
+            return Err(StreamError::Option { option: "shared", reason });
+        }
+        let Some(session) = self.session.filter(|_| self.was_opened) else { return Err(StreamError::NotOpen) };
+        self.keep_close(session, now_ns)?;
+        self.end = End::Asked;
+        Ok(())
+    }
+
+    fn keep_close(&mut self, session: u64, now_ns: u64) -> Result<(), StreamError> {
+        let header = FrameHeader {
+            kind: Kind::SessionClose,
+            session,
+            session_seq: self.kept.next_number(),
+            ..FrameHeader::default()
+        };
+        if self.kept.is_empty() {
+            self.progress_ns = now_ns;
+        }
+        let full = StreamError::KeptFull { bytes_max: self.options.kept_bytes_max };
+        let claim = self.kept.claim(HEADER_LENGTH).ok_or(full)?;
+        let length = FrameWriter::new(claim).finish(&header, 0);
+        self.kept.commit(aligned_length(length), true);
+        Ok(())
+    }
+
+    /// Whether the session's close has come back.
+    pub fn is_closed(&self) -> bool {
+        self.end == End::Closed
+    }
+
     /// What a copy of this process has published already need not be sent.
     #[inline]
     fn skip_sending(&mut self, number: u64) {
@@ -261,6 +314,16 @@ impl Publisher {
 
     /// The open to be sent now, if it is time.
     pub fn due_open(&mut self, now_ns: u64) -> Option<SessionOpen> {
+        match self.end {
+            End::Closed => return None,
+            End::AskedUnknown => {
+                // The close is on its way back, most likely: opened again, the session would be another one.
+                self.end = End::Asked;
+                self.open_sent_ns = Some(now_ns);
+                return None;
+            }
+            End::Open | End::Asked => {}
+        }
         let is_due = self.open_sent_ns.is_none_or(|sent_ns| now_ns.saturating_sub(sent_ns) >= self.resend_interval_ns);
         (!self.is_attached && is_due).then_some(SessionOpen {
             token: self.options.token,
@@ -306,6 +369,13 @@ impl Publisher {
                 }
                 self.accepted = self.accepted.max(next - 1);
                 self.next_to_send = next.clamp(self.kept.first_number(), self.kept.next_number());
+            }
+            Some(_) if self.end != End::Open && self.kept.messages() == 1 => {
+                // The stream had closed it already, and our open has made another: that one is closed, too.
+                self.session = Some(session);
+                self.kept.restart(next);
+                (self.seen, self.accepted, self.next_to_send) = (next - 1, next - 1, next);
+                self.keep_close(session, now_ns)?;
             }
             Some(known) if !self.kept.is_empty() => {
                 let expected = self.kept.first_number();
@@ -358,12 +428,18 @@ impl Publisher {
     }
 
     /// The sequencer does not know the session, or that this connection publishes under it.
-    pub const fn is_unknown(&mut self) {
+    pub fn is_unknown(&mut self) {
         self.is_attached = false;
+        if self.end == End::Asked {
+            self.end = End::AskedUnknown;
+        }
     }
 
     /// The stream has closed the session.
     pub fn closed(&mut self) {
+        if self.end != End::Open {
+            self.end = End::Closed;
+        }
         self.session = None;
         (self.is_attached, self.was_opened) = (false, false);
         self.open_sent_ns = None;

@@ -280,6 +280,43 @@ pub fn who_takes_over_a_token_takes_over_the_session<W: World>() {
     assert_eq!(second.messages.len(), 2);
 }
 
+pub fn a_node_that_closes_its_session_leaves_none<W: World>() {
+    let mut world = W::start(|_| {});
+    let mut a = open(&mut world, NodeOptions::with_token(9));
+    let mut reader = Party::new(&mut world, NodeOptions::reading(Start::First));
+    let first = a.node.session().unwrap();
+    for number in 0..50 {
+        a.publish(&payload(number, 100));
+    }
+    // Behind what is on its way, and only once.
+    a.node.close_session().unwrap();
+    a.node.close_session().unwrap();
+    assert!(matches!(a.node.publish(crate::world::TYPE, b"too late"), Err(StreamError::NotOpen)));
+    run(&mut world, &mut [&mut a, &mut reader], "it is closed", |parties| {
+        parties[0].node.is_session_closed() && parties[1].has_noted(&format!("session closed {first}"))
+    });
+    assert_eq!((a.node.in_flight(), a.node.session(), reader.messages.len()), (0, None, 50));
+
+    // The same token is another session now, whose close survives a restart of the sequencer.
+    world.restart();
+    let mut again = open(&mut world, NodeOptions::with_token(9));
+    assert_eq!(again.node.next_session_seq(), Some(1));
+    assert_ne!(again.node.session(), Some(first));
+    again.publish(b"once more");
+    settle(&mut world, &mut [&mut again]);
+    again.node.close_session().unwrap();
+    again.node.flush().unwrap();
+    world.restart();
+    run(&mut world, &mut [&mut a, &mut again, &mut reader], "it is closed, too", |parties| {
+        let count = |what: &str| parties[2].notes.iter().filter(|note| note.starts_with(what)).count();
+        parties[1].node.is_session_closed()
+            && count("session opened ") >= 2
+            && count("session opened ") == count("session closed ")
+    });
+    assert!(a.node.is_session_closed(), "it has opened no other");
+    assert_eq!(reader.messages.len(), 51);
+}
+
 /// A test for each promise, over one transport.
 macro_rules! conformance {
     ($world:ty) => {
@@ -296,6 +333,7 @@ macro_rules! conformance {
             feed_sessions_roll_over_and_end
             a_slow_reader_holds_up_nobody_and_misses_nothing
             who_takes_over_a_token_takes_over_the_session
+            a_node_that_closes_its_session_leaves_none
         );
     };
     (@each $world:ty: $($name:ident)*) => {

@@ -99,7 +99,8 @@ impl<L: NodeLink> Party<L> {
             NodeEvent::Lapped { .. } => notes.push("lapped".to_owned()),
             NodeEvent::Throttled { .. } => notes.push("throttled".to_owned()),
             NodeEvent::Limit => notes.push("limit".to_owned()),
-            NodeEvent::Session { .. } => {}
+            NodeEvent::Session { opened: true, session, .. } => notes.push(format!("session opened {session}")),
+            NodeEvent::Session { session, .. } => notes.push(format!("session closed {session}")),
         })
     }
 

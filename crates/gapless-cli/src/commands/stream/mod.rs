@@ -56,7 +56,7 @@ enum Action {
     Tail(tail::Arguments),
     /// Publish lines of standard input or a file, each as a message
     #[command(
-        after_help = "Examples:\n  gapless stream publish --config orders.toml orders.csv\n  generate | gapless stream publish --directory /var/lib/gapless/orders --token monday --rate 1000\n\nEnds with 0 once every line has come back in the stream, which is its acknowledgement. With --token, lines are in the stream exactly once however often publishing is interrupted: run it again with the same token and the same input, and what the stream has already is passed over. That holds until the session expires (stream.session_expiry, 24 hours without a message)."
+        after_help = "Examples:\n  gapless stream publish --config orders.toml orders.csv\n  generate | gapless stream publish --directory /var/lib/gapless/orders --token monday --rate 1000\n\nEnds with 0 once every line has come back in the stream, which is its acknowledgement, and its session is closed; with Ctrl-C it waits a few seconds for that. With --token the session stays open, and lines are in the stream exactly once however often publishing is interrupted: run it again with the same token and the same input, and what the stream has already is passed over. That holds until the session expires (stream.session_expiry, 24 hours without a message)."
     )]
     Publish(publish::Arguments),
     /// Print a range of a stream: from its journal, or from its sequencer

@@ -8,7 +8,7 @@ use super::reading;
 use crate::commands::pipe::is_reader_gone;
 use crate::commands::{Outcome, interrupt};
 use clap::Args;
-use gapless::stream::node::{NodeState, Start, StreamNode};
+use gapless::stream::node::{NodeEvent, NodeState, Start, StreamNode};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -40,12 +40,17 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let mut node = StreamNode::new(config.link()?, config.node_options(arguments.publish.token()));
     let mut output = arguments.form.output();
     let (interrupted, begun) = (interrupt()?, Instant::now());
-    let mut was_connected = false;
+    let (mut was_connected, mut is_halted) = (false, false);
     // Relaxed: the flag guards no data (pairs with the store of the signal handler).
     while !interrupted.load(Ordering::Relaxed) {
         let turn = publishing.turn(&mut node)?;
         let polled = node.poll(FRAMES_PER_POLL, |event| {
             note(&event);
+            match event {
+                NodeEvent::Halted { .. } => is_halted = true,
+                NodeEvent::Resumed { .. } => is_halted = false,
+                _ => {}
+            }
             output.event(&event);
         });
         let is_read = output.flush()?;
@@ -65,6 +70,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
             }
         }
     }
+    publishing.finish(&mut node, is_halted);
     match node.in_flight() {
         0 => Ok(()),
         missing => Err(format!("{missing} lines have not come back").into()),

@@ -39,6 +39,8 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// Between two changes of the progress that is shown.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 const FRAMES_PER_POLL: usize = 1024;
+/// So long the stream may take to close the session, and before that to bring back what an interrupted run has published.
+pub(super) const FINISH_PATIENCE: Duration = Duration::from_secs(5);
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     let mut config = arguments.place.config()?;
@@ -99,6 +101,10 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
             if is_waiting { node.wait(PAUSE)? } else { publishing.wait(PAUSE * 10)? }
         }
     };
+    let is_interrupted = interrupted.load(Ordering::Relaxed);
+    if outcome.is_ok() || is_interrupted {
+        publishing.finish(&mut node, is_halted);
+    }
     progress.finish_and_clear();
     let (published, seconds) = (publishing.published, begun.elapsed().as_secs_f64());
     let passed_over = match publishing.passed_over {

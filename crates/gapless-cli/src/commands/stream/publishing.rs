@@ -1,6 +1,7 @@
 //! Lines into the stream, as fast as it takes them: what does not fit now waits for the next turn.
 
 use super::input::{Lines, Next};
+use super::publish::FINISH_PATIENCE;
 use clap::Args;
 use gapless::stream::StreamError;
 use gapless::stream::client::MessageType;
@@ -142,6 +143,22 @@ impl Publishing {
             }
         }
         Ok(Turn::Busy)
+    }
+
+    /// Closes the session, once everything has come back. One with a name stays, so that publishing under it can go on.
+    /// A stream that is halted gets the close to keep, and takes it when it is resumed.
+    pub(super) fn finish(&self, node: &mut StreamNode<AnyLink>, is_halted: bool) {
+        if self.names_session {
+            return;
+        }
+        let finished = match is_halted {
+            true if node.next_session_seq().is_none() => Ok(()),
+            true => node.close_session().and_then(|()| node.flush()),
+            false => node.finish(FINISH_PATIENCE, |_| {}),
+        };
+        if let Err(error) = finished {
+            eprintln!("note: the session stays open until it expires: {error}");
+        }
     }
 
     /// Sleeps until there is more of the input or a line is due, at most `pause`.
