@@ -27,6 +27,9 @@ fn every_subcommand_has_a_help_with_an_example() {
         "stream tail",
         "stream publish",
         "stream replay",
+        "stream dispatch",
+        "stream bridge",
+        "stream archive",
         "stream status",
         "stream control halt",
         "stream control resume",
@@ -49,7 +52,7 @@ fn the_whole_names_its_subcommands() {
         (&["bench", "--help"], &["canonical", "serialization", "log", "messaging", "persistence", "sequencer", "time"]),
         (&["journal", "--help"], &["verify", "dump", "tail", "info"]),
         (&["schema", "--help"], &["generate", "check"]),
-        (&["stream", "--help"], &["sequencer", "node", "tail", "publish", "replay", "status", "control"]),
+        (&["stream", "--help"], &["sequencer", "node", "tail", "publish", "replay", "archive", "status", "control"]),
         (&["stream", "control", "--help"], &["halt", "resume", "roll-over", "end"]),
     ] {
         let text = run(directory.path(), words).good();

@@ -22,5 +22,5 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     if upstream.directory().is_some() && upstream.directory() == options.directory.as_deref() {
         return Err(Usage("both files name the same directory; a bridge needs one of its own".to_owned()).into());
     }
-    relaying::run(&upstream, &options)
+    relaying::run(&upstream, &options, None)
 }

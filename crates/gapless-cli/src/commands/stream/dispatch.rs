@@ -29,5 +29,5 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     options.window_bytes = ours.window_bytes;
     options.persistence = ours.persistence;
     options.throttle = ours.throttle;
-    relaying::run(&upstream, &options)
+    relaying::run(&upstream, &options, None)
 }

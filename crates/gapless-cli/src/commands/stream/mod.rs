@@ -2,8 +2,9 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`sequencer`], [`node`], [`tail`], [`publish`], [`replay`], [`dispatch`], [`bridge`], [`status`], [`control`] | the subcommands |
-//! | `relaying` | what `dispatch` and `bridge` share |
+//! | [`sequencer`], [`node`], [`tail`], [`publish`], [`replay`], [`dispatch`], [`bridge`], [`archive`], [`status`], [`control`] | the subcommands |
+//! | `relaying` | what `dispatch`, `bridge` and `archive` share |
+//! | `text_file` | a stream as readable text in a file, for `archive` |
 //! | `nodes` | who is connected, for `status` |
 //! | `place` | which stream: `--config` or `--directory` |
 //! | `output` | what a node meets, on standard output |
@@ -11,6 +12,7 @@
 //! | `input` | lines of standard input or a file, without waiting for them |
 //! | `publishing` | lines into the stream, as fast as it takes them |
 
+mod archive;
 mod bridge;
 mod control;
 mod dispatch;
@@ -27,6 +29,7 @@ mod replay;
 mod sequencer;
 mod status;
 mod tail;
+mod text_file;
 
 use super::Outcome;
 use clap::{Args, Subcommand};
@@ -74,6 +77,11 @@ enum Action {
         after_help = "Example:\n  gapless stream bridge --config london.toml --to tokyo.toml\n\nlondon.toml says how to reach the stream (transport = \"tcp\", for instance), tokyo.toml how nodes over there find it. Sequences are the same on both sides, what is published there reaches the sequencer, and bridges may follow each other. Started again, it goes on at its position."
     )]
     Bridge(bridge::Arguments),
+    /// Keep a journal of a stream elsewhere, until Ctrl-C
+    #[command(
+        after_help = "Examples:\n  gapless stream archive --config orders.toml --to /backup/orders\n  gapless stream archive --config orders.toml --to /backup/orders --text /backup/orders.log\n  gapless stream replay --directory /backup/orders --from 1000 --to 1010\n  gapless journal verify /backup/orders\n\nIt follows the stream over whichever transport the file says, and keeps every frame under its sequence. Started again it goes on at its position, the text behind its last whole line. It is a dispatcher that is there for its journal: nodes of its machine may read from its directory as well. Old segments are never deleted."
+    )]
+    Archive(archive::Arguments),
     /// Say whether a stream runs, how far it is, and who is connected and how far each is
     #[command(
         after_help = "Examples:\n  gapless stream status --directory /var/lib/gapless/orders\n  gapless stream status --config orders.toml --watch\n  gapless stream status --config orders.toml --json | jq '.nodes[] | [.node, .lag_frames]'\n\nA row for each node: its name (the user, or the program) and where it is, how it is connected, whether it reads what is new (live) or what was there before (rewinding), the sequence that it reads next, how many frames it is behind, frames that it lost and asked for again, frames that it sent again, messages on their way, and what it read and published in a second."
@@ -92,6 +100,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Action::Replay(arguments) => replay::run(arguments),
         Action::Dispatch(arguments) => dispatch::run(arguments),
         Action::Bridge(arguments) => bridge::run(arguments),
+        Action::Archive(arguments) => archive::run(arguments),
         Action::Status(arguments) => status::run(arguments),
         Action::Control(arguments) => control::run(arguments),
     }

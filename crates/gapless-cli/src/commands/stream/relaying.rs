@@ -1,14 +1,19 @@
-//! Passing a stream on until Ctrl-C: what `dispatch` and `bridge` share.
+//! Passing a stream on until Ctrl-C: what `dispatch`, `bridge` and `archive` share.
 
 use super::sequencer::{PAUSE, places, recovered};
+use super::text_file::TextFile;
 use crate::commands::{Outcome, interrupt, print};
 use gapless::stream::event_stream::{EventStream, EventStreamOptions};
 use gapless::stream::node::{NodeLink, Start};
 use gapless::stream::{StreamConfig, StreamError};
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
-/// Passes the stream of `upstream` on as `options` say.
-pub(super) fn run(upstream: &StreamConfig, options: &EventStreamOptions) -> Outcome {
+/// So long what is not written down yet may hold up the end; the next run writes the rest.
+const WRITING_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Passes the stream of `upstream` on as `options` say, and writes it down in `text`.
+pub(super) fn run(upstream: &StreamConfig, options: &EventStreamOptions, mut text: Option<&mut TextFile>) -> Outcome {
     let interrupted = interrupt()?;
     let link = upstream.link()?;
     print(&format!("looking for the stream at {}\n", link.peer()))?;
@@ -29,7 +34,14 @@ pub(super) fn run(upstream: &StreamConfig, options: &EventStreamOptions) -> Outc
         if let Some(failure) = stream.failure() {
             return Err(failure.into());
         }
-        std::thread::sleep(PAUSE);
+        let is_busy = text.as_mut().map_or(Ok(false), |text| text.follow(&stream))?;
+        if !is_busy {
+            std::thread::sleep(PAUSE);
+        }
+    }
+    if let Some(text) = &mut text {
+        let until = Instant::now() + WRITING_PATIENCE;
+        while text.follow(&stream)? && Instant::now() < until {}
     }
     let last_sequence = stream.stop()?;
     print(&format!("stopped at sequence {last_sequence}\n"))

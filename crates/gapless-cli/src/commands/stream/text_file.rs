@@ -1,0 +1,121 @@
+//! A stream as readable text in a file that is gone on with: where its last whole line ends is where the next run begins.
+
+use gapless::stream::event_stream::EventStream;
+use gapless::stream::logger::{Form, Logger};
+use gapless::stream::node::{NodeOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode};
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// Bytes looked at once, from the end of the file backwards.
+const BLOCK_BYTES: u64 = 64 << 10;
+/// Frames written down between two looks at anything else.
+const FRAMES_PER_POLL: usize = 4096;
+
+type Failure = Box<dyn std::error::Error>;
+
+/// A file that a stream is written down in.
+pub(super) struct TextFile {
+    path: PathBuf,
+    file: BufWriter<File>,
+    start: Start,
+    line: Vec<u8>,
+    node: Option<StreamNode<SharedMemoryLink>>,
+}
+
+impl TextFile {
+    /// Opens the file or makes it, and cuts off a line of which only a part was written.
+    pub(super) fn open(path: &Path) -> Result<Self, Failure> {
+        let said = |error: io::Error| format!("{}: {error}", path.display());
+        let mut file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(said)?;
+        let length = end_of_lines(&mut file).map_err(said)?;
+        let start = match last_line(&mut file, length).map_err(said)? {
+            None => Start::First,
+            Some(line) => {
+                let sequence = line.split(' ').next().and_then(|word| word.parse::<u64>().ok());
+                let no_line =
+                    || format!("{}: its last line begins with no sequence; it is no text of a stream", path.display());
+                Start::Sequence(sequence.ok_or_else(no_line)? + 1)
+            }
+        };
+        file.set_len(length).map_err(said)?;
+        file.seek(SeekFrom::End(0)).map_err(said)?;
+        Ok(Self { path: path.to_owned(), file: BufWriter::new(file), start, line: Vec::new(), node: None })
+    }
+
+    /// Writes down what `stream` has now and the file has not; whether there may be more already.
+    pub(super) fn follow(&mut self, stream: &EventStream) -> Result<bool, Failure> {
+        if self.node.is_none() {
+            let link = SharedMemoryLink::local(stream, SharedMemoryOptions::default())?;
+            self.node = Some(StreamNode::new(link, NodeOptions::reading(self.start)));
+        }
+        let Self { file, line, node: Some(node), path, .. } = self else { return Ok(false) };
+        let mut written = Ok(());
+        let polled = node.poll(FRAMES_PER_POLL, |event| {
+            line.clear();
+            if written.is_ok() && (Logger { form: Form::Text }).line(&event, line) {
+                written = file.write_all(line);
+            }
+        });
+        written.and_then(|()| file.flush()).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(polled? == FRAMES_PER_POLL)
+    }
+}
+
+/// Where the last whole line ends.
+fn end_of_lines(file: &mut File) -> io::Result<u64> {
+    let length = file.seek(SeekFrom::End(0))?;
+    Ok(line_feed_before(file, length)?.map_or(0, |place| place + 1))
+}
+
+/// The last line of the first `length` bytes, which end with it; as much of it as says its sequence.
+fn last_line(file: &mut File, length: u64) -> io::Result<Option<String>> {
+    let Some(before) = length.checked_sub(1) else { return Ok(None) };
+    let start = line_feed_before(file, before)?.map_or(0, |place| place + 1);
+    file.seek(SeekFrom::Start(start))?;
+    let mut bytes = Vec::new();
+    file.take((length - start).min(64)).read_to_end(&mut bytes)?;
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+/// The last line feed in the first `length` bytes.
+fn line_feed_before(file: &mut File, length: u64) -> io::Result<Option<u64>> {
+    let mut end = length;
+    while end > 0 {
+        let start = end.saturating_sub(BLOCK_BYTES);
+        let mut block = vec![0; (end - start) as usize];
+        file.seek(SeekFrom::Start(start))?;
+        file.read_exact(&mut block)?;
+        if let Some(place) = block.iter().rposition(|byte| *byte == b'\n') {
+            return Ok(Some(start + place as u64));
+        }
+        end = start;
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+    use super::*;
+
+    #[test]
+    fn a_file_is_gone_on_with_behind_its_last_whole_line() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("text");
+        let opened = |content: &[u8]| {
+            std::fs::write(&path, content).unwrap();
+            let start = TextFile::open(&path).map(|text| text.start).map_err(|error| error.to_string());
+            (start, std::fs::read(&path).unwrap())
+        };
+        assert_eq!(opened(b""), (Ok(Start::First), Vec::new()));
+        assert_eq!(opened(b"12 part of"), (Ok(Start::First), Vec::new()));
+        assert_eq!(opened(b"1 a\n12 b\n13 par"), (Ok(Start::Sequence(13)), b"1 a\n12 b\n".to_vec()));
+        let long = [b"7 a\n8 ".to_vec(), vec![b'x'; 200_000], b"\n9 torn".to_vec()].concat();
+        assert_eq!(opened(&long), (Ok(Start::Sequence(9)), long[..long.len() - 6].to_vec()));
+        let (refused, kept) = opened(b"1 a\nnonsense\n");
+        assert!(refused.unwrap_err().contains("its last line begins with no sequence"));
+        assert_eq!(kept, b"1 a\nnonsense\n", "it is somebody's");
+    }
+}
