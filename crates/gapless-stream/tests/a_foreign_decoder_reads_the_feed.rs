@@ -16,7 +16,7 @@ use gapless_stream::client::MessageType;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
 use gapless_stream::link::ForSequencer;
 use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
-use gapless_stream::network::{Interface, Segmentation, UdpOptions, UdpSocket};
+use gapless_stream::network::{Interface, Segmentation, UdpSocket};
 use gapless_stream::node::{
     DatagramLink, DatagramOptions, NodeLink, NodeOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,
 };
@@ -63,10 +63,8 @@ fn start(directory: &Path, group: SocketAddr) -> (EventStream, PacketNetwork) {
 
 fn node_behind(tap: &Tap, network: &PacketNetwork, group: SocketAddr) -> StreamNode<DatagramLink<UdpSocket>> {
     let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
-    let main = UdpSocket::open(&UdpOptions::at(SocketAddr::new(loopback, 0))).unwrap();
-    let member = UdpOptions::of_group(group.ip(), group.port(), Interface::Address(loopback));
     let options = DatagramOptions::new(network.command, tap.address());
-    let link = DatagramLink::new(main, vec![UdpSocket::open(&member).unwrap()], options);
+    let link = DatagramLink::open(&[group], &Interface::Address(loopback), Segmentation::Auto, options).unwrap();
     StreamNode::new(link, NodeOptions::reading(Start::First))
 }
 

@@ -131,7 +131,8 @@ fn the_last_message_is_sent_again_behind_any_number_of_relays() {
     origin.packets = Some(network.clone());
     let origin = EventStream::start(&origin).unwrap();
     let to_lose = Arc::new(AtomicU32::new(0));
-    let way = DatagramLink::new(udp(), Vec::new(), DatagramOptions::new(network.command, network.request));
+    let way = DatagramOptions::new(network.command, network.request);
+    let way = DatagramLink::open(&[], &Interface::Default, Segmentation::Auto, way).unwrap();
     let way = Losing { way, to_lose: Arc::clone(&to_lose) };
     let any_port = SocketAddr::new(LOOPBACK, 0);
     let mut near_options = options(near.path());

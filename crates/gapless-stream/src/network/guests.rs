@@ -337,6 +337,7 @@ impl Guests {
     fn let_go(&mut self, key: u64) {
         if let Some(guest) = self.guests.remove(&key) {
             self.let_go.push((key, guest.peer));
+            self.counters.nodes.set(self.guests.len() as u64);
         }
     }
 
@@ -378,10 +379,10 @@ impl Guests {
         self.guests.get_mut(&key).map_or(0, |guest| guest.answer(key, packet_length_max, &mut send))
     }
 
-    /// Once in an interval: forgets who is silent, handing `gone` where they and those that were let go meanwhile were,
-    /// and notes how everybody is.
+    /// Once in an interval, and when somebody was let go: forgets who is silent, handing `gone` where they and those
+    /// that were let go were, and notes how everybody is.
     pub fn sweep(&mut self, now_ns: u64, mut gone: impl FnMut(u64, Peer)) {
-        if now_ns < self.next_sweep_ns {
+        if now_ns < self.next_sweep_ns && self.let_go.is_empty() {
             return;
         }
         self.next_sweep_ns = now_ns + self.options.heartbeat_interval_ns;

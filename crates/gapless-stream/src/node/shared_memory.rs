@@ -231,20 +231,22 @@ impl NodeLink for SharedMemoryLink {
         take: &mut impl FnMut(&Frame<'_>) -> Result<(), StreamError>,
     ) -> Result<LinkReads, StreamError> {
         let mut reads = LinkReads::default();
-        if limit == 0 {
-            return Ok(reads);
-        }
-        // The first one brings others with it.
-        match self.read(now_ns)? {
-            LinkRead::Frame(frame) => take(&frame)?,
-            LinkRead::Empty => return Ok(reads),
-            LinkRead::Lapped => {
-                reads.is_lapped = true;
-                return Ok(reads);
+        // A look costs next to nothing here.
+        while reads.frames < limit {
+            match self.read(now_ns)? {
+                LinkRead::Frame(frame) => take(&frame)?,
+                LinkRead::Empty => break,
+                LinkRead::Lapped => {
+                    reads.is_lapped = true;
+                    break;
+                }
+            }
+            reads.frames += 1;
+            // The first one brought others with it.
+            if let Some(up) = &mut self.up {
+                reads.frames += up.reader.read_copied(limit - reads.frames, take)?;
             }
         }
-        let up = self.up.as_mut().expect("it was just read from");
-        reads.frames = 1 + up.reader.read_copied(limit - 1, take)?;
         Ok(reads)
     }
 
