@@ -31,7 +31,7 @@ pub struct SequencerArguments {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub throughput_messages: Option<u64>,
 
-    /// Messages that a node may have in flight in a throughput [default: 16384 through shared memory, 512 KiB by packets]
+    /// Messages that a node may have in flight in a throughput [default: 8 MiB through shared memory, 512 KiB by packets]
     #[arg(long, value_name = "MESSAGES", value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
     pub window: Option<u32>,
 

@@ -59,8 +59,12 @@ pub(super) enum RowPlan {
 pub(super) struct LatencyPlan {
     pub transport: Transport,
     pub payload_bytes: usize,
+    /// Of each repetition, before the clock starts.
     pub warm_up: u64,
+    /// Of all repetitions together.
     pub messages: u64,
+    /// How often it is measured.
+    pub repetitions: u64,
     /// What the median may be of the floor's.
     pub ratio_max: f64,
 }
@@ -161,8 +165,9 @@ fn latencies(arguments: &SequencerArguments, transports: &[Transport]) -> impl I
         payloads.clone().into_iter().map(move |payload_bytes| LatencyPlan {
             transport,
             payload_bytes,
-            warm_up: (messages / 10).clamp(100, 100_000),
+            warm_up: (messages / 20).clamp(100, 50_000),
             messages,
+            repetitions: if arguments.quick { 1 } else { 5 },
             ratio_max: if transport == Transport::SharedMemory { RATIO_MAX_SHARED_MEMORY } else { RATIO_MAX_PACKETS },
         })
     })
@@ -211,14 +216,18 @@ fn throughputs(arguments: &SequencerArguments, transports: &[Transport], is_runn
     rows
 }
 
-/// Messages in flight, of which all find room on their way: what is dropped has to be sent again, with everything
-/// behind it.
+/// Messages in flight. Through shared memory as many as the caches hold; by packets so few that all find room on their
+/// way: what is dropped has to be sent again, with everything behind it.
 fn window_messages(transport: Transport, payload_bytes: usize) -> u32 {
-    const BYTES_MAX: usize = 512 << 10;
+    const BYTES_MAX_SHARED_MEMORY: usize = 8 << 20;
+    const BYTES_MAX_PACKETS: usize = 512 << 10;
     match transport {
-        Transport::SharedMemory => 16_384,
+        Transport::SharedMemory => {
+            let of_frames = BYTES_MAX_SHARED_MEMORY / (payload_bytes + gapless::wire::HEADER_LENGTH);
+            of_frames.clamp(1_024, 65_536) as u32
+        }
         Transport::Udp | Transport::Multicast => {
-            let of_packets = BYTES_MAX / (payload_bytes + 2 * gapless::wire::HEADER_LENGTH);
+            let of_packets = BYTES_MAX_PACKETS / (payload_bytes + 2 * gapless::wire::HEADER_LENGTH);
             of_packets.clamp(64, 4_096) as u32
         }
     }

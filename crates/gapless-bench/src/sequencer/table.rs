@@ -18,7 +18,8 @@ const WHAT_IS_INCLUDED: &str = "\
 Round trip: published by the node, stamped by the sequencer, journaled, back at the node and copied out; one message in \
 flight, warm-up excluded, both checksums on. The floor is the same number of bytes there and back with nothing done to \
 them: through shared memory payload + 64; by UDP on connected sockets payload + 64 + 22, the one that is not connected \
-stands beside it.\n\
+stands beside it. Measured five times, each with processes started anew and the floor right before; the ratio and the \
+floor are those of the repetition in the middle, the times those of all.\n\
 Through the sequencer: messages handled, from the first to the last by the sequencer's own stamps. Delivered: the same \
 messages until the slowest node has all. A node's rate: its own messages, from its first publish until its last one came \
 back. CPU: of a process, for each message that it handled; a process that spins shows what it burns.\n\
@@ -92,7 +93,7 @@ fn round_trips(rows: &[&Row], style: TableStyle) -> Table {
         let mut cells = names(row);
         cells.push(bytes(row));
         cells.extend(row.latency_ns.map_or_else(|| vec![ABSENT.to_owned(); 9], latency_cells));
-        let floor_ns = row.latency_ns.zip(row.floor_ratio).map(|(latency, ratio)| latency.p50 as f64 / ratio);
+        let floor_ns = row.extra.get("floor_p50_ns").and_then(serde_json::Value::as_f64);
         cells.push(floor_ns.map_or_else(absent, |ns| format!("{:.2}", ns / 1e3)));
         cells.push(row.floor_ratio.map_or_else(absent, |ratio| format!("{ratio:.2}")));
         cells.push(target(row, "floor_ratio_max", |most| format!("≤ {most}")));

@@ -4,10 +4,11 @@ use super::{Finished, RoleFigures, config, histogram, node_order, note_scene, pe
 use crate::Result;
 use crate::affinity::pair_of_cores;
 use crate::floor::{FloorKind, HEADER_BYTES};
+use crate::histogram::LatencyHistogram;
 use crate::report::{CpuPerMessage, FloorRow, Row};
 use crate::resources::stolen_ns;
 use crate::sequencer::accounting::judge;
-use crate::sequencer::order::{NodeOrder, Participant, Ready, Role, RoundTrips};
+use crate::sequencer::order::{Cost, NodeOrder, Participant, Ready, Role, RoundTrips};
 use crate::sequencer::plan::{LatencyPlan, Plan, Transport};
 use crate::sequencer::scene::{Place, Scene, SequencerPlan, floor, journaled_bytes};
 use crate::sequencer::slices::slices;
@@ -15,17 +16,89 @@ use gapless::wire::mold;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
-/// Measures one row.
+/// Measures one row: several times, each with processes of its own and the floor right before it. Where processes come
+/// to lie in memory, and what else the machine does, differ from one time to the next by more than what is measured.
 pub(in crate::sequencer) fn measure(
     plan: &Plan,
     of: &LatencyPlan,
     number: usize,
     interrupted: &AtomicBool,
 ) -> Result<Finished> {
-    let place = Place::new(plan, number)?;
-    place.as_ref().map_or(Ok(()), Place::settle)?;
     let mut row =
         Row { config: config(plan, "latency", of.transport, of.payload_bytes, of.messages), ..Row::default() };
+    let repetitions = of.repetitions.min(of.messages).max(1);
+    let mut all: Vec<Repetition> = Vec::new();
+    for repetition in 0..repetitions {
+        let messages = of.messages * (repetition + 1) / repetitions - of.messages * repetition / repetitions;
+        all.push(once(plan, of, messages, (number, &mut row), interrupted)?);
+    }
+
+    let mut latencies = LatencyHistogram::new();
+    all.iter().for_each(|each| latencies.merge(&each.latencies));
+    let sum = |of: fn(&Repetition) -> u64| all.iter().map(of).sum::<u64>();
+    let elapsed_ns = sum(|each| each.trips.elapsed_ns);
+    row.latency_ns = latencies.latency_ns();
+    row.sent = Some(of.messages);
+    row.elapsed_ns = Some(elapsed_ns);
+    // The warm-up is among what the sequencer handled.
+    let handled = sum(|each| each.handled);
+    let mut sequencer = RoleFigures { role: "sequencer".to_owned(), handled, ..RoleFigures::default() };
+    let costs: Option<Vec<Cost>> = all.iter().map(|each| each.cost).collect();
+    if let Some(costs) = &costs {
+        sequencer = sequencer.with_cpu(costs.iter().map(|cost| cost.cpu_ns).sum(), handled);
+        sequencer.peak_memory_bytes = costs.iter().map(|cost| cost.peak_memory_bytes).max();
+    }
+    let node =
+        RoleFigures { role: "node 1".to_owned(), sent: of.messages, handled: of.messages, ..RoleFigures::default() };
+    let mut node = node.with_rate(of.messages, elapsed_ns).with_cpu(sum(|each| each.trips.cpu_ns), of.messages);
+    node.peak_memory_bytes = all.iter().map(|each| each.trips.account.peak_memory_bytes).max();
+    node.resent = sum(|each| each.trips.account.resent);
+    node.requested = sum(|each| each.trips.account.requested);
+    if let (Some(service), Some(driver)) = (sequencer.cpu_ns_per_message, node.cpu_ns_per_message) {
+        row.cpu_ns_per_message = Some(CpuPerMessage { driver, service });
+    }
+    row.peak_memory_bytes = Some(node.peak_memory_bytes.unwrap_or(0) + sequencer.peak_memory_bytes.unwrap_or(0));
+    row.extra.insert("round_trips_per_s".to_owned(), round(per_second(of.messages, elapsed_ns)).into());
+    row.extra.insert("slices".to_owned(), serde_json::to_value(slices(&latencies))?);
+    row.extra.insert("roles".to_owned(), serde_json::to_value([sequencer, node])?);
+    if let Some(stolen) = all.iter().map(|each| each.stolen_ns).sum::<Option<u64>>() {
+        row.extra.insert("stolen_ns".to_owned(), stolen.into());
+    }
+    let floors = compare(&mut row, &mut all)?;
+    if let Some(ratio) = row.floor_ratio.filter(|_| plan.has_targets) {
+        row.extra.insert("floor_ratio_max".to_owned(), of.ratio_max.into());
+        row.extra.insert("target_met".to_owned(), (ratio <= of.ratio_max).into());
+    }
+    row.config.extra.insert("in_flight".to_owned(), 1.into());
+    row.config.extra.insert("repetitions".to_owned(), repetitions.into());
+    let tag = format!("latency {} {}", of.transport.name(), of.payload_bytes);
+    let began = all[0].began;
+    Ok(Finished { row, floors, latencies: vec![(tag, recorded(latencies, elapsed_ns), began)] })
+}
+
+/// What came of measuring once.
+struct Repetition {
+    floors: Vec<FloorRow>,
+    latencies: LatencyHistogram,
+    trips: RoundTrips,
+    /// Messages that the sequencer handled.
+    handled: u64,
+    /// The sequencer's, where it is not another's.
+    cost: Option<Cost>,
+    stolen_ns: Option<u64>,
+    began: SystemTime,
+}
+
+/// Measures once, and judges what was seen.
+fn once(
+    plan: &Plan,
+    of: &LatencyPlan,
+    messages: u64,
+    (number, row): (usize, &mut Row),
+    interrupted: &AtomicBool,
+) -> Result<Repetition> {
+    let place = Place::new(plan, number)?;
+    place.as_ref().map_or(Ok(()), Place::settle)?;
     let floors = floors(plan, of, &mut row.notes);
     // As on the floor, who measures has the first core.
     let (node_cpu, sequencer_cpu) = if plan.running.is_some() { (None, None) } else { pair_of_cores().unzip() };
@@ -37,10 +110,10 @@ pub(in crate::sequencer) fn measure(
         plan: threads,
         for_throughput: false,
         cpu: sequencer_cpu,
-        journaled_bytes: journaled_bytes(of.warm_up + of.messages, of.payload_bytes),
+        journaled_bytes: journaled_bytes(of.warm_up + messages, of.payload_bytes),
     };
     let mut scene = Scene::open(plan, place, sequencer, interrupted)?;
-    let role = Role::RoundTrips { warm_up: of.warm_up, messages: of.messages };
+    let role = Role::RoundTrips { warm_up: of.warm_up, messages };
     let order = NodeOrder { cpu: node_cpu, ..node_order(&scene, of.payload_bytes, role) };
     let spins = order.spins;
     let mut node = scene.node("node 1", order)?;
@@ -54,49 +127,41 @@ pub(in crate::sequencer) fn measure(
     scene.finish(node)?;
     let journal = scene.stop(&[participant])?;
 
-    let latencies = histogram(&trips.latencies_ns);
-    row.latency_ns = latencies.latency_ns();
-    row.sent = Some(of.messages);
-    row.elapsed_ns = Some(trips.elapsed_ns);
-    // The warm-up is among what the sequencer handled.
-    let handled = of.warm_up + of.messages;
-    let mut sequencer = RoleFigures { role: "sequencer".to_owned(), handled, ..RoleFigures::default() };
-    if let (Some(before), Some(after)) = (cost_before, cost) {
-        sequencer = sequencer.with_cpu(after.cpu_ns - before.cpu_ns, handled);
-        sequencer.peak_memory_bytes = Some(after.peak_memory_bytes);
-    }
-    let node =
-        RoleFigures { role: "node 1".to_owned(), sent: of.messages, handled: of.messages, ..RoleFigures::default() };
-    let node = node.with_rate(of.messages, trips.elapsed_ns).with_cpu(trips.cpu_ns, of.messages);
-    let node = node.with_account(&trips.account);
-    if let (Some(service), Some(driver)) = (sequencer.cpu_ns_per_message, node.cpu_ns_per_message) {
-        row.cpu_ns_per_message = Some(CpuPerMessage { driver, service });
-    }
-    row.peak_memory_bytes = Some(trips.account.peak_memory_bytes + cost.map_or(0, |cost| cost.peak_memory_bytes));
-    row.extra.insert("round_trips_per_s".to_owned(), round(per_second(of.messages, trips.elapsed_ns)).into());
-    row.extra.insert("slices".to_owned(), serde_json::to_value(slices(&latencies))?);
-    row.extra.insert("roles".to_owned(), serde_json::to_value([sequencer, node])?);
-    if let (Some(before), Some(after)) = (stolen_before, stolen) {
-        row.extra.insert("stolen_ns".to_owned(), (after - before).into());
-    }
-    if let Some(floor) = floors.first() {
-        row.compare_with(floor);
-    }
-    if let Some(ratio) = row.floor_ratio.filter(|_| plan.has_targets) {
-        row.extra.insert("floor_ratio_max".to_owned(), of.ratio_max.into());
-        row.extra.insert("target_met".to_owned(), (ratio <= of.ratio_max).into());
-    }
     let extra = &mut row.config.extra;
-    extra.insert("in_flight".to_owned(), 1.into());
     extra.insert("node_wait".to_owned(), if spins { "spin" } else { "yield" }.into());
     if let (Some(node), Some(sequencer)) = (node_cpu, sequencer_cpu) {
         extra.insert("cpus".to_owned(), serde_json::json!({"node": node, "sequencer": sequencer}));
         row.config.cpu = Some(threads.to_owned());
     }
-    judge(&mut row, &[handled], &[("node 1", &trips.account)], journal.as_ref());
-    note_scene(&mut row, &mut scene);
-    let tag = format!("latency {} {}", of.transport.name(), of.payload_bytes);
-    Ok(Finished { row, floors, latencies: vec![(tag, recorded(latencies, trips.elapsed_ns), began)] })
+    let handled = of.warm_up + messages;
+    let so_far = (row.lost.unwrap_or(0), row.duplicated.unwrap_or(0), row.verified.unwrap_or(true));
+    judge(row, &[handled], &[("node 1", &trips.account)], journal.as_ref());
+    row.lost = row.lost.map(|lost| lost + so_far.0);
+    row.duplicated = row.duplicated.map(|duplicated| duplicated + so_far.1);
+    row.verified = row.verified.map(|verified| verified && so_far.2);
+    note_scene(row, &mut scene);
+    let cost = cost_before.zip(cost).map(|(before, after)| Cost { cpu_ns: after.cpu_ns - before.cpu_ns, ..after });
+    let stolen_ns = stolen_before.zip(stolen).map(|(before, after)| after - before);
+    Ok(Repetition { floors, latencies: histogram(&trips.latencies_ns), trips, handled, cost, stolen_ns, began })
+}
+
+/// Compares each repetition with the floor before it. The row gets the ratio in the middle of all, and the floors of
+/// that repetition are those that are shown.
+fn compare(row: &mut Row, all: &mut [Repetition]) -> Result<Vec<FloorRow>> {
+    let ratio_of = |each: &Repetition| {
+        let mut alone = Row { latency_ns: each.latencies.latency_ns(), ..Row::default() };
+        alone.compare_with(each.floors.first()?);
+        Some((alone.floor_ratio?, alone.floor_name))
+    };
+    let mut ratios: Vec<_> = all.iter().enumerate().filter_map(|(at, each)| Some((ratio_of(each)?, at))).collect();
+    ratios.sort_by(|((one, _), _), ((other, _), _)| one.total_cmp(other));
+    let Some(((ratio, name), middle)) = ratios.get(ratios.len() / 2).cloned() else { return Ok(Vec::new()) };
+    row.floor_ratio = Some(ratio);
+    row.floor_name = name;
+    let ratios: Vec<f64> = ratios.into_iter().map(|((ratio, _), _)| ratio).collect();
+    row.extra.insert("floor_p50_ns".to_owned(), all[middle].floors[0].p50_ns.into());
+    row.extra.insert("floor_ratios".to_owned(), serde_json::to_value(ratios)?);
+    Ok(std::mem::take(&mut all[middle].floors))
 }
 
 /// The floors beside it, the one that it is compared with first.
