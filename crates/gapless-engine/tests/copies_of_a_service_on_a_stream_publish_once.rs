@@ -288,6 +288,7 @@ fn without_its_past_it_does_not_begin() {
     let mut options = options(place);
     options.persistence.retention.bytes_max = Some(4 << 20);
     options.state_interval_frames = 1_000;
+    options.state_interval_min = Duration::ZERO;
     let stream = EventStream::start(&options).unwrap();
     let mut world = World::new(place);
     let message = MessageType { schema: 99, encoding: Encoding::Opaque };

@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 
 use gapless_wire::prefetch::prefetch_for_writing;
-use memmap2::{Advice, MmapOptions, MmapRaw};
+use memmap2::{Advice, MmapOptions, MmapRaw, UncheckedAdvice};
 
 use crate::descriptor::{MARK_WORDS, PAGE_LENGTH};
 
@@ -113,6 +113,18 @@ impl Mapping {
             // SAFETY: in bounds and writable (asserted), not written by others by the caller's word.
             // Volatile, because a store of what is there already must still happen.
             unsafe { self.raw.as_mut_ptr().add(position).write_volatile(0) };
+        }
+    }
+
+    /// Takes the pages of `range` (whole pages), which are written, out of this mapping; they stay in the file. The
+    /// kernel need not come back to the mapping, page by page, when it puts them on the device. A later access finds
+    /// them again. A hint, so its failure is of no account.
+    pub(crate) fn retire(&self, range: Range<usize>) {
+        let range = range.start..range.end.min(self.length);
+        if !range.is_empty() {
+            // SAFETY: the mapping is of a file and shared, so its pages hold what is in the file whenever they are
+            // mapped again: no byte changes.
+            let _hint = unsafe { self.raw.unchecked_advise_range(UncheckedAdvice::DontNeed, range.start, range.len()) };
         }
     }
 

@@ -40,7 +40,7 @@ impl Preparer {
         if shared.populate_step(&mut works)? || shared.settle(&mut works)? {
             return Ok(true);
         }
-        if shared.unmap_step(&mut works) {
+        if shared.retire_step(&mut works) || shared.unmap_step(&mut works) {
             return Ok(true);
         }
         if works.preparation.is_some() || shared.wants_preparation() {

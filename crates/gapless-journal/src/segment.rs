@@ -32,6 +32,8 @@ pub(crate) struct Segment {
     pub(crate) mapping: Mapping,
     /// How far pages are present, in bytes; moved by the helper thread alone.
     pub(crate) populated_until: AtomicUsize,
+    /// How far pages are written and no longer mapped, in bytes; moved by the helper thread alone.
+    pub(crate) retired_until: AtomicUsize,
     /// Changes once, when the segment gets its final name.
     path: Mutex<PathBuf>,
 }
@@ -46,7 +48,8 @@ impl Segment {
         let mapping =
             Mapping::read_write(&file, length as usize).map_err(|error| JournalError::io("map", &path, error))?;
         let populated_until = AtomicUsize::new(header.frames_offset as usize);
-        Ok(Self { header, file: Arc::new(file), mapping, populated_until, path: Mutex::new(path) })
+        let retired_until = AtomicUsize::new(header.frames_offset as usize);
+        Ok(Self { header, file: Arc::new(file), mapping, populated_until, retired_until, path: Mutex::new(path) })
     }
 
     pub(crate) fn path(&self) -> PathBuf {

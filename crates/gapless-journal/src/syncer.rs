@@ -13,8 +13,10 @@ use gapless_agent::fault;
 
 use crate::descriptor::{FAILED_MARK_OFFSET, SYNCED_MARK_OFFSET};
 use crate::error::JournalError;
+use crate::options::Flush;
 use crate::segment::Segment;
 use crate::shared::Shared;
+use crate::works::writer_position;
 
 /// Syncs a journal. Several may exist; they take turns.
 #[derive(Clone, Debug)]
@@ -61,7 +63,7 @@ impl Syncer {
             for rolled in &rolled {
                 shared.sync_file(&rolled.file, || shared.segment_path(rolled.first_sequence))?;
             }
-            shared.sync_file(&active.file, || active.path())?;
+            shared.sync_written(&active)?;
             fault::crash_point("after_sync");
             // Retention may have taken some of them off the list meanwhile, and a roll may have added others.
             let is_synced = |file: &Arc<File>| rolled.iter().any(|synced| Arc::ptr_eq(&synced.file, file));
@@ -106,11 +108,26 @@ impl Syncer {
 impl Shared {
     /// Puts a file's data on the device. The caller holds `syncing`.
     pub(crate) fn sync_file(&self, file: &File, path: impl Fn() -> PathBuf) -> Result<(), JournalError> {
+        self.sync_by(|| file.sync_data(), path)
+    }
+
+    /// Puts what is written of the active segment on the device: header page, index and frames up to the journaled
+    /// mark. Pages that are made present ahead of the writer are left alone: cleaned, each would have to be made
+    /// writable once more. The caller holds `syncing`.
+    fn sync_written(&self, active: &Segment) -> Result<(), JournalError> {
+        let path = || active.path();
+        match self.options.flush {
+            Flush::Mapped => self.sync_by(|| active.mapping.sync(0..writer_position(active) as usize), path),
+            Flush::Write => self.sync_file(&active.file, path),
+        }
+    }
+
+    fn sync_by(&self, sync: impl FnOnce() -> io::Result<()>, path: impl Fn() -> PathBuf) -> Result<(), JournalError> {
         #[cfg(any(test, feature = "fault-injection"))]
         if self.fails_next_sync.swap(false, Ordering::SeqCst) {
             return Err(self.sync_failed(path(), io::Error::other("injected for a test")));
         }
-        file.sync_data().map_err(|error| self.sync_failed(path(), error))
+        sync().map_err(|error| self.sync_failed(path(), error))
     }
 
     /// Moves the synced mark, never back. The caller holds `syncing`.

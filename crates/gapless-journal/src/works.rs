@@ -16,6 +16,8 @@ use crate::shared::{Rolled, Shared, Works};
 
 /// Pages are populated in pieces of this length.
 const POPULATE_STEP_LENGTH: usize = 2 << 20;
+/// Pages that are written are taken out of the mapping in pieces of this length.
+const RETIRE_STEP_LENGTH: usize = 2 << 20;
 /// A sealed segment goes to the device in pieces of this length.
 const SYNC_STEP_LENGTH: usize = 8 << 20;
 /// How many sealed segments may wait for the device.
@@ -146,6 +148,25 @@ impl Shared {
         }
     }
 
+    /// Takes the next pages that the writer has filled out of its mapping; `true` if there were any.
+    ///
+    /// While they are mapped, each costs an interruption of the writer's processor when it goes to the device.
+    pub(crate) fn retire_step(&self, _works: &mut Works) -> bool {
+        if self.options.flush != Flush::Mapped {
+            return false;
+        }
+        let active = self.state().active.clone();
+        let until = writer_position(&active) as usize / RETIRE_STEP_LENGTH * RETIRE_STEP_LENGTH;
+        // Relaxed: only the holder of `works` uses it, and its mutex orders that.
+        let from = active.retired_until.load(Ordering::Relaxed);
+        if from >= until {
+            return false;
+        }
+        active.mapping.retire(from.next_multiple_of(PAGE_LENGTH)..until);
+        active.retired_until.store(until, Ordering::Relaxed);
+        true
+    }
+
     /// Takes down the mapping of a segment that the writer has left; `true` if there was one.
     pub(crate) fn unmap_step(&self, _works: &mut Works) -> bool {
         let segment = self.state().rolled.iter_mut().find_map(|rolled| rolled.segment.take());
@@ -210,6 +231,6 @@ fn populate_towards(segment: &Segment, position: usize, target: usize) -> Result
 }
 
 /// How far the writer is, as its mark says.
-fn writer_position(segment: &Segment) -> u64 {
+pub(crate) fn writer_position(segment: &Segment) -> u64 {
     segment.mark(JOURNALED_MARK_OFFSET).map_or(segment.header.frames_offset, |mark| mark.first & !SEALED_BIT)
 }

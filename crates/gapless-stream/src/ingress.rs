@@ -123,7 +123,7 @@ impl Ingress {
     fn keep_state(&mut self) {
         if let Some(keeper) = &mut self.keeper {
             let state = SequencerState::of(&self.sequencer, keeper.identity());
-            keeper.keep(state);
+            keeper.keep(state, self.now.monotonic_ns);
         }
     }
 
@@ -591,7 +591,7 @@ impl Agent for Ingress {
         }
         if self.window.last_sequence() != before {
             self.publish();
-            if self.keeper.as_ref().is_some_and(|keeper| keeper.is_due(self.window.last_sequence())) {
+            if self.keeper.as_ref().is_some_and(|keeper| keeper.is_due(self.window.last_sequence(), now.monotonic_ns)) {
                 self.keep_state();
             }
         }

@@ -23,13 +23,24 @@ pub struct StateKeeper {
     sender: Option<SyncSender<SequencerState>>,
     thread: Option<JoinHandle<()>>,
     identity: StreamIdentity,
-    interval_frames: u64,
+    interval: StateInterval,
     next_sequence: u64,
+    /// Not before this time.
+    next_ns: u64,
+}
+
+/// How often the state is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StateInterval {
+    /// After so many frames.
+    pub frames: u64,
+    /// But not more often than this, ns.
+    pub time_min_ns: u64,
 }
 
 impl StateKeeper {
-    /// A keeper that writes into `directory`, every `interval_frames` frames from `sequence` on, what the journal of
-    /// `syncer` and `preparer` has.
+    /// A keeper that writes into `directory`, after each `interval` from `sequence` on, what the journal of `syncer` and
+    /// `preparer` has.
     ///
     /// # Errors
     /// The directory cannot be made, or no thread be started.
@@ -37,7 +48,7 @@ impl StateKeeper {
         directory: PathBuf,
         identity: StreamIdentity,
         sequence: u64,
-        interval_frames: u64,
+        interval: StateInterval,
         window: Window,
         (syncer, preparer): (Syncer, Preparer),
     ) -> Result<Self, StreamError> {
@@ -48,15 +59,15 @@ impl StateKeeper {
         let (sender, receiver) = sync_channel(1);
         let run = move || write_states(&directory, &receiver, &window, &syncer, &preparer);
         let thread = spawn_helper("gapless-state", run)?;
-        let next_sequence = sequence.saturating_add(interval_frames);
-        Ok(Self { sender: Some(sender), thread: Some(thread), identity, interval_frames, next_sequence })
+        let next_sequence = sequence.saturating_add(interval.frames);
+        Ok(Self { sender: Some(sender), thread: Some(thread), identity, interval, next_sequence, next_ns: 0 })
     }
 
-    /// Whether it is time, the stream standing at `sequence`.
+    /// Whether it is time, the stream standing at `sequence`, at `now_ns`, monotonic.
     #[inline]
     #[must_use]
-    pub const fn is_due(&self, sequence: u64) -> bool {
-        sequence >= self.next_sequence
+    pub const fn is_due(&self, sequence: u64, now_ns: u64) -> bool {
+        sequence >= self.next_sequence && now_ns >= self.next_ns
     }
 
     /// Whose states these are.
@@ -65,9 +76,10 @@ impl StateKeeper {
         self.identity
     }
 
-    /// Takes a state to be written; one that comes while another is written waits, a third is left out.
-    pub fn keep(&mut self, state: SequencerState) {
-        self.next_sequence = state.sequence.saturating_add(self.interval_frames);
+    /// Takes a state to be written at `now_ns`; one that comes while another is written waits, a third is left out.
+    pub fn keep(&mut self, state: SequencerState, now_ns: u64) {
+        self.next_sequence = state.sequence.saturating_add(self.interval.frames);
+        self.next_ns = now_ns.saturating_add(self.interval.time_min_ns);
         if let Some(sender) = &self.sender {
             // Full: the next one will say more. Gone: the thread has said why in the log.
             let _ = sender.try_send(state);

@@ -68,6 +68,7 @@ fn options(directory: &Path, tier: Tier, network: Option<(SocketAddr, SocketAddr
     options.message_length_max = 1 << 20;
     options.frame_length_max = 1_376;
     options.state_interval_frames = 2_000;
+    options.state_interval_min = Duration::ZERO;
     options.packets = network.map(|(command, request)| PacketNetwork::udp(command, request));
     options
 }

@@ -76,6 +76,8 @@ fn stream(mut table: Table<'_>, config: &mut StreamConfig) -> Result<(), StreamE
     table
         .set("session_expiry", &mut stream.session_expiry, |value| value.duration(Duration::from_secs(1)..=LONGEST))?;
     table.set("state_interval_frames", &mut stream.state_interval_frames, |value| value.whole(1..=i64::MAX as u64))?;
+    table
+        .set("state_interval_min", &mut stream.state_interval_min, |value| value.duration(Duration::ZERO..=LONGEST))?;
     table.end()
 }
 

@@ -49,6 +49,7 @@ fn everything(config: &StreamConfig) -> String {
         session_expiry,
         throttle,
         state_interval_frames,
+        state_interval_min,
         plan,
         optimize_for,
         sequencer_cpus,
@@ -58,7 +59,7 @@ fn everything(config: &StreamConfig) -> String {
         NodeSettings { publisher: PublisherOptions { token: 0, ..config.node.publisher }, ..config.node.clone() };
     format!(
         "{directory:?} {tier} {persistence:?} {feed_session} {window_bytes} {frame_length_max} {message_length_max} \
-         {fragments_bytes_max} {session_expiry:?} {throttle:?} {state_interval_frames} {plan} {optimize_for} \
+         {fragments_bytes_max} {session_expiry:?} {throttle:?} {state_interval_frames} {state_interval_min:?} {plan} {optimize_for} \
          {sequencer_cpus:?} {:?} {:?} {:?} {node:?}",
         config.transport,
         config.stream.packets.as_ref().map(|network| (
@@ -122,6 +123,7 @@ fragments = "8 MiB"
 window = "4 MiB"
 session_expiry = "2 h"
 state_interval_frames = 5000
+state_interval_min = "2 s"
 [journal]
 segment_length = "64 MiB"
 zero_initial = true
@@ -177,8 +179,8 @@ password = "secret"
     );
     assert_eq!((stream.window_bytes, stream.session_expiry), (4 << 20, Duration::from_secs(7200)));
     assert_eq!(
-        (stream.state_interval_frames, stream.plan, stream.optimize_for),
-        (5000, PlanKind::Max, OptimizeFor::Throughput)
+        (stream.state_interval_frames, stream.state_interval_min, stream.plan, stream.optimize_for),
+        (5000, Duration::from_secs(2), PlanKind::Max, OptimizeFor::Throughput)
     );
     assert_eq!(stream.sequencer_cpus.unwrap().iter().collect::<Vec<_>>(), [2, 3]);
     assert_eq!(stream.throttle, Some(Throttle { frames_per_s: 1000, burst_frames: 10 }));

@@ -38,6 +38,8 @@ pub struct EventStreamOptions {
     pub throttle: Option<Throttle>,
     /// The sequencer's state is written aside after so many frames.
     pub state_interval_frames: u64,
+    /// But not more often than this: before a state everything that it covers goes to the device.
+    pub state_interval_min: Duration,
     /// Frames taken from one publisher before the others get their turn.
     pub frames_per_poll_max: usize,
     /// The thread plan.
@@ -77,6 +79,7 @@ impl EventStreamOptions {
             session_expiry: Duration::from_secs(24 * 3600),
             throttle: None,
             state_interval_frames: 1_000_000,
+            state_interval_min: Duration::from_secs(5),
             frames_per_poll_max: 64,
             plan: PlanKind::Default,
             optimize_for: OptimizeFor::Latency,

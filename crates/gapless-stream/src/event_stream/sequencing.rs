@@ -9,7 +9,7 @@ use crate::ingress::{Ingress, IngressCounters, IngressLinks, IngressOptions};
 use crate::link::ForSequencer;
 use crate::persistence::OpenedJournal;
 use crate::sequencer::{Sequencer, SequencerRules};
-use crate::state_keeper::{self, StateKeeper};
+use crate::state_keeper::{self, StateInterval, StateKeeper};
 use crate::stream_layout::StreamLayout;
 use crate::{StreamError, Tier};
 use gapless_agent::Clock;
@@ -60,7 +60,9 @@ pub(super) fn start(options: &EventStreamOptions, clock: Option<Clock>) -> Resul
         },
     );
     if let (Some(below), Some(layout)) = (syncer_and_preparer, &foundation.layout) {
-        let (at, interval) = (recovery.state_sequence, options.state_interval_frames);
+        let at = recovery.state_sequence;
+        let time_min_ns = options.state_interval_min.as_nanos().min(u128::from(u64::MAX)) as u64;
+        let interval = StateInterval { frames: options.state_interval_frames, time_min_ns };
         let window = foundation.window.clone();
         ingress = ingress.keeping_state(StateKeeper::start(layout.state(), identity, at, interval, window, below)?);
     }
