@@ -239,7 +239,8 @@ impl Ingress {
                 }
                 continue;
             }
-            let decision = match self.fragments.expected(session) {
+            let opens = frame.kind() == Kind::SessionOpen;
+            let decision = match self.fragments.expected(session).filter(|_| !opens) {
                 // Behind a part that was lost it is too early.
                 Some(expected) => match compare(session_seq, expected) {
                     Decision::Append => Decision::Malformed("a message was left unfinished"),
@@ -248,7 +249,7 @@ impl Ingress {
                 None => self.sequencer.decide(&frame, connection),
             };
             if matches!(decision, Decision::Append | Decision::AppendRefused) {
-                let opens = (frame.kind() == Kind::SessionOpen).then(|| SessionOpen::from_bytes(frame.payload()));
+                let opens = opens.then(|| SessionOpen::from_bytes(frame.payload()));
                 let (sequence, timestamp_ns) = self.sequencer.stamp(self.now.epoch_ns);
                 if let Some(Some(open)) = &opens {
                     self.sequencer.open(sequence, open, connection);

@@ -321,7 +321,13 @@ impl Relay {
                 }
                 if frame.kind() == Kind::SessionOpen {
                     if let Some(open) = SessionOpen::from_bytes(frame.payload())
-                        && !self.opening.ask(open.token, publisher.connection, open.shared, now.monotonic_ns)
+                        && !self.opening.ask(
+                            open.token,
+                            frame.session(),
+                            publisher.connection,
+                            open.shared,
+                            now.monotonic_ns,
+                        )
                     {
                         publisher.reader.advance(length);
                         continue;
@@ -331,6 +337,10 @@ impl Relay {
                     strangers.push((publisher.connection, frame.session()));
                     publisher.reader.advance(length);
                     continue;
+                }
+                if frame.kind() == Kind::SessionClose {
+                    // What it asked for before is not its any more: the token may be a successor's next.
+                    self.opening.forget_from(publisher.connection);
                 }
                 if !self.upstream.send(&self.frame)? {
                     // The way is full: nobody's turn.
@@ -396,7 +406,7 @@ impl Relay {
             }
             let connections = match opened {
                 Some(opened) => {
-                    let opening = self.opening.opened(opened.token);
+                    let opening = self.opening.opened(opened.token, frame.session());
                     let known = self.sessions.entry(frame.session()).or_default();
                     for (connection, shared) in &opening {
                         // Who takes a session over takes it alone.

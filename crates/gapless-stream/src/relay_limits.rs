@@ -124,9 +124,7 @@ fn check_request(kind: Kind, frame: &Frame<'_>) -> Result<(), &'static str> {
         Kind::SessionOpen if SessionOpen::from_bytes(frame.payload()).is_none() => {
             Err("the payload of a session open has another form")
         }
-        Kind::SessionOpen if frame.session() != 0 || frame.session_seq() != 0 => {
-            Err("a session is opened with session 0 and session_seq 0")
-        }
+        Kind::SessionOpen if frame.session_seq() != 0 => Err("a session is opened with session_seq 0"),
         Kind::SessionOpen => Ok(()),
         Kind::TimerRequest if TimerFired::from_bytes(frame.payload()).is_none() => {
             Err("the payload of a timer request has another form")

@@ -11,9 +11,16 @@ pub(crate) struct Openings {
 }
 
 struct Opening {
-    /// Who asks, and whether it shares the session.
-    connections: Vec<(ConnectionId, bool)>,
+    asking: Vec<Asking>,
     asked_ns: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Asking {
+    connection: ConnectionId,
+    shared: bool,
+    /// The only session that it wants; 0 for whichever the token has.
+    session: u64,
 }
 
 /// Tokens at one time.
@@ -22,21 +29,24 @@ const OPENINGS_MAX: usize = 1 << 16;
 const PATIENCE_NS: u64 = 10_000_000_000;
 
 impl Openings {
-    /// `connection` asks for the session of `token`. `false` if so many are asked for that it has to ask again.
-    pub fn ask(&mut self, token: u128, connection: ConnectionId, shared: bool, now_ns: u64) -> bool {
+    /// `connection` asks for the session of `token`, and for no other than `session` if that is not 0. `false` if so
+    /// many are asked for that it has to ask again.
+    pub fn ask(&mut self, token: u128, session: u64, connection: ConnectionId, shared: bool, now_ns: u64) -> bool {
         if self.asked.len() >= OPENINGS_MAX && !self.asked.contains_key(&token) {
             return false;
         }
-        let opening = self.asked.entry(token).or_insert(Opening { connections: Vec::new(), asked_ns: now_ns });
+        let opening = self.asked.entry(token).or_insert(Opening { asking: Vec::new(), asked_ns: now_ns });
         opening.asked_ns = now_ns;
-        opening.connections.retain(|(each, _)| *each != connection);
-        opening.connections.push((connection, shared));
+        opening.asking.retain(|each| each.connection != connection);
+        opening.asking.push(Asking { connection, shared, session });
         true
     }
 
-    /// The session of `token` is open. Who asked for it.
-    pub fn opened(&mut self, token: u128) -> Vec<(ConnectionId, bool)> {
-        self.asked.remove(&token).map(|opening| opening.connections).unwrap_or_default()
+    /// `session`, of `token`, is open. Who asked for it, and whether it shares it.
+    pub fn opened(&mut self, token: u128, session: u64) -> Vec<(ConnectionId, bool)> {
+        let asking = self.asked.remove(&token).map(|opening| opening.asking).unwrap_or_default();
+        let wants = |each: &&Asking| [0, session].contains(&each.session);
+        asking.iter().filter(wants).map(|each| (each.connection, each.shared)).collect()
     }
 
     /// A session is refused of whose token the low half is `token_low`. Who asked for it.
@@ -45,18 +55,18 @@ impl Openings {
         self.asked.retain(|token, opening| {
             let is_refused = *token as u64 == token_low;
             if is_refused {
-                who.extend(opening.connections.iter().map(|(connection, _)| *connection));
+                who.extend(opening.asking.iter().map(|each| each.connection));
             }
             !is_refused
         });
         who
     }
 
-    /// `connection` is gone.
+    /// `connection` is gone, or has closed its session.
     pub fn forget_from(&mut self, connection: ConnectionId) {
         self.asked.retain(|_, opening| {
-            opening.connections.retain(|(each, _)| *each != connection);
-            !opening.connections.is_empty()
+            opening.asking.retain(|each| each.connection != connection);
+            !opening.asking.is_empty()
         });
     }
 
@@ -80,10 +90,10 @@ mod tests {
         let mut openings = Openings::default();
         let (one, two) = (ConnectionId(1), ConnectionId(2));
         for (token, connection) in [(7, one), (7, two), (8, one), (9, two), (10, one), (7, one)] {
-            assert!(openings.ask(token, connection, token == 7, 5));
+            assert!(openings.ask(token, 0, connection, token == 7, 5));
         }
-        assert_eq!(openings.opened(7), [(two, true), (one, true)]);
-        assert_eq!((openings.opened(7), openings.refused(8)), (vec![], vec![one]));
+        assert_eq!(openings.opened(7, 3), [(two, true), (one, true)]);
+        assert_eq!((openings.opened(7, 3), openings.refused(8)), (vec![], vec![one]));
         openings.forget_from(two);
         assert_eq!(openings.asked.len(), 1);
         openings.sweep(5 + PATIENCE_NS - 1);
@@ -93,12 +103,23 @@ mod tests {
     }
 
     #[test]
+    fn who_closes_a_session_is_given_no_other() {
+        let mut openings = Openings::default();
+        let (closing, successor) = (ConnectionId(1), ConnectionId(2));
+        openings.ask(7, 3, closing, false, 0);
+        openings.ask(7, 0, successor, false, 0);
+        assert_eq!(openings.opened(7, 9), [(successor, false)]);
+        openings.ask(7, 3, closing, false, 0);
+        assert_eq!(openings.opened(7, 3), [(closing, false)]);
+    }
+
+    #[test]
     fn there_are_so_many_and_no_more() {
         let mut openings = Openings::default();
-        assert!((0..OPENINGS_MAX as u128).all(|token| openings.ask(token, ConnectionId(1), false, 0)));
-        assert!(!openings.ask(u128::MAX, ConnectionId(2), false, 0));
-        assert!(openings.ask(3, ConnectionId(2), false, 0), "it is among them");
+        assert!((0..OPENINGS_MAX as u128).all(|token| openings.ask(token, 0, ConnectionId(1), false, 0)));
+        assert!(!openings.ask(u128::MAX, 0, ConnectionId(2), false, 0));
+        assert!(openings.ask(3, 0, ConnectionId(2), false, 0), "it is among them");
         openings.sweep(PATIENCE_NS);
-        assert!(openings.ask(u128::MAX, ConnectionId(2), false, PATIENCE_NS));
+        assert!(openings.ask(u128::MAX, 0, ConnectionId(2), false, PATIENCE_NS));
     }
 }

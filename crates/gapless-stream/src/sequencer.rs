@@ -310,16 +310,19 @@ impl Sequencer {
         if open.window_messages > self.rules.window_messages_max {
             return Decision::Malformed("a session's window is larger than this stream allows");
         }
-        if frame.session() != 0 || frame.session_seq() != 0 {
+        // Clients of a service wait for the reply to a close, and name none.
+        if frame.session_seq() != 0 || (frame.session() != 0 && !self.rules.takes_events) {
             return Decision::Malformed("a session is opened with session 0 and session_seq 0");
         }
         match self.tokens.get(&open.token) {
-            Some(session) => {
+            Some(session) if [0, *session].contains(&frame.session()) => {
                 let next_session_seq = self.sessions[session].next_session_seq;
                 Decision::Reopen { session: *session, token: open.token, next_session_seq }
             }
-            None if self.sessions.len() >= self.rules.sessions_max => Decision::Limit { token: open.token },
-            None => Decision::Append,
+            // Who names a session wants no other: it has published the close of that one.
+            _ if frame.session() != 0 => Decision::SessionUnknown,
+            _ if self.sessions.len() >= self.rules.sessions_max => Decision::Limit { token: open.token },
+            _ => Decision::Append,
         }
     }
 

@@ -1,7 +1,8 @@
 //! Payloads of the frames that the engine itself understands: opening a session, refusing a command,
 //! a timer. Little-endian, fixed layouts, checked lengths.
 
-/// Payload of a [`crate::Kind::SessionOpen`] frame.
+/// Payload of a [`crate::Kind::SessionOpen`] frame. On its way to the sequencer the header carries session 0, or the only
+/// session that is wanted: where the token has another one or none, that is unknown, and none is made.
 ///
 /// ```text
 ///  0  u128 token           the same token again gets the same session
