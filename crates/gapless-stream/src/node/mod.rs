@@ -491,11 +491,11 @@ impl<L: NodeLink> StreamNode<L> {
             return Ok(());
         }
         let now_ns = self.clock.now().monotonic_ns;
-        let Some(open) = publisher.due_open(now_ns) else { return Ok(()) };
+        let Some((open, session)) = publisher.due_open(now_ns) else { return Ok(()) };
         let mut frame = [0; HEADER_LENGTH + SessionOpen::LENGTH];
         let mut writer = FrameWriter::new(&mut frame);
         writer.payload_mut().copy_from_slice(&open.to_bytes());
-        writer.finish(&FrameHeader { kind: Kind::SessionOpen, ..FrameHeader::default() }, SessionOpen::LENGTH);
+        writer.finish(&FrameHeader { kind: Kind::SessionOpen, session, ..FrameHeader::default() }, SessionOpen::LENGTH);
         if self.link.send(&frame)? {
             self.link.flush()?;
             publisher.open_sent(now_ns);

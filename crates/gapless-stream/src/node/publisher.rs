@@ -1,6 +1,9 @@
 //! `Publisher`: the publishing half of a node. A core without I/O: it numbers messages, keeps them until they come
 //! back in the stream, and says what is to be sent next. Sending again is one step back of one number.
 
+mod closing;
+
+use self::closing::{End, Stray};
 use super::kept::KeptFrames;
 use super::stall::Stall;
 use crate::StreamError;
@@ -52,19 +55,10 @@ pub(crate) struct Publisher {
     probed_ns: u64,
     stall: Stall,
     end: End,
-}
-
-/// Whether the session is to end, and has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
-    /// Nobody has asked for it.
-    Open,
-    /// Its close is kept until it comes back.
-    Asked,
-    /// As `Asked`; the sequencer does not know the session, perhaps because it has closed it: the stream will tell.
-    AskedUnknown,
-    /// Its close has come back.
-    Closed,
+    /// The last session of ours whose close was met in the stream; what is said of it comes late.
+    ended: u64,
+    /// It is to be closed, too.
+    stray: Option<Stray>,
 }
 
 const RESEND_BACKOFF_MAX: u64 = 64;
@@ -90,6 +84,8 @@ impl Publisher {
             probed_ns: 0,
             stall: Stall::new(options.resend_interval_ns),
             end: End::Open,
+            ended: 0,
+            stray: None,
         }
     }
 
@@ -108,8 +104,9 @@ impl Publisher {
 
     /// The session's opening was met in the stream: what it published can be told from now on. What number it goes
     /// on with, only the sequencer's answer tells.
-    pub const fn found(&mut self, session: u64) {
-        if !self.is_open() {
+    pub fn found(&mut self, session: u64) {
+        // Who has closed its session reads of a successor's.
+        if !self.is_open() && self.end == End::Open {
             self.session = Some(session);
         }
     }
@@ -219,43 +216,6 @@ impl Publisher {
         Ok(number)
     }
 
-    /// Publishes the session's close, once.
-    pub fn close(&mut self, now_ns: u64) -> Result<(), StreamError> {
-        if self.end != End::Open {
-            return Ok(());
-        }
-        if self.options.shared {
-            let reason = "several processes publish under the session; none of them closes it".to_owned();
-            return Err(StreamError::Option { option: "shared", reason });
-        }
-        let Some(session) = self.session.filter(|_| self.was_opened) else { return Err(StreamError::NotOpen) };
-        self.keep_close(session, now_ns)?;
-        self.end = End::Asked;
-        Ok(())
-    }
-
-    fn keep_close(&mut self, session: u64, now_ns: u64) -> Result<(), StreamError> {
-        let header = FrameHeader {
-            kind: Kind::SessionClose,
-            session,
-            session_seq: self.kept.next_number(),
-            ..FrameHeader::default()
-        };
-        if self.kept.is_empty() {
-            self.progress_ns = now_ns;
-        }
-        let full = StreamError::KeptFull { bytes_max: self.options.kept_bytes_max };
-        let claim = self.kept.claim(HEADER_LENGTH).ok_or(full)?;
-        let length = FrameWriter::new(claim).finish(&header, 0);
-        self.kept.commit(aligned_length(length), true);
-        Ok(())
-    }
-
-    /// Whether the session's close has come back.
-    pub fn is_closed(&self) -> bool {
-        self.end == End::Closed
-    }
-
     /// What a copy of this process has published already need not be sent.
     #[inline]
     fn skip_sending(&mut self, number: u64) {
@@ -312,25 +272,23 @@ impl Publisher {
         self.is_attached
     }
 
-    /// The open to be sent now, if it is time.
-    pub fn due_open(&mut self, now_ns: u64) -> Option<SessionOpen> {
-        match self.end {
+    /// The open to be sent now, if it is time, and the session that its header names: 0 for whichever the token has,
+    /// also a new one.
+    pub fn due_open(&self, now_ns: u64) -> Option<(SessionOpen, u64)> {
+        let session = match self.end {
+            End::Open => 0,
+            // It may be closed already, and its close on its way here: another one is not wanted.
+            End::Asked => self.session?,
             End::Closed => return None,
-            End::AskedUnknown => {
-                // The close is on its way back, most likely: opened again, the session would be another one.
-                self.end = End::Asked;
-                self.open_sent_ns = Some(now_ns);
-                return None;
-            }
-            End::Open | End::Asked => {}
-        }
+        };
         let is_due = self.open_sent_ns.is_none_or(|sent_ns| now_ns.saturating_sub(sent_ns) >= self.resend_interval_ns);
-        (!self.is_attached && is_due).then_some(SessionOpen {
+        let open = SessionOpen {
             token: self.options.token,
             window_messages: self.options.window_messages,
             shared: self.options.shared,
             notices_seen: 0,
-        })
+        };
+        (!self.is_attached && is_due).then_some((open, session))
     }
 
     /// The open was sent.
@@ -358,24 +316,27 @@ impl Publisher {
             // The answer was doubled on its way, or came late; the session has moved on since.
             return Ok(());
         }
+        if session <= self.ended {
+            return Ok(());
+        }
+        if self.end != End::Open && self.session != Some(session) {
+            self.stray = Some(Stray { session, next_session_seq: next });
+            if self.end == End::Closed {
+                self.close_stray(now_ns);
+            }
+            return Ok(());
+        }
         self.is_attached = true;
         self.progress_ns = now_ns;
         self.resend_interval_ns = self.options.resend_interval_ns;
         match self.session {
-            Some(known) if known == session && self.was_opened => {
+            Some(known) if known == session && (self.was_opened || self.end != End::Open) => {
                 // A copy of this process may be ahead of it, never the other way round.
                 if next < self.kept.first_number() && !self.options.shared {
                     return Err(StreamError::SessionLost { session, expected: self.kept.first_number(), found: next });
                 }
                 self.accepted = self.accepted.max(next - 1);
                 self.next_to_send = next.clamp(self.kept.first_number(), self.kept.next_number());
-            }
-            Some(_) if self.end != End::Open && self.kept.messages() == 1 => {
-                // The stream had closed it already, and our open has made another: that one is closed, too.
-                self.session = Some(session);
-                self.kept.restart(next);
-                (self.seen, self.accepted, self.next_to_send) = (next - 1, next - 1, next);
-                self.keep_close(session, now_ns)?;
             }
             Some(known) if !self.kept.is_empty() => {
                 let expected = self.kept.first_number();
@@ -430,21 +391,6 @@ impl Publisher {
     /// The sequencer does not know the session, or that this connection publishes under it.
     pub fn is_unknown(&mut self) {
         self.is_attached = false;
-        if self.end == End::Asked {
-            self.end = End::AskedUnknown;
-        }
-    }
-
-    /// The stream has closed the session.
-    pub fn closed(&mut self) {
-        if self.end != End::Open {
-            self.end = End::Closed;
-        }
-        self.session = None;
-        (self.is_attached, self.was_opened) = (false, false);
-        self.open_sent_ns = None;
-        self.kept.restart(1);
-        (self.next_to_send, self.accepted, self.seen) = (1, 0, 0);
     }
 
     /// On a way that loses: sends again what the sequencer should have had by now.
@@ -504,3 +450,6 @@ impl Publisher {
         FrameHeader { kind: Kind::TimerRequest, ..FrameHeader::default() }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -34,7 +34,7 @@ pub(super) fn observe(publisher: Option<&mut Publisher>, is_halted: &mut bool, f
     let Some(publisher) = publisher.filter(|each| each.session() == Some(frame.session())) else { return false };
     match frame.kind() {
         Kind::Timer => {}
-        Kind::SessionClose => publisher.closed(),
+        Kind::SessionClose => publisher.closed(now_ns),
         _ => publisher.came_back(frame.session_seq(), now_ns),
     }
     true
