@@ -81,6 +81,12 @@ impl World for Dispatched {
         }
     }
 
+    fn lift_throttle(&mut self) {
+        self.throttle = None;
+        self.relay = None;
+        self.start_relay();
+    }
+
     fn turn(&mut self) {
         if let Some(failure) = self.relay.as_ref().and_then(EventStream::failure) {
             panic!("the dispatcher has failed: {failure}");
@@ -167,6 +173,11 @@ impl World for Bridged {
                 self.far.start(self.near.link());
             }
         }
+    }
+
+    fn lift_throttle(&mut self) {
+        (self.far.throttle, self.far.relay) = (None, None);
+        self.far.start(self.near.link());
     }
 
     fn turn(&mut self) {

@@ -4,6 +4,7 @@ use gapless_agent::Clock;
 use gapless_stream::StreamError;
 use gapless_stream::client::MessageType;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::link::ForSequencer;
 use gapless_stream::node::{NodeEvent, NodeLink, NodeOptions, NodeState, StreamNode};
 use gapless_wire::Encoding;
 use std::time::{Duration, Instant};
@@ -32,6 +33,11 @@ pub trait World {
 
     /// Ends the stream and starts it again from its directory.
     fn restart(&mut self);
+
+    /// From now on everybody may publish as much as it likes.
+    fn lift_throttle(&mut self) {
+        self.stream().ask(ForSequencer::Throttle(None)).unwrap();
+    }
 
     /// Lets the stream do some work, where nobody else does.
     fn turn(&mut self) {}
