@@ -62,6 +62,28 @@ pub(crate) fn both_checksums(payload: &[u8], words: &[u64; 7], payload_crc: u32)
     (crc32c(payload), header_checksum(words, payload_crc))
 }
 
+/// CRC-32C of a payload, and of a header with the words `words` before it.
+#[inline]
+#[must_use]
+pub(crate) fn frame_checksums(payload: &[u8], words: &[u64; 7]) -> (u32, u32) {
+    #[cfg(target_arch = "x86_64")]
+    if has_instructions() {
+        // SAFETY: the processor has the instructions, checked in the line above.
+        #[allow(unsafe_code)]
+        return unsafe { sse42_frame(payload, words) };
+    }
+    let payload_crc = crc32c(payload);
+    (payload_crc, header_checksum(words, payload_crc))
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "sse4.2,pclmulqdq")]
+fn sse42_frame(payload: &[u8], words: &[u64; 7]) -> (u32, u32) {
+    let payload_crc = sse42(payload);
+    (payload_crc, sse42_header(words, payload_crc))
+}
+
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "sse4.2,pclmulqdq")]
@@ -157,7 +179,7 @@ const POWERS: [u32; 2 * STREAM_WORDS_MAX + 1] = {
 #[cfg(test)]
 mod tests {
     //! Known answers of RFC 3720, and agreement with the crate at every length.
-    use super::{both_checksums, crc32c, header_checksum};
+    use super::{both_checksums, crc32c, frame_checksums, header_checksum};
 
     #[test]
     fn known_answers_of_rfc_3720() {
@@ -191,6 +213,8 @@ mod tests {
             let payload: Vec<u8> = (0..length).map(|at| (at * 7) as u8).collect();
             let both = both_checksums(&payload, &words, 0x1234_5678);
             assert_eq!(both, (::crc32c::crc32c(&payload), expected), "{length}");
+            let (payload_crc, header_crc) = frame_checksums(&payload, &words);
+            assert_eq!((payload_crc, header_crc), (both.0, header_checksum(&words, both.0)), "{length}");
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Writing: [`FrameWriter`] builds a frame in place, [`stamp`] makes a published frame a sequenced one.
 
-use crate::checksum::crc32c;
-use crate::checksum::header_checksum;
+use crate::checksum::{frame_checksums, header_checksum};
 use crate::descriptor::{self as d, HEADER_LENGTH, aligned_length};
 use crate::frame::{FrameHeader, header_checksum_of};
 
@@ -34,8 +33,10 @@ impl<'a> FrameWriter<'a> {
     /// If the frame, with its padding, does not fit the buffer, or is longer than the layout allows.
     #[inline]
     pub fn finish(self, header: &FrameHeader, payload_length: usize) -> usize {
-        let payload_crc = crc32c(&self.buffer[HEADER_LENGTH..HEADER_LENGTH + payload_length]);
-        self.finish_with_checksum(header, payload_length, payload_crc)
+        let words = words_of(header, payload_length);
+        let payload = &self.buffer[HEADER_LENGTH..HEADER_LENGTH + payload_length];
+        let checksums = frame_checksums(payload, &words);
+        self.put(&words, payload_length, checksums)
     }
 
     /// As [`FrameWriter::finish`], for a payload whose checksum is known already.
@@ -44,24 +45,17 @@ impl<'a> FrameWriter<'a> {
     /// As [`FrameWriter::finish`].
     #[inline]
     pub fn finish_with_checksum(self, header: &FrameHeader, payload_length: usize, payload_crc: u32) -> usize {
+        let words = words_of(header, payload_length);
+        let header_crc = header_checksum(&words, payload_crc);
+        self.put(&words, payload_length, (payload_crc, header_crc))
+    }
+
+    /// Writes the header, and zeros the padding.
+    #[inline]
+    fn put(self, words: &[u64; 7], payload_length: usize, (payload_crc, header_crc): (u32, u32)) -> usize {
         let length = HEADER_LENGTH + payload_length;
         assert!(length <= d::FRAME_LENGTH_MAX, "a frame of {length} bytes is longer than {}", d::FRAME_LENGTH_MAX);
         self.buffer[length..aligned_length(length)].fill(0);
-        // Whole words, summed before they are stored: the sum over fields just stored one by one would wait
-        // until each of them has reached the cache, and the buffer is seldom there.
-        let words = [
-            u64::from(length as u32)
-                | u64::from(d::VERSION) << 32
-                | u64::from(header.kind as u8) << 40
-                | u64::from(header.flags) << 48,
-            header.sequence,
-            header.timestamp_ns,
-            header.session,
-            header.session_seq,
-            header.term,
-            u64::from(header.schema) | u64::from(header.fragment.bits()) << 32,
-        ];
-        let header_crc = header_checksum(&words, payload_crc);
         let bytes = self.buffer.first_chunk_mut::<HEADER_LENGTH>().expect("new checks the length");
         let last = u64::from(payload_crc) | u64::from(header_crc) << 32;
         for (target, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(words.iter().chain([&last])) {
@@ -69,6 +63,24 @@ impl<'a> FrameWriter<'a> {
         }
         length
     }
+}
+
+/// What lies before the two checksums: whole words, summed before they are stored. The sum over fields just stored one
+/// by one would wait until each of them has reached the cache, and the buffer is seldom there.
+#[inline]
+fn words_of(header: &FrameHeader, payload_length: usize) -> [u64; 7] {
+    [
+        u64::from((HEADER_LENGTH + payload_length) as u32)
+            | u64::from(d::VERSION) << 32
+            | u64::from(header.kind as u8) << 40
+            | u64::from(header.flags) << 48,
+        header.sequence,
+        header.timestamp_ns,
+        header.session,
+        header.session_seq,
+        header.term,
+        u64::from(header.schema) | u64::from(header.fragment.bits()) << 32,
+    ]
 }
 
 /// Gives the frame at the start of `bytes` its place in the order and its time, and rewrites the
