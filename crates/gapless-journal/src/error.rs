@@ -310,7 +310,7 @@ pub enum JournalError {
     },
     /// The device refused to take data; what it holds is unknown from here on.
     #[error(
-        "fdatasync of {segment} failed: {source}. It is never retried, because the kernel may have dropped the data; nothing after the last synced sequence is safe"
+        "syncing {segment} failed: {source}. It is never retried, because the kernel may have dropped the data; nothing after the last synced sequence is safe"
     )]
     SyncFailed {
         /// The file.

@@ -1,6 +1,6 @@
 //! The syncer: puts what is journaled on the device, for tier `sync`.
 //!
-//! For a helper thread, because fdatasync blocks. A failed sync is fatal for ever (decision D7): the
+//! For a helper thread, because a sync blocks: `msync` of what is written where the segment is mapped, else `fdatasync`. A failed sync is fatal for ever (decision D7): the
 //! kernel may have dropped the data and would report success the next time.
 
 use std::fs::File;
@@ -11,12 +11,11 @@ use std::sync::atomic::Ordering;
 
 use gapless_agent::fault;
 
-use crate::descriptor::{FAILED_MARK_OFFSET, SYNCED_MARK_OFFSET};
+use crate::descriptor::{FAILED_MARK_OFFSET, JOURNALED_MARK_OFFSET, SEALED_BIT, SYNCED_MARK_OFFSET};
 use crate::error::JournalError;
 use crate::options::Flush;
 use crate::segment::Segment;
 use crate::shared::Shared;
-use crate::works::writer_position;
 
 /// Syncs a journal. Several may exist; they take turns.
 #[derive(Clone, Debug)]
@@ -116,9 +115,13 @@ impl Shared {
     /// writable once more. The caller holds `syncing`.
     fn sync_written(&self, active: &Segment) -> Result<(), JournalError> {
         let path = || active.path();
-        match self.options.flush {
-            Flush::Mapped => self.sync_by(|| active.mapping.sync(0..writer_position(active) as usize), path),
-            Flush::Write => self.sync_file(&active.file, path),
+        match (self.options.flush, active.mark(JOURNALED_MARK_OFFSET)) {
+            (Flush::Mapped, Some(mark)) => {
+                let end = (mark.first & !SEALED_BIT) as usize;
+                self.sync_by(|| active.mapping.sync(0..end), path)
+            }
+            // Without the mark nobody knows where the frames end: all of it.
+            (Flush::Mapped, None) | (Flush::Write, _) => self.sync_file(&active.file, path),
         }
     }
 
@@ -190,7 +193,7 @@ mod tests {
             assert!(matches!(syncer.sync(), Err(JournalError::Poisoned { .. })));
             assert_eq!(syncer.synced_sequence(), 10);
             let refused = journal.append(&frames(711, 1, 100), 711, 711).unwrap_err();
-            assert!(matches!(refused, JournalError::Poisoned { .. }) && refused.to_string().contains("fdatasync"));
+            assert!(matches!(refused, JournalError::Poisoned { .. }) && refused.to_string().contains("syncing"));
             assert!(matches!(journal.commit(), Err(JournalError::Poisoned { .. })));
             assert!(matches!(journal.preparer().run_once(), Err(JournalError::Poisoned { .. })));
             assert!(matches!(journal.truncate_after(500), Err(JournalError::Poisoned { .. })));

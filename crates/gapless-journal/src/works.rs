@@ -231,6 +231,6 @@ fn populate_towards(segment: &Segment, position: usize, target: usize) -> Result
 }
 
 /// How far the writer is, as its mark says.
-pub(crate) fn writer_position(segment: &Segment) -> u64 {
+fn writer_position(segment: &Segment) -> u64 {
     segment.mark(JOURNALED_MARK_OFFSET).map_or(segment.header.frames_offset, |mark| mark.first & !SEALED_BIT)
 }

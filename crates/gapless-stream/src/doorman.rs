@@ -143,7 +143,7 @@ impl Doorman {
     ///
     /// # Errors
     /// As for [`Doorman::connect`].
-    pub fn connect_checked(&self, link: LinkOptions) -> Result<PublisherLink, StreamError> {
+    pub(crate) fn connect_checked(&self, link: LinkOptions) -> Result<PublisherLink, StreamError> {
         self.make(link, true)
     }
 

@@ -1,4 +1,4 @@
-//! The helper thread of tier `sync`: it blocks in `fdatasync`, everything journaled meanwhile makes
+//! The helper thread of tier `sync`: it blocks in a sync, everything journaled meanwhile makes
 //! the next group.
 
 use crate::StreamError;

@@ -65,7 +65,9 @@ pub(in crate::sequencer) fn measure(
         row.extra.insert("stolen_ns".to_owned(), stolen.into());
     }
     let floors = compare(&mut row, &mut all)?;
-    if let Some(ratio) = row.floor_ratio.filter(|_| plan.has_targets) {
+    let is_complete =
+        row.extra.get("floor_ratios").and_then(|ratios| ratios.as_array()).map(Vec::len) == Some(all.len());
+    if let Some(ratio) = row.floor_ratio.filter(|_| plan.has_targets && is_complete) {
         row.extra.insert("floor_ratio_max".to_owned(), of.ratio_max.into());
         row.extra.insert("target_met".to_owned(), (ratio <= of.ratio_max).into());
     }
