@@ -73,8 +73,10 @@ pub struct FeedReceiver {
     /// Since when `next` is missing although something behind it is known.
     gap_since_ns: Option<u64>,
     request: Option<Asked>,
-    /// How many frames the last packet held.
-    frames_per_packet: u64,
+    /// How many frames an answer brings, as far as is known of this gap.
+    frames_per_answer: u64,
+    /// Answers since that was looked at that brought as much as this.
+    full_answers: u32,
     counts: FeedCounts,
     /// A packet of another feed session came while this one stood still.
     foreign_since_progress: u64,
@@ -111,7 +113,8 @@ impl FeedReceiver {
             waiting_bytes: 0,
             gap_since_ns: None,
             request: None,
-            frames_per_packet: REQUEST_COUNT_MAX,
+            frames_per_answer: REQUEST_COUNT_MAX,
+            full_answers: 0,
             counts: FeedCounts::default(),
             foreign_since_progress: 0,
         }
@@ -186,7 +189,6 @@ impl FeedReceiver {
             Content::Heartbeat | Content::EndOfSession => self.take_claim(first),
             Content::Messages(messages) => {
                 let end = first.saturating_add(messages.len() as u64);
-                self.frames_per_packet = (messages.len() as u64).max(1);
                 if end <= self.next {
                     self.counts.packets_doubled += 1;
                 } else if self.is_full() {
@@ -195,12 +197,31 @@ impl FeedReceiver {
                     self.counts.packets_dropped += 1;
                 } else if first <= self.next {
                     self.take_due(first, messages);
+                    self.note_answer(end - first, end);
                 } else {
                     self.take_early(first, end, messages);
                 }
             }
         }
         self.note_gap(now_ns);
+    }
+
+    /// While something is missing, what comes in order was asked for: how much an answer brings decides how much is asked
+    /// for next. Packets that come early tell nothing of it: in a quiet feed they are short, in a journal there are none.
+    fn note_answer(&mut self, count: u64, end: u64) {
+        let Some(asked) = &mut self.request else { return };
+        if count >= self.frames_per_answer {
+            self.full_answers += 1;
+            if self.full_answers == FULL_ANSWERS_PER_PROBE {
+                self.frames_per_answer = (self.frames_per_answer * 2).min(REQUEST_COUNT_MAX);
+                self.full_answers = 0;
+            }
+        } else if end < asked.until {
+            // It had no room for more; what it has left out is asked for at once.
+            self.frames_per_answer = count.max(1);
+            self.full_answers = 0;
+            asked.until = self.next;
+        }
     }
 
     /// No checksum covers what a heartbeat says. A leap is believed when the next one says so, too.
@@ -384,7 +405,11 @@ impl FeedReceiver {
         let (next, base_ns) = (self.next, self.options.request_interval_ns);
         let asked = match &mut self.request {
             None if now_ns.saturating_sub(since_ns) < self.options.patience_ns => return None,
-            None => self.request.insert(Asked { next, until: next, at_ns: now_ns, interval_ns: base_ns }),
+            None => {
+                // The first answer tells how much fits one.
+                (self.frames_per_answer, self.full_answers) = (REQUEST_COUNT_MAX, 0);
+                self.request.insert(Asked { next, until: next, at_ns: now_ns, interval_ns: base_ns })
+            }
             Some(asked) => {
                 if asked.next != next {
                     // Something has come.
@@ -396,12 +421,12 @@ impl FeedReceiver {
                 asked
             }
         };
-        let end = (next + missing).min(next + self.frames_per_packet * REQUESTS_MAX);
+        let end = (next + missing).min(next + self.frames_per_answer * REQUESTS_MAX);
         let feed = self.feed.as_ref()?;
         if asked.until >= end {
             return None;
         }
-        let count = (end - asked.until).min(self.frames_per_packet).min(REQUEST_COUNT_MAX);
+        let count = (end - asked.until).min(self.frames_per_answer).min(REQUEST_COUNT_MAX);
         let request = Request { feed_session: feed.name, sequence: feed.number_of(asked.until), count: count as u16 };
         asked.until += count;
         self.counts.frames_requested += count;
@@ -421,6 +446,8 @@ impl FeedReceiver {
 
 /// Frames asked for at once: more than a packet holds.
 const REQUEST_COUNT_MAX: u64 = 1_000;
+/// After so many answers that brought all that was asked for, more is asked for: frames may have become shorter.
+const FULL_ANSWERS_PER_PROBE: u32 = 256;
 /// Requests on their way at a time.
 const REQUESTS_MAX: u64 = 16;
 

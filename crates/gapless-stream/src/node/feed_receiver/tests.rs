@@ -100,6 +100,37 @@ fn a_heartbeat_tells_what_was_lost_at_the_end() {
     assert_eq!(receiver.missing(), 1);
 }
 
+/// A late node in a feed whose own packets hold one frame each.
+#[test]
+fn a_large_gap_is_filled_by_full_packets_without_a_pause() {
+    const MISSING: u64 = 10_000;
+    const FRAMES_PER_ANSWER: u64 = 12;
+    let a = name("A");
+    let mut receiver = receiver();
+    receiver.set_feed(feed("A", 1), MISSING);
+    let (mut end, mut requests, mut rounds) = (MISSING + 1, 0, 0);
+    receiver.take_packet(&events(a, end..end + 1), 0);
+    end += 1;
+    // No interval passes, so nothing is asked for again because it did not come.
+    let now_ns = PATIENCE_NS;
+    while receiver.missing() > 0 {
+        let asked: Vec<_> = std::iter::from_fn(|| receiver.due_request(now_ns)).collect();
+        assert!(!asked.is_empty(), "it waits at {}", receiver.next_sequence());
+        receiver.take_packet(&events(a, end..end + 1), now_ns);
+        end += 1;
+        for Request { sequence, count, .. } in &asked {
+            let until = (sequence + FRAMES_PER_ANSWER.min(u64::from(*count))).min(end);
+            receiver.take_packet(&events(a, *sequence..until), now_ns);
+        }
+        requests += asked.len();
+        rounds += 1;
+        read(&mut receiver);
+    }
+    assert_eq!(receiver.next_sequence(), end);
+    assert!(rounds < 80, "{rounds} rounds");
+    assert!((requests as u64) < MISSING / FRAMES_PER_ANSWER * 3 / 2, "{requests} requests");
+}
+
 #[test]
 fn the_next_feed_session_is_found_at_its_first_frame() {
     let (mut receiver, a, b) = (receiver(), name("A"), name("B"));
