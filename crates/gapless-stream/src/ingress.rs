@@ -17,6 +17,7 @@ use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, AgentError, Now, Waker};
 use gapless_log::{LogError, Releaser, RingReader, WindowWriter};
 use gapless_wire::control::{RefusalCode, SessionOpen, TimerFired};
+use gapless_wire::feed_session::FeedSession;
 use gapless_wire::mark::{self, Mark};
 use gapless_wire::writer::{set_refused, set_session, stamp};
 use gapless_wire::{Fragment, Frame, FrameError, FrameHeader, FrameWriter, HEADER_LENGTH, Kind};
@@ -455,23 +456,26 @@ impl Ingress {
                     return self.append_mark(Mark::FeedEnded { feed_session });
                 }
             }
-            ForSequencer::BeginFeed { name } => {
-                if let Some(feed_session) = self.sequencer.feed_session()
-                    && !self.append_mark(Mark::FeedEnded { feed_session })?
-                {
-                    return Ok(false);
-                }
-                if !self.append_mark(Mark::FeedBegan { feed_session: *name })? {
-                    return Ok(false);
-                }
-                if let Some(request) = self.asked_between.take() {
-                    self.asked.push_front(request);
-                }
-            }
+            ForSequencer::BeginFeed { name } => return self.begin_feed(*name),
             ForSequencer::Control { number, command } => return self.obey_control(*number, command),
             ForSequencer::Halt { .. } | ForSequencer::Resume => {}
         }
         Ok(true)
+    }
+
+    /// Ends the feed session that there is and begins the next; what was asked for between the two comes right behind.
+    /// `false` while the window is full.
+    fn begin_feed(&mut self, name: FeedSession) -> Result<bool, StreamError> {
+        if let Some(feed_session) = self.sequencer.feed_session()
+            && !self.append_mark(Mark::FeedEnded { feed_session })?
+        {
+            return Ok(false);
+        }
+        let is_begun = self.append_mark(Mark::FeedBegan { feed_session: name })?;
+        if is_begun && let Some(request) = self.asked_between.take() {
+            self.asked.push_front(request);
+        }
+        Ok(is_begun)
     }
 
     /// Appends a note and folds it in. `false` while the window is full.

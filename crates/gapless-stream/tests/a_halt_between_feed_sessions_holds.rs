@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_stream::client::MessageType;
+use gapless_stream::control::ControlCommand;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
 use gapless_stream::link::ForSequencer;
 use gapless_stream::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
@@ -84,6 +85,30 @@ fn a_halt_between_feed_sessions_holds() {
         "halted once more",
     ];
     assert_eq!(party.met, expected);
+    drop(party);
+    stream.stop().unwrap();
+}
+
+#[test]
+fn so_does_one_before_an_operator_rolls_over() {
+    let mut options = EventStreamOptions::in_memory();
+    options.feed_session = FeedSession::new("MONDAY").unwrap();
+    let stream = EventStream::start(&options).unwrap();
+    let link = SharedMemoryLink::local(&stream, SharedMemoryOptions::default()).unwrap();
+    let mut party = Party { node: StreamNode::new(link, NodeOptions::default()), met: Vec::new() };
+    party.until("began MONDAY");
+    party.node.wait_open(PATIENCE).unwrap();
+    stream.ask(ForSequencer::EndFeed).unwrap();
+    party.until("ended MONDAY");
+    party.node.publish(TYPE, b"early").unwrap();
+    party.node.flush().unwrap();
+    stream.ask(halt("not yet")).unwrap();
+    let command = ControlCommand::RollOver { name: FeedSession::new("TUESDAY").unwrap() };
+    stream.ask(ForSequencer::Control { number: 1, command }).unwrap();
+    party.until("halted not yet");
+    stream.ask(ForSequencer::Resume).unwrap();
+    party.until("early");
+    assert_eq!(party.met, ["began MONDAY", "ended MONDAY", "began TUESDAY", "halted not yet", "resumed", "early"]);
     drop(party);
     stream.stop().unwrap();
 }

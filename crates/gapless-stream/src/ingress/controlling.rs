@@ -26,12 +26,7 @@ impl Ingress {
                 if self.sequencer.feeds().named(*name).is_some() {
                     return Ok(Some(ControlStatus::NameTaken));
                 }
-                if let Some(feed_session) = self.sequencer.feed_session()
-                    && !self.append_mark(Mark::FeedEnded { feed_session })?
-                {
-                    return Ok(None);
-                }
-                Mark::FeedBegan { feed_session: *name }
+                return Ok(self.begin_feed(*name)?.then_some(ControlStatus::Done));
             }
             _ if is_ended => return Ok(Some(ControlStatus::Ended)),
             ControlCommand::Halt { .. } if self.sequencer.is_halted() => return Ok(Some(ControlStatus::Unchanged)),
