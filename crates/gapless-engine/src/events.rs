@@ -5,6 +5,8 @@
 use crate::EngineError;
 use crate::fold::{DeadLetter, Fold, Outcome, Sink};
 use crate::service::Service;
+use gapless_wire::control::TimerFired;
+use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{Fragment, Frame, Kind};
 
 impl<S: Service> Fold<S> {
@@ -39,6 +41,10 @@ impl<S: Service> Fold<S> {
                 outcome
             }
             Kind::Timer if own => self.timer(frame, sink),
+            Kind::TimerRequest if own && frame.flags() & REFUSED_FLAG != 0 => {
+                timer_refused(frame, sink);
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
@@ -57,5 +63,91 @@ impl<S: Service> Fold<S> {
             }
         }
         Ok(())
+    }
+}
+
+/// The stream has as many timers as it may have: one that the service has set will not fire, and whoever looks after
+/// it is told.
+#[cold]
+fn timer_refused(frame: &Frame<'_>, sink: &mut impl Sink) {
+    let Some(TimerFired { timer, deadline_ns }) = TimerFired::from_bytes(frame.payload()) else { return };
+    let (sequence, session, session_seq) = (frame.sequence(), frame.session(), frame.session_seq());
+    let reason = format!("the stream has no room for timer {timer}, due at {deadline_ns} ns; it will not fire");
+    sink.dead_letter(DeadLetter { sequence, session, session_seq, schema: 0, reason });
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+    use super::*;
+    use crate::context::Context;
+    use crate::fold::Policy;
+    use crate::service::{Handlers, Reject};
+    use crate::sessions::{KeptReply, SessionEntry};
+    use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH};
+
+    struct Idle;
+
+    impl Service for Idle {
+        fn handlers(_: &mut Handlers<Self>) {}
+
+        fn on_timer(&mut self, _: u64, _: &mut Context<'_>) -> Result<(), Reject> {
+            Ok(())
+        }
+
+        fn snapshot(&self, _: &mut Vec<u8>) {}
+
+        fn restore(&mut self, _: &[u8]) -> Result<(), String> {
+            Ok(())
+        }
+    }
+
+    #[derive(Default)]
+    struct Letters(Vec<DeadLetter>);
+
+    impl Sink for Letters {
+        fn reply(&mut self, _: &SessionEntry, _: &KeptReply) {}
+        fn opened(&mut self, _: &mut SessionEntry) {}
+        fn notice(&mut self, _: &SessionEntry) {}
+        fn set_timer(&mut self, _: u64, _: u64) {}
+        fn cancel_timer(&mut self, _: u64, _: u64) {}
+        fn dead_letter(&mut self, letter: DeadLetter) {
+            self.0.push(letter);
+        }
+    }
+
+    fn request(sequence: u64, timer: u64, flags: u16) -> Vec<u8> {
+        let mut bytes = vec![0; HEADER_LENGTH + TimerFired::LENGTH];
+        let mut writer = FrameWriter::new(&mut bytes);
+        writer.payload_mut().copy_from_slice(&TimerFired { timer, deadline_ns: 5_000 }.to_bytes());
+        let kind = Kind::TimerRequest;
+        let header = FrameHeader { kind, sequence, session: 7, session_seq: sequence, flags, ..FrameHeader::default() };
+        writer.finish(&header, TimerFired::LENGTH);
+        bytes
+    }
+
+    /// The letters after own and foreign requests, of which some are refused.
+    fn letters() -> Vec<DeadLetter> {
+        let (mut fold, mut letters) = (Fold::new(Idle, Policy::default(), 64).on_stream(), Letters::default());
+        let requests = [(11, 0, true), (12, REFUSED_FLAG, true), (13, REFUSED_FLAG, false), (14, REFUSED_FLAG, true)];
+        for ((timer, flags, own), sequence) in requests.into_iter().zip(1..) {
+            let bytes = request(sequence, timer, flags);
+            fold.apply_of_stream(&Frame::parse(&bytes).unwrap(), own, &mut letters).unwrap();
+        }
+        letters.0
+    }
+
+    #[test]
+    fn a_timer_that_the_stream_refuses_is_a_dead_letter_at_each_replay() {
+        let letter = |sequence: u64, timer: u64| DeadLetter {
+            sequence,
+            session: 7,
+            session_seq: sequence,
+            schema: 0,
+            reason: format!("the stream has no room for timer {timer}, due at 5000 ns; it will not fire"),
+        };
+        let once = letters();
+        assert_eq!(once, [letter(2, 12), letter(4, 14)], "its own, and those that were refused");
+        assert_eq!(letters(), once);
     }
 }

@@ -187,7 +187,7 @@ impl<S: Service, L: NodeLink> StreamService<S, L> {
         self.snapshot_sequence
     }
 
-    /// Messages that its handlers refused or panicked at, so far.
+    /// Messages that its handlers refused or panicked at, and timers that the stream refused, so far.
     #[must_use]
     pub const fn dead_letter_count(&self) -> u64 {
         self.outputs.dead_letters.count()
