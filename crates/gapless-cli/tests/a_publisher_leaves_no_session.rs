@@ -30,7 +30,7 @@ fn sessions_become(here: &Path, expected: u64) {
 /// Starts a publisher and gives it a line; returns once that is in the stream.
 fn publisher_with_a_line(here: &Path, command: &mut Command) -> (Process, std::process::ChildStdin) {
     let before = stream(here, "tail --no-follow --raw").good().lines().count();
-    let mut publish = Process::spawn(command.stdin(Stdio::piped()).stderr(Stdio::null()));
+    let mut publish = Process::spawn(command.stdin(Stdio::piped()));
     let mut input = publish.input();
     input.write_all(b"a line\n").unwrap();
     let begun = Instant::now();
@@ -51,18 +51,18 @@ fn leaves_no_session_over(transport: &str) {
     assert_eq!(kinds, ["feed-began", "session-open", "event", "event", "session-close"]);
 
     // Interrupted while it waits for more lines.
-    let (mut publish, _input) = publisher_with_a_line(here, &mut stream_command(here, "publish"));
+    let (mut publish, _input) = publisher_with_a_line(here, stream_command(here, "publish").stderr(Stdio::null()));
     sessions_become(here, 1);
     publish.interrupt();
     assert_eq!(publish.wait(), Some(1), "not everything was published");
     sessions_become(here, 0);
-    let (mut chat, input) = publisher_with_a_line(here, &mut stream_command(here, "node --from live"));
+    let (mut chat, input) = publisher_with_a_line(here, stream_command(here, "node --from live").stderr(Stdio::null()));
     drop(input);
     assert_eq!(chat.wait(), Some(0));
     sessions_become(here, 0);
 
     // Killed, and named: these may be gone on with.
-    let (mut killed, _input) = publisher_with_a_line(here, &mut stream_command(here, "publish"));
+    let (mut killed, _input) = publisher_with_a_line(here, stream_command(here, "publish").stderr(Stdio::null()));
     killed.kill();
     stream(here, "publish lines --token monday").good();
     sessions_become(here, 2);
@@ -116,12 +116,30 @@ fn a_halted_stream_keeps_nobody_who_is_interrupted() {
     let directory = configured("shared-memory");
     let here = directory.path();
     let _running = sequencer(here);
-    let (mut publish, _input) = publisher_with_a_line(here, &mut stream_command(here, "publish"));
+    let said = std::fs::File::create(here.join("said")).unwrap();
+    let (mut publish, _input) = publisher_with_a_line(here, stream_command(here, "publish").stderr(said));
     stream(here, "control halt").good();
     publish.interrupt();
     assert_eq!(publish.wait(), Some(1));
+    let said = std::fs::read_to_string(here.join("said")).unwrap();
+    assert!(said.contains("interrupted; 1 lines published, 0 of them not acknowledged"), "{said}");
     sessions_become(here, 1);
     // Its close waits with everything else.
+    stream(here, "control resume").good();
+    sessions_become(here, 0);
+}
+
+#[test]
+fn nor_one_whose_lines_are_all_there() {
+    let directory = configured("shared-memory");
+    let here = directory.path();
+    let _running = sequencer(here);
+    let mut command = stream_command(here, "node --from first");
+    let (mut chat, input) = publisher_with_a_line(here, command.stderr(Stdio::inherit()));
+    stream(here, "control halt").good();
+    while !chat.line().contains("halted") {}
+    drop(input);
+    assert_eq!(chat.wait(), Some(0), "its line is in the stream");
     stream(here, "control resume").good();
     sessions_become(here, 0);
 }

@@ -162,7 +162,7 @@ impl<L: NodeLink> StreamNode<L> {
         Some(length.div_ceil(part).max(1) as u64)
     }
 
-    /// Messages published and not seen in the stream yet.
+    /// Messages published and not seen in the stream yet, the close of the session not counted.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.publisher.as_ref().map_or(0, Publisher::in_flight)

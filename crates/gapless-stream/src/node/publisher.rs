@@ -111,9 +111,9 @@ impl Publisher {
         }
     }
 
-    /// Messages on their way.
-    pub const fn in_flight(&self) -> usize {
-        self.kept.messages()
+    /// Messages on their way. The session's close is kept like one, and is none.
+    pub fn in_flight(&self) -> usize {
+        self.kept.messages().saturating_sub(usize::from(self.end == End::Asked))
     }
 
     /// Frames sent more than once, so far.
