@@ -44,6 +44,8 @@ const IDLE_NS_MAX: u64 = 2_000_000_000;
 const BYTES_PER_S_MIN: u64 = 64 << 10;
 /// Those that stand still are looked for this often, ns.
 const LOOK_INTERVAL_NS: u64 = 10_000_000;
+/// Sessions put off that are remembered; another is answered each time.
+const PUT_OFF_MAX: usize = 1024;
 /// What an unfinished message takes beside its bytes, and what each part does, bytes.
 const MESSAGE_OVERHEAD: usize = 256;
 const PART_OVERHEAD: usize = size_of::<Range<usize>>();
@@ -57,8 +59,25 @@ pub(crate) enum Collected {
     Complete,
     /// There is no memory for one more message now: the part is to be offered again.
     Later,
+    /// Nor is there, and it cannot wait where it is: it is dropped unanswered, like what comes behind it, and
+    /// [`Fragments::recalled`] says when the message is to be sent again.
+    PutOff,
     /// It is not taken, and this is why.
     Answer(Decision),
+}
+
+/// A message that has to be sent again from its first part. What comes behind that part passes by unanswered: each answer
+/// would bring all of it once more.
+struct PutOff {
+    connection: ConnectionId,
+    needed_bytes: usize,
+    /// Of what has passed by, the last; what comes up to here a second time is the publisher's question what is missing.
+    passed_through: u64,
+    since_ns: u64,
+    /// Not answered before.
+    next_answer_ns: u64,
+    /// It was told that there is room.
+    is_recalled: bool,
 }
 
 /// The unfinished messages of all sessions.
@@ -73,6 +92,8 @@ pub(crate) struct Fragments {
     /// How many unfinished messages each connection has.
     held: FxHashMap<ConnectionId, usize>,
     waiting: Option<Waiting>,
+    put_off: FxHashMap<u64, PutOff>,
+    next_recall_ns: u64,
     evicted: u64,
 }
 
@@ -85,6 +106,8 @@ impl Fragments {
             message_bytes_max,
             held: FxHashMap::default(),
             waiting: None,
+            put_off: FxHashMap::default(),
+            next_recall_ns: 0,
             evicted: 0,
         }
     }
@@ -118,6 +141,9 @@ impl Fragments {
             match compare(header.session_seq, expected) {
                 Decision::Append if header.fragment.index == 0 => {}
                 Decision::Append => return malformed("a message begins with its fragment 0"),
+                Decision::Gap { .. } if self.passes_by(header.session, header.session_seq, now_ns) => {
+                    return Collected::PutOff;
+                }
                 other => return Collected::Answer(other),
             }
             if header.session_seq.checked_add(u64::from(header.fragment.count)).is_none() {
@@ -132,10 +158,15 @@ impl Fragments {
             if !self.make_room(connection, header.session, reserved_bytes, now_ns) {
                 // What makes room may stand behind this part in the same ring: then it cannot wait there, and is to be
                 // sent again.
-                let blocks_itself = self.held.contains_key(&connection);
-                let gap = Collected::Answer(Decision::Gap { next_session_seq: expected });
-                return if blocks_itself { gap } else { Collected::Later };
+                if !self.held.contains_key(&connection) {
+                    return Collected::Later;
+                }
+                return match self.put_off(connection, &header, reserved_bytes, now_ns) {
+                    true => Collected::Answer(Decision::Gap { next_session_seq: expected }),
+                    false => Collected::PutOff,
+                };
             }
+            self.put_off.remove(&header.session);
             self.reserved_bytes += reserved_bytes;
             *self.held.entry(connection).or_default() += 1;
             let (bytes, frames) = (Vec::with_capacity(length_max), Vec::with_capacity(count));
@@ -165,6 +196,76 @@ impl Fragments {
         if header.fragment.is_last() { Collected::Complete } else { Collected::Kept }
     }
 
+    /// Notes that a message is put off at its first part; whether that is to be answered.
+    #[cold]
+    fn put_off(&mut self, connection: ConnectionId, header: &FrameHeader, needed_bytes: usize, now_ns: u64) -> bool {
+        if self.put_off.len() >= PUT_OFF_MAX && !self.put_off.contains_key(&header.session) {
+            self.put_off.retain(|_, put_off| now_ns.saturating_sub(put_off.since_ns) <= IDLE_NS_MAX);
+            if self.put_off.len() >= PUT_OFF_MAX {
+                return true;
+            }
+        }
+        let put_off = self.put_off.entry(header.session).or_insert(PutOff {
+            connection,
+            needed_bytes,
+            passed_through: header.session_seq,
+            since_ns: now_ns,
+            next_answer_ns: 0,
+            is_recalled: false,
+        });
+        (put_off.connection, put_off.needed_bytes) = (connection, needed_bytes);
+        (put_off.passed_through, put_off.is_recalled) = (header.session_seq, false);
+        put_off.is_answered(now_ns)
+    }
+
+    /// Whether the frame `session_seq`, which comes too early, passes by unanswered, because a message of its session is
+    /// put off.
+    #[cold]
+    pub fn passes_by(&mut self, session: u64, session_seq: u64, now_ns: u64) -> bool {
+        let Some(put_off) = self.put_off.get_mut(&session) else { return false };
+        if session_seq > put_off.passed_through {
+            put_off.passed_through = session_seq;
+            return true;
+        }
+        !put_off.is_answered(now_ns)
+    }
+
+    /// When [`Fragments::recalled`] is to be asked, ns; `None` if nothing is put off.
+    #[inline]
+    pub fn next_recall_ns(&self) -> Option<u64> {
+        let waits = !self.put_off.is_empty() && self.put_off.values().any(|put_off| !put_off.is_recalled);
+        waits.then_some(self.next_recall_ns)
+    }
+
+    /// The session of a message that was put off and that there may be room for now: whose turn it is, or who waits for
+    /// longest. It is to be told to send again.
+    #[cold]
+    pub fn recalled(&mut self, now_ns: u64) -> Option<(u64, ConnectionId)> {
+        self.next_recall_ns = now_ns + LOOK_INTERVAL_NS;
+        self.waiting.take_if(|waiting| now_ns.saturating_sub(waiting.asked_ns) > IDLE_NS_MAX);
+        let session = match &self.waiting {
+            Some(waiting) => waiting.session,
+            None => {
+                let waits = self.put_off.iter().filter(|(_, put_off)| !put_off.is_recalled);
+                *waits.min_by_key(|(session, put_off)| (put_off.since_ns, **session))?.0
+            }
+        };
+        let put_off = self.put_off.get(&session).filter(|put_off| !put_off.is_recalled)?;
+        let (needed_bytes, connection) = (put_off.needed_bytes, put_off.connection);
+        if !self.has_room(needed_bytes) {
+            self.evict(needed_bytes, now_ns);
+        }
+        if !self.has_room(needed_bytes) {
+            return None;
+        }
+        let put_off = self.put_off.get_mut(&session)?;
+        put_off.is_recalled = true;
+        put_off.next_answer_ns = now_ns + LOOK_INTERVAL_NS;
+        // Nobody else takes the room while it is on its way.
+        self.waiting = Some(Waiting { connection, session, asked_ns: now_ns, next_look_ns: 0 });
+        Some((session, connection))
+    }
+
     /// The number that the unfinished message of `session` expects next, if there is one.
     #[inline]
     pub fn expected(&self, session: u64) -> Option<u64> {
@@ -184,6 +285,7 @@ impl Fragments {
     /// Forgets what there is of a message of `session`.
     pub fn forget(&mut self, session: u64) {
         self.waiting.take_if(|waiting| waiting.session == session);
+        self.put_off.remove(&session);
         if let Some(partial) = self.partial.remove(&session) {
             self.reserved_bytes -= partial.reserved_bytes;
             let held = self.held.get_mut(&partial.connection).expect("each unfinished message is counted");
@@ -197,6 +299,7 @@ impl Fragments {
     /// Forgets what there is of messages that came from `connection`.
     pub fn forget_from(&mut self, connection: ConnectionId) {
         self.waiting.take_if(|waiting| waiting.connection == connection);
+        self.put_off.retain(|_, put_off| put_off.connection != connection);
         if self.held.remove(&connection).is_none() {
             return;
         }
@@ -257,6 +360,17 @@ impl Fragments {
 /// the last are of one length, and the last holds a byte.
 pub(crate) const fn shortest_length(count: usize, first_length: usize) -> usize {
     count.saturating_sub(1).saturating_mul(first_length).saturating_add(aligned_length(HEADER_LENGTH + 1))
+}
+
+impl PutOff {
+    /// Whether it is answered now; not more often than its publisher can make use of.
+    const fn is_answered(&mut self, now_ns: u64) -> bool {
+        let is_due = now_ns >= self.next_answer_ns;
+        if is_due {
+            self.next_answer_ns = now_ns + LOOK_INTERVAL_NS;
+        }
+        is_due
+    }
 }
 
 impl Partial {
@@ -427,10 +541,41 @@ mod tests {
         assert_eq!(add_at(&mut fragments, 1, &part(1, 1, 0, 2, 1_000), 1, 0), Collected::Kept);
         assert_eq!(add_at(&mut fragments, 1, &part(2, 1, 0, 2, 1_000), 1, 0), Collected::Kept);
         assert_eq!(add_at(&mut fragments, 1, &part(3, 1, 0, 2, 1_000), 1, 0), gap(1));
+        assert!(fragments.passes_by(3, 2, 0) && !fragments.passes_by(2, 9, 0));
         assert_eq!(add_at(&mut fragments, 1, &part(1, 2, 1, 2, 1_000), 1, 0), Collected::Complete);
         fragments.forget(1);
         assert_eq!(add_at(&mut fragments, 1, &part(3, 1, 0, 2, 1_000), 1, 0), Collected::Kept);
+        assert!(fragments.put_off.is_empty());
         fragments.forget_from(ConnectionId(1));
         assert_eq!((fragments.reserved_bytes, fragments.partial.len()), (0, 0));
+    }
+
+    #[test]
+    fn what_is_put_off_passes_by_and_is_answered_now_and_then() {
+        let mut fragments = room_for_two();
+        for session in [1, 2] {
+            assert_eq!(add(&mut fragments, &part(session, 1, 0, 2, 1_000), 1), Collected::Kept);
+        }
+        let mut answers = 0;
+        // It comes again and again, at once.
+        for now_ns in (0..LOOK_INTERVAL_NS * 3).step_by(100_000) {
+            let begin = add_at(&mut fragments, 1, &part(3, 1, 0, 20, 60), 1, now_ns);
+            assert!(begin == gap(1) || begin == Collected::PutOff, "{begin:?}");
+            answers += u64::from(begin == gap(1));
+            assert!((2..40).all(|session_seq| fragments.passes_by(3, session_seq, now_ns)));
+        }
+        assert_eq!(answers, 3);
+        // Who asks what is missing, by its last frame, is told.
+        let now_ns = LOOK_INTERVAL_NS * 4;
+        assert!(!fragments.passes_by(3, 39, now_ns) && fragments.passes_by(3, 39, now_ns));
+        assert_eq!(add_at(&mut fragments, 1, &part(3, 1, 0, 20, 60), 1, now_ns), Collected::PutOff);
+        // It is called when there is room, once.
+        assert_eq!((fragments.recalled(now_ns), fragments.next_recall_ns()), (None, Some(now_ns + LOOK_INTERVAL_NS)));
+        fragments.forget(1);
+        fragments.forget(2);
+        assert_eq!(fragments.recalled(now_ns), Some((3, ConnectionId(1))));
+        assert_eq!((fragments.recalled(now_ns), fragments.next_recall_ns()), (None, None));
+        assert_eq!(add_at(&mut fragments, 1, &part(3, 1, 0, 20, 60), 1, now_ns), Collected::Kept);
+        assert!(fragments.put_off.is_empty());
     }
 }

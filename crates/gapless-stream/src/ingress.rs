@@ -227,6 +227,7 @@ impl Ingress {
                     }
                     // A repeated message has one answer.
                     Collected::Answer(Decision::Repeat) if !is_last => {}
+                    Collected::PutOff => self.links.counters.frames_refused.add(1),
                     Collected::Answer(decision) => {
                         if let Some(reason) = self.answer(decision, session, session_seq, connection) {
                             return Ok(Turn::Malformed(reason, session));
@@ -267,7 +268,10 @@ impl Ingress {
                 }
             } else {
                 let opens = SessionOpen::from_bytes(frame.payload());
-                if let Decision::Reopen { session, token, next_session_seq } = decision {
+                let is_early = matches!(decision, Decision::Gap { .. });
+                if is_early && self.fragments.passes_by(session, session_seq, self.now.monotonic_ns) {
+                    self.links.counters.frames_refused.add(1);
+                } else if let Decision::Reopen { session, token, next_session_seq } = decision {
                     let open = opens.expect("only an open is answered so");
                     self.links.counters.frames_refused.add(1);
                     self.sequencer.attach(session, connection, open.shared);
@@ -371,6 +375,20 @@ impl Ingress {
         };
         self.tell(message);
         None
+    }
+
+    /// Tells who had to put a message off that there is room now.
+    #[inline]
+    fn recall(&mut self) {
+        let now_ns = self.now.monotonic_ns;
+        if self.fragments.next_recall_ns().is_some_and(|due_ns| now_ns >= due_ns)
+            && self.links.service.has_room(1)
+            && let Some((session, connection)) = self.fragments.recalled(now_ns)
+            && let Ok(next) = self.sequencer.expected(session, connection)
+        {
+            let (session_seq, code, detail) = (next, RefusalCode::Gap, next);
+            self.tell(ForService::Refuse { connection, session, session_seq, code, detail });
+        }
     }
 
     fn tell(&mut self, message: ForService) {
@@ -592,6 +610,7 @@ impl Agent for Ingress {
         let mut work = self.append_due()?;
         // What was asked for and waits for room overtakes what publishers have sent.
         if self.asked.is_empty() && !self.sequencer.is_closed() {
+            self.recall();
             work += self.take_from_all()?;
         }
         if self.window.last_sequence() != before {
@@ -607,8 +626,9 @@ impl Agent for Ingress {
     }
 
     fn next_deadline_ns(&self) -> Option<u64> {
-        let in_ns = self.sequencer.next_deadline_ns()?.saturating_sub(self.now.epoch_ns);
-        Some(self.now.monotonic_ns + in_ns)
+        let in_ns = |deadline_ns: u64| deadline_ns.saturating_sub(self.now.epoch_ns);
+        let due_ns = self.sequencer.next_deadline_ns().map(|deadline_ns| self.now.monotonic_ns + in_ns(deadline_ns));
+        due_ns.into_iter().chain(self.fragments.next_recall_ns()).min()
     }
 
     fn arm(&mut self) {

@@ -118,6 +118,48 @@ fn one_connection_does_not_wait_for_itself() {
     stream.stop().unwrap();
 }
 
+/// A message that finds no memory does not go round and round until it does.
+#[test]
+fn what_is_put_off_is_asked_for_again_when_there_is_room() {
+    let mut options = options();
+    options.message_length_max = 1 << 20;
+    options.fragments_bytes_max = 2 << 20;
+    let stream = EventStream::start(&options).unwrap();
+    let mut publisher = RawPublisher::connect(&stream);
+    let sessions: Vec<_> = (0..3).map(|token| publisher.open(100 + token)).collect();
+    let (length, count) = (8_000, 120);
+    for session in &sessions[..2] {
+        publisher.send(&part(*session, 1, 0, count, length));
+    }
+    let session = sessions[2];
+    let whole = |publisher: &mut RawPublisher, session: u64, from: u16| {
+        for index in from..count {
+            publisher.send(&part(session, 1 + u64::from(index), index, count, length));
+        }
+    };
+    let asked_again = Answer::Refused { code: RefusalCode::Gap, session, detail: 1 };
+    whole(&mut publisher, session, 0);
+    assert_eq!(publisher.answer(), asked_again);
+    // All of it was refused, and what came behind it; the next answer is that to the one that comes twice.
+    publisher.send(&event(session, 1 + u64::from(count), b"behind it"));
+    let repeated = event(sessions[1], 9, b"too early");
+    publisher.send(&repeated);
+    let other = Answer::Refused { code: RefusalCode::Gap, session: sessions[1], detail: 2 };
+    assert_eq!(publisher.answer(), other, "no part behind the first was answered");
+    // As the other two come to their end there is room.
+    whole(&mut publisher, sessions[0], 1);
+    assert_eq!(publisher.answer(), asked_again);
+    whole(&mut publisher, session, 0);
+    whole(&mut publisher, sessions[1], 1);
+    let begun = Instant::now();
+    while stream.released_sequence() < 3 * u64::from(count) {
+        assert!(begun.elapsed() < PATIENCE, "not all of them are in the stream");
+        std::thread::yield_now();
+    }
+    assert_eq!(counter(&stream, "sequencer.messages_evicted"), 0);
+    stream.stop().unwrap();
+}
+
 #[test]
 fn what_waits_when_its_publisher_leaves_is_taken_all_the_same() {
     let throttle = Some(Throttle { frames_per_s: 200, burst_frames: 5 });
