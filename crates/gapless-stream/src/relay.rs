@@ -66,6 +66,14 @@ struct Publisher {
     done: bool,
 }
 
+/// A session of nodes here.
+#[derive(Default)]
+struct Session {
+    token: u128,
+    /// Who publishes under it.
+    who: Vec<ConnectionId>,
+}
+
 /// Everything the agent is connected to.
 pub struct RelayLinks {
     /// From the doorman.
@@ -112,8 +120,7 @@ pub struct Relay {
     links: RelayLinks,
     shared: Arc<IngressShared>,
     opening: Openings,
-    /// Who publishes under which session.
-    sessions: FxHashMap<u64, Vec<ConnectionId>>,
+    sessions: FxHashMap<u64, Session>,
     /// Frames of a message of which not all are here; what is published is whole.
     unpublished: usize,
     /// A frame that found no room in the window.
@@ -184,7 +191,7 @@ impl Relay {
         self.links.counters.connections.add(1);
         self.links.counters.connected.set(1);
         // What was on its way there is lost: whoever published opens its session again, and sends what is missing.
-        let sessions: Vec<_> = self.sessions.iter().map(|(session, who)| (*session, who.clone())).collect();
+        let sessions: Vec<_> = self.sessions.iter().map(|(number, session)| (*number, session.who.clone())).collect();
         for (session, connections) in sessions {
             for connection in connections {
                 let text = "the way to the stream was lost; open the session again";
@@ -332,15 +339,22 @@ impl Relay {
                         publisher.reader.advance(length);
                         continue;
                     }
-                } else if !self.sessions.get(&frame.session()).is_some_and(|who| who.contains(&publisher.connection)) {
+                } else if !self
+                    .sessions
+                    .get(&frame.session())
+                    .is_some_and(|session| session.who.contains(&publisher.connection))
+                {
                     // To the sequencer all nodes here are one: whose a session is, is looked at here.
                     strangers.push((publisher.connection, frame.session()));
                     publisher.reader.advance(length);
                     continue;
                 }
-                if frame.kind() == Kind::SessionClose {
-                    // What it asked for before is not its any more: the token may be a successor's next.
-                    self.opening.forget_from(publisher.connection);
+                if frame.kind() == Kind::SessionClose
+                    && let Some(session) = self.sessions.get(&frame.session())
+                {
+                    // What it asked for before is not its any more: the token may be a successor's next. Those of its
+                    // other sessions are: behind another relay they are other nodes'.
+                    self.opening.forget(session.token, publisher.connection);
                 }
                 if !self.upstream.send(&self.frame)? {
                     // The way is full: nobody's turn.
@@ -378,10 +392,10 @@ impl Relay {
         }
         for publisher in self.publishers.iter().filter(|publisher| publisher.done) {
             let gone = publisher.connection;
-            self.sessions.values_mut().for_each(|who| who.retain(|connection| *connection != gone));
+            self.sessions.values_mut().for_each(|session| session.who.retain(|connection| *connection != gone));
             self.opening.forget_from(gone);
         }
-        self.sessions.retain(|_, connections| !connections.is_empty());
+        self.sessions.retain(|_, session| !session.who.is_empty());
         self.publishers.retain(|publisher| !publisher.done);
         self.links.counters.publishers.set(self.publishers.len() as u64);
     }
@@ -407,7 +421,9 @@ impl Relay {
             let connections = match opened {
                 Some(opened) => {
                     let opening = self.opening.opened(opened.token, frame.session());
-                    let known = self.sessions.entry(frame.session()).or_default();
+                    let session = self.sessions.entry(frame.session()).or_default();
+                    session.token = opened.token;
+                    let known = &mut session.who;
                     for (connection, shared) in &opening {
                         // Who takes a session over takes it alone.
                         if !shared {
@@ -422,7 +438,7 @@ impl Relay {
                 }
                 // What concerns the whole connection concerns everybody here.
                 None if frame.session() == 0 => self.publishers.iter().map(|each| each.connection).collect(),
-                None => self.sessions.get(&frame.session()).cloned().unwrap_or_default(),
+                None => self.sessions.get(&frame.session()).map_or_else(Vec::new, |session| session.who.clone()),
             };
             for connection in connections {
                 if self.links.outlets.deliver(connection, &frame.header(), frame.payload()) == Delivered::Later {
@@ -446,7 +462,7 @@ impl Relay {
             peer = self.upstream.peer(),
             "the sequencer has refused a frame; its publisher is dropped"
         );
-        let connections = self.sessions.get(&session).map_or(&[][..], Vec::as_slice);
+        let connections = self.sessions.get(&session).map_or(&[][..], |session| session.who.as_slice());
         for publisher in &mut self.publishers {
             publisher.done |= connections.contains(&publisher.connection);
         }

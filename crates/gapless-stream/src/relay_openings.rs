@@ -62,7 +62,17 @@ impl Openings {
         who
     }
 
-    /// `connection` is gone, or has closed its session.
+    /// `connection` asks for the session of `token` no more.
+    pub fn forget(&mut self, token: u128, connection: ConnectionId) {
+        if let Some(opening) = self.asked.get_mut(&token) {
+            opening.asking.retain(|each| each.connection != connection);
+            if opening.asking.is_empty() {
+                self.asked.remove(&token);
+            }
+        }
+    }
+
+    /// `connection` is gone.
     pub fn forget_from(&mut self, connection: ConnectionId) {
         self.asked.retain(|_, opening| {
             opening.asking.retain(|each| each.connection != connection);
@@ -111,6 +121,21 @@ mod tests {
         assert_eq!(openings.opened(7, 9), [(successor, false)]);
         openings.ask(7, 3, closing, false, 0);
         assert_eq!(openings.opened(7, 3), [(closing, false)]);
+    }
+
+    #[test]
+    fn who_closes_one_session_asks_for_the_others_still() {
+        let mut openings = Openings::default();
+        let (closing, successor) = (ConnectionId(1), ConnectionId(2));
+        for (token, connection) in [(7, closing), (8, closing), (7, successor)] {
+            openings.ask(token, 0, connection, false, 0);
+        }
+        openings.forget(7, closing);
+        openings.forget(9, closing);
+        assert_eq!((openings.opened(7, 4), openings.opened(8, 5)), (vec![(successor, false)], vec![(closing, false)]));
+        openings.ask(8, 0, closing, false, 0);
+        openings.forget(8, closing);
+        assert!(openings.asked.is_empty());
     }
 
     #[test]
