@@ -47,6 +47,10 @@ impl TextFile {
     /// Writes down what `stream` has now and the file has not; whether there may be more already.
     pub(super) fn follow(&mut self, stream: &EventStream) -> Result<bool, Failure> {
         if self.node.is_none() {
+            // A copy that has lost its end, or was begun anew, gets these frames again.
+            if matches!(self.start, Start::Sequence(next) if next > stream.released_sequence() + 1) {
+                return Ok(false);
+            }
             let link = SharedMemoryLink::local(stream, SharedMemoryOptions::default())?;
             self.node = Some(StreamNode::new(link, NodeOptions::reading(self.start)));
         }
@@ -99,6 +103,44 @@ fn line_feed_before(file: &mut File, length: u64) -> io::Result<Option<u64>> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
     use super::*;
+    use gapless::stream::client::MessageType;
+    use gapless::stream::event_stream::EventStreamOptions;
+    use gapless::wire::Encoding;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn a_text_that_is_ahead_of_the_stream_waits_for_it() {
+        let patience = Duration::from_secs(60);
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("text");
+        let stream = EventStream::start(&EventStreamOptions::in_memory()).unwrap();
+        let link = SharedMemoryLink::local(&stream, SharedMemoryOptions::default()).unwrap();
+        let mut node = StreamNode::new(link, NodeOptions::default());
+        node.wait_open(patience).unwrap();
+        let ahead = stream.released_sequence() + 2;
+        std::fs::write(&path, format!("{ahead} from before\n")).unwrap();
+        let mut text = TextFile::open(&path).unwrap();
+        assert!(!text.follow(&stream).unwrap());
+        let message = MessageType { schema: 0, encoding: Encoding::Opaque };
+        for payload in [&b"before"[..], b"from before", b"behind it"] {
+            node.publish(message, payload).unwrap();
+        }
+        node.poll_until(patience, "all come back", |node| node.in_flight() == 0, |_| {}).unwrap();
+        let begun = Instant::now();
+        let written = loop {
+            text.follow(&stream).unwrap();
+            let written = std::fs::read_to_string(&path).unwrap();
+            if written.contains("behind it") {
+                break written;
+            }
+            assert!(begun.elapsed() < patience, "{written}");
+        };
+        let lines: Vec<_> = written.lines().collect();
+        assert_eq!((lines.len(), lines[0]), (2, format!("{ahead} from before").as_str()), "{written}");
+        assert!(lines[1].starts_with(&format!("{} ", ahead + 1)), "{written}");
+        drop(node);
+        stream.stop().unwrap();
+    }
 
     #[test]
     fn a_file_is_gone_on_with_behind_its_last_whole_line() {
