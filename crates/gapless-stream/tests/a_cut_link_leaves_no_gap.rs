@@ -1,6 +1,7 @@
 //! A sequencer and two nodes, each a process, in network namespaces that a pair of virtual interfaces joins. The link is
 //! cut again and again while messages flow, for longer than a node waits before it takes the sequencer for gone, too.
-//! Every node meets the same gapless stream, over UDP and over TCP, with its own messages once and in order.
+//! Every node meets the same gapless stream, over UDP and over TCP, with its own messages once and in order; also when
+//! packets are turned away by name instead of lost.
 //!
 //! Everything is in a user namespace of its own, which the kernel takes away with the last process in it: no privilege
 //! is needed where users may make such namespaces, and nothing is left behind. Elsewhere it says that it is skipped.
@@ -23,6 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// How long the link is cut: within a node's patience, of 1 s over UDP and of 2 s over TCP, and beyond it.
 const CUTS: [Duration; 4] =
     [Duration::from_millis(100), Duration::from_millis(300), Duration::from_millis(3_000), Duration::from_millis(50)];
+/// How long packets of UDP are turned away: longer than a node waits, so that its hellos are, too.
+const PROHIBITED: Duration = Duration::from_millis(2_500);
 /// How many messages of each node must be on their way or there before the first cut, and between two.
 const MESSAGES_BETWEEN: u64 = 200;
 
@@ -72,6 +75,17 @@ fn the_link_is_cut(transport: &str) {
         link.set(false);
         std::thread::sleep(time);
         link.set(true);
+    }
+    if transport == "udp" {
+        // ICMP tells the far node's socket that its packets were turned away; that ends nothing.
+        link.prohibit(true);
+        std::thread::sleep(PROHIBITED);
+        link.prohibit(false);
+        let due = nodes[1].count() + MESSAGES_BETWEEN;
+        while nodes[1].count() < due {
+            nodes[1].line();
+            assert!(begun.elapsed() < PATIENCE, "{} of {due} have come back", nodes[1].count());
+        }
     }
     nodes.iter_mut().for_each(Part::let_go);
     // What each met: so many messages, up to this sequence, with this checksum over all of them; and so many losses.

@@ -8,6 +8,7 @@
 
 use super::datagrams::{Datagrams, PACKET_LENGTH_MAX, Peer, SendRefused, check_even, check_uneven};
 use super::udp_options::{Segmentation, UdpOptions, failed, open};
+use super::udp_peer::is_lost_packet;
 use super::udp_receive::{Inbox, UdpCounters};
 use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::UdpGsoSegment;
@@ -116,7 +117,7 @@ impl UdpSocket {
     /// Sends `bytes` as packets of `packet_length` in one message. Returns the bytes taken.
     fn send_run(&mut self, to: Peer, bytes: &[u8], packet_length: usize) -> io::Result<usize> {
         self.cut_at(packet_length);
-        let errno = match uninterrupted(|| self.pass(to, bytes)) {
+        let errno = match self.uninterrupted(|this| this.pass(to, bytes)) {
             Err(errno @ (Errno::INVAL | Errno::IO | Errno::MSGSIZE)) => errno,
             sent => return taken(sent, to, packet_length),
         };
@@ -178,13 +179,26 @@ impl UdpSocket {
         if longest > self.segment_bytes {
             self.cut_at(0);
         }
-        match uninterrupted(|| call(self)) {
+        match self.uninterrupted(&call) {
             // An interface that cannot cut refuses whole packets too while it is asked to.
             Err(Errno::INVAL | Errno::IO | Errno::MSGSIZE) if self.segment_bytes != 0 => {
                 self.cut_at(0);
-                uninterrupted(|| call(self))
+                self.uninterrupted(&call)
             }
             result => result,
+        }
+    }
+
+    /// Repeats a call that a signal interrupted, and one whose answer may be about an earlier packet: that is told once,
+    /// so the second answer is about this one.
+    fn uninterrupted<T>(&self, call: impl Fn(&Self) -> Result<T, Errno>) -> Result<T, Errno> {
+        let mut may_be_of_earlier = self.peer.is_some();
+        loop {
+            match call(self) {
+                Err(Errno::INTR) => {}
+                Err(errno) if may_be_of_earlier && is_lost_packet(errno) => may_be_of_earlier = false,
+                result => return result,
+            }
         }
     }
 
@@ -275,17 +289,6 @@ impl fmt::Debug for UdpSocket {
             .field("local", &self.local)
             .field("offload", &self.offload())
             .finish_non_exhaustive()
-    }
-}
-
-/// Repeats a call that a signal interrupted, and one that only tells that an earlier packet found
-/// nobody: either answer is given once.
-fn uninterrupted<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
-    loop {
-        match call() {
-            Err(Errno::INTR | Errno::CONNREFUSED) => {}
-            result => return result,
-        }
     }
 }
 

@@ -2,6 +2,7 @@
 //! as an answer does that somebody waits for; many packets for each call while they queue up.
 
 use super::Peer;
+use super::udp_peer::is_lost_packet;
 use nix::sys::socket::sockopt::{RxqOvfl, UdpGroSegment};
 use nix::sys::socket::{
     ControlMessageOwned, MsgFlags, MultiHeaders, RecvMsg, SockaddrStorage, recvmmsg, recvmsg, setsockopt,
@@ -97,8 +98,9 @@ impl Inbox {
                     self.fruitful_looks = 0;
                     return Ok(0);
                 }
-                // The second tells that a packet of ours found nobody, which the next one may.
-                Err(Errno::INTR | Errno::CONNREFUSED) => {}
+                Err(Errno::INTR) => {}
+                // Told once; the next look brings what is behind it.
+                Err(errno) if self.peer.is_some() && is_lost_packet(errno) => {}
                 Err(errno) => return Err(errno),
             }
         }

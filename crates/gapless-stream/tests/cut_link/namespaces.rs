@@ -54,15 +54,27 @@ impl Link {
             "ip -n right link set lo up",
             "ip -n left link set left up",
             "ip -n right link set right up",
+            // A rule may come before the table of the host's own addresses only when that is not the first.
+            "ip -n left rule add pref 100 lookup local",
+            "ip -n left rule del pref 0",
         ] {
-            run(&words.split(' ').collect::<Vec<_>>());
+            run_words(words);
         }
+        // Only who forwards tells the sender what is prohibited.
+        run(&["ip", "netns", "exec", "left", "sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"]);
         Self
     }
 
     /// Cuts the link, or mends it.
     pub fn set(&self, is_up: bool) {
         run(&["ip", "-n", "right", "link", "set", "right", if is_up { "up" } else { "down" }]);
+    }
+
+    /// Has the sequencer's side answer every packet of UDP by the ICMP message that it is prohibited, or lets them in
+    /// again.
+    pub fn prohibit(&self, is_prohibited: bool) {
+        let action = if is_prohibited { "add" } else { "del" };
+        run_words(&format!("ip -n left rule {action} pref 50 iif left ipproto udp prohibit"));
     }
 
     /// This program, on the sequencer's side.
@@ -89,4 +101,8 @@ impl Drop for Link {
             run(&["ip", "netns", "delete", side]);
         }
     }
+}
+
+fn run_words(words: &str) {
+    run(&words.split(' ').collect::<Vec<_>>());
 }
