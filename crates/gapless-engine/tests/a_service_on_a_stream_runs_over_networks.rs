@@ -8,7 +8,7 @@ use gapless_schema::{EncodeError, Encoding};
 use gapless_stream::StreamConfig;
 use gapless_stream::client::MessageType;
 use gapless_stream::event_stream::EventStream;
-use gapless_stream::node::{AnyLink, NodeEvent, StreamNode};
+use gapless_stream::node::{AnyLink, NodeEvent, NodeLink, StreamNode};
 use std::net::{TcpListener, UdpSocket};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -65,16 +65,19 @@ fn config(place: &Path, transport: &str, second: &str) -> StreamConfig {
     StreamConfig::parse(&text, "stream.toml").unwrap()
 }
 
-fn service(config: &StreamConfig) -> StreamService<Adder, AnyLink> {
+/// How a service holds its way.
+type Hold<L> = fn(AnyLink) -> L;
+
+fn service<L: NodeLink>(config: &StreamConfig, hold: Hold<L>) -> StreamService<Adder, L> {
     let mut options = StreamServiceOptions::new(7);
     options.kept_bytes_max = 16 << 10;
-    StreamService::new(Adder::default(), config.link().unwrap(), options).unwrap()
+    StreamService::new(Adder::default(), hold(config.link().unwrap()), options).unwrap()
 }
 
 /// Polls everybody until `is_done` says so of the sums that were met.
-fn run(
+fn run<L: NodeLink>(
     node: &mut StreamNode<AnyLink>,
-    services: &mut [StreamService<Adder, AnyLink>],
+    services: &mut [StreamService<Adder, L>],
     sums: &mut Vec<u64>,
     is_done: impl Fn(&StreamNode<AnyLink>, &[u64]) -> bool,
 ) {
@@ -96,7 +99,7 @@ fn run(
     }
 }
 
-fn works(transport: &str, second: &str) {
+fn works<L: NodeLink>(transport: &str, second: &str, hold: Hold<L>) {
     let place = tempfile::tempdir().unwrap();
     let config = config(place.path(), transport, second);
     let options = config.event_stream_options();
@@ -114,8 +117,8 @@ fn works(transport: &str, second: &str) {
     };
     // More than the service may keep on its way is there before it begins.
     publish(&mut node, &mut expected);
-    run(&mut node, &mut [], &mut sums, |node, _| node.in_flight() == 0);
-    let mut services = [service(&config), service(&config)];
+    run::<L>(&mut node, &mut [], &mut sums, |node, _| node.in_flight() == 0);
+    let mut services = [service(&config, hold), service(&config, hold)];
     run(&mut node, &mut services, &mut sums, |_, sums| sums.len() == expected.len());
 
     stream.stop().unwrap();
@@ -125,7 +128,7 @@ fn works(transport: &str, second: &str) {
     assert!(sums == expected, "each sum once, in order, of two services");
 
     // One that begins anew finds everything there.
-    let mut late = [service(&config)];
+    let mut late = [service(&config, hold)];
     let position = node.position();
     let deadline = Instant::now() + PATIENCE;
     while late[0].last_sequence() + 1 < position {
@@ -140,10 +143,15 @@ fn works(transport: &str, second: &str) {
 
 #[test]
 fn by_packets() {
-    works("udp", "request");
+    works("udp", "request", |link| link);
+}
+
+#[test]
+fn by_packets_of_a_link_in_a_box() {
+    works::<Box<dyn NodeLink>>("udp", "request", |link| Box::new(link));
 }
 
 #[test]
 fn by_tcp() {
-    works("tcp", "rewind");
+    works("tcp", "rewind", |link| link);
 }

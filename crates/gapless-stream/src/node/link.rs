@@ -223,6 +223,10 @@ impl NodeLink for Box<dyn NodeLink> {
         (**self).answers(take)
     }
 
+    fn take_in(&mut self, now_ns: u64) -> Result<(), StreamError> {
+        (**self).take_in(now_ns)
+    }
+
     fn read(&mut self, now_ns: u64) -> Result<LinkRead<'_>, StreamError> {
         (**self).read(now_ns)
     }
