@@ -62,8 +62,11 @@ fn the_link_is_cut(transport: &str) {
     let part = |name: &str, command: Command| Part::start(name, command, transport, place.path());
     let mut sequencer = part("sequencer", link.on_left());
     assert_eq!(sequencer.line(), "running");
-    // One beside the sequencer, one behind the link.
+    // One beside the sequencer, one behind the link, which begins before it is there: without a route.
+    link.set(false);
     let mut nodes = [part("node-near", link.on_left()), part("node-far", link.on_right())];
+    assert_eq!(nodes[1].line(), "0");
+    link.set(true);
     let begun = Instant::now();
     for (number, time) in CUTS.into_iter().enumerate() {
         // The far one tells how many of its own have come back: they flow through the link.
@@ -80,6 +83,8 @@ fn the_link_is_cut(transport: &str) {
         // ICMP tells the far node's socket that its packets were turned away; that ends nothing.
         link.prohibit(true);
         std::thread::sleep(PROHIBITED);
+        // Neither does that its host has another address when they are let in again.
+        link.move_right();
         link.prohibit(false);
         let due = nodes[1].count() + MESSAGES_BETWEEN;
         while nodes[1].count() < due {

@@ -317,3 +317,54 @@ mod settings {
         (Ipv4Addr::new(10, 0, 0, host), 1000).into()
     }
 }
+
+/// A socket, and one that talks with it alone.
+fn pair() -> (UdpSocket, UdpSocket) {
+    let server = UdpSocket::open(&UdpOptions::at(Peer::new(Ipv4Addr::LOCALHOST.into(), 0))).unwrap();
+    let client = UdpSocket::open(&UdpOptions::to(server.local_address())).unwrap();
+    (server, client)
+}
+
+/// The next packets, at least so many, and their senders.
+fn taken(socket: &mut UdpSocket, count: usize) -> Vec<(Peer, Vec<u8>)> {
+    let (mut packets, deadline) = (Vec::new(), Instant::now() + Duration::from_secs(30));
+    while packets.len() < count {
+        socket.receive(&mut |from, bytes| packets.push((from, bytes.to_vec()))).unwrap();
+        assert!(Instant::now() < deadline, "{} of {count} packets have come", packets.len());
+    }
+    packets
+}
+
+#[test]
+fn a_way_looked_for_anew_is_the_same_way() {
+    let (mut server, mut client) = pair();
+    let (here, there) = (client.local_address(), server.local_address());
+    for _ in 0..3 {
+        client.send(there, b"question", 8).unwrap();
+        let questions = taken(&mut server, 1);
+        assert_eq!(questions, [(here, b"question".to_vec())], "the port is the same as before");
+        server.send(here, b"answer", 6).unwrap();
+        assert_eq!(taken(&mut client, 1), [(there, b"answer".to_vec())]);
+        client.renew().unwrap();
+        assert_eq!(client.local_address(), here);
+    }
+    // Nothing of somebody else's.
+    let mut stranger = UdpSocket::open(&UdpOptions::at(Peer::new(Ipv4Addr::LOCALHOST.into(), 0))).unwrap();
+    let _ = stranger.send(here, b"strange", 7);
+    server.send(here, b"last", 4).unwrap();
+    assert_eq!(taken(&mut client, 1), [(there, b"last".to_vec())]);
+}
+
+#[test]
+fn a_peer_has_one_name_however_packets_are_taken() {
+    let (mut server, mut client) = pair();
+    let (here, there) = (client.local_address(), server.local_address());
+    // First singly, then many for each look, then joined.
+    for round in 0..40u8 {
+        let count = if round < 20 { 1 } else { 100 };
+        server.send(here, &vec![round; 50 * count], 50).unwrap();
+        for (from, packet) in taken(&mut client, count) {
+            assert_eq!((from, packet), (there, vec![round; 50]));
+        }
+    }
+}

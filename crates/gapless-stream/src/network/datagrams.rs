@@ -59,6 +59,15 @@ pub trait Datagrams: Send {
     /// The operating system's, of a kind that another try does not mend.
     fn receive(&mut self, take: &mut dyn FnMut(Peer, &[u8])) -> io::Result<usize>;
 
+    /// Looks for the way to its peer anew, where this end talks with one alone: the host may have other addresses and
+    /// routes than before. What waits to be received may be lost. Nothing, where there is nothing to look for.
+    ///
+    /// # Errors
+    /// The operating system's. This end goes on as well as it can; a later call may succeed.
+    fn renew(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Where others reach this end; a receiver of multicast says its group.
     fn local_address(&self) -> Peer;
 

@@ -12,7 +12,7 @@
 //! | [`datagrams`] | [`Datagrams`]: the carrier of packets that everything above is written against |
 //! | [`udp`] | [`UdpSocket`]: the carrier that is real |
 //! | `udp_receive` | how that one looks for packets |
-//! | `udp_peer` | what one hears that talks with one peer alone |
+//! | `udp_peer` | how one is connected that talks with one peer alone, and what it hears |
 //! | [`udp_options`] | [`UdpOptions`]: where a socket listens, what it joins, how large its buffers are |
 //! | [`tcp_endpoints`] | where the sequencer meets nodes by TCP, and its agents for it |
 //! | [`tcp_gateway`] | the command port over TCP |

@@ -50,6 +50,10 @@ impl<S: Datagrams> Datagrams for SharedDatagrams<S> {
         self.lock().receive(take)
     }
 
+    fn renew(&mut self) -> io::Result<()> {
+        self.lock().renew()
+    }
+
     fn local_address(&self) -> Peer {
         self.local_address
     }

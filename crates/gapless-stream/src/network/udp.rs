@@ -8,7 +8,7 @@
 
 use super::datagrams::{Datagrams, PACKET_LENGTH_MAX, Peer, SendRefused, check_even, check_uneven};
 use super::udp_options::{Segmentation, UdpOptions, failed, open};
-use super::udp_peer::is_lost_packet;
+use super::udp_peer::{connect_to, disconnect, is_lost_packet};
 use super::udp_receive::{Inbox, UdpCounters};
 use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::UdpGsoSegment;
@@ -37,8 +37,12 @@ pub struct Offload {
 pub struct UdpSocket {
     socket: OwnedFd,
     local: Peer,
+    /// Where it was asked to listen.
+    asked: Peer,
     /// With whom alone it talks.
     peer: Option<Peer>,
+    /// Whether the kernel knows that.
+    is_connected: bool,
     /// Whether packets are sent joined.
     joins: bool,
     /// Where the kernel cuts what is sent, bytes; 0 if it does not.
@@ -57,14 +61,35 @@ impl UdpSocket {
     /// whatever else the operating system has against them; the text says which step failed.
     pub fn open(options: &UdpOptions) -> io::Result<Self> {
         let socket = open(options)?;
-        let name = rustix::net::getsockname(&socket).map_err(failed("reading a socket's address".to_owned()))?;
-        let local = Peer::try_from(name).map_err(failed("reading a socket's address".to_owned()))?;
         let wanted = options.segmentation == Segmentation::Auto;
         // 0 is what it is already: this only asks whether the kernel knows the option.
         let joins = wanted && setsockopt(&socket, UdpGsoSegment, &0).is_ok();
         let inbox = Inbox::new(&socket, options.peer, wanted);
         let peer = options.peer;
-        Ok(Self { socket, local, peer, joins, segment_bytes: 0, segment_bytes_max: PACKET_LENGTH_MAX, inbox })
+        let mut opened = Self {
+            local: local_of(&socket)?,
+            socket,
+            asked: options.local,
+            peer,
+            is_connected: false,
+            joins,
+            segment_bytes: 0,
+            segment_bytes_max: PACKET_LENGTH_MAX,
+            inbox,
+        };
+        opened.connect()?;
+        Ok(opened)
+    }
+
+    /// Connects it to its peer, if it has one and there is a way to there.
+    fn connect(&mut self) -> io::Result<()> {
+        let Some(peer) = self.peer else { return Ok(()) };
+        let connected = connect_to(&self.socket, peer);
+        self.is_connected = connected == Ok(true);
+        self.inbox.set_connected(self.is_connected);
+        connected.map_err(failed(format!("connecting a UDP socket to {peer}")))?;
+        self.local = local_of(&self.socket)?;
+        Ok(())
     }
 
     /// Which directions now pass the kernel many packets at a time.
@@ -168,7 +193,7 @@ impl UdpSocket {
 
     /// The one call that sends.
     fn pass(&self, to: Peer, bytes: &[u8]) -> Result<usize, Errno> {
-        if self.peer == Some(to) {
+        if self.is_connected && self.peer == Some(to) {
             return send(&self.socket, bytes, SendFlags::empty());
         }
         sendto(&self.socket, bytes, SendFlags::empty(), &to)
@@ -274,6 +299,15 @@ impl Datagrams for UdpSocket {
         self.inbox.look(&self.socket, take).map_err(|errno| failed(format!("receiving at {}", self.local))(errno))
     }
 
+    fn renew(&mut self) -> io::Result<()> {
+        let Some(peer) = self.peer else { return Ok(()) };
+        self.is_connected = false;
+        self.inbox.set_connected(false);
+        disconnect(&self.socket, self.local, self.asked)
+            .map_err(failed(format!("disconnecting a UDP socket from {peer}")))?;
+        self.connect()
+    }
+
     fn local_address(&self) -> Peer {
         self.local
     }
@@ -290,6 +324,12 @@ impl fmt::Debug for UdpSocket {
             .field("offload", &self.offload())
             .finish_non_exhaustive()
     }
+}
+
+/// Where a socket is bound.
+fn local_of(socket: &OwnedFd) -> io::Result<Peer> {
+    let name = rustix::net::getsockname(socket).and_then(Peer::try_from);
+    name.map_err(failed("reading a socket's address".to_owned()))
 }
 
 /// What was taken: nothing if there is no room.

@@ -16,7 +16,7 @@ pub struct UdpOptions {
     /// the unspecified one of the group's family.
     pub local: SocketAddr,
     /// With whom alone it talks: nothing from elsewhere is received, and packets to there are spared the search for
-    /// a route, 0.2 µs each.
+    /// a route, 0.2 µs each. There need not be a route yet; [`super::Datagrams::renew`] looks for it again.
     pub peer: Option<SocketAddr>,
     /// Which group to receive. The socket then receives nothing else, and sockets of other processes
     /// may receive the same group at the same port.
@@ -149,9 +149,6 @@ pub(super) fn open(options: &UdpOptions) -> io::Result<OwnedFd> {
     }
     send_by(&socket, family, &options.multicast_out)
         .map_err(|source| with_context(format!("sending to groups by {}", options.multicast_out.interface), &source))?;
-    if let Some(peer) = options.peer {
-        rustix::net::connect(&socket, &peer).map_err(failed(format!("connecting a UDP socket to {peer}")))?;
-    }
     Ok(socket)
 }
 

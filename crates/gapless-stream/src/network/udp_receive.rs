@@ -39,13 +39,32 @@ pub(super) struct Inbox {
     /// Taken from the operating system page by page, when first written to.
     buffers: Box<[u8]>,
     control: Control,
-    /// From whom alone packets come.
-    peer: Option<Peer>,
+    senders: Senders,
     fruitful_looks: u32,
     /// The kernel may join packets, once they queue up.
     may_join: bool,
     joins: bool,
     counters: UdpCounters,
+}
+
+/// Whose packets are taken.
+#[derive(Clone, Copy)]
+struct Senders {
+    /// His alone, if there is one.
+    peer: Option<Peer>,
+    /// The kernel sees to that.
+    is_connected: bool,
+}
+
+impl Senders {
+    /// Whose a packet from there is; nobody's if it is not to be taken. A peer goes by the name that he was given.
+    fn name(self, from: impl FnOnce() -> Option<Peer>) -> Option<Peer> {
+        match self.peer {
+            Some(peer) if self.is_connected => Some(peer),
+            Some(peer) => from().filter(|from| (from.ip(), from.port()) == (peer.ip(), peer.port())).and(Some(peer)),
+            None => from(),
+        }
+    }
 }
 
 /// Aligned as the headers of control messages must be.
@@ -59,12 +78,17 @@ impl Inbox {
         Self {
             buffers: vec![0; MESSAGE_BYTES_MAX * MESSAGES_PER_CALL].into_boxed_slice(),
             control: Control([0; CONTROL_BYTES]),
-            peer,
+            senders: Senders { peer, is_connected: false },
             fruitful_looks: 0,
             may_join,
             joins: false,
             counters: UdpCounters::default(),
         }
+    }
+
+    /// Whether the kernel delivers what comes from the peer alone.
+    pub(super) fn set_connected(&mut self, is_connected: bool) {
+        self.senders.is_connected = is_connected;
     }
 
     pub(super) fn counters(&self) -> UdpCounters {
@@ -100,7 +124,7 @@ impl Inbox {
                 }
                 Err(Errno::INTR) => {}
                 // Told once; the next look brings what is behind it.
-                Err(errno) if self.peer.is_some() && is_lost_packet(errno) => {}
+                Err(errno) if self.senders.peer.is_some() && is_lost_packet(errno) => {}
                 Err(errno) => return Err(errno),
             }
         }
@@ -119,17 +143,18 @@ impl Inbox {
     fn take_one(&mut self, socket: &OwnedFd, take: Take<'_>) -> Result<usize, Errno> {
         let buffer = &mut self.buffers[..MESSAGE_BYTES_MAX];
         // With this flag the length is that of the packet, also where the buffer is shorter.
-        let (length, from) = if self.peer.is_some() {
+        let (length, from) = if self.senders.is_connected {
             let (_, length) = recv(socket, &mut *buffer, RecvFlags::TRUNC)?;
-            (length, self.peer)
+            (length, None)
         } else {
             let (_, length, from) = recvfrom(socket, &mut *buffer, RecvFlags::TRUNC)?;
-            (length, from.and_then(|from| Peer::try_from(from).ok()))
+            (length, from)
         };
-        let (Some(from), Some(packet)) = (from, buffer.get(..length)) else {
+        let Some(packet) = buffer.get(..length) else {
             self.counters.truncated += 1;
             return Ok(0);
         };
+        let Some(from) = self.senders.name(|| from.and_then(|from| Peer::try_from(from).ok())) else { return Ok(0) };
         take(from, packet);
         Ok(1)
     }
@@ -138,7 +163,7 @@ impl Inbox {
         let mut slices = [IoSliceMut::new(&mut self.buffers[..MESSAGE_BYTES_MAX])];
         let control = Some(&mut self.control.0[..]);
         let message = recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut slices, control, MsgFlags::empty());
-        Ok(cut(&message.map_err(errno)?, &mut self.counters, take))
+        Ok(cut(&message.map_err(errno)?, self.senders, &mut self.counters, take))
     }
 
     fn take_many(&mut self, socket: &OwnedFd, take: Take<'_>) -> Result<usize, Errno> {
@@ -153,7 +178,7 @@ impl Inbox {
         let messages = recvmmsg(socket.as_raw_fd(), &mut headers, &mut slices, MsgFlags::empty(), None);
         let (mut packets, mut taken) = (0, 0);
         for message in messages.map_err(errno)? {
-            packets += cut(&message, &mut self.counters, take);
+            packets += cut(&message, self.senders, &mut self.counters, take);
             taken += 1;
         }
         if taken < MESSAGES_PER_CALL {
@@ -165,7 +190,12 @@ impl Inbox {
 }
 
 /// Hands over the packets of a message, which may be several joined ones.
-fn cut(message: &RecvMsg<'_, '_, SockaddrStorage>, counters: &mut UdpCounters, take: Take<'_>) -> usize {
+fn cut(
+    message: &RecvMsg<'_, '_, SockaddrStorage>,
+    senders: Senders,
+    counters: &mut UdpCounters,
+    take: Take<'_>,
+) -> usize {
     let bytes = message.iovs().next().unwrap_or_default();
     let mut packet_length = bytes.len();
     for control in message.cmsgs().into_iter().flatten() {
@@ -176,11 +206,11 @@ fn cut(message: &RecvMsg<'_, '_, SockaddrStorage>, counters: &mut UdpCounters, t
         }
     }
     // Without whole control messages it is not known where the packets end.
-    let is_whole = !message.flags.intersects(MsgFlags::MSG_TRUNC | MsgFlags::MSG_CTRUNC);
-    let (Some(from), true) = (message.address.as_ref().and_then(peer_of), is_whole) else {
+    if message.flags.intersects(MsgFlags::MSG_TRUNC | MsgFlags::MSG_CTRUNC) {
         counters.truncated += 1;
         return 0;
-    };
+    }
+    let Some(from) = senders.name(|| message.address.as_ref().and_then(peer_of)) else { return 0 };
     if bytes.is_empty() {
         take(from, bytes);
         return 1;
@@ -200,4 +230,40 @@ fn peer_of(address: &SockaddrStorage) -> Option<Peer> {
 
 fn errno(error: nix::Error) -> Errno {
     Errno::from_raw_os_error(error as i32)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+    use crate::network::udp_options::{UdpOptions, open};
+    use std::net::{Ipv4Addr, UdpSocket};
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn without_a_connection_only_the_peer_is_heard() {
+        let end = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let (peer, stranger) = (end(), end());
+        let name = peer.local_addr().unwrap();
+        let socket = open(&UdpOptions::at(Peer::new(Ipv4Addr::LOCALHOST.into(), 0))).unwrap();
+        let here = Peer::try_from(rustix::net::getsockname(&socket).unwrap()).unwrap();
+        let mut inbox = Inbox::new(&socket, Some(name), true);
+        // Singly, many for each look, then joined.
+        for fruitful_looks in [0, FRUITFUL_LOOKS, 0] {
+            stranger.send_to(b"strange", here).unwrap();
+            peer.send_to(b"known", here).unwrap();
+            stranger.send_to(b"strange", here).unwrap();
+            inbox.fruitful_looks = fruitful_looks;
+            let (mut packets, deadline) = (Vec::new(), Instant::now() + Duration::from_secs(30));
+            while packets.is_empty() {
+                inbox.look(&socket, &mut |from, packet| packets.push((from, packet.to_vec()))).unwrap();
+                assert!(Instant::now() < deadline, "nothing has come");
+            }
+            // What is behind it, until nothing is left.
+            while inbox.look(&socket, &mut |from, packet| packets.push((from, packet.to_vec()))).unwrap() > 0 {}
+            assert_eq!(packets, [(name, b"known".to_vec())]);
+        }
+        assert!(inbox.joins(), "the last were taken by the call for joined packets");
+        assert_eq!(inbox.counters().truncated, 0);
+    }
 }

@@ -71,6 +71,8 @@ pub struct DatagramLink<S: Datagrams> {
     /// Members of the groups that the feed is sent to; none if it is sent to this node alone.
     groups: Vec<S>,
     stage: Stage,
+    /// When the way was last looked for.
+    renewed_ns: u64,
     /// Packets on their way out, back to back, and their lengths; the last one may grow.
     outgoing: Vec<u8>,
     lengths: Vec<usize>,
@@ -114,13 +116,16 @@ struct Up {
 
 /// A hello is repeated after so long without an answer, ns.
 const HELLO_INTERVAL_NS: u64 = 20_000_000;
+/// While nobody answers, the way is looked for anew so often, ns.
+const RENEW_INTERVAL_NS: u64 = 1_000_000_000;
 /// Where groups bring the feed, the node's own socket is looked at this seldom.
 const LOOKS_PER_MAIN: u32 = 8;
 /// Packets are sent at the latest when they are so long together, bytes.
 const OUTGOING_LENGTH_MAX: usize = 60_000;
 
 impl DatagramLink<UdpSocket> {
-    /// A way by sockets of the operating system, made for it; the feed comes from `groups` by `interface`.
+    /// A way by sockets of the operating system, made for it; the feed comes from `groups` by `interface`. There need
+    /// not be a route to the sequencer yet.
     ///
     /// # Errors
     /// The operating system's.
@@ -155,6 +160,7 @@ impl<S: Datagrams> DatagramLink<S> {
             requests,
             groups,
             stage: Stage::Down,
+            renewed_ns: 0,
             outgoing: Vec::new(),
             lengths: Vec::new(),
             answers: VecDeque::new(),
@@ -170,6 +176,17 @@ impl<S: Datagrams> DatagramLink<S> {
         match &self.stage {
             Stage::Up(up) => *up.receiver.counts(),
             _ => FeedCounts::default(),
+        }
+    }
+
+    /// Looks for the way anew: the host may have got another address, or a route, since.
+    fn renew(&mut self, now_ns: u64) {
+        self.renewed_ns = now_ns;
+        for socket in [&mut self.main, &mut self.requests] {
+            if let Err(error) = socket.renew() {
+                // It is tried again while nobody answers.
+                tracing::debug!(%error, "the way to the stream could not be looked for anew");
+            }
         }
     }
 
@@ -314,6 +331,7 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
     fn connect(&mut self, start: Start, now_ns: u64) -> Result<Option<Connected>, StreamError> {
         if !matches!(self.stage, Stage::Calling { start: asked, .. } if asked == start) {
             let nonce = random_token() as u64 | 1;
+            self.renew(now_ns);
             self.stage = Stage::Calling { nonce, start, sent_ns: now_ns, came: None };
             self.say_hello(nonce, Self::position_of(start));
             return Ok(None);
@@ -325,6 +343,9 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
             None => {
                 if now_ns.saturating_sub(*sent_ns) >= HELLO_INTERVAL_NS {
                     *sent_ns = now_ns;
+                    if now_ns.saturating_sub(self.renewed_ns) >= RENEW_INTERVAL_NS {
+                        self.renew(now_ns);
+                    }
                     self.say_hello(nonce, Self::position_of(start));
                 }
                 Ok(None)

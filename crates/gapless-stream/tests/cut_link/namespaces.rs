@@ -70,6 +70,14 @@ impl Link {
         run(&["ip", "-n", "right", "link", "set", "right", if is_up { "up" } else { "down" }]);
     }
 
+    /// Gives the far side another address, and takes the one that it had.
+    pub fn move_right(&self) {
+        run_words("ip -n right address add 10.99.0.3/24 dev right");
+        run_words("ip -n right address del 10.99.0.2/24 dev right");
+        // The kernel takes all of a network with its first address.
+        run_words("ip -n right address replace 10.99.0.3/24 dev right");
+    }
+
     /// Has the sequencer's side answer every packet of UDP by the ICMP message that it is prohibited, or lets them in
     /// again.
     pub fn prohibit(&self, is_prohibited: bool) {
