@@ -8,7 +8,7 @@ use gapless_stream::network::{
     UdpSocket,
 };
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddrV6};
 use std::time::{Duration, Instant};
 
 /// One sender, and those who receive what goes to `target`.
@@ -357,9 +357,15 @@ fn a_way_looked_for_anew_is_the_same_way() {
 
 #[test]
 fn a_peer_has_one_name_however_packets_are_taken() {
-    let (mut server, mut client) = pair();
-    let (here, there) = (client.local_address(), server.local_address());
-    // First singly, then many for each look, then joined.
+    let Ok(mut server) = UdpSocket::open(&UdpOptions::at(Peer::new(Ipv6Addr::LOCALHOST.into(), 0))) else {
+        eprintln!("SKIPPED: no IPv6");
+        return;
+    };
+    // A scope means nothing here, and what comes from there has none: only the name that was given has it.
+    let there = SocketAddrV6::new(Ipv6Addr::LOCALHOST, server.local_address().port(), 0, 7).into();
+    let mut client = UdpSocket::open(&UdpOptions::to(there)).unwrap();
+    let here = client.local_address();
+    // Singly, many for each look, then joined.
     for round in 0..40u8 {
         let count = if round < 20 { 1 } else { 100 };
         server.send(here, &vec![round; 50 * count], 50).unwrap();
