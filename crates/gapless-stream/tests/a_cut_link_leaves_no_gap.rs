@@ -24,8 +24,9 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// How long the link is cut: within a node's patience, of 1 s over UDP and of 2 s over TCP, and beyond it.
 const CUTS: [Duration; 4] =
     [Duration::from_millis(100), Duration::from_millis(300), Duration::from_millis(3_000), Duration::from_millis(50)];
-/// How long packets of UDP are turned away: longer than a node waits, so that its hellos are, too.
-const PROHIBITED: Duration = Duration::from_millis(2_500);
+/// How long packets of UDP are turned away, so that hellos are, too: the feed comes until the sequencer has forgotten the
+/// node, 2 s, and the node waits for 1 s.
+const PROHIBITED: Duration = Duration::from_millis(4_500);
 /// How many messages of each node must be on their way or there before the first cut, and between two.
 const MESSAGES_BETWEEN: u64 = 200;
 
