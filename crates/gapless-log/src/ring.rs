@@ -318,7 +318,7 @@ impl RingReader {
         self.memory.load_word(self.head + SESSION_OFFSET as u64)
     }
 
-    /// Asks for what lies [`AHEAD_BYTES`] behind the next frame, as much as the `length` bytes that are read now, if
+    /// Asks for what lies 2 KiB behind the next frame, as much as the `length` bytes that are read now, if
     /// that much is published: of a long backlog each frame is near when its turn comes.
     #[inline]
     pub fn prefetch_ahead(&self, length: usize) {

@@ -91,7 +91,7 @@ enum Stage {
         sent_ns: u64,
         came: Option<Outcome>,
     },
-    Up(Up),
+    Up(Box<Up>),
 }
 
 enum Outcome {
@@ -368,7 +368,7 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
                 }
                 // The feed comes when the sequencer has heard the key.
                 self.say(key, Body::Report(Report { position: welcome.position, ..Report::default() }));
-                self.stage = Stage::Up(Up {
+                self.stage = Stage::Up(Box::new(Up {
                     key,
                     nonce,
                     receiver,
@@ -379,7 +379,7 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
                     asked_feed_ns: now_ns,
                     // A new connection rewinds anyway.
                     told_late: true,
-                });
+                }));
                 Ok(Some(Connected {
                     identity: StreamIdentity { stream_id: welcome.stream_id, incarnation: welcome.incarnation },
                     frame_length_max: welcome.frame_length_max as usize,
