@@ -1,5 +1,5 @@
-//! How a [`super::UdpSocket`] is connected to one peer, and what it hears because of that. The kernel tells a connected socket, at whichever
-//! call comes next, what became of an earlier packet; one that is not connected never hears of it.
+//! How a [`super::UdpSocket`] is connected to one peer, and what it hears because of that. The kernel tells a connected
+//! socket, at whichever call comes next, what became of an earlier packet; one that is not connected never hears of it.
 
 use super::Peer;
 use rustix::fd::OwnedFd;

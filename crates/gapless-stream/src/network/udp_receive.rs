@@ -50,14 +50,14 @@ pub(super) struct Inbox {
 /// Whose packets are taken.
 #[derive(Clone, Copy)]
 struct Senders {
-    /// His alone, if there is one.
+    /// The peer's alone, if there is one.
     peer: Option<Peer>,
     /// The kernel sees to that.
     is_connected: bool,
 }
 
 impl Senders {
-    /// Whose a packet from there is; nobody's if it is not to be taken. A peer goes by the name that he was given.
+    /// Whose a packet from there is; nobody's if it is not to be taken. The peer goes by the name that it was given.
     fn name(self, from: impl FnOnce() -> Option<Peer>) -> Option<Peer> {
         match self.peer {
             Some(peer) if self.is_connected => Some(peer),

@@ -365,7 +365,7 @@ impl<L: NodeLink> StreamNode<L> {
             take(NodeEvent::Lapped { sequence: self.position, released_sequence });
         }
         let count = reads.frames;
-        self.busy_polls = if count == 0 { 0 } else { self.busy_polls + 1 };
+        self.busy_polls = if count == 0 { 0 } else { self.busy_polls.wrapping_add(1) };
         if self.busy_polls.is_multiple_of(BUSY_POLLS_PER_LOOK) {
             self.idle(now_ns, take)?;
         }
