@@ -9,13 +9,11 @@ use crate::memory::{Memory, MemoryKind, Shape};
 use crate::sync::{Arc, Ordering, fence};
 use crate::window::StreamIdentity;
 use gapless_wire::descriptor::SESSION_OFFSET;
+use gapless_wire::prefetch::BACKLOG_AHEAD_BYTES;
 use gapless_wire::{HEADER_LENGTH, aligned_length};
 
 const WRITER_CLOSED: u64 = 1;
 const READER_CLOSED: u64 = 2;
-/// How far before their turn the frames of a backlog are asked for: what comes from another core's cache takes as long
-/// as several small frames.
-const AHEAD_BYTES: usize = 2048;
 /// The reader's flag: it sleeps.
 const ASLEEP: u64 = 1;
 /// The reader's flag: it sleeps, and its wake-up is on the way.
@@ -318,12 +316,12 @@ impl RingReader {
         self.memory.load_word(self.head + SESSION_OFFSET as u64)
     }
 
-    /// Asks for what lies 2 KiB behind the next frame, as much as the `length` bytes that are read now, if
+    /// Asks for what lies [`BACKLOG_AHEAD_BYTES`] behind the next frame, as much as the `length` bytes that are read now, if
     /// that much is published: of a long backlog each frame is near when its turn comes.
     #[inline]
     pub fn prefetch_ahead(&self, length: usize) {
-        if self.known_bytes() >= (AHEAD_BYTES + length) as u64 {
-            self.memory.prefetch_bytes(self.head + AHEAD_BYTES as u64, length);
+        if self.known_bytes() >= (BACKLOG_AHEAD_BYTES + length) as u64 {
+            self.memory.prefetch_bytes(self.head + BACKLOG_AHEAD_BYTES as u64, length);
         }
     }
 

@@ -10,6 +10,8 @@ use crate::descriptor as d;
 use crate::memory::{Memory, MemoryKind, Shape};
 use crate::sync::{Arc, Ordering, fence};
 use gapless_wire::descriptor::FRAME_LENGTH_MAX;
+#[cfg(not(loom))]
+use gapless_wire::prefetch::BACKLOG_AHEAD_BYTES;
 use gapless_wire::{HEADER_LENGTH, aligned_length};
 
 /// Which stream a mapping belongs to, and which life of it.
@@ -87,10 +89,6 @@ const fn claim_ahead_bytes(capacity_bytes: usize) -> u64 {
         _ => 16 << 10,
     }
 }
-
-/// How far behind the frame that is claimed lines are asked for.
-#[cfg(not(loom))]
-const AHEAD_BYTES: u64 = 2048;
 
 /// Moves `released`; one per window.
 pub struct Releaser {
@@ -261,7 +259,7 @@ impl WindowWriter {
     pub fn claim(&mut self, length: usize) -> Result<&mut [u8], LogError> {
         let position = self.reserve(length)?;
         // A window is larger than the caches: each line is far away when its turn comes.
-        self.memory.prefetch_bytes_for_writing(position + AHEAD_BYTES, length);
+        self.memory.prefetch_bytes_for_writing(position + BACKLOG_AHEAD_BYTES as u64, length);
         // SAFETY: the range lies behind the published tail and before every gating cursor plus the
         // capacity (reserve), and no cursor still looks at what a truncation cut off (refresh_limit), so
         // no other reference to it exists; free cursors copy words and throw away what they copied

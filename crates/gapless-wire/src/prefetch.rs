@@ -7,6 +7,10 @@ const LINE_LENGTH: usize = 64;
 /// Bytes behind a writer's position that are asked for in advance: a few small messages.
 pub const AHEAD_BYTES: usize = 512;
 
+/// Of a backlog, what lies so far ahead is asked for while a frame is copied, bytes: what comes from another core's cache,
+/// or from memory, takes as long as several small frames.
+pub const BACKLOG_AHEAD_BYTES: usize = 2048;
+
 /// Asks the processor to bring the cache lines of `value` near, so that the look at it that follows need
 /// not wait for memory. Changes nothing else; on processors without such an instruction it does nothing.
 #[inline]
