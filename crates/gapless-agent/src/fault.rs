@@ -24,8 +24,61 @@ pub const CRASH_POINTS: [&str; 11] = [
 pub const STREAM_CRASH_POINTS: [&str; 4] =
     ["in_state_write", "after_release_before_send", "between_packets", "before_answer"];
 
+/// Those that only a cluster's member passes: where its role makes a difference, each has its own.
+pub const CLUSTER_CRASH_POINTS: [&str; 25] = [
+    "leader_before_proposing",
+    "leader_after_proposing",
+    "leader_before_sending",
+    "leader_after_sending",
+    "leader_before_journaling",
+    "leader_before_acknowledging",
+    "leader_before_releasing",
+    "leader_after_releasing",
+    "follower_before_journaling",
+    "follower_before_acknowledging",
+    "follower_before_releasing",
+    "follower_after_releasing",
+    "becoming_leader",
+    "ceasing_to_lead",
+    "cut_before_checkpoint",
+    "cut_after_checkpoint",
+    "cut_after_truncation",
+    "cut_before_removal",
+    "start_before_truncation",
+    "start_after_truncation",
+    "fetch_before_appending",
+    "fetch_after_appending",
+    "fetch_before_place",
+    "fetch_after_place",
+    "hand_over",
+];
+
+/// Those that only a member passes that is too far behind for its leader's journal: while it fetches a state, and while its
+/// next start puts that into place.
+pub const PARCEL_CRASH_POINTS: [&str; 12] = [
+    "parcel_begin",
+    "parcel_after_offer",
+    "parcel_after_piece",
+    "parcel_after_files",
+    "parcel_after_frames",
+    "parcel_before_sync",
+    "parcel_before_complete",
+    "parcel_complete",
+    "install_after_state",
+    "install_between_journals",
+    "install_after_journal",
+    "install_before_removal",
+];
+
 /// Every mutant there is; a test must catch each.
-pub const MUTANTS: [&str; 3] = ["acknowledge_before_journal", "skip_truncation", "drop_session_table"];
+pub const MUTANTS: [&str; 6] = [
+    "acknowledge_before_journal",
+    "skip_truncation",
+    "drop_session_table",
+    "forget_vote",
+    "commit_without_quorum",
+    "vote_after_power_loss",
+];
 
 /// Dies here if the environment asks for it.
 #[cfg(not(feature = "fault-injection"))]
@@ -69,7 +122,14 @@ mod armed {
     }
 
     fn is_named(point: &str) -> bool {
-        super::CRASH_POINTS.contains(&point) || super::STREAM_CRASH_POINTS.contains(&point)
+        [
+            &super::CRASH_POINTS[..],
+            &super::STREAM_CRASH_POINTS,
+            &super::CLUSTER_CRASH_POINTS,
+            &super::PARCEL_CRASH_POINTS,
+        ]
+        .iter()
+        .any(|points| points.contains(&point))
     }
 
     /// Dies here if the environment asks for it.

@@ -6,6 +6,7 @@ use crate::descriptor as d;
 use crate::memory::Memory;
 use crate::sync::{Arc, AtomicU64, Ordering, fence};
 use gapless_wire::descriptor::FRAME_LENGTH_MAX;
+use gapless_wire::prefetch::BACKLOG_AHEAD_BYTES;
 use gapless_wire::{HEADER_LENGTH, aligned_length};
 
 /// How far a cursor may read.
@@ -301,7 +302,12 @@ impl FreeCursor {
         let available = (self.released - position).min(capacity / 2) as usize;
         let length = available.min(buffer.len());
         let copied = &mut buffer[..length];
-        self.memory.load_racing(position, copied);
+        for (number, part) in copied.chunks_mut(BACKLOG_AHEAD_BYTES).enumerate() {
+            let at = number * BACKLOG_AHEAD_BYTES;
+            let ahead = at + BACKLOG_AHEAD_BYTES;
+            self.memory.prefetch_bytes(position + ahead as u64, BACKLOG_AHEAD_BYTES.min(length.saturating_sub(ahead)));
+            self.memory.load_racing(position + at as u64, part);
+        }
         // Acquire fence after the copy: as in `read`. Nothing of the copy is newer if its first word is not.
         fence(Ordering::Acquire);
         let claimed = self.memory.header_word(d::CLAIMED_WORD).load(Ordering::Relaxed);

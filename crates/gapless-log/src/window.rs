@@ -355,6 +355,47 @@ impl WindowWriter {
         Ok(())
     }
 
+    /// The frames `first_sequence..=last_sequence` as they stand, back to back and padded, if the window has all of
+    /// them. In place: nobody but this value writes, and it is borrowed.
+    #[cfg(not(loom))]
+    #[inline]
+    #[must_use]
+    pub fn frames(&self, first_sequence: u64, last_sequence: u64) -> Option<&[u8]> {
+        if first_sequence > last_sequence {
+            return None;
+        }
+        let (start, end) = (self.start_of(first_sequence)?, self.end_of(last_sequence)?);
+        // SAFETY: start_of found the first of them where nothing was written since, and what lies behind it up to the
+        // tail is younger; writing takes a mutable borrow of this value, the only writer.
+        Some(unsafe { self.memory.bytes(start, (end - start) as usize) })
+    }
+
+    /// Position behind the committed frame `sequence`, if the window still has what follows it, or nothing does.
+    #[cfg(not(loom))]
+    #[inline]
+    #[must_use]
+    pub fn end_of(&self, sequence: u64) -> Option<u64> {
+        if sequence == self.tail_sequence { Some(self.tail) } else { self.start_of(sequence.checked_add(1)?) }
+    }
+
+    /// Position of the committed frame `sequence`, if the index knows it and nothing was written over it.
+    #[cfg(not(loom))]
+    #[inline]
+    fn start_of(&self, sequence: u64) -> Option<u64> {
+        let slots = self.memory.shape().index_slots as u64;
+        let is_known = sequence > 0 && sequence <= self.tail_sequence && self.tail_sequence - sequence < slots;
+        if !is_known {
+            return None;
+        }
+        // Relaxed: this value wrote it.
+        let position = self.memory.index_word(sequence).load(Ordering::Relaxed);
+        let is_there = position < self.tail && position + self.memory.capacity() as u64 >= self.claimed;
+        // It may have been written through the other mapping of the data: it is read after that.
+        std::sync::atomic::compiler_fence(Ordering::SeqCst);
+        // A slot that was never written, or was cut off, points elsewhere.
+        (is_there && self.memory.load_word(position + 8) == sequence).then_some(position)
+    }
+
     /// Position of the frame `sequence`, which is committed and not released.
     fn position_of_unreleased(&self, sequence: u64) -> Result<u64, LogError> {
         // The index knows the last frames, as many as it has slots, if none were cut off behind them.

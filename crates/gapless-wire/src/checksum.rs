@@ -23,6 +23,12 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
     ::crc32c::crc32c(bytes)
 }
 
+/// CRC-32C of what `sum` is of, and `bytes` behind it: for what comes in pieces.
+#[must_use]
+pub fn crc32c_append(sum: u32, bytes: &[u8]) -> u32 {
+    ::crc32c::crc32c_append(sum, bytes)
+}
+
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn has_instructions() -> bool {

@@ -122,6 +122,9 @@ pub enum RefusalCode {
     Throttled = 8,
     /// The stream has as many sessions as it may have; the detail is the low half of the token that asks for one.
     Limit = 9,
+    /// This member of a cluster follows another: nothing of this publisher is taken here. The text names where the
+    /// leader can be reached, one address a line; it is empty while none is known.
+    NotLeader = 10,
 }
 
 impl RefusalCode {
@@ -138,6 +141,7 @@ impl RefusalCode {
             7 => Self::Rejected,
             8 => Self::Throttled,
             9 => Self::Limit,
+            10 => Self::NotLeader,
             _ => return None,
         })
     }

@@ -30,7 +30,7 @@
 //!  +-------------------------------+-------------------------------+
 //!  |        fragment count         |        fragment index         |  52  u32: index << 16 | count
 //!  +-------------------------------+-------------------------------+
-//!  |                          payload_crc                          |  56  CRC-32C, by the publisher
+//!  |                          payload_crc                          |  56  CRC-32C, by who made the payload
 //!  +---------------------------------------------------------------+
 //!  |                          header_crc                           |  60  CRC-32C of bytes 0–59
 //!  +---------------------------------------------------------------+
@@ -106,6 +106,9 @@ pub enum Kind {
     Acknowledge = 9,
     /// A publisher asks for a timer, or takes one back; see [`crate::control::TimerFired`].
     TimerRequest = 10,
+    /// A record of consensus; in a journal only, sequence 0, never part of a stream. Its `session_seq` is the sequence of
+    /// the frame before it. [`crate::Frame::parse`] refuses it, so that it never comes in from outside.
+    Consensus = 11,
 }
 
 impl Kind {
@@ -124,6 +127,7 @@ impl Kind {
             8 => Self::Notice,
             9 => Self::Acknowledge,
             10 => Self::TimerRequest,
+            11 => Self::Consensus,
             _ => return None,
         })
     }
@@ -147,6 +151,13 @@ pub const ENCODING_FLAGS: u16 = 0b11;
 /// sequencer on a [`Kind::TimerRequest`] that the stream has no room for, which keeps its place in the order but sets no
 /// timer.
 pub const REFUSED_FLAG: u16 = 1 << 2;
+/// Set on a [`Kind::Consensus`] that holds everything consensus keeps, so that no record before it is needed.
+pub const CHECKPOINT_FLAG: u16 = 1 << 3;
+/// Set on a [`Kind::Command`] or [`Kind::Timer`] by a leader that has run its handler: the payload is not what the publisher
+/// sent but the transaction that came of it, behind the 16 bytes of [`crate::control::TimerFired`] for a timer. Its checksum
+/// is the leader's. Header fields stay the command's, `encoding` is opaque; where a transaction takes several frames, each has
+/// the `session_seq` of the command's last. No publisher may send it.
+pub const TRANSACTION_FLAG: u16 = 1 << 4;
 
 impl Encoding {
     /// The encoding that the two lowest bits of `flags` name; `None` for the reserved value 3.

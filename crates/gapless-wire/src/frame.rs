@@ -28,8 +28,8 @@ pub enum FrameError {
         /// The version byte.
         found: u8,
     },
-    /// No kind has this number.
-    #[error("frame kind {found} is unknown")]
+    /// No kind has this number, or the kind has no place in a stream.
+    #[error("frame kind {found} is unknown in a stream")]
     Kind {
         /// The kind byte.
         found: u8,
@@ -162,12 +162,28 @@ pub const fn check_length(length_bytes: u32, limit_bytes: usize) -> Result<usize
 }
 
 impl<'a> Frame<'a> {
-    /// Views the frame at the start of `bytes`; what follows it is left alone.
+    /// Views the frame at the start of `bytes`; what follows it is left alone. A record of consensus
+    /// ([`Kind::Consensus`]) is none: it has a place in a journal alone.
     ///
     /// # Errors
     /// What is wrong with the header; never reads past `bytes`.
     #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Self, FrameError> {
+        Self::view(bytes, false)
+    }
+
+    /// As [`Frame::parse`], for what stands in a journal: records of consensus too. Bytes from outside are never given
+    /// to it.
+    ///
+    /// # Errors
+    /// As [`Frame::parse`].
+    #[inline]
+    pub fn parse_journaled(bytes: &'a [u8]) -> Result<Self, FrameError> {
+        Self::view(bytes, true)
+    }
+
+    #[inline(always)]
+    fn view(bytes: &'a [u8], is_in_journal: bool) -> Result<Self, FrameError> {
         let length = peek_length(bytes, d::FRAME_LENGTH_MAX)?;
         let (Some(bytes), Some(header)) = (bytes.get(..length), bytes.first_chunk()) else {
             return Err(FrameError::Truncated { needed_bytes: length, found_bytes: bytes.len() });
@@ -176,11 +192,15 @@ impl<'a> Frame<'a> {
         if header[d::VERSION_OFFSET] != d::VERSION {
             return Err(FrameError::Version { found: header[d::VERSION_OFFSET] });
         }
-        if Kind::from_byte(header[d::KIND_OFFSET]).is_none() {
-            return Err(FrameError::Kind { found: header[d::KIND_OFFSET] });
-        }
+        let is_record = match Kind::from_byte(header[d::KIND_OFFSET]) {
+            Some(Kind::Consensus) if is_in_journal => true,
+            None | Some(Kind::Consensus) => return Err(FrameError::Kind { found: header[d::KIND_OFFSET] }),
+            Some(_) => false,
+        };
         let flags = frame.flags();
-        if flags & !(d::ENCODING_FLAGS | d::REFUSED_FLAG) != 0 || Encoding::from_flags(flags).is_none() {
+        let of_record = if is_record { d::CHECKPOINT_FLAG } else { d::TRANSACTION_FLAG };
+        let known_flags = d::ENCODING_FLAGS | d::REFUSED_FLAG | of_record;
+        if flags & !known_flags != 0 || Encoding::from_flags(flags).is_none() {
             return Err(FrameError::Flags { found: flags });
         }
         let fragment = frame.u32_at(d::FRAGMENT_OFFSET);
@@ -359,3 +379,43 @@ fn words_of(header: &[u8; HEADER_LENGTH]) -> [u64; 7] {
 }
 
 const _: () = assert!(HEADER_LENGTH.is_multiple_of(MESSAGE_ALIGNMENT));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::FrameWriter;
+
+    fn framed(kind: Kind, flags: u16) -> Vec<u8> {
+        let mut bytes = vec![0; HEADER_LENGTH + 8];
+        let mut writer = FrameWriter::new(&mut bytes);
+        writer.payload_mut().copy_from_slice(b"a record");
+        writer.finish(&FrameHeader { kind, flags, ..FrameHeader::default() }, 8);
+        bytes
+    }
+
+    #[test]
+    fn a_record_of_consensus_is_a_frame_in_a_journal_alone() {
+        for flags in [0, d::CHECKPOINT_FLAG] {
+            let bytes = framed(Kind::Consensus, flags);
+            assert_eq!(Frame::parse(&bytes).err(), Some(FrameError::Kind { found: 11 }));
+            let record = Frame::parse_journaled(&bytes).unwrap();
+            record.verify().unwrap();
+            assert_eq!((record.kind(), record.flags(), record.payload()), (Kind::Consensus, flags, &b"a record"[..]));
+        }
+    }
+
+    #[test]
+    fn every_other_kind_is_the_same_in_a_journal_and_outside() {
+        for byte in 0..=255 {
+            let kind = Kind::from_byte(byte).filter(|kind| *kind != Kind::Consensus);
+            assert_eq!(kind.is_some(), (1..=10).contains(&byte), "kind {byte}");
+            let Some(kind) = kind else { continue };
+            let bytes = framed(kind, 0);
+            assert_eq!(Frame::parse(&bytes).unwrap().header(), Frame::parse_journaled(&bytes).unwrap().header());
+            // Only a record can be a checkpoint.
+            let bytes = framed(kind, d::CHECKPOINT_FLAG);
+            let refused = Some(FrameError::Flags { found: d::CHECKPOINT_FLAG });
+            assert_eq!((Frame::parse(&bytes).err(), Frame::parse_journaled(&bytes).err()), (refused, refused));
+        }
+    }
+}

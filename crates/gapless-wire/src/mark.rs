@@ -2,9 +2,11 @@
 //! sequence like any frame, so every reader meets them at the same place.
 //!
 //! ```text
-//!  0  u32  code             1 feed began, 2 feed ended, 3 halted, 4 resumed
+//!  0  u32  code             1 feed began, 2 feed ended, 3 halted, 4 resumed,
+//!                          5 service version
 //!  4  u32  reserved, 0
-//!  8  …    codes 1 and 2: the feed session's name, 10 bytes ASCII, padded with spaces; 3: a text, UTF-8; 4: nothing
+//!  8  …    codes 1 and 2: the feed session's name, 10 bytes ASCII, padded with spaces; 3: a text, UTF-8; 4: nothing;
+//!         5: u32 version, not 0
 //! ```
 
 use crate::feed_session::FeedSession;
@@ -29,6 +31,11 @@ pub enum Mark<'a> {
     },
     /// Publishers' messages are taken again.
     Resumed,
+    /// From here on the stream's service acts as this version of itself.
+    ServiceVersion {
+        /// Which; never 0.
+        version: u32,
+    },
 }
 
 /// Bytes before the name or text.
@@ -42,6 +49,7 @@ const FEED_BEGAN: u32 = 1;
 const FEED_ENDED: u32 = 2;
 const HALTED: u32 = 3;
 const RESUMED: u32 = 4;
+const SERVICE_VERSION: u32 = 5;
 
 impl<'a> Mark<'a> {
     /// Bytes before the name or text.
@@ -51,11 +59,16 @@ impl<'a> Mark<'a> {
     /// Writes the payload and returns its length in bytes.
     #[must_use]
     pub fn write_to(&self, buffer: &mut [u8; LENGTH_MAX]) -> usize {
+        let number;
         let (code, content) = match self {
             Self::FeedBegan { feed_session } => (FEED_BEGAN, &feed_session.bytes()[..]),
             Self::FeedEnded { feed_session } => (FEED_ENDED, &feed_session.bytes()[..]),
             Self::Halted { reason } => (HALTED, cut(reason).as_bytes()),
             Self::Resumed => (RESUMED, &[][..]),
+            Self::ServiceVersion { version } => {
+                number = version.to_le_bytes();
+                (SERVICE_VERSION, &number[..])
+            }
         };
         buffer[..4].copy_from_slice(&code.to_le_bytes());
         buffer[4..8].fill(0);
@@ -76,6 +89,10 @@ impl<'a> Mark<'a> {
             FEED_ENDED => Self::FeedEnded { feed_session: name()? },
             HALTED if content.len() <= REASON_LENGTH_MAX => Self::Halted { reason: std::str::from_utf8(content).ok()? },
             RESUMED if content.is_empty() => Self::Resumed,
+            SERVICE_VERSION => {
+                let version = u32::from_le_bytes(content.try_into().ok()?);
+                (version > 0).then_some(Self::ServiceVersion { version })?
+            }
             _ => return None,
         })
     }
@@ -107,6 +124,8 @@ mod tests {
             Mark::Halted { reason: "prices are wrong" },
             Mark::Halted { reason: &long },
             Mark::Resumed,
+            Mark::ServiceVersion { version: 1 },
+            Mark::ServiceVersion { version: u32::MAX },
         ];
         for mark in marks {
             let mut buffer = [0xa5; LENGTH_MAX];
@@ -128,6 +147,9 @@ mod tests {
             vec![1; 7],
             with(0, b""),
             with(5, b""),
+            with(5, &[0; 4]),
+            with(5, &[1; 5]),
+            with(6, b""),
             with(1, b"SHORT"),
             with(1, b"          "),
             with(2, b"MONDAY    X"),
