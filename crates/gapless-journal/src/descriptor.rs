@@ -6,6 +6,11 @@
 //! the window (see `gapless_wire::descriptor`), each at a multiple of 8 bytes, without gaps, followed
 //! by zeros. Positions are byte offsets in the file. All fields are little-endian.
 //!
+//! Records of consensus stand among the frames (decision 24). The synced mark's second value is not 0 where they were
+//! synced with it: everything before that position of its segment, and in every segment before it, is on the device. The
+//! records mark is there in a segment that holds records; its first value is 0 without a checkpoint among them. In a
+//! journal without records neither is ever written.
+//!
 //! ```text
 //!  offset
 //!       0 +--------------------------------------------------------------+
@@ -13,8 +18,9 @@
 //!     512 | boot mark       : the machine's boot id, two u64              |
 //!    1024 | opened mark     : first sequence, opened at (ns, epoch)       |
 //!    1536 | journaled mark  : end position | sealed bit, last sequence    |
-//!    2048 | synced mark     : sequence, 0                                 |
+//!    2048 | synced mark     : sequence, end position of synced records    |
 //!    2560 | failed mark     : 1 after a failed fdatasync, 0               |
+//!    3072 | records mark    : newest checkpoint, sequence before it       |
 //!    4096 +--------------------------------------------------------------+
 //!         | index: {u64 sequence, u64 position} for every 64 KiB of       |
 //!         | frames; 0 where no batch began                                |
@@ -67,6 +73,8 @@ pub const JOURNALED_MARK_OFFSET: usize = 1536;
 pub const SYNCED_MARK_OFFSET: usize = 2048;
 /// Offset of the mark that a failed fdatasync leaves.
 pub const FAILED_MARK_OFFSET: usize = 2560;
+/// Offset of the mark that says where records of consensus are.
+pub const RECORDS_MARK_OFFSET: usize = 3072;
 /// Words of 8 bytes in a mark.
 pub const MARK_WORDS: usize = 8;
 /// Set in the journaled mark's position (a multiple of 8) when the segment takes no more frames.

@@ -16,6 +16,7 @@ use crate::descriptor::{self as d, FixedFault, FixedHeader, NameMeaning};
 use crate::error::JournalError;
 use crate::mapping::Mapping;
 use crate::mark::{self, MarkValue};
+use crate::records::Held;
 
 /// A mutex that a panicking thread left behind guards values that are whole after each statement, so
 /// its content is used all the same.
@@ -30,9 +31,10 @@ pub(crate) fn sync_directory(directory: &Path) -> Result<(), JournalError> {
         .map_err(|error| JournalError::io("sync the directory", directory, error))
 }
 
-/// The lock of a directory; let go by the kernel when the process dies, however it dies.
+/// The lock of a journal's directory; let go by the kernel when the process dies, however it dies. An open
+/// [`crate::Journal`] holds it; taken by itself it keeps others from opening one, while its directory is replaced.
 #[derive(Debug)]
-pub(crate) struct DirectoryLock {
+pub struct DirectoryLock {
     file: File,
 }
 
@@ -46,7 +48,10 @@ impl Drop for DirectoryLock {
 
 impl DirectoryLock {
     /// Takes the lock or says who has it.
-    pub(crate) fn take(directory: &Path) -> Result<Self, JournalError> {
+    ///
+    /// # Errors
+    /// [`JournalError::Locked`], or a directory that is not there or not writable.
+    pub fn take(directory: &Path) -> Result<Self, JournalError> {
         let path = directory.join(d::LOCK_NAME);
         let mut file = OpenOptions::new()
             .read(true)
@@ -96,6 +101,7 @@ pub(crate) struct Found {
     pub(crate) journaled: Option<MarkValue>,
     pub(crate) synced: Option<MarkValue>,
     pub(crate) sync_failed: bool,
+    pub(crate) held: Held,
 }
 
 impl Found {
@@ -122,6 +128,12 @@ impl Survey {
     /// The highest sequence that a synced mark vouches for.
     pub(crate) fn synced_sequence(&self) -> u64 {
         self.segments.iter().filter_map(|found| found.synced).map(|mark| mark.first).max().unwrap_or(0)
+    }
+
+    /// The newest place up to which a synced mark vouches for every byte: a segment's first sequence, and a position.
+    pub(crate) fn synced_place(&self) -> Option<(u64, u64)> {
+        let place = |found: &Found| Some((found.first_sequence, found.synced?.second));
+        self.segments.iter().rev().filter_map(place).find(|&(_, position)| position != 0)
     }
 
     /// Whether the newest segment was written on this boot.
@@ -222,6 +234,7 @@ fn examine(path: PathBuf, file: &File, meaning: NameMeaning) -> Result<Examined,
         journaled: read_sequence(d::JOURNALED_MARK_OFFSET, |mark| mark.second),
         synced: read_sequence(d::SYNCED_MARK_OFFSET, |mark| mark.first),
         sync_failed: read(d::FAILED_MARK_OFFSET).is_some_and(|mark| mark.first != 0),
+        held: Held::read(&mapping),
         path,
     })))
 }

@@ -45,6 +45,14 @@ pub enum FrameFault {
         /// What the frame says.
         found: u64,
     },
+    /// A whole record of consensus, but of another place in the order.
+    #[error("a record behind sequence {expected} expected, one behind sequence {found} found")]
+    RecordPlace {
+        /// The sequence of the frame before it.
+        expected: u64,
+        /// What the record says.
+        found: u64,
+    },
     /// The bytes between a frame and the next are not zero.
     #[error("the padding behind the frame is not zero")]
     Padding,
@@ -275,6 +283,24 @@ pub enum JournalError {
         offset: usize,
         /// What is wrong.
         reason: String,
+    },
+    /// A record of consensus makes a longer frame than the stream allows.
+    #[error("a record makes a frame of {length_bytes} bytes, the stream's limit is {limit_bytes}")]
+    RecordTooLong {
+        /// What the record would take, header included.
+        length_bytes: usize,
+        /// The stream's limit.
+        limit_bytes: usize,
+    },
+    /// Each segment but the newest holds a frame, and in this one there is room for nothing else.
+    #[error(
+        "{segment} is full of records up to byte {position} without a frame among them; what is left is for a frame, which must come first"
+    )]
+    RecordsFull {
+        /// The file.
+        segment: PathBuf,
+        /// Where the next record would go.
+        position: u64,
     },
     /// A truncation would cut frames that others have acted on.
     #[error("truncation after sequence {sequence} would cut released frames: {released} is released")]

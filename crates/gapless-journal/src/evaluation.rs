@@ -4,12 +4,15 @@
 
 use std::fs::File;
 
+use gapless_wire::Frame;
+
 use crate::descriptor::{self as d, INDEX_STRIDE};
 use crate::directory::{Found, Survey};
 use crate::error::{FrameFault, JournalError, MarkName};
 use crate::index;
 use crate::mapping::Mapping;
 use crate::options::{Environment, RecoveryCheck};
+use crate::records::{Held, is_checkpoint};
 use crate::scan::{self, ScanEnd};
 use crate::segment::end_of_nonzero;
 
@@ -18,6 +21,23 @@ use crate::segment::end_of_nonzero;
 pub(crate) struct GoodMark {
     pub(crate) name: MarkName,
     pub(crate) sequence: u64,
+    /// Also vouched for: everything before this position of the segment with this first sequence, records included,
+    /// and every segment before it.
+    pub(crate) place: Option<(u64, u64)>,
+}
+
+impl GoodMark {
+    /// Up to where in `found` every byte must be a frame's or a record's, whatever their sequences.
+    pub(crate) fn must_reach(&self, found: &Found) -> u64 {
+        let is_before = |(first_sequence, _)| found.first_sequence < first_sequence;
+        let is_all_good =
+            found.journaled.is_some_and(|mark| mark.second < self.sequence) || self.place.is_some_and(is_before);
+        let sealed_end = found.journaled_position().filter(|_| found.is_sealed() && is_all_good).unwrap_or(0);
+        match self.place {
+            Some((first_sequence, position)) if found.first_sequence == first_sequence => position.max(sealed_end),
+            _ => sealed_end,
+        }
+    }
 }
 
 /// One segment that belongs to the journal.
@@ -28,6 +48,7 @@ pub(crate) struct Kept {
     pub(crate) position: usize,
     /// The index anew, if the segment was scanned: slot, sequence, position.
     pub(crate) index: Option<Vec<(usize, u64, usize)>>,
+    pub(crate) held: Held,
 }
 
 /// What does not belong to the journal although it stands in its segments.
@@ -38,6 +59,7 @@ pub(crate) struct Tail {
     pub(crate) nonzero_end: u64,
     pub(crate) bytes: u64,
     pub(crate) frames: u64,
+    pub(crate) records: u64,
 }
 
 /// The judgement.
@@ -97,11 +119,14 @@ pub(crate) fn good_mark(survey: &Survey, newest: &Found, is_same_boot: bool) -> 
             let (segment, sequence) = (newest.path.clone(), mark.second + 1);
             return Err(JournalError::SuccessorMissing { segment, sequence });
         }
-        return Ok(GoodMark { name: MarkName::Journaled, sequence: mark.second });
+        let place = Some((newest.first_sequence, mark.first));
+        return Ok(GoodMark { name: MarkName::Journaled, sequence: mark.second, place });
     }
     match survey.segments.iter().find(|found| found.synced.is_none()) {
         Some(found) => damaged(found, MarkName::Synced, d::SYNCED_MARK_OFFSET),
-        None => Ok(GoodMark { name: MarkName::Synced, sequence: survey.synced_sequence() }),
+        None => {
+            Ok(GoodMark { name: MarkName::Synced, sequence: survey.synced_sequence(), place: survey.synced_place() })
+        }
     }
 }
 
@@ -128,7 +153,9 @@ fn judge(
         None => good.sequence,
     };
     if let (Some(mark), Some(next), Some(expected_last)) = (found.journaled, next, expected_last) {
-        let is_vouched_for = found.is_sealed() && (is_same_boot || mark.second <= good.sequence);
+        // Records behind the last frame that is vouched for are so only up to the place.
+        let has_synced_end = found.held == Held::Nothing || good.must_reach(found) >= mark.first & !d::SEALED_BIT;
+        let is_vouched_for = found.is_sealed() && (is_same_boot || mark.second <= good.sequence && has_synced_end);
         if found.is_sealed() && mark.second > expected_last {
             return Err(duplicate(found, next));
         }
@@ -144,8 +171,13 @@ fn judge(
                 let reason = FrameFault::EndOfFile { file_bytes: found.file_length };
                 return Err(corrupt(found, found.file_length, mark.second, reason, good));
             }
-            let kept =
-                Kept { found: found.clone(), last_sequence: mark.second, position: position as usize, index: None };
+            let kept = Kept {
+                found: found.clone(),
+                last_sequence: mark.second,
+                position: position as usize,
+                index: None,
+                held: found.held,
+            };
             return Ok(Judged { kept, fault: None, frames_scanned: 0 });
         }
     }
@@ -153,12 +185,22 @@ fn judge(
     if end.last_sequence < must_hold {
         return Err(corrupt(found, end.position as u64, end.last_sequence + 1, end.fault, good));
     }
-    if is_same_boot && next.is_none() {
+    // Zeros are no fault of their own there, but a mark that is wrong.
+    let is_short = (end.position as u64) < good.must_reach(found) && end.fault != FrameFault::Empty;
+    // Where a writer died in a roll, no mark says where the segment's records end: what follows them must be zeros.
+    let is_unsealed_end = is_same_boot && next.is_some() && !found.is_sealed();
+    let is_rubbish = !matches!(end.fault, FrameFault::Empty | FrameFault::EndOfFile { .. });
+    if is_short || is_unsealed_end && is_rubbish && expected_last == Some(end.last_sequence) {
+        return Err(corrupt(found, end.position as u64, end.last_sequence + 1, end.fault, good));
+    }
+    if (end.position as u64) < good.must_reach(found) || is_same_boot && next.is_none() {
         check_mark_position(found, &entries.at_mark, good)?;
     }
+    let is_whole = !found.is_sealed() || end.position as u64 >= found.journaled_position().unwrap_or(0);
     let fault = match (expected_last, next) {
         (Some(expected), Some(next)) if end.last_sequence > expected => return Err(duplicate(found, next)),
-        (Some(expected), _) if end.last_sequence == expected => None,
+        // Where records are missing behind the last frame, the journal ends too.
+        (Some(expected), _) if end.last_sequence == expected && is_whole => None,
         _ => Some(end.fault),
     };
     let frames_scanned = end.last_sequence + 1 - found.first_sequence;
@@ -167,14 +209,16 @@ fn judge(
         last_sequence: end.last_sequence,
         position: end.position,
         index: Some(entries.index),
+        held: entries.held,
     };
     Ok(Judged { kept, fault, frames_scanned })
 }
 
 struct Scanned {
     index: Vec<(usize, u64, usize)>,
-    /// Where the last journaled frame ends.
+    /// Where the last journaled frame ends, or the last record behind it that the journaled mark covers.
     at_mark: Option<u64>,
+    held: Held,
 }
 
 /// Scans a segment's frames as far as they go.
@@ -183,22 +227,26 @@ fn scan_segment(found: &Found) -> Result<(ScanEnd, Scanned), JournalError> {
     let frames_offset = header.frames_offset as usize;
     let mapping = map(found, header.segment_length)?;
     let mark_sequence = found.journaled.map_or(0, |mark| mark.second);
+    let mark_position = found.journaled_position().unwrap_or(0);
     let mut scanned = Scanned {
         index: Vec::new(),
         at_mark: (mark_sequence + 1 == found.first_sequence).then_some(header.frames_offset),
+        held: Held::Nothing,
     };
     let mut next_slot_position = frames_offset;
     // SAFETY: the journal's lock is held by the caller and nothing is written during recovery.
     #[allow(unsafe_code)]
     let bytes = unsafe { mapping.bytes(0..mapping.length()) };
     mapping.read_ahead(0..mapping.length().min(found.journaled_position().unwrap_or(0) as usize));
-    let each = |sequence, start: usize, end: usize| {
-        if start >= next_slot_position {
+    let each = |frame: &Frame<'_>, sequence, start: usize, end: usize| {
+        if scan::is_record(frame) {
+            scanned.held = scanned.held.with(is_checkpoint(frame), start as u64, sequence);
+        } else if start >= next_slot_position {
             let slot = index::slot_of(start, frames_offset);
             scanned.index.push((slot, sequence, start));
             next_slot_position = frames_offset + (slot + 1) * INDEX_STRIDE;
         }
-        if sequence == mark_sequence {
+        if sequence == mark_sequence && (!scan::is_record(frame) || end as u64 <= mark_position) {
             scanned.at_mark = Some(end as u64);
         }
     };
@@ -213,7 +261,7 @@ fn scan_segment(found: &Found) -> Result<(ScanEnd, Scanned), JournalError> {
 
 /// The mark must point behind the frame that it names.
 fn check_mark_position(found: &Found, at_mark: &Option<u64>, good: GoodMark) -> Result<(), JournalError> {
-    let expected = found.journaled_position().expect("a good journaled mark was read");
+    let expected = good.must_reach(found);
     match *at_mark {
         Some(position) if position == expected => Ok(()),
         position => {
@@ -231,13 +279,13 @@ fn tail_behind(last: &Kept, reason: FrameFault, dropped: &[Found]) -> Result<Opt
     let (from, to) = (last.position as u64, found.file_length.min(found.header.segment_length));
     let nonzero_end =
         end_of_nonzero(&file, from, to).map_err(|error| JournalError::io("read", &found.path, error))?.unwrap_or(from);
-    let mut tail = Tail { reason, nonzero_end, bytes: nonzero_end - from, frames: 0 };
+    let mut tail = Tail { reason, nonzero_end, bytes: nonzero_end - from, frames: 0, records: 0 };
     if tail.bytes > 0 {
         let mapping = map(found, nonzero_end.next_multiple_of(8))?;
         // SAFETY: as in `scan_segment`.
         #[allow(unsafe_code)]
         let bytes = unsafe { mapping.bytes(last.position..mapping.length()) };
-        tail.frames = scan::count_intact(bytes, last.last_sequence);
+        (tail.frames, tail.records) = scan::count_intact(bytes, last.last_sequence);
     }
     for found in dropped {
         if let (Some(mark), Some(position)) = (found.journaled, found.journaled_position()) {

@@ -37,9 +37,16 @@ pub(crate) fn clear_from(words: &[AtomicU64], position: usize) {
     }
 }
 
-/// Whether the entry of the first batch is there, without which recovery builds the index anew.
+/// Whether the entry of the first batch is there, without which recovery builds the index anew. Records may stand
+/// before that batch.
 pub(crate) fn is_begun(words: &[AtomicU64], first_sequence: u64, frames_offset: usize) -> bool {
-    words.chunks_exact(2).next().is_some_and(|entry| read(entry) == (first_sequence, frames_offset as u64))
+    let mut used = words.chunks_exact(2).map(read).filter(|&(sequence, _)| sequence != 0);
+    used.next().is_some_and(|(sequence, position)| sequence == first_sequence && position >= frames_offset as u64)
+}
+
+/// Whether there is no entry in a slot that exists.
+pub(crate) fn is_free(words: &[AtomicU64], slot: usize) -> bool {
+    words.get(slot * 2..slot * 2 + 2).is_some_and(|entry| read(entry).0 == 0)
 }
 
 /// The nearest position at or before `sequence` that the index knows and whose frame is whole;

@@ -9,7 +9,8 @@ use crate::directory::Found;
 use crate::error::{JournalError, MarkName};
 use crate::options::Environment;
 use crate::reader::JournalReader;
-use crate::replay::ReplayStop;
+use crate::records::Held;
+use crate::replay::{Replay, ReplayStop};
 
 /// One segment, by its header and marks alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,8 +29,12 @@ pub struct SegmentInfo {
     pub file_bytes: u64,
     /// Length that it should have, in bytes.
     pub length_bytes: u64,
-    /// Bytes of frames by its journaled mark.
+    /// Bytes of frames and records by its journaled mark.
     pub used_bytes: u64,
+    /// Whether it holds records of consensus, by its records mark.
+    pub holds_records: bool,
+    /// Where the newest checkpoint among them stands, by the same.
+    pub checkpoint_position: Option<u64>,
     /// Whether it takes no more frames.
     pub is_sealed: bool,
     /// When it took its first frame, ns since the epoch.
@@ -94,6 +99,12 @@ pub struct VerifyReport {
     pub frames: u64,
     /// Their length in bytes, padding included.
     pub frame_bytes: u64,
+    /// How many records of consensus stand among them.
+    pub records: u64,
+    /// Their length in bytes, padding included.
+    pub record_bytes: u64,
+    /// Segment and position of the newest checkpoint among them.
+    pub newest_checkpoint: Option<(PathBuf, u64)>,
     /// The last sequence that can be replayed without a break from the first; one before the first
     /// where there is none.
     pub last_sequence: u64,
@@ -143,6 +154,9 @@ pub fn verify_in(directory: impl Into<PathBuf>, environment: Environment) -> Res
         info,
         frames: 0,
         frame_bytes: 0,
+        records: 0,
+        record_bytes: 0,
+        newest_checkpoint: None,
         last_sequence,
         problems: Vec::new(),
         stop: None,
@@ -170,8 +184,21 @@ fn verify_segment(
     until: Option<u64>,
     report: &mut VerifyReport,
 ) -> Result<Option<ReplayStop>, JournalError> {
-    let mut replay = reader.replay(found.first_sequence)?;
-    report.bad_index_entries += replay.bad_index_entries();
+    let mut replay = reader.replay_segment(found)?;
+    let checked = check_segment(&mut replay, until, report);
+    let passed = replay.passed();
+    report.records += passed.count;
+    report.record_bytes += passed.bytes;
+    if let Some((first_sequence, position)) = passed.checkpoint {
+        let holding = reader.segments().iter().find(|found| found.first_sequence == first_sequence);
+        report.newest_checkpoint = holding.map(|found| (found.path.clone(), position));
+    }
+    checked?;
+    Ok(replay.stop().cloned())
+}
+
+fn check_segment(replay: &mut Replay, until: Option<u64>, report: &mut VerifyReport) -> Result<(), JournalError> {
+    report.bad_index_entries += replay.bad_index_entries()?;
     while until.is_none_or(|until| replay.next_sequence() < until) {
         let is_unbroken = report.problems.is_empty();
         let Some(batch) = replay.next_batch()? else { break };
@@ -182,7 +209,10 @@ fn verify_segment(
             report.last_sequence += frames;
         }
     }
-    Ok(replay.stop().cloned())
+    if until == Some(replay.next_sequence()) {
+        replay.check_records_behind()?;
+    }
+    Ok(())
 }
 
 fn info_of(reader: &JournalReader) -> Result<JournalInfo, JournalError> {
@@ -210,6 +240,11 @@ fn segment_info(found: &Found) -> SegmentInfo {
         file_bytes: found.file_length,
         length_bytes: found.header.segment_length,
         used_bytes: end.saturating_sub(found.header.frames_offset),
+        holds_records: found.held != Held::Nothing,
+        checkpoint_position: match found.held {
+            Held::Checkpoint { position, .. } => Some(position),
+            Held::Nothing | Held::Records => None,
+        },
         is_sealed: found.is_sealed(),
         opened_ns: found.opened_ns,
         sync_failed: found.sync_failed,
@@ -227,6 +262,11 @@ impl std::fmt::Display for SegmentInfo {
         }
         write!(f, ", {used_bytes} of {} bytes used", length_bytes.saturating_sub(d::frames_offset(*length_bytes)))?;
         f.write_str(if self.is_sealed { ", sealed" } else { ", open" })?;
+        match self.checkpoint_position {
+            Some(position) => write!(f, ", records, newest checkpoint at byte {position}")?,
+            None if self.holds_records => f.write_str(", records without a checkpoint")?,
+            None => {}
+        }
         if self.file_bytes < *length_bytes {
             write!(f, ", file cut to {} bytes", self.file_bytes)?;
         }

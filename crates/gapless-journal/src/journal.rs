@@ -11,16 +11,18 @@ use std::sync::atomic::Ordering;
 use gapless_agent::fault;
 use gapless_wire::{HEADER_LENGTH, MESSAGE_ALIGNMENT};
 
-use crate::descriptor::{INDEX_STRIDE, JOURNALED_MARK_OFFSET, SEALED_BIT};
+use crate::descriptor::{INDEX_STRIDE, JOURNALED_MARK_OFFSET};
+use crate::disk::DiskWork;
 use crate::error::JournalError;
 use crate::index;
 use crate::mark::MarkWriter;
 use crate::options::{Flush, JournalOptions};
 use crate::preparer::Preparer;
+use crate::records::Held;
 use crate::recovery::{self, Recovered, RecoveryReport};
 use crate::scan::{first_sequence_of, split_batch};
 use crate::segment::Segment;
-use crate::shared::{Entry, Rolled, Shared};
+use crate::shared::Shared;
 use crate::syncer::Syncer;
 use crate::write_buffer::WriteBuffer;
 
@@ -53,19 +55,32 @@ pub struct Journal {
     /// Where the next frame goes.
     pub(crate) position: usize,
     /// The active segment's length.
-    limit: usize,
+    pub(crate) limit: usize,
+    pub(crate) active_first_sequence: u64,
     /// When a batch begins here or behind, there is an index entry to write or a helper to wake.
     threshold: usize,
     next_index_position: usize,
     wake_position: usize,
     pub(crate) last_sequence: u64,
     pub(crate) journaled_sequence: u64,
+    /// Where the journaled mark stands; 0 where it has not been moved in the active segment.
+    pub(crate) journaled_position: usize,
     pub(crate) released_sequence: u64,
-    mark: MarkWriter,
+    pub(crate) mark: MarkWriter,
     /// For [`Flush::Write`].
     pub(crate) buffer: Option<WriteBuffer>,
     /// Taken from the helper, not in use yet.
-    next: Option<Arc<Segment>>,
+    pub(crate) next: Option<Arc<Segment>>,
+    pub(crate) segments_begun: u64,
+    /// What the active segment holds besides frames, and what of that its header says.
+    pub(crate) held: Held,
+    pub(crate) held_published: Held,
+    pub(crate) records_appended: u64,
+    pub(crate) records_journaled: u64,
+    /// Whether a record stands behind the last frame; at an opening, whether one may.
+    pub(crate) has_record_behind_last: bool,
+    /// Where records are framed.
+    pub(crate) record: Vec<u8>,
 }
 
 impl Journal {
@@ -92,11 +107,24 @@ impl Journal {
             position,
             last_sequence,
             journaled_sequence: last_sequence,
+            journaled_position: position,
             released_sequence: 0,
             buffer,
             next: None,
+            segments_begun: u64::from(report.is_new),
+            active_first_sequence: 0,
+            held: Held::Nothing,
+            held_published: Held::Nothing,
+            records_appended: 0,
+            records_journaled: 0,
+            has_record_behind_last: false,
+            record: Vec::new(),
         };
         journal.stand_at(position);
+        // Relaxed: nobody else has a handle yet.
+        let left_records = journal.shared.journaled_records.load(Ordering::Relaxed);
+        (journal.records_appended, journal.records_journaled) = (left_records, left_records);
+        journal.has_record_behind_last = journal.may_hold_record_behind_last();
         Ok((journal, report))
     }
 
@@ -126,11 +154,12 @@ impl Journal {
         self.shared.check_poison()?;
         fault::crash_point("before_journal_copy");
         if frames.len() <= self.limit - self.position {
-            self.put(frames, first_sequence)?;
+            self.put(frames, Some(first_sequence))?;
         } else {
             self.append_across(frames, first_sequence, last_sequence)?;
         }
         self.last_sequence = last_sequence;
+        self.has_record_behind_last = false;
         fault::crash_point("after_journal_copy");
         Ok(())
     }
@@ -143,7 +172,8 @@ impl Journal {
     #[inline]
     pub fn commit(&mut self) -> Result<u64, JournalError> {
         self.shared.check_poison()?;
-        if self.journaled_sequence != self.last_sequence {
+        // Records move the position alone.
+        if self.journaled_position != self.position {
             self.flush_buffer()?;
             fault::crash_point("before_journaled_mark");
             self.move_mark()?;
@@ -245,16 +275,20 @@ impl Journal {
         Ok(sequence)
     }
 
-    /// Stands at `position` of the active segment.
+    /// Stands at `position` of the active segment, of which the newest entry says what it holds.
     pub(crate) fn stand_at(&mut self, position: usize) {
         let frames_offset = self.active.header.frames_offset as usize;
+        if let Some(entry) = self.shared.state().entries.back() {
+            self.active_first_sequence = entry.first_sequence;
+            (self.held, self.held_published) = (entry.held, entry.held);
+        }
         self.position = position;
         self.limit = self.active.header.segment_length as usize;
         self.mark = self.active.mark_writer(JOURNALED_MARK_OFFSET);
-        // The slot of `position` itself is free if `position` is where the slot begins; else its
-        // entry is there already, from what was scanned.
-        let slot = (position - frames_offset).div_ceil(INDEX_STRIDE);
-        self.next_index_position = frames_offset + slot * INDEX_STRIDE;
+        // The entry of what was scanned is there already, unless only records stand in the slot.
+        let slot = index::slot_of(position, frames_offset);
+        let is_free = index::is_free(self.active.index(), slot);
+        self.next_index_position = if is_free { position } else { frames_offset + (slot + 1) * INDEX_STRIDE };
         self.wake_position = position;
         self.threshold = position;
         if let Some(buffer) = &mut self.buffer {
@@ -262,10 +296,10 @@ impl Journal {
         }
     }
 
-    /// Copies frames that fit the active segment.
+    /// Copies frames that fit the active segment; a record has no first sequence.
     #[inline]
     #[allow(unsafe_code)]
-    fn put(&mut self, frames: &[u8], first_sequence: u64) -> Result<(), JournalError> {
+    pub(crate) fn put(&mut self, frames: &[u8], first_sequence: Option<u64>) -> Result<(), JournalError> {
         if self.position >= self.threshold {
             self.cross_threshold(first_sequence);
         }
@@ -284,9 +318,12 @@ impl Journal {
 
     /// Writes an index entry and wakes the helper, where it is time for either.
     #[cold]
-    fn cross_threshold(&mut self, first_sequence: u64) {
+    fn cross_threshold(&mut self, first_sequence: Option<u64>) {
         let frames_offset = self.active.header.frames_offset as usize;
-        if self.position >= self.next_index_position {
+        // The index leads to frames alone.
+        if let Some(first_sequence) = first_sequence
+            && self.position >= self.next_index_position
+        {
             let slot = index::slot_of(self.position, frames_offset);
             index::record(self.active.index(), slot, first_sequence, self.position);
             self.next_index_position = frames_offset + (slot + 1) * INDEX_STRIDE;
@@ -302,91 +339,14 @@ impl Journal {
         self.threshold = self.next_index_position.min(self.wake_position);
     }
 
-    /// Appends a batch that reaches into the next segment.
-    #[cold]
-    fn append_across(&mut self, frames: &[u8], first_sequence: u64, last_sequence: u64) -> Result<(), JournalError> {
-        let frame_length_max = self.shared.options.frame_length_max;
-        let count = last_sequence - first_sequence + 1;
-        match split_batch(frames, usize::MAX, frame_length_max) {
-            Ok((_, found)) if found == count => {}
-            Ok((_, found)) => return Err(malformed(frames, 0, format!("{count} frames expected, {found} found"))),
-            Err(offset) => return Err(malformed(frames, offset, "no frame of this stream is there".to_owned())),
-        }
-        // Before anything is copied, so that a full disk leaves the batch out as a whole.
-        self.reserve_next()?;
-        let (mut rest, mut sequence) = (frames, first_sequence);
-        loop {
-            let room = self.limit - self.position;
-            let (length, count) = split_batch(rest, room, frame_length_max)
-                .map_err(|offset| malformed(frames, offset, "no frame of this stream is there".to_owned()))?;
-            if length > 0 {
-                self.put(&rest[..length], sequence)?;
-                sequence += count;
-                self.last_sequence = sequence - 1;
-                rest = &rest[length..];
-            }
-            if rest.is_empty() {
-                return Ok(());
-            }
-            self.roll(sequence)?;
-        }
-    }
-
-    /// Makes sure that there is a next segment.
-    fn reserve_next(&mut self) -> Result<(), JournalError> {
-        if self.next.is_none() {
-            let prepared = self.shared.state().prepared.take();
-            self.next = Some(match prepared {
-                Some(segment) => segment,
-                None => self.shared.prepare_at_once()?,
-            });
-        }
-        Ok(())
-    }
-
-    /// Goes on in the next segment, whose first frame will have `first_sequence`.
-    fn roll(&mut self, first_sequence: u64) -> Result<(), JournalError> {
-        fault::crash_point("before_segment_roll");
-        self.reserve_next()?;
-        self.flush_buffer()?;
-        let next = self.next.take().expect("reserve_next has just put it there");
-        let opened_ns = (self.shared.options.environment.epoch_ns)();
-        // In this order, so that a sealed segment always has another behind it.
-        next.open_for(first_sequence, opened_ns);
-        self.mark.write(
-            self.active.mapping.mark(JOURNALED_MARK_OFFSET),
-            self.position as u64 | SEALED_BIT,
-            first_sequence - 1,
-        );
-        let old = std::mem::replace(&mut self.active, next);
-        {
-            let mut state = self.shared.state();
-            let old_first_sequence = state.entries.back().map_or(1, |entry| entry.first_sequence);
-            state.rolled.push_back(Rolled {
-                file: old.file.clone(),
-                segment: Some(old),
-                first_sequence: old_first_sequence,
-                last_sequence: first_sequence - 1,
-                end: self.position as u64,
-                sealed_ns: opened_ns,
-            });
-            state.unsettled.push_back((self.active.clone(), first_sequence));
-            state.entries.push_back(Entry { first_sequence, opened_ns, length: self.active.header.segment_length });
-            state.active = self.active.clone();
-        }
-        self.stand_at(self.active.header.frames_offset as usize);
-        fault::crash_point("after_segment_roll");
-        Ok(())
-    }
-
     #[inline]
-    fn flush_buffer(&mut self) -> Result<(), JournalError> {
+    pub(crate) fn flush_buffer(&mut self) -> Result<(), JournalError> {
         match &mut self.buffer {
             None => Ok(()),
-            Some(buffer) => match buffer.flush(&self.active.file) {
-                Ok(()) => Ok(()),
-                Err(error) => Err(self.fail("write", error)),
-            },
+            Some(buffer) => {
+                let asked = self.shared.options.environment.ask(DiskWork::Write);
+                asked.and_then(|()| buffer.flush(&self.active.file)).map_err(|error| self.fail("write", error))
+            }
         }
     }
 
@@ -400,6 +360,10 @@ impl Journal {
             return Err(self.fail("write", error));
         }
         self.journaled_sequence = self.last_sequence;
+        self.journaled_position = self.position;
+        if self.records_journaled != self.records_appended {
+            self.count_records();
+        }
         if self.buffer.is_none() {
             self.active.mapping.prefetch_for_writing(self.position);
         }
@@ -439,7 +403,7 @@ impl Drop for Journal {
     }
 }
 
-fn malformed(frames: &[u8], offset: usize, reason: String) -> JournalError {
+pub(crate) fn malformed(frames: &[u8], offset: usize, reason: String) -> JournalError {
     JournalError::BatchMalformed { batch_bytes: frames.len(), offset, reason }
 }
 

@@ -8,6 +8,8 @@
 //! | [`syncer`], [`preparer`] | [`Syncer`] and [`Preparer`], for helper threads |
 //! | [`recovery`] | [`RecoveryReport`]: what opening found and cut (decision D7) |
 //! | [`reader`], [`replay`] | [`JournalReader`] and [`Replay`], without the lock |
+//! | [`records`] | [`Record`]: what consensus keeps, among the frames |
+//! | [`disk`] | [`Disk`]: one that may refuse, for simulations |
 //! | [`inspect`] | [`inspect::info`] and [`inspect::verify`] |
 //! | [`error`] | [`JournalError`] |
 //!
@@ -21,6 +23,7 @@
 mod boot;
 pub mod descriptor;
 mod directory;
+pub mod disk;
 pub mod error;
 mod evaluation;
 #[cfg(test)]
@@ -34,9 +37,12 @@ mod mark;
 pub mod options;
 pub mod preparer;
 pub mod reader;
+mod record_writer;
+pub mod records;
 pub mod recovery;
 pub mod replay;
 mod retention;
+mod rolling;
 mod scan;
 mod segment;
 mod shared;
@@ -47,6 +53,8 @@ mod works;
 mod write_buffer;
 
 pub use boot::BootId;
+pub use directory::DirectoryLock;
+pub use disk::{Disk, DiskWork};
 pub use error::{FrameFault, JournalError, MarkName};
 pub use frame_batch::FrameBatch;
 pub use inspect::{JournalInfo, SegmentInfo, VerifyReport, info, verify};
@@ -54,6 +62,7 @@ pub use journal::Journal;
 pub use options::{Environment, Flush, JournalOptions, RecoveryCheck, Retention};
 pub use preparer::Preparer;
 pub use reader::JournalReader;
+pub use records::{Record, Records};
 pub use recovery::{Cut, RecoveryReport};
 pub use replay::{Replay, ReplayStop};
 pub use syncer::Syncer;

@@ -74,9 +74,14 @@ fn read_slot<W: MarkWord>(slot: &[W]) -> Option<MarkValue> {
     whole.then_some(MarkValue { first, second, generation })
 }
 
-/// Reads a mark; `None` if both slots are damaged. `words` are the mark's words.
+/// Reads a mark; `None` if both slots are damaged, or it was never written. `words` are the mark's words.
 pub(crate) fn read<W: MarkWord>(words: &[W]) -> Option<MarkValue> {
     assert_eq!(words.len(), MARK_WORDS, "a mark has {MARK_WORDS} words");
+    // A generation stays where the first write has put it, so these are zero together only before that is done. No use
+    // in waiting for a writer then: a directory may hold many segments with such a mark.
+    if words.iter().all(|word| word.load_acquire() == 0) {
+        return None;
+    }
     (0..ATTEMPTS_MAX).find_map(|_| {
         let (even, odd) = (read_slot(&words[..SLOT_WORDS]), read_slot(&words[SLOT_WORDS..]));
         match (even, odd) {

@@ -1,6 +1,7 @@
 //! How a journal is kept: one typed struct, its defaults in one place, checked once.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use gapless_wire::aligned_length;
@@ -8,6 +9,7 @@ use gapless_wire::descriptor::{FRAME_LENGTH_MAX, HEADER_LENGTH};
 
 use crate::boot::BootId;
 use crate::descriptor::{PAGE_LENGTH, SEGMENT_LENGTH_MAX, frames_offset};
+use crate::disk::Disk;
 use crate::error::JournalError;
 
 /// How frames get into the operating system's hands.
@@ -42,17 +44,19 @@ pub enum RecoveryCheck {
 }
 
 /// What a journal takes from the machine; replaceable, so that tests and simulations decide.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Environment {
     /// The boot that the machine is on; `None` when it cannot be told, which counts as another boot.
     pub boot_id: Option<BootId>,
     /// The wall clock, ns since the epoch. Read when a segment is opened and for retention by age.
     pub epoch_ns: fn() -> u64,
+    /// A disk that may refuse; `None` for the machine's own.
+    pub disk: Option<Arc<dyn Disk>>,
 }
 
 impl Default for Environment {
     fn default() -> Self {
-        Self { boot_id: BootId::of_this_machine(), epoch_ns: system_epoch_ns }
+        Self { boot_id: BootId::of_this_machine(), epoch_ns: system_epoch_ns, disk: None }
     }
 }
 

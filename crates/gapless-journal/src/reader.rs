@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::directory::{Found, Survey, survey};
 use crate::error::{JournalError, MarkName};
 use crate::options::Environment;
+use crate::records::{Held, Record, Records};
 use crate::replay::Replay;
 
 /// A journal, open for reading.
@@ -102,7 +103,58 @@ impl JournalReader {
     /// [`JournalError::NotHeld`] for a sequence that the journal does not hold (any more), and
     /// damage on the way to it.
     pub fn replay(&self, from_sequence: u64) -> Result<Replay, JournalError> {
-        Replay::begin(&self.directory, self.environment, &self.survey, from_sequence)
+        Replay::begin(&self.directory, self.environment.clone(), &self.survey, from_sequence)
+    }
+
+    /// The records of consensus, oldest first: from the newest checkpoint on if there is one, with all behind it. They
+    /// are read into memory, as [`JournalReader::replay`] reads frames: what a writer appends later is not among them.
+    ///
+    /// # Errors
+    /// As [`Replay::next_frame`]: damage in a record, or in a frame behind the first, that a good mark covers.
+    pub fn records(&self) -> Result<Records, JournalError> {
+        let is_same_boot = self.is_same_boot();
+        let good = crate::evaluation::good_mark(&self.survey, self.newest(), is_same_boot)?;
+        // On another boot one that is not vouched for may stand behind the journal's end.
+        let is_good = |found: &&Found| match found.held {
+            Held::Checkpoint { position, behind_sequence } => {
+                is_same_boot || behind_sequence < good.sequence || position < good.must_reach(found)
+            }
+            Held::Nothing | Held::Records => false,
+        };
+        for found in self.survey.segments.iter().rev().filter(is_good) {
+            let mut replay = self.replay_segment(found)?;
+            if replay.stand_at_checkpoint()? {
+                return replay.into_records();
+            }
+        }
+        self.replay_segment(self.oldest())?.into_records()
+    }
+
+    /// Of the newest checkpoints of the segments, the first from the newest on that is wanted. One that cannot be read is
+    /// passed over, as is a segment that is deleted meanwhile.
+    ///
+    /// # Errors
+    /// A segment that cannot be opened.
+    pub fn newest_checkpoint(
+        &self,
+        mut is_wanted: impl FnMut(&Record) -> bool,
+    ) -> Result<Option<Record>, JournalError> {
+        for found in self.survey.segments.iter().rev().filter(|found| matches!(found.held, Held::Checkpoint { .. })) {
+            let record = match self.replay_segment(found) {
+                Ok(mut replay) => replay.checkpoint()?,
+                Err(JournalError::NotHeld { .. }) => None,
+                Err(error) => return Err(error),
+            };
+            if let Some(record) = record.filter(&mut is_wanted) {
+                return Ok(Some(record));
+            }
+        }
+        Ok(None)
+    }
+
+    /// From the first byte of a segment on, records included.
+    pub(crate) fn replay_segment(&self, found: &Found) -> Result<Replay, JournalError> {
+        Replay::begin_segment(&self.directory, self.environment.clone(), &self.survey, found.first_sequence)
     }
 
     pub(crate) fn segments(&self) -> &[Found] {

@@ -8,16 +8,19 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use gapless_agent::fault;
 
 use crate::boot::BootId;
 use crate::descriptor as d;
 use crate::directory::{DirectoryLock, Found, Survey, survey, sync_directory};
+use crate::disk::DiskWork;
 use crate::error::{FrameFault, JournalError, MarkName};
 use crate::evaluation::{Evaluation, Kept, Tail, evaluate};
 use crate::index;
 use crate::options::{Flush, JournalOptions};
+use crate::records::Held;
 use crate::segment::{Preparation, Segment, allocate, write_zeros};
 use crate::shared::{Entry, Rolled, Shared, State};
 
@@ -61,17 +64,19 @@ pub struct Cut {
     pub bytes: u64,
     /// How many intact frames were cut with it.
     pub frames: u64,
+    /// How many intact records of consensus were cut with it.
+    pub records: u64,
 }
 
 impl std::fmt::Display for Cut {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { segment, position, sequence, reason, bytes, frames } = self;
+        let Self { segment, position, sequence, reason, bytes, frames, records } = self;
         let segment = segment.display();
-        write!(
-            f,
-            "{bytes} bytes from byte {position} of {segment} cut, {frames} intact frames among them: \
-             sequence {sequence} was expected there, but {reason}"
-        )
+        write!(f, "{bytes} bytes from byte {position} of {segment} cut, {frames} intact frames ")?;
+        if *records > 0 {
+            write!(f, "and {records} intact records ")?;
+        }
+        write!(f, "among them: sequence {sequence} was expected there, but {reason}")
     }
 }
 
@@ -110,7 +115,7 @@ fn create(
         frames_offset: d::frames_offset(options.segment_length_bytes),
         frame_length_max: options.frame_length_max as u32,
     };
-    let mut preparation = Preparation::begin(&options.directory, header, options.zero_initial)?;
+    let mut preparation = Preparation::begin(&options, header)?;
     while !preparation.step()? {}
     let segment = preparation.finish(options.flush, options.environment.boot_id)?;
     let opened_ns = (options.environment.epoch_ns)();
@@ -129,7 +134,7 @@ fn create(
         removed,
     };
     let active = Arc::new(segment);
-    let entry = Entry { first_sequence, opened_ns, length: header.segment_length };
+    let entry = Entry { first_sequence, opened_ns, length: header.segment_length, held: Held::Nothing };
     let state = State {
         entries: VecDeque::from([entry]),
         active: active.clone(),
@@ -170,6 +175,7 @@ fn recover(
         reason: tail.reason,
         bytes: tail.bytes,
         frames: tail.frames,
+        records: tail.records,
     });
     if let Some(cut) = &cut {
         tracing::warn!(%cut, "the journal's end was not whole");
@@ -180,7 +186,9 @@ fn recover(
     for segment in &kept[..kept.len() - 1] {
         let found = &segment.found;
         let is_scanned = segment.index.is_some();
-        if is_scanned || segment.last_sequence > synced_sequence || !found.is_settled {
+        let has_unsynced = segment.last_sequence > synced_sequence
+            || segment.last_sequence == synced_sequence && segment.held != Held::Nothing;
+        if is_scanned || has_unsynced || !found.is_settled {
             let restored = restore_sealed(&options, segment)?;
             rolled.push_back(Rolled {
                 file: restored.file.clone(),
@@ -201,11 +209,21 @@ fn recover(
                 rewrite(&file, d::HEADER_PAGE_LENGTH as u64, end)
                     .map_err(|error| JournalError::io("write again", &path, error))?;
             }
-            file.sync_data().map_err(|source| JournalError::SyncFailed { segment: path, source })?;
+            let asked = options.environment.ask(DiskWork::Sync);
+            asked
+                .and_then(|()| file.sync_data())
+                .map_err(|source| JournalError::SyncFailed { segment: path, source })?;
         }
         rolled.clear();
         synced_sequence = last_sequence;
     }
+    let holds_records = kept.iter().any(|kept| kept.held != Held::Nothing);
+    let is_all_synced = is_rewritten || !is_same_boot;
+    let synced_position = match newest.found.synced {
+        _ if is_all_synced && holds_records => position as u64,
+        Some(mark) if !is_all_synced => mark.second.min(position as u64),
+        _ => 0,
+    };
     if !newest.found.is_settled {
         settle(&options, &active, newest.found.first_sequence)?;
     }
@@ -214,7 +232,7 @@ fn recover(
     }
     // The boot mark is last: until then the marks are judged as those of the boot before.
     active.write_mark(d::JOURNALED_MARK_OFFSET, position as u64, last_sequence);
-    active.write_mark(d::SYNCED_MARK_OFFSET, synced_sequence, 0);
+    active.write_mark(d::SYNCED_MARK_OFFSET, synced_sequence, synced_position);
     let (low, high) = BootId::to_words(options.environment.boot_id);
     active.write_mark(d::BOOT_MARK_OFFSET, low, high);
     sync_directory(&options.directory)?;
@@ -235,6 +253,7 @@ fn recover(
         first_sequence: kept.found.first_sequence,
         opened_ns: kept.found.opened_ns,
         length: kept.found.header.segment_length,
+        held: kept.held,
     });
     let active = Arc::new(active);
     let state = State {
@@ -245,6 +264,10 @@ fn recover(
         unsettled: VecDeque::new(),
     };
     let shared = Shared::new(options, incarnation, (last_sequence, synced_sequence), state, next_number, lock);
+    if holds_records && !is_all_synced {
+        // Relaxed: nobody else has a handle yet.
+        shared.journaled_records.store(1, Ordering::Relaxed);
+    }
     Ok((Recovered { shared: Arc::new(shared), active, position, last_sequence }, report))
 }
 
@@ -270,6 +293,7 @@ fn restore_active(
     let header = admit_longer_frames(options, found, &file)?;
     let segment = Segment::map(found.path.clone(), file, header, options.flush)?;
     rebuild_index(&segment, newest);
+    note_held(&segment, newest);
     Ok((segment, position))
 }
 
@@ -291,6 +315,7 @@ fn restore_sealed(options: &JournalOptions, kept: &Kept) -> Result<Segment, Jour
     let found = &kept.found;
     let segment = Segment::map(found.path.clone(), open_for_writing(kept)?, found.header, options.flush)?;
     rebuild_index(&segment, kept);
+    note_held(&segment, kept);
     segment.write_mark(d::JOURNALED_MARK_OFFSET, kept.position as u64 | d::SEALED_BIT, kept.last_sequence);
     if !found.is_settled {
         settle(options, &segment, found.first_sequence)?;
@@ -323,6 +348,14 @@ fn rebuild_index(segment: &Segment, kept: &Kept) {
         for &(slot, sequence, position) in entries {
             index::record(words, slot, sequence, position);
         }
+    }
+}
+
+/// Makes the header say which records the segment holds.
+fn note_held(segment: &Segment, kept: &Kept) {
+    if kept.held != kept.found.held {
+        let (first, second) = kept.held.to_words();
+        segment.write_mark(d::RECORDS_MARK_OFFSET, first, second);
     }
 }
 

@@ -2,7 +2,11 @@
 //!
 //! On the boot on which the journal was written it stops at the journaled mark, and so may run
 //! beside the writer. On any other it reads as far as frames go: a bad one up to the synced mark is an
-//! error, behind it the end. What it returns is checked; what it cannot return it explains.
+//! error, behind it the end. What it returns is checked; what it cannot return it explains. Records of consensus are
+//! checked as frames are, and passed over.
+
+mod end;
+mod records;
 
 use std::fs::File;
 use std::io;
@@ -10,16 +14,15 @@ use std::path::{Path, PathBuf};
 
 use gapless_wire::{Frame, aligned_length};
 
-use crate::boot::BootId;
 use crate::descriptor as d;
 use crate::directory::{Found, Survey, survey};
 use crate::error::{FrameFault, JournalError, MarkName};
 use crate::frame_batch::FrameBatch;
 use crate::index;
 use crate::mapping::Mapping;
-use crate::mark;
 use crate::options::Environment;
-use crate::scan::check_frame;
+use crate::records::Passed;
+use crate::scan::{check_next, is_record};
 
 /// Frames are checked this far ahead of the one that is returned, in bytes: few enough to be in the
 /// processor's cache when the caller reads them.
@@ -74,6 +77,13 @@ pub struct Replay {
     /// The sequence of the frame at `checked_until`.
     next_unchecked: u64,
     stop: Option<ReplayStop>,
+    /// How often the journaled mark had been written when the limit was taken from it.
+    limit_generation: u64,
+    /// The newest place up to which a synced mark vouches for every byte, see `GoodMark`.
+    synced_place: Option<(u64, u64)>,
+    /// Length of the records between the frame that was returned last and `position`.
+    passed_over: usize,
+    passed: Passed,
 }
 
 #[derive(Debug)]
@@ -89,6 +99,18 @@ impl Replay {
         survey: &Survey,
         from_sequence: u64,
     ) -> Result<Self, JournalError> {
+        let mut replay = Self::begin_segment(directory, environment, survey, from_sequence)?;
+        replay.seek(from_sequence)?;
+        Ok(replay)
+    }
+
+    /// At the first byte of the segment that holds `from_sequence`.
+    pub(crate) fn begin_segment(
+        directory: &Path,
+        environment: Environment,
+        survey: &Survey,
+        from_sequence: u64,
+    ) -> Result<Self, JournalError> {
         let segments = survey.segments.clone();
         let holding = segments.iter().rposition(|found| found.first_sequence <= from_sequence);
         let Some(holding) = holding else {
@@ -97,8 +119,8 @@ impl Replay {
         let current = Current::open(&segments[holding], directory, &segments, from_sequence)?;
         let mut replay = Self {
             directory: directory.to_owned(),
-            environment,
             is_same_boot: survey.is_same_boot(environment.boot_id),
+            environment,
             synced_sequence: survey.synced_sequence(),
             segments,
             current,
@@ -109,9 +131,12 @@ impl Replay {
             next_sequence: 0,
             next_unchecked: 0,
             stop: None,
+            limit_generation: 0,
+            synced_place: survey.synced_place(),
+            passed_over: 0,
+            passed: Passed::default(),
         };
         replay.stand_at_start();
-        replay.seek(from_sequence)?;
         Ok(replay)
     }
 
@@ -130,6 +155,7 @@ impl Replay {
             .expect("check_ahead has parsed this frame before");
         self.position += aligned_length(frame.length());
         self.next_sequence += 1;
+        self.passed_over = 0;
         Ok(Some(frame))
     }
 
@@ -146,6 +172,7 @@ impl Replay {
         let first_sequence = self.next_sequence;
         self.position = self.checked_until;
         self.next_sequence = self.next_unchecked;
+        self.passed_over = 0;
         Ok(Some(FrameBatch::new(self.current.bytes(start, self.checked_until), first_sequence)))
     }
 
@@ -155,9 +182,14 @@ impl Replay {
     /// If that was no frame of this length.
     pub fn step_back(&mut self, length: usize) {
         let frames_offset = self.current.found.header.frames_offset as usize;
-        let position = self.position.checked_sub(aligned_length(length)).filter(|position| *position >= frames_offset);
+        let passed = self.passed_over + aligned_length(length);
+        let position = self.position.checked_sub(passed).filter(|position| *position >= frames_offset);
         self.position = position.expect("a frame of this length was returned");
         self.next_sequence -= 1;
+        if self.passed_over > 0 {
+            // Records stand between the two frames, so they are not returned from the same check.
+            (self.checked_until, self.next_unchecked, self.passed_over) = (self.position, self.next_sequence, 0);
+        }
     }
 
     /// Whether [`Replay::next_frame`] returns a frame now.
@@ -174,7 +206,7 @@ impl Replay {
         self.next_sequence
     }
 
-    /// The segment and the byte where the next frame begins.
+    /// The segment and the byte where the next frame begins, or where the records before it do.
     #[must_use]
     pub fn position(&self) -> (&Path, u64) {
         (&self.current.found.path, self.position as u64)
@@ -205,11 +237,14 @@ impl Replay {
     }
 
     /// How many index entries of the current segment lead to no frame.
-    pub(crate) fn bad_index_entries(&self) -> u64 {
+    pub(crate) fn bad_index_entries(&mut self) -> Result<u64, JournalError> {
+        if self.is_same_boot {
+            self.move_limit()?;
+        }
         let header = &self.current.found.header;
         let bytes = self.current.bytes(0, self.limit);
         let limits = (header.frames_offset as usize, header.frame_length_max as usize);
-        self.current.index().map_or(0, |words| index::count_bad(words, bytes, limits.0, limits.1))
+        Ok(self.current.index().map_or(0, |words| index::count_bad(words, bytes, limits.0, limits.1)))
     }
 
     fn stand_at_start(&mut self) {
@@ -220,6 +255,7 @@ impl Replay {
         self.read_ahead_until = frames_offset;
         self.next_sequence = found.first_sequence;
         self.next_unchecked = found.first_sequence;
+        self.passed_over = 0;
         // On the same boot the mark is asked when the first frame is.
         self.limit = if self.is_same_boot { frames_offset } else { self.current.mapping.length() };
     }
@@ -247,8 +283,10 @@ impl Replay {
         Ok(())
     }
 
-    /// Checks the next frames. `false` at the end of the journal.
+    /// Checks the next frames, and the records before them. `false` at the end of the journal; it stands before records
+    /// that no frame follows, because they may still be cut.
     fn check_ahead(&mut self) -> Result<bool, JournalError> {
+        let mut attempts = 0;
         loop {
             let frame_length_max = self.current.found.header.frame_length_max as usize;
             if self.checked_until >= self.read_ahead_until && self.limit > self.checked_until {
@@ -258,10 +296,19 @@ impl Replay {
             }
             let start = self.checked_until;
             let bytes = self.current.bytes(start, self.limit);
-            let (mut offset, mut sequence) = (0, self.next_unchecked);
+            let (mut offset, mut records_end, mut sequence) = (0, 0, self.next_unchecked);
             let mut fault = None;
-            while offset < CHECK_AHEAD_LENGTH && offset < bytes.len() {
-                match check_frame(&bytes[offset..], sequence, frame_length_max) {
+            while offset - records_end < CHECK_AHEAD_LENGTH && offset < bytes.len() {
+                match check_next(&bytes[offset..], sequence, frame_length_max) {
+                    Ok(record) if is_record(&record) => {
+                        if sequence != self.next_unchecked {
+                            // What is returned in one go holds frames alone.
+                            break;
+                        }
+                        self.passed.note(self.current.found.first_sequence, start + offset, &record);
+                        offset += aligned_length(record.length());
+                        records_end = offset;
+                    }
                     Ok(frame) => {
                         offset += aligned_length(frame.length());
                         sequence += 1;
@@ -272,121 +319,38 @@ impl Replay {
                     }
                 }
             }
-            self.checked_until = start + offset;
-            self.next_unchecked = sequence;
-            if offset > 0 {
+            if sequence != self.next_unchecked {
                 // A fault is met again when the frames before it are read.
+                self.position = start + records_end;
+                self.passed_over = records_end;
+                self.checked_until = start + offset;
+                self.next_unchecked = sequence;
                 return Ok(true);
             }
+            let at = start + offset;
             let goes_on = if self.is_same_boot {
                 match fault {
-                    Some(fault) => return Err(self.corrupt(fault, MarkName::Journaled)),
-                    None => self.go_on_by_mark()?,
+                    Some(fault) => {
+                        // Records behind the last frame may be cut, and others written there, while they are read.
+                        let limit = self.limit;
+                        let generation = self.limit_generation;
+                        self.move_limit()?;
+                        attempts += 1;
+                        let has_moved = self.limit_generation != generation || self.limit != limit;
+                        if !has_moved || attempts > REREAD_ATTEMPTS_MAX {
+                            return Err(self.corrupt(fault, MarkName::Journaled, at));
+                        }
+                        true
+                    }
+                    None => self.go_on_by_mark(at)?,
                 }
             } else {
-                self.go_on_without_mark(fault.unwrap_or(FrameFault::Empty))?
+                self.go_on_without_mark(fault.unwrap_or(FrameFault::Empty), at)?
             };
             if !goes_on {
                 return Ok(false);
             }
         }
-    }
-
-    /// At the limit on the same boot: `true` if there is more now, here or in the next segment.
-    fn go_on_by_mark(&mut self) -> Result<bool, JournalError> {
-        let (is_sealed, last_sequence) = self.move_limit()?;
-        if self.limit > self.checked_until {
-            return Ok(true);
-        }
-        if self.next_unchecked != last_sequence.wrapping_add(1) {
-            let (expected, found) = (self.limit as u64, self.checked_until as u64);
-            let fault = FrameFault::MarkDisagrees { sequence: last_sequence, expected, found };
-            return Err(self.corrupt(fault, MarkName::Journaled));
-        }
-        if !is_sealed {
-            // A writer that died in a roll may have left the old segment unsealed.
-            let next = self.segments.iter().find(|found| found.first_sequence == self.next_unchecked).cloned();
-            return match next {
-                Some(next) if next.first_sequence > self.current.found.first_sequence => {
-                    self.enter(&next).map(|()| true)
-                }
-                _ => Ok(false),
-            };
-        }
-        for _ in 0..SUCCESSOR_ATTEMPTS_MAX {
-            if let Some(next) = self.successor() {
-                if next.first_sequence != last_sequence + 1 {
-                    return Err(self.gap(&next));
-                }
-                self.enter(&next)?;
-                return Ok(true);
-            }
-            // Either the writer has opened it since, or its name is being changed just now.
-            self.segments = survey(&self.directory, None)?.segments;
-        }
-        Err(JournalError::SuccessorMissing { segment: self.current.found.path.clone(), sequence: last_sequence + 1 })
-    }
-
-    /// Where frames end on another boot: `true` if the next segment goes on.
-    fn go_on_without_mark(&mut self, fault: FrameFault) -> Result<bool, JournalError> {
-        if self.has_this_boot_now() {
-            // A writer has recovered it in the meantime, so from here on its mark is good.
-            self.is_same_boot = true;
-            return self.go_on_by_mark();
-        }
-        let sequence = self.next_unchecked;
-        if let Some(next) = self.successor().filter(|next| next.first_sequence == sequence) {
-            self.enter(&next)?;
-            return Ok(true);
-        }
-        if sequence <= self.synced_sequence {
-            return Err(self.corrupt(fault, MarkName::Synced));
-        }
-        let found = &self.current.found;
-        let is_complete = found.is_sealed() && found.journaled.is_some_and(|mark| mark.second + 1 == sequence);
-        if let Some(next) = self.successor().filter(|next| is_complete && next.is_settled) {
-            return Err(self.gap(&next));
-        }
-        if fault != FrameFault::Empty || self.successor().is_some() {
-            self.stop = Some(ReplayStop {
-                segment: found.path.clone(),
-                position: self.checked_until as u64,
-                sequence,
-                reason: self.end_of_file().unwrap_or(fault),
-            });
-        }
-        Ok(false)
-    }
-
-    /// Reads the journaled mark again; returns whether the segment is sealed, and its last sequence.
-    fn move_limit(&mut self) -> Result<(bool, u64), JournalError> {
-        let found = &self.current.found;
-        let segment = || found.path.clone();
-        let position = d::JOURNALED_MARK_OFFSET as u64;
-        let Some(value) = mark::read_undamaged(self.current.mapping.mark(d::JOURNALED_MARK_OFFSET)) else {
-            return Err(JournalError::MarkDamaged { segment: segment(), position, mark: MarkName::Journaled });
-        };
-        let end = value.first & !d::SEALED_BIT;
-        if end < self.checked_until as u64 {
-            let position = self.checked_until as u64;
-            return Err(JournalError::Rewound { segment: segment(), position, end });
-        }
-        if end > self.current.mapping.length() as u64 {
-            let reason = if end > found.header.segment_length {
-                format!("the journaled mark points to byte {end}, behind the segment's end")
-            } else {
-                format!("the file ends at byte {}, the journaled mark says {end}", self.current.mapping.length())
-            };
-            return Err(JournalError::HeaderDamaged { segment: segment(), position, reason });
-        }
-        self.limit = end as usize;
-        Ok((value.first & d::SEALED_BIT != 0, value.second))
-    }
-
-    fn has_this_boot_now(&self) -> bool {
-        let mark = mark::read(self.current.mapping.mark(d::BOOT_MARK_OFFSET));
-        let boot = mark.and_then(|mark| BootId::from_words(mark.first, mark.second));
-        boot.is_some() && boot == self.environment.boot_id && self.successor().is_none()
     }
 
     fn successor(&self) -> Option<Found> {
@@ -401,42 +365,10 @@ impl Replay {
         }
         Ok(())
     }
-
-    fn end_of_file(&self) -> Option<FrameFault> {
-        let found = &self.current.found;
-        let is_cut =
-            self.checked_until >= self.current.mapping.length() && found.file_length < found.header.segment_length;
-        is_cut.then_some(FrameFault::EndOfFile { file_bytes: found.file_length })
-    }
-
-    fn corrupt(&self, reason: FrameFault, mark: MarkName) -> JournalError {
-        let mark_value = mark::read(self.current.mapping.mark(d::JOURNALED_MARK_OFFSET));
-        JournalError::Corrupt {
-            segment: self.current.found.path.clone(),
-            position: self.checked_until as u64,
-            sequence: self.next_unchecked,
-            reason: self.end_of_file().unwrap_or(reason),
-            mark,
-            mark_sequence: match mark {
-                MarkName::Journaled => mark_value.map_or(0, |value| value.second),
-                MarkName::Synced => self.synced_sequence,
-            },
-        }
-    }
-
-    fn gap(&self, next: &Found) -> JournalError {
-        JournalError::Gap {
-            before: self.current.found.path.clone(),
-            after: next.path.clone(),
-            missing_from: self.next_unchecked,
-            missing_to: next.first_sequence - 1,
-        }
-    }
 }
 
-/// A sealed segment has a successor; a listing may miss it while its name is being changed.
-const SUCCESSOR_ATTEMPTS_MAX: usize = 10;
-
+/// How often something bad is looked at again while the journaled mark moves.
+const REREAD_ATTEMPTS_MAX: usize = 3;
 impl Current {
     fn open(found: &Found, directory: &Path, segments: &[Found], sequence: u64) -> Result<Self, JournalError> {
         let mut path = found.path.clone();

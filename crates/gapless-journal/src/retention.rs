@@ -1,14 +1,16 @@
 //! Retention: deletes the oldest segments, so that a journal runs for weeks.
 //!
 //! A step of the helper thread. It never deletes a frame above the snapshot sequence, nor the active
-//! segment.
+//! segment, nor the newest checkpoint of consensus; and where there are records without a checkpoint that
+//! stands before the snapshot's frame, nothing.
 
 use std::io;
 use std::sync::atomic::Ordering;
 
 use crate::directory::sync_directory;
 use crate::error::JournalError;
-use crate::shared::{Shared, Works};
+use crate::records::Held;
+use crate::shared::{Entry, Rolled, Shared, Works};
 
 impl Shared {
     /// Deletes the oldest segment if it may and must go; `true` if it went.
@@ -19,7 +21,7 @@ impl Shared {
         }
         // Acquire: pairs with the release of `set_snapshot_sequence`.
         let snapshot_sequence = self.snapshot_sequence.load(Ordering::Acquire);
-        let (oldest, next_first_sequence) = {
+        let (oldest, next_first_sequence, checkpoint) = {
             let state = self.state();
             let (Some(oldest), Some(next)) = (state.entries.front(), state.entries.get(1)) else { return Ok(false) };
             let total_bytes: u64 = state.entries.iter().map(|entry| entry.length).sum();
@@ -31,8 +33,21 @@ impl Shared {
             if !is_covered || !(is_too_much || is_too_old) {
                 return Ok(false);
             }
-            (*oldest, next.first_sequence)
+            // What consensus keeps must be in a segment that stays, before a frame that no truncation takes.
+            let holds_records = state.entries.iter().any(|entry| entry.held != Held::Nothing);
+            let is_checkpoint = |entry: &&Entry| match entry.held {
+                Held::Checkpoint { behind_sequence, .. } => behind_sequence < snapshot_sequence,
+                Held::Nothing | Held::Records => false,
+            };
+            let checkpoint = state.entries.iter().skip(1).rfind(is_checkpoint).map(|entry| entry.first_sequence);
+            if holds_records && (checkpoint.is_none() || !state.unsettled.is_empty()) {
+                return Ok(false);
+            }
+            (*oldest, next.first_sequence, checkpoint)
         };
+        if let Some(checkpoint) = checkpoint {
+            self.sync_checkpoint(checkpoint)?;
+        }
         let path = self.segment_path(oldest.first_sequence);
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -50,5 +65,22 @@ impl Shared {
         // Release: pairs with the acquire of `Journal::first_sequence`.
         self.first_sequence.store(next_first_sequence, Ordering::Release);
         Ok(true)
+    }
+
+    /// Puts the segment with the newest checkpoint on the device, before what it stands for goes.
+    fn sync_checkpoint(&self, first_sequence: u64) -> Result<(), JournalError> {
+        let _syncing = self.syncing();
+        let (active, rolled) = {
+            let state = self.state();
+            let is_active = state.entries.back().is_some_and(|entry| entry.first_sequence == first_sequence);
+            let is_it = |rolled: &&Rolled| rolled.first_sequence == first_sequence;
+            (is_active.then(|| state.active.clone()), state.rolled.iter().find(is_it).cloned())
+        };
+        match (active, rolled) {
+            (Some(active), _) => self.sync_written(&active),
+            (None, Some(rolled)) => self.sync_file(&rolled.file, || self.segment_path(first_sequence)),
+            // Synced when it was taken off the list.
+            (None, None) => Ok(()),
+        }
     }
 }

@@ -9,18 +9,30 @@ use gapless_wire::{Frame, HEADER_LENGTH, Kind, MESSAGE_ALIGNMENT, aligned_length
 use crate::error::FrameFault;
 
 /// Checks the frame at the start of `bytes`, both checksums included, and that it is the one of
-/// `expected` sequence.
+/// `expected` sequence. A record of consensus is not.
 ///
 /// # Errors
 /// What is wrong with it.
 #[inline]
 pub(crate) fn check_frame(bytes: &[u8], expected: u64, frame_length_max: usize) -> Result<Frame<'_>, FrameFault> {
-    let frame = match Frame::parse(bytes) {
+    let frame = check_next(bytes, expected, frame_length_max)?;
+    if is_record(&frame) { Err(FrameFault::Sequence { expected, found: 0 }) } else { Ok(frame) }
+}
+
+/// As [`check_frame`], where a record of consensus may stand before that frame; see [`is_record`].
+///
+/// # Errors
+/// What is wrong with it.
+#[inline]
+pub(crate) fn check_next(bytes: &[u8], expected: u64, frame_length_max: usize) -> Result<Frame<'_>, FrameFault> {
+    let frame = match Frame::parse_journaled(bytes) {
         Ok(frame) => frame,
         Err(error) => return Err(malformed(bytes, error)),
     };
     frame.verify()?;
-    if frame.sequence() != expected {
+    if is_record(&frame) {
+        check_place(&frame, expected)?;
+    } else if frame.sequence() != expected {
         return Err(FrameFault::Sequence { expected, found: frame.sequence() });
     }
     if frame.length() > frame_length_max {
@@ -30,6 +42,22 @@ pub(crate) fn check_frame(bytes: &[u8], expected: u64, frame_length_max: usize) 
     let padding_is_zero =
         bytes.get(frame.length()..padded).is_some_and(|padding| padding.iter().all(|&byte| byte == 0));
     if padding_is_zero { Ok(frame) } else { Err(FrameFault::Padding) }
+}
+
+/// Whether what was checked is a record of consensus.
+#[inline]
+pub(crate) fn is_record(frame: &Frame<'_>) -> bool {
+    frame.kind() == Kind::Consensus
+}
+
+/// A record has no sequence and names the frame before it.
+#[cold]
+fn check_place(record: &Frame<'_>, next_sequence: u64) -> Result<(), FrameFault> {
+    if record.sequence() != 0 {
+        return Err(FrameFault::Sequence { expected: 0, found: record.sequence() });
+    }
+    let (expected, found) = (next_sequence.wrapping_sub(1), record.session_seq());
+    if expected == found { Ok(()) } else { Err(FrameFault::RecordPlace { expected, found }) }
 }
 
 #[cold]
@@ -43,55 +71,58 @@ fn malformed(bytes: &[u8], error: gapless_wire::FrameError) -> FrameFault {
 pub(crate) struct ScanEnd {
     /// The last whole frame, or the sequence before the first.
     pub(crate) last_sequence: u64,
-    /// The position behind it.
+    /// The position behind the last whole frame or record.
     pub(crate) position: usize,
-    /// What is there instead of the next frame.
+    /// What is there instead of the next.
     pub(crate) fault: FrameFault,
 }
 
-/// Scans frames from `position`, the first of which must have `first_sequence`, and calls `each` with
-/// sequence, position and the position behind, until something is not a frame.
+/// Scans frames from `position`, the first of which must have `first_sequence`, and the records among them, and calls
+/// `each` with each, the last frame's sequence with it, its position and the position behind, until something is neither.
 pub(crate) fn scan(
     bytes: &[u8],
     mut position: usize,
     first_sequence: u64,
     frame_length_max: usize,
-    mut each: impl FnMut(u64, usize, usize),
+    mut each: impl FnMut(&Frame<'_>, u64, usize, usize),
 ) -> ScanEnd {
     let mut sequence = first_sequence;
     loop {
         let rest = bytes.get(position..).unwrap_or_default();
-        match check_frame(rest, sequence, frame_length_max) {
+        match check_next(rest, sequence, frame_length_max) {
             Ok(frame) => {
                 let end = position + aligned_length(frame.length());
-                each(sequence, position, end);
+                if !is_record(&frame) {
+                    sequence += 1;
+                }
+                each(&frame, sequence - 1, position, end);
                 position = end;
-                sequence += 1;
             }
             Err(fault) => return ScanEnd { last_sequence: sequence - 1, position, fault },
         }
     }
 }
 
-/// Counts the intact frames with a sequence above `after` that stand anywhere in `bytes`, at
-/// multiples of 8: what a truncation at the start of `bytes` destroys besides the bad frame.
-pub(crate) fn count_intact(bytes: &[u8], after: u64) -> u64 {
-    let mut count = 0;
+/// Counts the intact frames with a sequence above `after`, and the intact records, that stand anywhere in `bytes`, at
+/// multiples of 8: what a truncation at the start of `bytes` destroys besides the bad one.
+pub(crate) fn count_intact(bytes: &[u8], after: u64) -> (u64, u64) {
+    let (mut frames, mut records) = (0, 0);
     let mut offset = 0;
     while offset + HEADER_LENGTH <= bytes.len() {
         let rest = &bytes[offset..];
         let intact = looks_like_header(rest)
-            .then(|| Frame::parse(rest).ok().filter(|frame| frame.verify().is_ok() && frame.sequence() > after))
-            .flatten();
+            .then(|| Frame::parse_journaled(rest).ok().filter(|frame| frame.verify().is_ok()))
+            .flatten()
+            .filter(|frame| is_record(frame) || frame.sequence() > after);
         match intact {
             Some(frame) => {
-                count += 1;
+                *if is_record(&frame) { &mut records } else { &mut frames } += 1;
                 offset += aligned_length(frame.length());
             }
             None => offset += MESSAGE_ALIGNMENT,
         }
     }
-    count
+    (frames, records)
 }
 
 /// Spares the checksums of most positions that are not the start of a frame.
@@ -139,7 +170,7 @@ mod tests {
         let end = bytes.len();
         bytes.resize(end + 256, 0);
         let mut seen = Vec::new();
-        let stop = scan(&bytes, 0, 5, 1376, |sequence, start, end| seen.push((sequence, start, end)));
+        let stop = scan(&bytes, 0, 5, 1376, |_, sequence, start, end| seen.push((sequence, start, end)));
         assert_eq!((stop.last_sequence, stop.position, stop.fault), (7, end, FrameFault::Empty));
         assert_eq!(seen.iter().map(|s| s.0).collect::<Vec<_>>(), [5, 6, 7]);
         assert_eq!(seen.last().unwrap().2, end);
@@ -149,8 +180,8 @@ mod tests {
     fn intact_frames_are_found_behind_rubbish() {
         let mut bytes = vec![0xab; 136];
         bytes.extend_from_slice(&frames(9, 4, 33));
-        assert_eq!(count_intact(&bytes, 8), 4);
-        assert_eq!(count_intact(&bytes, 10), 2);
+        assert_eq!(count_intact(&bytes, 8), (4, 0));
+        assert_eq!(count_intact(&bytes, 10), (2, 0));
     }
 
     #[test]
@@ -165,7 +196,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_scanned_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..600), first in any::<u32>()) {
-            let stop = scan(&bytes, 0, u64::from(first) + 1, 1376, |_, _, _| ());
+            let stop = scan(&bytes, 0, u64::from(first) + 1, 1376, |_, _, _, _| ());
             prop_assert!(stop.position <= bytes.len());
             let _count = count_intact(&bytes, 0);
             let _split = split_batch(&bytes, 200, 1376);

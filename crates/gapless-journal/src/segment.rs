@@ -5,7 +5,7 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Mutex};
 
@@ -15,10 +15,11 @@ use crate::boot::BootId;
 use crate::descriptor as d;
 use crate::descriptor::FixedHeader;
 use crate::directory::{sync_directory, unpoisoned};
+use crate::disk::DiskWork;
 use crate::error::JournalError;
 use crate::mapping::Mapping;
 use crate::mark::{self, MarkValue, MarkWriter};
-use crate::options::Flush;
+use crate::options::{Flush, JournalOptions};
 
 /// Zeros are written in pieces of this length, so that a helper thread never stays away for long.
 const ZERO_STEP_LENGTH: usize = 4 << 20;
@@ -127,8 +128,8 @@ pub(crate) struct Preparation {
 
 impl Preparation {
     /// Creates and allocates the file. A full disk is an error here and nowhere later.
-    pub(crate) fn begin(directory: &Path, header: FixedHeader, zero: bool) -> Result<Self, JournalError> {
-        let path = directory.join(d::prepared_name(header.number));
+    pub(crate) fn begin(options: &JournalOptions, header: FixedHeader) -> Result<Self, JournalError> {
+        let path = options.directory.join(d::prepared_name(header.number));
         let file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -137,9 +138,10 @@ impl Preparation {
             .mode(0o600)
             .open(&path)
             .map_err(|error| JournalError::io("create", &path, error))?;
-        match allocate(&file, header.segment_length) {
+        let room = options.environment.ask(DiskWork::Allocate);
+        match room.and_then(|()| allocate(&file, header.segment_length)) {
             Ok(is_allocated) => {
-                let zeroed_until = if zero || !is_allocated { 0 } else { header.segment_length };
+                let zeroed_until = if options.zero_initial || !is_allocated { 0 } else { header.segment_length };
                 Ok(Self { file, path, header, zeroed_until })
             }
             Err(error) => {
@@ -294,7 +296,9 @@ mod tests {
             frame_length_max: 1376,
         };
         for zero in [false, true] {
-            let mut preparation = Preparation::begin(directory.path(), header, zero).unwrap();
+            let mut options = JournalOptions::new(directory.path(), 1);
+            options.zero_initial = zero;
+            let mut preparation = Preparation::begin(&options, header).unwrap();
             while !preparation.step().unwrap() {}
             let segment = preparation.finish(Flush::Mapped, None).unwrap();
             assert_eq!(segment.mark(d::OPENED_MARK_OFFSET).unwrap().first, 0);

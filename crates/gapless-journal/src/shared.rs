@@ -15,6 +15,7 @@ use crate::directory::{DirectoryLock, unpoisoned};
 use crate::error::JournalError;
 use crate::mapping::Mapping;
 use crate::options::JournalOptions;
+use crate::records::Held;
 use crate::segment::{Preparation, Segment};
 use crate::wake::Wake;
 
@@ -29,6 +30,8 @@ pub(crate) struct Entry {
     pub(crate) first_sequence: u64,
     pub(crate) opened_ns: u64,
     pub(crate) length: u64,
+    /// As far as it is journaled.
+    pub(crate) held: Held,
 }
 
 /// A segment that takes no more frames and may not be on the device yet.
@@ -86,6 +89,9 @@ pub(crate) struct Shared {
     pub(crate) journaled_sequence: OwnLine<AtomicU64>,
     /// Moved by whoever has synced.
     pub(crate) synced_sequence: OwnLine<AtomicU64>,
+    /// How many records were journaled, and how many of them are on the device. What an earlier process has left is one.
+    pub(crate) journaled_records: AtomicU64,
+    pub(crate) synced_records: AtomicU64,
     pub(crate) snapshot_sequence: AtomicU64,
     pub(crate) first_sequence: AtomicU64,
     pub(crate) is_poisoned: OwnLine<AtomicBool>,
@@ -116,6 +122,8 @@ impl Shared {
             incarnation,
             journaled_sequence: OwnLine(AtomicU64::new(journaled)),
             synced_sequence: OwnLine(AtomicU64::new(synced)),
+            journaled_records: AtomicU64::new(0),
+            synced_records: AtomicU64::new(0),
             snapshot_sequence: AtomicU64::new(0),
             first_sequence: AtomicU64::new(first_sequence),
             is_poisoned: OwnLine(AtomicBool::new(false)),

@@ -13,6 +13,7 @@ use std::sync::atomic::Ordering;
 use gapless_agent::fault;
 
 use crate::descriptor::{FAILED_MARK_OFFSET, JOURNALED_MARK_OFFSET, SEALED_BIT, SYNCED_MARK_OFFSET};
+use crate::disk::DiskWork;
 use crate::error::JournalError;
 use crate::options::Flush;
 use crate::segment::Segment;
@@ -33,6 +34,9 @@ impl Syncer {
     /// were rolled since included, and returns the last synced sequence. Blocks. Does nothing if
     /// everything is there already.
     ///
+    /// Records of consensus that were committed before this call are on the device when it returns, although the
+    /// sequence need not have moved; [`crate::Journal::sync`] does both on the writer's thread.
+    ///
     /// The synced mark is written afterwards, so it reaches the device with the next sync.
     ///
     /// # Errors
@@ -46,7 +50,7 @@ impl Syncer {
                 shared.settle(&mut shared.works())?;
             }
             let _syncing = shared.syncing();
-            let (target, active, rolled) = {
+            let (target, records, active, rolled) = {
                 let state = shared.state();
                 if !state.unsettled.is_empty() {
                     continue;
@@ -54,11 +58,18 @@ impl Syncer {
                 // Acquire: pairs with the release of `move_mark`. Under the lock that a roll takes,
                 // so everything up to here is in the segments that are listed here.
                 let target = shared.journaled_sequence.0.load(Ordering::Acquire);
-                (target, state.active.clone(), state.rolled.clone())
+                // Acquire: pairs with the release of the writer's `count_records`.
+                let records = shared.journaled_records.load(Ordering::Acquire);
+                (target, records, state.active.clone(), state.rolled.clone())
             };
-            if target <= self.synced_sequence() {
+            // Relaxed: only holders of `syncing` write it, and its mutex orders them.
+            let has_records = records != shared.synced_records.load(Ordering::Relaxed);
+            if target <= self.synced_sequence() && !has_records {
                 return Ok(self.synced_sequence());
             }
+            // Before the sync, which covers at least this much.
+            let written = active.mark(JOURNALED_MARK_OFFSET).filter(|_| has_records);
+            let synced_position = written.map_or(0, |mark| mark.first & !SEALED_BIT);
             fault::crash_point("before_sync");
             for rolled in &rolled {
                 shared.sync_file(&rolled.file, || shared.segment_path(rolled.first_sequence))?;
@@ -68,8 +79,10 @@ impl Syncer {
             // Retention may have taken some of them off the list meanwhile, and a roll may have added others.
             let is_synced = |file: &Arc<File>| rolled.iter().any(|synced| Arc::ptr_eq(&synced.file, file));
             shared.state().rolled.retain(|each| !is_synced(&each.file));
-            shared.move_synced(&active, target)?;
-            return Ok(target);
+            shared.move_synced(&active, target, synced_position)?;
+            // Relaxed: as above.
+            shared.synced_records.store(records, Ordering::Relaxed);
+            return Ok(self.synced_sequence());
         }
     }
 
@@ -82,6 +95,14 @@ impl Syncer {
         let _syncing = self.shared.syncing();
         let active = self.shared.state().active.clone();
         self.shared.sync_file(&active.file, || active.path())
+    }
+
+    /// Whether the journal's disk does this work for a file beside the journal.
+    ///
+    /// # Errors
+    /// What it says instead.
+    pub fn ask_disk(&self, work: DiskWork) -> io::Result<()> {
+        self.shared.options.environment.ask(work)
     }
 
     /// The last sequence on the device.
@@ -114,7 +135,7 @@ impl Shared {
     /// Puts what is written of the active segment on the device: header page, index and frames up to the journaled
     /// mark. Pages that are made present ahead of the writer are left alone: cleaned, each would have to be made
     /// writable once more. The caller holds `syncing`.
-    fn sync_written(&self, active: &Segment) -> Result<(), JournalError> {
+    pub(crate) fn sync_written(&self, active: &Segment) -> Result<(), JournalError> {
         let path = || active.path();
         match (self.options.flush, active.mark(JOURNALED_MARK_OFFSET)) {
             (Flush::Mapped, Some(mark)) => {
@@ -131,19 +152,25 @@ impl Shared {
         if self.fails_next_sync.swap(false, Ordering::SeqCst) {
             return Err(self.sync_failed(path(), io::Error::other("injected for a test")));
         }
-        sync().map_err(|error| self.sync_failed(path(), error))
+        let synced = self.options.environment.ask(DiskWork::Sync).and_then(|()| sync());
+        synced.map_err(|error| self.sync_failed(path(), error))
     }
 
-    /// Moves the synced mark, never back. The caller holds `syncing`.
-    pub(crate) fn move_synced(&self, active: &Segment, sequence: u64) -> Result<(), JournalError> {
+    /// Moves the synced mark, never back; `position` is not 0 if records went to the device, everything before it in
+    /// `active` with them. The caller holds `syncing`.
+    pub(crate) fn move_synced(&self, active: &Segment, sequence: u64, position: u64) -> Result<(), JournalError> {
         // Relaxed: only holders of `syncing` write it, and its mutex orders them.
-        if sequence > self.synced_sequence.0.load(Ordering::Relaxed) {
+        let synced_sequence = self.synced_sequence.0.load(Ordering::Relaxed);
+        if sequence > synced_sequence || position != 0 {
+            let sequence = sequence.max(synced_sequence);
             let mut writer = active.mark_writer(SYNCED_MARK_OFFSET);
-            active.move_mark(&mut writer, SYNCED_MARK_OFFSET, (sequence, 0), self.options.marks).map_err(|error| {
-                let error = JournalError::io("write", active.path(), error);
-                self.poison(&error);
-                error
-            })?;
+            active.move_mark(&mut writer, SYNCED_MARK_OFFSET, (sequence, position), self.options.marks).map_err(
+                |error| {
+                    let error = JournalError::io("write", active.path(), error);
+                    self.poison(&error);
+                    error
+                },
+            )?;
             // Release: pairs with the acquire of `synced_sequence`; the sync is done before it.
             self.synced_sequence.0.store(sequence, Ordering::Release);
         }

@@ -4,19 +4,27 @@ use std::fs::OpenOptions;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::descriptor::{FAILED_MARK_OFFSET, JOURNALED_MARK_OFFSET, SEALED_BIT, SYNCED_MARK_OFFSET};
+use crate::descriptor::{
+    FAILED_MARK_OFFSET, JOURNALED_MARK_OFFSET, RECORDS_MARK_OFFSET, SEALED_BIT, SYNCED_MARK_OFFSET,
+};
 use crate::directory::sync_directory;
+use crate::disk::DiskWork;
 use crate::error::JournalError;
 use crate::index;
 use crate::journal::Journal;
+use crate::records::{Held, is_checkpoint};
 use crate::scan;
 use crate::segment::{Segment, end_of_nonzero, write_zeros};
 use crate::shared::Entry;
 
 impl Journal {
-    /// Removes every frame behind `sequence`, on the device too, so that none of them ever comes
+    /// Removes everything behind the frame of `sequence`, on the device too, so that none of it ever comes
     /// back; the next append continues with `sequence + 1`. Blocks; not for the hot path. Does
-    /// nothing if there is no such frame.
+    /// nothing if there is nothing.
+    ///
+    /// Records of consensus behind that frame go too, a checkpoint among them, also where `sequence` is the last one and
+    /// no frame goes: consensus appends again what it keeps (decision 2), and until that is committed the journal holds
+    /// what the records before `sequence` say.
     ///
     /// # Errors
     /// [`JournalError::TruncatesReleased`] if one of them is released (see
@@ -26,7 +34,7 @@ impl Journal {
         if sequence < self.released_sequence.min(self.last_sequence()) {
             return Err(JournalError::TruncatesReleased { sequence, released: self.released_sequence });
         }
-        if sequence >= self.last_sequence {
+        if sequence > self.last_sequence || sequence == self.last_sequence && !self.has_record_behind_last {
             return Ok(());
         }
         if sequence + 1 < self.first_sequence() {
@@ -59,9 +67,15 @@ impl Journal {
         segment.write_mark(JOURNALED_MARK_OFFSET, position as u64, sequence);
         // Relaxed: only holders of `syncing` write it.
         let synced = shared.synced_sequence.0.load(Ordering::Relaxed).min(sequence);
-        segment.write_mark(SYNCED_MARK_OFFSET, synced, 0);
+        let synced_position = segment.mark(SYNCED_MARK_OFFSET).map_or(0, |mark| mark.second.min(position as u64));
+        segment.write_mark(SYNCED_MARK_OFFSET, synced, synced_position);
         shared.synced_sequence.0.store(synced, Ordering::Release);
-        self.sync(&segment)?;
+        let held = held_before(&segment, kept, position)?;
+        if held != kept.held {
+            let (first, second) = held.to_words();
+            segment.write_mark(RECORDS_MARK_OFFSET, first, second);
+        }
+        self.sync_cut(&segment)?;
         self.remove_behind(&entries[keep..])?;
 
         let length = segment.header.segment_length;
@@ -72,11 +86,14 @@ impl Journal {
                 .map_err(|error| JournalError::io("cut", segment.path(), error))?;
         }
         index::clear_from(segment.index(), position);
-        self.sync(&segment)?;
+        self.sync_cut(&segment)?;
 
         {
             let mut state = shared.state();
             state.entries.truncate(keep + 1);
+            if let Some(entry) = state.entries.back_mut() {
+                entry.held = held;
+            }
             state.rolled.retain(|rolled| rolled.last_sequence < kept.first_sequence);
             state.active = segment.clone();
         }
@@ -85,6 +102,7 @@ impl Journal {
         self.active = segment;
         self.stand_at(position);
         self.last_sequence = sequence;
+        self.has_record_behind_last = false;
         self.move_mark()
     }
 
@@ -122,8 +140,9 @@ impl Journal {
         Ok(())
     }
 
-    fn sync(&self, segment: &Segment) -> Result<(), JournalError> {
-        segment.file.sync_data().map_err(|source| {
+    fn sync_cut(&self, segment: &Segment) -> Result<(), JournalError> {
+        let asked = self.shared.options.environment.ask(DiskWork::Sync);
+        asked.and_then(|()| segment.file.sync_data()).map_err(|source| {
             segment.write_mark(FAILED_MARK_OFFSET, 1, 0);
             JournalError::SyncFailed { segment: segment.path(), source }
         })
@@ -146,8 +165,11 @@ fn position_behind(segment: &Segment, first_sequence: u64, sequence: u64) -> Res
     let (mut at, mut position) = index::nearest(segment.index(), bytes, frames_offset, sequence, limit)
         .unwrap_or((first_sequence, frames_offset));
     while at <= sequence {
-        match scan::check_frame(&bytes[position..], at, limit) {
-            Ok(frame) => position += gapless_wire::aligned_length(frame.length()),
+        match scan::check_next(&bytes[position..], at, limit) {
+            Ok(frame) => {
+                position += gapless_wire::aligned_length(frame.length());
+                at += u64::from(!scan::is_record(&frame));
+            }
             Err(reason) => {
                 return Err(JournalError::Corrupt {
                     segment: segment.path(),
@@ -159,7 +181,30 @@ fn position_behind(segment: &Segment, first_sequence: u64, sequence: u64) -> Res
                 });
             }
         }
-        at += 1;
     }
     Ok((position, at - 1))
+}
+
+/// What a segment, which holds what `kept` says, holds before `position`.
+fn held_before(segment: &Segment, kept: Entry, position: usize) -> Result<Held, JournalError> {
+    match kept.held {
+        Held::Nothing => return Ok(Held::Nothing),
+        Held::Checkpoint { position: at, .. } if at < position as u64 => return Ok(kept.held),
+        // Some records are cut, and perhaps all: only the frames before say.
+        Held::Records | Held::Checkpoint { .. } => {}
+    }
+    let mapping = crate::mapping::Mapping::read_only(&segment.file, segment.header.segment_length as usize)
+        .map_err(|error| JournalError::io("map", segment.path(), error))?;
+    // SAFETY: this is the one writer, and it writes nothing while it looks.
+    #[allow(unsafe_code)]
+    let bytes = unsafe { mapping.bytes(0..position) };
+    let header = &segment.header;
+    let mut held = Held::Nothing;
+    let limit = header.frame_length_max as usize;
+    scan::scan(bytes, header.frames_offset as usize, kept.first_sequence, limit, |frame, sequence, start, _| {
+        if scan::is_record(frame) {
+            held = held.with(is_checkpoint(frame), start as u64, sequence);
+        }
+    });
+    Ok(held)
 }

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 
 use crate::descriptor::{JOURNALED_MARK_OFFSET, PAGE_LENGTH, SEALED_BIT};
 use crate::directory::sync_directory;
+use crate::disk::DiskWork;
 use crate::error::JournalError;
 use crate::mapping::Mapping;
 use crate::options::Flush;
@@ -64,7 +65,7 @@ impl Shared {
             Some(preparation) => preparation,
             None => {
                 let header = self.next_header(works.next_number);
-                Preparation::begin(&options.directory, header, options.zero_initial)?
+                Preparation::begin(options, header)?
             }
         };
         if !preparation.step()? {
@@ -111,7 +112,8 @@ impl Shared {
             let oldest = self.state().unsettled.front().cloned();
             let Some((segment, first_sequence)) = oldest else { return Ok(did_work) };
             let (from, to) = (segment.path(), self.segment_path(first_sequence));
-            if let Err(error) = segment.sync_header() {
+            let environment = &self.options.environment;
+            if let Err(error) = environment.ask(DiskWork::Sync).and_then(|()| segment.sync_header()) {
                 return Err(self.sync_failed(from, error));
             }
             std::fs::rename(&from, &to).map_err(|error| JournalError::io("rename", &from, error))?;
@@ -212,7 +214,7 @@ impl Shared {
             }
             state.active.clone()
         };
-        self.move_synced(&active, rolled.last_sequence)?;
+        self.move_synced(&active, rolled.last_sequence, 0)?;
         Ok(true)
     }
 }

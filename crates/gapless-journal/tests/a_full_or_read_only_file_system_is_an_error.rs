@@ -96,6 +96,49 @@ fn a_disk_that_fills_up_loses_nothing_and_goes_on_with_space() {
 }
 
 #[test]
+fn a_record_that_finds_the_disk_full_changes_nothing_and_is_taken_with_space() {
+    for flush in [Flush::Mapped, Flush::Write] {
+        let Some(disk) = SmallDisk::new(240) else { return };
+        let mut options = options(&disk.journal());
+        (options.flush, options.marks) = (flush, flush);
+        let (mut journal, _) = Journal::open(options.clone()).unwrap();
+        let mut expected = Vec::new();
+        let mut put = |journal: &mut Journal, number: u64| {
+            journal.append_record(&record_payload(number))?;
+            expected.push(record(journal.last_sequence(), false, record_payload(number)));
+            Ok::<(), JournalError>(())
+        };
+        append(&mut journal, 1, 1, 0);
+        let mut number = 0;
+        let refused = loop {
+            if let Err(error) = put(&mut journal, number) {
+                break error;
+            }
+            number += 1;
+            // Each segment takes a frame, so that records are what ends it.
+            if number % 50 == 0 {
+                append(&mut journal, 1, 1, 0);
+            }
+        };
+        assert!(matches!(refused, JournalError::NoSpace { .. }), "{refused}");
+        assert!(number > 500, "three segments fit: {number}");
+        journal.commit().unwrap();
+        assert!(matches!(put(&mut journal, number), Err(JournalError::NoSpace { .. })), "again, and again nothing");
+        disk.remount("size=400k");
+        for number in number..number + 20 {
+            put(&mut journal, number).unwrap();
+        }
+        append(&mut journal, 10, 10, 0);
+        let last = journal.last_sequence();
+        drop(journal);
+        let (_journal, report) = Journal::open(options).unwrap();
+        assert_eq!((report.last_sequence, report.cut.is_none()), (last, true));
+        assert_eq!(read_records(&disk.journal(), boot(1)).unwrap(), expected);
+        assert_holds(&disk.journal(), boot(1), 1, last, 0);
+    }
+}
+
+#[test]
 fn a_read_only_file_system_refuses_writers_and_serves_readers() {
     let Some(disk) = SmallDisk::new(400) else { return };
     let (mut journal, _) = Journal::open(options(&disk.journal())).unwrap();

@@ -77,17 +77,17 @@ proptest! {
             Ok(())
         };
         // Without the lock first, because opening changes what it may.
-        if let Ok(frames) = read_all(directory.path(), environment, 1) {
+        if let Ok(frames) = read_all(directory.path(), environment.clone(), 1) {
             check(&frames)?;
         }
-        let verified = inspect::verify_in(directory.path(), environment);
+        let verified = inspect::verify_in(directory.path(), environment.clone());
         if let Ok(report) = &verified && report.problems.is_empty() {
             prop_assert!(report.last_sequence >= must_hold);
         }
         let mut options = options(directory.path());
-        options.environment = environment;
+        options.environment = environment.clone();
         if let Ok((mut journal, report)) = Journal::open(options.clone())
-            && let Ok(frames) = read_all(directory.path(), environment, 1)
+            && let Ok(frames) = read_all(directory.path(), environment.clone(), 1)
         {
             check(&frames)?;
             prop_assert_eq!(frames.len() as u64, report.last_sequence);

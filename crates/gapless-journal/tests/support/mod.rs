@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gapless_journal::{BootId, Environment, Journal, JournalError, JournalOptions, JournalReader};
+use gapless_journal::{BootId, Environment, Journal, JournalError, JournalOptions, JournalReader, Record};
 use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, aligned_length};
 
 pub const STREAM: u128 = 0x5eed;
@@ -22,7 +22,7 @@ pub fn options(directory: &Path) -> JournalOptions {
 
 /// A machine on its `number`-th boot, whose clock stands.
 pub fn boot(number: u128) -> Environment {
-    Environment { boot_id: Some(BootId(number)), epoch_ns: || 1_000_000_000 }
+    Environment { boot_id: Some(BootId(number)), epoch_ns: || 1_000_000_000, disk: None }
 }
 
 /// The payload of a frame follows from its sequence and `salt`.
@@ -128,4 +128,36 @@ pub fn flip(path: &Path, position: u64, mask: u8) {
 pub fn overwrite(path: &Path, position: u64, bytes: &[u8]) {
     use std::os::unix::fs::FileExt;
     std::fs::OpenOptions::new().write(true).open(path).unwrap().write_all_at(bytes, position).unwrap();
+}
+
+/// The payload of the `number`-th record.
+pub fn record_payload(number: u64) -> Vec<u8> {
+    let length = (number.wrapping_mul(53) % 200) as usize;
+    (0..length).map(|i| (number as usize * 13 + i * 5 + 3) as u8).collect()
+}
+
+/// A record as it is expected.
+pub fn record(behind_sequence: u64, is_checkpoint: bool, payload: Vec<u8>) -> Record {
+    Record { behind_sequence, is_checkpoint, payload }
+}
+
+/// The records of a journal, or the error.
+pub fn read_records(directory: &Path, environment: Environment) -> Result<Vec<Record>, JournalError> {
+    Ok(JournalReader::open_in(directory, environment)?.records()?.collect())
+}
+
+/// Every record of a segment, in whatever place: position, length with padding, payload.
+pub fn find_records(segment: &Path) -> Vec<(u64, u64, Vec<u8>)> {
+    let bytes = std::fs::read(segment).unwrap();
+    let header = gapless_journal::descriptor::FixedHeader::from_bytes(bytes[..128].try_into().unwrap()).unwrap();
+    let mut position = header.frames_offset as usize;
+    let mut found = Vec::new();
+    while let Ok(frame) = gapless_wire::Frame::parse_journaled(&bytes[position..]) {
+        let length = aligned_length(frame.length());
+        if frame.kind() == gapless_wire::Kind::Consensus {
+            found.push((position as u64, length as u64, frame.payload().to_vec()));
+        }
+        position += length;
+    }
+    found
 }

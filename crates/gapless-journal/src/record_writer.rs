@@ -1,0 +1,150 @@
+//! Appending records of consensus: the part of the journal's writer that a cluster uses.
+//!
+//! Called by the thread that journals. A record goes the way of a frame; see `records` for its form.
+
+use std::sync::atomic::Ordering;
+
+use gapless_wire::descriptor::CHECKPOINT_FLAG;
+use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
+
+use crate::descriptor::RECORDS_MARK_OFFSET;
+use crate::error::JournalError;
+use crate::journal::Journal;
+use crate::records::Held;
+
+impl Journal {
+    /// Appends a record of consensus behind what was appended. It is in the operating system's hands after
+    /// [`Journal::commit`], as frames are, and on the device after [`Journal::sync`], or after a [`crate::Syncer::sync`]
+    /// that was called behind that commit. Replays pass over it; [`crate::JournalReader::records`] returns it.
+    ///
+    /// Copies `payload` twice; allocates where it is longer than any before it.
+    ///
+    /// # Errors
+    /// [`JournalError::RecordTooLong`] for a payload that makes no frame of at most
+    /// [`frame_length_max`](crate::JournalOptions::frame_length_max) bytes, [`JournalError::RecordsFull`] where a segment is
+    /// full of records without a frame among them, and a full disk when the next segment is needed: nothing is changed,
+    /// and frames are still taken. After any other failure the journal refuses everything.
+    pub fn append_record(&mut self, payload: &[u8]) -> Result<(), JournalError> {
+        self.append_record_of(payload, 0)
+    }
+
+    /// As [`Journal::append_record`], for a record that holds everything consensus keeps: no record before it is needed
+    /// any more. Retention deletes nothing of a journal with records until there is a checkpoint in a newer segment that
+    /// stands before the frame of the snapshot sequence, so that no truncation of what is not released takes it; and never
+    /// that segment. Best written as the first thing in a segment, see [`Journal::segments_begun`].
+    ///
+    /// # Errors
+    /// As [`Journal::append_record`].
+    pub fn append_checkpoint(&mut self, payload: &[u8]) -> Result<(), JournalError> {
+        self.append_record_of(payload, CHECKPOINT_FLAG)
+    }
+
+    /// Commits, and puts everything on the device, records included, before it returns the last synced sequence. Blocks:
+    /// for what must be synced before an answer. Others use [`Journal::syncer`] on a helper thread.
+    ///
+    /// # Errors
+    /// As [`Journal::commit`] and [`crate::Syncer::sync`].
+    pub fn sync(&mut self) -> Result<u64, JournalError> {
+        self.commit()?;
+        self.syncer().sync()
+    }
+
+    /// How many segments this journal has begun since it was opened: rises by one with each, the first segment of a new
+    /// directory included. Whoever keeps records writes a checkpoint when it has risen.
+    #[must_use]
+    pub fn segments_begun(&self) -> u64 {
+        self.segments_begun
+    }
+
+    fn append_record_of(&mut self, payload: &[u8], flags: u16) -> Result<(), JournalError> {
+        self.shared.check_poison()?;
+        let length = HEADER_LENGTH + payload.len();
+        let limit_bytes = self.shared.options.frame_length_max;
+        if length > limit_bytes {
+            return Err(JournalError::RecordTooLong { length_bytes: length, limit_bytes });
+        }
+        self.make_room(aligned_length(length))?;
+
+        let mut bytes = std::mem::take(&mut self.record);
+        if bytes.len() < aligned_length(length) {
+            bytes.resize(aligned_length(length), 0);
+        }
+        let mut writer = FrameWriter::new(&mut bytes);
+        writer.payload_mut()[..payload.len()].copy_from_slice(payload);
+        let behind_sequence = self.last_sequence;
+        let header =
+            FrameHeader { kind: Kind::Consensus, flags, session_seq: behind_sequence, ..FrameHeader::default() };
+        writer.finish(&header, payload.len());
+        let position = self.position as u64;
+        let put = self.put(&bytes[..aligned_length(length)], None);
+        self.record = bytes;
+        put?;
+        self.held = self.held.with(flags & CHECKPOINT_FLAG != 0, position, behind_sequence);
+        self.records_appended += 1;
+        self.has_record_behind_last = true;
+        Ok(())
+    }
+
+    /// Makes sure that a record of `needed` bytes fits the active segment, whichever that is then.
+    ///
+    /// Segments have their names from their first sequence, so each but the newest holds a frame. In one that holds none
+    /// yet, room for the longest one is left.
+    fn make_room(&mut self, needed: usize) -> Result<(), JournalError> {
+        let left = self.limit - self.position;
+        let reserved = aligned_length(self.shared.options.frame_length_max);
+        if self.has_frame_in_active() {
+            if needed <= left {
+                return Ok(());
+            }
+            let options = &self.shared.options;
+            let frames_offset = crate::descriptor::frames_offset(options.segment_length_bytes);
+            if needed + reserved > (options.segment_length_bytes - frames_offset) as usize {
+                return Err(self.records_full());
+            }
+            return self.roll(self.last_sequence + 1);
+        }
+        if needed + reserved <= left { Ok(()) } else { Err(self.records_full()) }
+    }
+
+    #[cold]
+    pub(crate) fn records_full(&self) -> JournalError {
+        JournalError::RecordsFull { segment: self.active.path(), position: self.position as u64 }
+    }
+
+    /// Whether a frame stands in the active segment.
+    pub(crate) fn has_frame_in_active(&self) -> bool {
+        self.last_sequence >= self.active_first_sequence
+    }
+
+    /// Says in the active segment's header, and to retention, what it holds. Only for what a journaled mark covers.
+    #[cold]
+    pub(crate) fn publish_held(&mut self) {
+        let (first, second) = self.held.to_words();
+        self.active.write_mark(RECORDS_MARK_OFFSET, first, second);
+        if let Some(entry) = self.shared.state().entries.back_mut() {
+            entry.held = self.held;
+        }
+        self.held_published = self.held;
+    }
+
+    /// Says that every appended record is journaled.
+    #[cold]
+    pub(crate) fn count_records(&mut self) {
+        if self.held != self.held_published {
+            self.publish_held();
+        }
+        self.records_journaled = self.records_appended;
+        // Release: pairs with the acquire of the syncer; the records are in the file before it.
+        self.shared.journaled_records.store(self.records_appended, Ordering::Release);
+    }
+
+    /// Whether a record may stand behind the last frame, by what the segments say of themselves.
+    pub(crate) fn may_hold_record_behind_last(&self) -> bool {
+        let state = self.shared.state();
+        let newest = state.entries.iter().rev();
+        // The last frame stands in the newest segment that begins at or before it.
+        let last_with_frame = state.entries.iter().rposition(|entry| entry.first_sequence <= self.last_sequence);
+        let looked_at = state.entries.len() - last_with_frame.unwrap_or(0);
+        newest.take(looked_at).any(|entry| entry.held != Held::Nothing)
+    }
+}

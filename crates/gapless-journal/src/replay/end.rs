@@ -1,0 +1,168 @@
+//! Where a replay stands at the end of what it may read: whether there is more, in this segment or the next, whether that
+//! is the end of the journal, or damage (decision D7).
+
+use super::{Replay, ReplayStop};
+use crate::boot::BootId;
+use crate::descriptor as d;
+use crate::directory::{Found, survey};
+use crate::error::{FrameFault, JournalError, MarkName};
+use crate::evaluation::GoodMark;
+use crate::mark;
+
+/// A sealed segment has a successor; a listing may miss it while its name is being changed.
+const SUCCESSOR_ATTEMPTS_MAX: usize = 10;
+
+impl Replay {
+    /// At the limit on the same boot, behind the records that end `at` it: `true` if there is more now, here or in the
+    /// next segment.
+    pub(super) fn go_on_by_mark(&mut self, at: usize) -> Result<bool, JournalError> {
+        let (is_sealed, last_sequence) = self.move_limit()?;
+        if self.limit != at {
+            return Ok(true);
+        }
+        if self.next_unchecked != last_sequence.wrapping_add(1) {
+            let (expected, found) = (self.limit as u64, at as u64);
+            let fault = FrameFault::MarkDisagrees { sequence: last_sequence, expected, found };
+            return Err(self.corrupt(fault, MarkName::Journaled, at));
+        }
+        if !is_sealed {
+            // A writer that died in a roll may have left the old segment unsealed.
+            if self.next_segment().is_none() {
+                return Ok(false);
+            }
+            // Or it was cut off since it was listed.
+            self.segments = survey(&self.directory, None)?.segments;
+            return match self.next_segment() {
+                Some(next) => self.enter(&next).map(|()| true),
+                None => Ok(false),
+            };
+        }
+        for attempt in 0..SUCCESSOR_ATTEMPTS_MAX {
+            match self.successor() {
+                Some(next) if next.first_sequence == last_sequence + 1 => {
+                    self.enter(&next)?;
+                    return Ok(true);
+                }
+                Some(next) if attempt > 0 => return Err(self.gap(&next)),
+                // It was cut off since it was listed, and another one begins before it; or the writer has opened it since,
+                // or its name is being changed just now.
+                _ => {}
+            }
+            self.segments = survey(&self.directory, None)?.segments;
+        }
+        Err(JournalError::SuccessorMissing { segment: self.current.found.path.clone(), sequence: last_sequence + 1 })
+    }
+
+    /// The segment that begins with the next sequence, as far as it is listed.
+    fn next_segment(&self) -> Option<Found> {
+        let is_next = |found: &&Found| found.first_sequence == self.next_unchecked;
+        let next = self.segments.iter().find(is_next).cloned();
+        next.filter(|next| next.first_sequence > self.current.found.first_sequence)
+    }
+
+    /// Where frames and records end on another boot: `true` if the next segment goes on.
+    pub(super) fn go_on_without_mark(&mut self, fault: FrameFault, at: usize) -> Result<bool, JournalError> {
+        if self.has_this_boot_now() {
+            // A writer has recovered it in the meantime, so from here on its mark is good.
+            self.is_same_boot = true;
+            return self.go_on_by_mark(at);
+        }
+        let sequence = self.next_unchecked;
+        let found = &self.current.found;
+        // As recovery judges it: records may be missing behind the last frame.
+        let is_short = found.is_sealed() && (at as u64) < found.journaled_position().unwrap_or(0);
+        let is_missing = (at as u64) < self.good_place().must_reach(found);
+        let next = self.successor().filter(|next| next.first_sequence == sequence && !is_missing && !is_short);
+        if let Some(next) = next {
+            self.enter(&next)?;
+            return Ok(true);
+        }
+        if is_missing || sequence <= self.synced_sequence {
+            return Err(self.corrupt(fault, MarkName::Synced, at));
+        }
+        let is_complete = found.is_sealed() && found.journaled.is_some_and(|mark| mark.second + 1 == sequence);
+        if let Some(next) = self.successor().filter(|next| is_complete && !is_short && next.is_settled) {
+            return Err(self.gap(&next));
+        }
+        if fault != FrameFault::Empty || self.successor().is_some() {
+            self.stop = Some(self.stop_at(fault, at));
+        }
+        Ok(false)
+    }
+
+    pub(super) fn stop_at(&self, fault: FrameFault, at: usize) -> ReplayStop {
+        ReplayStop {
+            segment: self.current.found.path.clone(),
+            position: at as u64,
+            sequence: self.next_unchecked,
+            reason: self.end_of_file(at).unwrap_or(fault),
+        }
+    }
+
+    /// What the synced marks vouch for.
+    pub(super) fn good_place(&self) -> GoodMark {
+        GoodMark { name: MarkName::Synced, sequence: self.synced_sequence, place: self.synced_place }
+    }
+
+    /// Reads the journaled mark again; returns whether the segment is sealed, and its last sequence.
+    pub(super) fn move_limit(&mut self) -> Result<(bool, u64), JournalError> {
+        let found = &self.current.found;
+        let segment = || found.path.clone();
+        let position = d::JOURNALED_MARK_OFFSET as u64;
+        let Some(value) = mark::read_undamaged(self.current.mapping.mark(d::JOURNALED_MARK_OFFSET)) else {
+            return Err(JournalError::MarkDamaged { segment: segment(), position, mark: MarkName::Journaled });
+        };
+        let end = value.first & !d::SEALED_BIT;
+        if end < self.checked_until as u64 {
+            let position = self.checked_until as u64;
+            return Err(JournalError::Rewound { segment: segment(), position, end });
+        }
+        if end > self.current.mapping.length() as u64 {
+            let reason = if end > found.header.segment_length {
+                format!("the journaled mark points to byte {end}, behind the segment's end")
+            } else {
+                format!("the file ends at byte {}, the journaled mark says {end}", self.current.mapping.length())
+            };
+            return Err(JournalError::HeaderDamaged { segment: segment(), position, reason });
+        }
+        self.limit = end as usize;
+        self.limit_generation = value.generation;
+        Ok((value.first & d::SEALED_BIT != 0, value.second))
+    }
+
+    pub(super) fn has_this_boot_now(&self) -> bool {
+        let mark = mark::read(self.current.mapping.mark(d::BOOT_MARK_OFFSET));
+        let boot = mark.and_then(|mark| BootId::from_words(mark.first, mark.second));
+        boot.is_some() && boot == self.environment.boot_id && self.successor().is_none()
+    }
+
+    pub(super) fn end_of_file(&self, at: usize) -> Option<FrameFault> {
+        let found = &self.current.found;
+        let is_cut = at >= self.current.mapping.length() && found.file_length < found.header.segment_length;
+        is_cut.then_some(FrameFault::EndOfFile { file_bytes: found.file_length })
+    }
+
+    pub(super) fn corrupt(&self, reason: FrameFault, mark: MarkName, at: usize) -> JournalError {
+        let mark_value = mark::read(self.current.mapping.mark(d::JOURNALED_MARK_OFFSET));
+        JournalError::Corrupt {
+            segment: self.current.found.path.clone(),
+            position: at as u64,
+            sequence: self.next_unchecked,
+            reason: self.end_of_file(at).unwrap_or(reason),
+            mark,
+            mark_sequence: match mark {
+                MarkName::Journaled => mark_value.map_or(0, |value| value.second),
+                MarkName::Synced => self.synced_sequence,
+            },
+        }
+    }
+
+    pub(super) fn gap(&self, next: &Found) -> JournalError {
+        JournalError::Gap {
+            before: self.current.found.path.clone(),
+            after: next.path.clone(),
+            missing_from: self.next_unchecked,
+            missing_to: next.first_sequence - 1,
+        }
+    }
+}

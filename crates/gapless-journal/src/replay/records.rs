@@ -1,0 +1,97 @@
+//! What a replay does with records of consensus besides passing over them: for `JournalReader::records` and `inspect`.
+
+use gapless_wire::{Frame, aligned_length};
+
+use super::Replay;
+use crate::error::{FrameFault, JournalError, MarkName};
+use crate::records::{Held, Passed, Record, Records, is_checkpoint};
+use crate::scan::{check_next, is_record};
+
+impl Replay {
+    /// Stands on the newest checkpoint that the header of the current segment names; `false` if there is none that can be
+    /// read, and then nothing has changed.
+    pub(crate) fn stand_at_checkpoint(&mut self) -> Result<bool, JournalError> {
+        let Held::Checkpoint { position, behind_sequence } = self.current.found.held else { return Ok(false) };
+        if self.is_same_boot {
+            self.move_limit()?;
+        }
+        let header = &self.current.found.header;
+        let position = usize::try_from(position).unwrap_or(usize::MAX);
+        let is_inside =
+            position >= header.frames_offset as usize && position < self.limit && position.is_multiple_of(8);
+        if !is_inside || behind_sequence < self.current.found.first_sequence - 1 {
+            return Ok(false);
+        }
+        let bytes = self.current.bytes(position, self.limit);
+        let found = check_next(bytes, behind_sequence.wrapping_add(1), header.frame_length_max as usize);
+        if !found.is_ok_and(|frame| is_record(&frame) && is_checkpoint(&frame)) {
+            return Ok(false);
+        }
+        (self.position, self.checked_until, self.read_ahead_until) = (position, position, position);
+        (self.next_sequence, self.next_unchecked) = (behind_sequence + 1, behind_sequence + 1);
+        Ok(true)
+    }
+
+    /// The newest checkpoint that the header of the current segment names, if it can be read.
+    pub(crate) fn checkpoint(&mut self) -> Result<Option<Record>, JournalError> {
+        if !self.stand_at_checkpoint()? {
+            return Ok(None);
+        }
+        let (bytes, limit) =
+            (self.current.bytes(self.position, self.limit), self.current.found.header.frame_length_max);
+        let found = check_next(bytes, self.next_sequence, limit as usize);
+        let record = |frame: Frame<'_>| Record {
+            behind_sequence: frame.session_seq(),
+            is_checkpoint: true,
+            payload: frame.payload().to_vec(),
+        };
+        Ok(found.ok().map(record))
+    }
+
+    /// Reads to the end of the journal and returns the records on the way, from the newest checkpoint on.
+    pub(crate) fn into_records(mut self) -> Result<Records, JournalError> {
+        self.passed.collected = Some(Vec::new());
+        while self.next_batch()?.is_some() {}
+        Ok(Records::new(self.passed.collected.take().unwrap_or_default(), self.stop))
+    }
+
+    /// What was passed over so far.
+    pub(crate) fn passed(&self) -> &Passed {
+        &self.passed
+    }
+
+    /// Checks the records behind the last frame of the current segment, all of whose frames have been read.
+    pub(crate) fn check_records_behind(&mut self) -> Result<(), JournalError> {
+        let start = self.checked_until;
+        let (segment, limit) = (self.current.found.first_sequence, self.current.found.header.frame_length_max as usize);
+        let bytes = self.current.bytes(start, self.limit);
+        let mut offset = 0;
+        let fault = loop {
+            if offset == bytes.len() {
+                break None;
+            }
+            match check_next(&bytes[offset..], self.next_unchecked, limit) {
+                Ok(record) if is_record(&record) => {
+                    self.passed.note(segment, start + offset, &record);
+                    offset += aligned_length(record.length());
+                }
+                Ok(_) => break None,
+                Err(fault) => break Some(fault),
+            }
+        };
+        let (at, found) = (start + offset, &self.current.found);
+        let fault = fault.or((!self.is_same_boot).then_some(FrameFault::Empty));
+        let is_short = found.is_sealed() && (at as u64) < found.journaled_position().unwrap_or(0);
+        match fault {
+            Some(fault) if self.is_same_boot => Err(self.corrupt(fault, MarkName::Journaled, at)),
+            Some(fault) if (at as u64) < self.good_place().must_reach(found) => {
+                Err(self.corrupt(fault, MarkName::Synced, at))
+            }
+            Some(fault) if is_short => {
+                self.stop = Some(self.stop_at(fault, at));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! From one segment to the next: the part of the journal's writer that runs once per segment.
+//!
+//! Called by the thread that journals, where what it appends does not fit the active segment.
+
+use gapless_agent::fault;
+
+use crate::descriptor::{JOURNALED_MARK_OFFSET, SEALED_BIT};
+use crate::error::JournalError;
+use crate::journal::{Journal, malformed};
+use crate::records::Held;
+use crate::scan::split_batch;
+use crate::shared::{Entry, Rolled};
+
+impl Journal {
+    /// Appends a batch that reaches into the next segment.
+    #[cold]
+    pub(crate) fn append_across(
+        &mut self,
+        frames: &[u8],
+        first_sequence: u64,
+        last_sequence: u64,
+    ) -> Result<(), JournalError> {
+        let frame_length_max = self.shared.options.frame_length_max;
+        let count = last_sequence - first_sequence + 1;
+        match split_batch(frames, usize::MAX, frame_length_max) {
+            Ok((_, found)) if found == count => {}
+            Ok((_, found)) => return Err(malformed(frames, 0, format!("{count} frames expected, {found} found"))),
+            Err(offset) => return Err(malformed(frames, offset, "no frame of this stream is there".to_owned())),
+        }
+        // Before anything is copied, so that a full disk leaves the batch out as a whole.
+        self.reserve_next()?;
+        let (mut rest, mut sequence) = (frames, first_sequence);
+        loop {
+            let room = self.limit - self.position;
+            let (length, count) = split_batch(rest, room, frame_length_max)
+                .map_err(|offset| malformed(frames, offset, "no frame of this stream is there".to_owned()))?;
+            if length > 0 {
+                self.put(&rest[..length], Some(sequence))?;
+                sequence += count;
+                self.last_sequence = sequence - 1;
+                rest = &rest[length..];
+            }
+            if rest.is_empty() {
+                return Ok(());
+            }
+            self.roll(sequence)?;
+        }
+    }
+
+    /// Makes sure that there is a next segment.
+    pub(crate) fn reserve_next(&mut self) -> Result<(), JournalError> {
+        if self.next.is_none() {
+            let prepared = self.shared.state().prepared.take();
+            self.next = Some(match prepared {
+                Some(segment) => segment,
+                None => self.shared.prepare_at_once()?,
+            });
+        }
+        Ok(())
+    }
+
+    /// Goes on in the next segment, whose first frame will have `first_sequence`.
+    pub(crate) fn roll(&mut self, first_sequence: u64) -> Result<(), JournalError> {
+        fault::crash_point("before_segment_roll");
+        if !self.has_frame_in_active() {
+            // Two segments would begin with the same sequence. Only if the limit for frames was raised over the room
+            // that records have left.
+            return Err(self.records_full());
+        }
+        self.reserve_next()?;
+        self.flush_buffer()?;
+        if self.held != self.held_published {
+            self.publish_held();
+        }
+        let next = self.next.take().expect("reserve_next has just put it there");
+        let opened_ns = (self.shared.options.environment.epoch_ns)();
+        // In this order, so that a sealed segment always has another behind it.
+        next.open_for(first_sequence, opened_ns);
+        self.mark.write(
+            self.active.mapping.mark(JOURNALED_MARK_OFFSET),
+            self.position as u64 | SEALED_BIT,
+            first_sequence - 1,
+        );
+        let old = std::mem::replace(&mut self.active, next);
+        {
+            let mut state = self.shared.state();
+            let old_first_sequence = state.entries.back().map_or(1, |entry| entry.first_sequence);
+            state.rolled.push_back(Rolled {
+                file: old.file.clone(),
+                segment: Some(old),
+                first_sequence: old_first_sequence,
+                last_sequence: first_sequence - 1,
+                end: self.position as u64,
+                sealed_ns: opened_ns,
+            });
+            state.unsettled.push_back((self.active.clone(), first_sequence));
+            let length = self.active.header.segment_length;
+            state.entries.push_back(Entry { first_sequence, opened_ns, length, held: Held::Nothing });
+            state.active = self.active.clone();
+        }
+        self.stand_at(self.active.header.frames_offset as usize);
+        self.journaled_position = 0;
+        self.segments_begun += 1;
+        fault::crash_point("after_segment_roll");
+        Ok(())
+    }
+}

@@ -1,0 +1,65 @@
+//! A reader that has seen segments which are cut off afterwards goes on with those that come in their place.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod support;
+
+use gapless_journal::{Journal, JournalReader, Replay};
+use support::{options, push_frame};
+
+/// Appends one frame.
+fn append(journal: &mut Journal, length: usize) {
+    let (mut bytes, sequence) = (Vec::new(), journal.last_sequence() + 1);
+    push_frame(&mut bytes, sequence, &vec![7; length]);
+    journal.append(&bytes, sequence, sequence).unwrap();
+    journal.commit().unwrap();
+}
+
+/// Reads up to `last`.
+fn read(replay: &mut Replay, last: u64) {
+    while replay.next_sequence() <= last {
+        let due = replay.next_sequence();
+        assert_eq!(replay.next_frame().unwrap().map(|frame| frame.sequence()), Some(due));
+    }
+}
+
+/// A journal with two segments, a reader that knows both, and the sequence with which the second begins.
+fn two_segments(directory: &std::path::Path) -> (Journal, Replay, u64) {
+    let (mut journal, _) = Journal::open(options(directory)).unwrap();
+    while journal.segments_begun() < 2 {
+        append(&mut journal, 1000);
+    }
+    let second = journal.last_sequence();
+    append(&mut journal, 1000);
+    journal.sync().unwrap();
+    let replay = JournalReader::open_in(directory, support::boot(1)).unwrap().replay(1).unwrap();
+    (journal, replay, second)
+}
+
+#[test]
+fn the_next_segment_begins_earlier_than_the_one_that_was_cut_off() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut journal, mut replay, second) = two_segments(directory.path());
+    read(&mut replay, 3);
+    journal.truncate_after(second - 10).unwrap();
+    while journal.segments_begun() < 3 {
+        append(&mut journal, 1900);
+    }
+    let last = journal.last_sequence();
+    assert!(last < second, "longer frames fill a segment sooner");
+    journal.sync().unwrap();
+    read(&mut replay, last);
+    assert!(replay.next_frame().unwrap().is_none());
+}
+
+#[test]
+fn nothing_is_there_until_the_next_segment_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut journal, mut replay, second) = two_segments(directory.path());
+    read(&mut replay, second - 1);
+    journal.truncate_after(second - 1).unwrap();
+    assert!(replay.next_frame().unwrap().is_none());
+    append(&mut journal, 1900);
+    journal.sync().unwrap();
+    read(&mut replay, second);
+    assert!(replay.next_frame().unwrap().is_none());
+}
