@@ -50,6 +50,15 @@ enum Pending {
 /// More of them are dropped: whoever waits for one repeats again.
 const REPEATS_WAITING_MAX: usize = 4096;
 
+/// The longest refusal that names a leader, bytes.
+pub const NOT_LEADER_LENGTH_MAX: usize = 512;
+
+/// Header and length of the refusal by a member that does not lead, written to `payload`.
+pub fn not_leader(leader: &str, payload: &mut [u8; NOT_LEADER_LENGTH_MAX]) -> (FrameHeader, usize) {
+    let length = Refusal { code: RefusalCode::NotLeader, detail: 0, text: leader }.write_to(payload);
+    (FrameHeader { kind: Kind::Reply, flags: REFUSED_FLAG, ..FrameHeader::default() }, length)
+}
+
 impl Pending {
     fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
@@ -107,6 +116,22 @@ impl AnswerDesk {
             ForService::Refuse { connection, session, session_seq, code, detail } => {
                 Pending::Refuse { connection, session, session_seq, code, detail }
             }
+            ForService::NotLeader { connection, leader } => {
+                self.send_pending();
+                let mut payload = [0; NOT_LEADER_LENGTH_MAX];
+                let (header, length) = not_leader(&leader, &mut payload);
+                self.send(connection, &header, &payload[..length]);
+                return;
+            }
+            ForService::LeadsNoMore => {
+                self.opening.clear();
+                self.repeats.clear();
+                // It would wait for a sequence that becomes another's.
+                self.pending.take_if(|pending| matches!(pending, Pending::Repeat { .. }));
+                return;
+            }
+            // A stream without a service has no timers of its own.
+            ForService::Leads { .. } => return,
         };
         if self.pending.is_some_and(|pending| !pending.is_like(&next)) {
             self.send_pending();
@@ -216,5 +241,44 @@ impl Agent for AnswerDesk {
             self.outlets.drop_closed();
         }
         Ok(work)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+    use crate::doorman::{Doorman, DoormanLinks, StreamDescription};
+    use crate::link::LinkOptions;
+    use crate::tier::Tier;
+    use gapless_agent::Waker;
+    use gapless_log::{StreamIdentity, WindowOptions};
+
+    #[test]
+    fn what_a_deposed_leader_appended_is_not_said_to_be_there_when_others_have_its_sequence() {
+        let identity = StreamIdentity { stream_id: 5, incarnation: 1 };
+        let (writer, mut releaser) = WindowOptions { identity, ..WindowOptions::default() }.create(1).unwrap();
+        let (delivery, answers) = (Mailbox::new(64), Mailbox::new(64));
+        let doors = DoormanLinks {
+            ingress: Mailbox::new(64),
+            delivery: delivery.clone(),
+            ingress_waker: Waker::new().unwrap(),
+            delivery_waker: Waker::new().unwrap(),
+        };
+        let description =
+            StreamDescription { identity, frame_length_max: 1024, message_length_max: 4096, tier: Tier::Quorum };
+        let doorman = Doorman::start(None, description, doors, None, None).unwrap();
+        let mut publisher = doorman.connect(LinkOptions::default()).unwrap();
+        let mut desk = AnswerDesk::new(answers.clone(), Outlets::new(delivery, 1024), writer.window());
+        let mut poll = |told: &[ForService]| {
+            told.iter().for_each(|each| answers.push(each.clone()).unwrap());
+            desk.poll(Now { monotonic_ns: 1, epoch_ns: 1 }).unwrap();
+            publisher.reader.next_length().unwrap().is_some()
+        };
+        let repeat = ForService::Repeat { session: 1, session_seq: 1, connection: ConnectionId(1), last_sequence: 5 };
+        assert!(!poll(&[repeat.clone(), ForService::LeadsNoMore]));
+        releaser.release(0, 5);
+        assert!(!poll(&[]), "sequence 5 is of the next leader");
+        assert!(poll(&[repeat]), "it is there by now");
     }
 }

@@ -78,6 +78,22 @@ pub enum StreamError {
     /// The threads or counters could not be made.
     #[error(transparent)]
     Agent(#[from] gapless_agent::Error),
+    /// Who was asked follows another member of its cluster.
+    #[error("this member does not lead; the leader is {}", if leader.is_empty() { "not known" } else { leader })]
+    NotLeader {
+        /// Where the leader can be reached, one address a line; empty if that is not known.
+        leader: String,
+    },
+    /// What a leader is said to have stamped, or a change of roles, that does not fit this member's stream.
+    #[error("the stream ends at {last_sequence} in term {term}: {reason}")]
+    Follow {
+        /// The last sequence here.
+        last_sequence: u64,
+        /// Its term.
+        term: u64,
+        /// What does not fit.
+        reason: String,
+    },
     /// The node was closed.
     #[error("the node is closed")]
     Closed,

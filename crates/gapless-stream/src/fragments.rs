@@ -7,6 +7,7 @@
 
 use crate::link::ConnectionId;
 use crate::sequencer::{Decision, compare};
+use gapless_wire::descriptor::TRANSACTION_FLAG;
 use gapless_wire::{Fragment, Frame, FrameHeader, HEADER_LENGTH, Kind, aligned_length};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -136,6 +137,9 @@ impl Fragments {
         let malformed = |reason| Collected::Answer(Decision::Malformed(reason));
         if !matches!(header.kind, Kind::Command | Kind::Event) {
             return malformed("only messages come in fragments");
+        }
+        if header.flags & TRANSACTION_FLAG != 0 {
+            return malformed("a transaction is a leader's, not a publisher's");
         }
         let Some(partial) = self.partial.get_mut(&header.session) else {
             match compare(header.session_seq, expected) {
@@ -294,6 +298,12 @@ impl Fragments {
                 self.held.remove(&partial.connection);
             }
         }
+    }
+
+    /// Forgets everything but what was counted.
+    pub fn forget_all(&mut self) {
+        let evicted = self.evicted;
+        *self = Self { evicted, ..Self::new(self.bytes_max, self.message_bytes_max) };
     }
 
     /// Forgets what there is of messages that came from `connection`.

@@ -9,7 +9,8 @@
 //!  16  u128 stream id, 0 for any          16  u128 stream id
 //!  32  u64  incarnation, 0 for any        32  u64  incarnation
 //!  40  u64  flags: bit 0 reads            40  u32  longest frame, bytes
-//!                                         44  u32  tier: 0 memory, 1 journal, 2 sync
+//!                                         44  u32  tier: 0 memory, 1 journal, 2 sync,
+//!                                              3 quorum, 4 quorum-sync
 //!                                         48  u64  process id of the service
 //!                                         56  u64  longest message, bytes
 //!                                         64  …    reserved, 0
@@ -89,7 +90,7 @@ pub struct Welcome {
     pub identity: StreamIdentity,
     /// The longest frame it takes, bytes.
     pub frame_length_max: u32,
-    /// Its tier's place in [`crate::Tier::ALL`].
+    /// Its tier, as [`crate::Tier::from_value`] reads it.
     pub tier: u32,
     /// The service's process.
     pub process_id: u64,

@@ -1,47 +1,45 @@
 //! [`Ingress`]: the agent that moves frames from publishers' rings into the window, asking the
 //! [`Sequencer`] about each. It copies once, checks the copy, stamps and commits in place.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | this | [`Ingress`]: taking frames |
+//! | `publishers` | who publishes, how much each may, and whose ring is of no more use |
+//! | `answering` | what the service is told to answer |
+//! | `housekeeping` | frames of the sequencer's own: timers, expired sessions, marks |
+//! | `controlling` | what its operator commands |
+//! | `transacting` | a service that runs ahead: transactions in the place of commands |
+//! | `following` | as a member of a cluster: taking over what a leader stamped, and leading |
 
 pub use crate::ingress_links::{IngressCounters, IngressLinks, IngressOptions, IngressShared};
 
+mod answering;
 mod controlling;
+mod following;
+mod held;
+mod housekeeping;
+mod publishers;
+mod transacting;
 
 use crate::StreamError;
 use crate::feeds::SharedFeeds;
 use crate::fragments::{Collected, Fragments};
-use crate::link::{ConnectionId, ForIngress, ForSequencer, ForService};
+use crate::link::{ForSequencer, ForService};
 use crate::sequencer::{Decision, Sequencer, compare};
 use crate::sequencer_state::SequencerState;
 use crate::state_keeper::StateKeeper;
-use crate::throttle::TokenBucket;
+use following::{Role, Untold};
 use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, AgentError, Now, Waker};
-use gapless_log::{LogError, Releaser, RingReader, WindowWriter};
-use gapless_wire::control::{RefusalCode, SessionOpen, TimerFired};
-use gapless_wire::feed_session::FeedSession;
-use gapless_wire::mark::{self, Mark};
+use gapless_log::{LogError, Releaser, WindowWriter};
+use gapless_wire::control::SessionOpen;
 use gapless_wire::writer::{set_refused, set_session, stamp};
-use gapless_wire::{Fragment, Frame, FrameError, FrameHeader, FrameWriter, HEADER_LENGTH, Kind};
+use gapless_wire::{Fragment, Frame, FrameError, Kind};
+use publishers::{Publisher, Turn};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-
-struct Publisher {
-    connection: ConnectionId,
-    reader: RingReader,
-    /// Whether this process has checked both checksums of what is in the ring.
-    is_checked: bool,
-    /// The session of the frame that was taken last.
-    session: u64,
-    /// The session of a message that is complete and waits for room in the window.
-    complete: Option<u64>,
-    bucket: Option<TokenBucket>,
-    /// It was told that it is throttled, and has not been served since.
-    told_throttled: bool,
-    /// Gone: its ring is drained, then dropped.
-    closed: bool,
-    /// To be dropped after this poll.
-    done: bool,
-}
+use transacting::Ahead;
 
 /// The agent between publishers' rings and the window.
 pub struct Ingress {
@@ -64,27 +62,21 @@ pub struct Ingress {
     expired: Vec<u64>,
     /// Whether the service was told anything in this poll.
     told: bool,
+    /// What the service has to hear of a change of role, or of a cut, and what its mailbox had no room for yet.
+    untold: Untold,
     /// Whose turn is first, so that a full window starves nobody.
     first: usize,
     now: Now,
-}
-
-/// What became of a publisher's turn.
-enum Turn {
-    /// So many frames were taken.
-    Taken(usize),
-    /// So many were; the next has to wait, for its publisher's rate or for memory.
-    Waits(usize),
-    /// The window or the service's mailbox is full: nobody's turn until the service moves on.
-    WindowFull(usize),
-    /// The ring is of no more use.
-    Spoiled(String),
-    /// Nor is it behind a frame of this session that no publisher may send.
-    Malformed(&'static str, u64),
+    role: Role,
+    /// Whether it takes anything of publishers, where it leads.
+    serves: bool,
+    /// A service that runs its handlers before commands enter the stream.
+    ahead: Option<Ahead>,
 }
 
 impl Ingress {
-    /// An agent that appends to `window`; with a `releaser` at tier `memory`.
+    /// An agent that appends to `window`, and leads; with a `releaser` at tier `memory`. Without one, somebody else
+    /// releases what it has appended: the journaler, or a cluster's member.
     #[must_use]
     pub fn new(
         sequencer: Sequencer,
@@ -108,8 +100,12 @@ impl Ingress {
             asked_between: None,
             expired: Vec::new(),
             told: false,
+            untold: Untold::default(),
             first: 0,
             now: Now { monotonic_ns: 0, epoch_ns: 0 },
+            role: Role::Leading,
+            serves: true,
+            ahead: None,
         }
     }
 
@@ -118,6 +114,24 @@ impl Ingress {
     pub fn keeping_state(mut self, keeper: StateKeeper) -> Self {
         self.keeper = Some(keeper);
         self
+    }
+
+    /// Lets a keeper without a thread write the state that waits; once what it speaks of may be released.
+    #[inline]
+    pub fn turn_keeper(&mut self) {
+        if let Some(keeper) = &mut self.keeper {
+            keeper.turn();
+        }
+    }
+
+    /// Gives the sequencer's state to its keeper, whether or not that is due: now, or when it stands behind a whole message.
+    pub fn keep_state_soon(&mut self) {
+        if let Some(keeper) = &mut self.keeper {
+            keeper.hasten();
+        }
+        if self.is_state_whole(false) {
+            self.keep_state();
+        }
     }
 
     #[cold]
@@ -134,40 +148,12 @@ impl Ingress {
         Arc::clone(&self.shared)
     }
 
-    #[cold]
-    fn take_publisher_events(&mut self, event: ForIngress) {
-        match event {
-            ForIngress::Opened { connection, reader, is_checked } => {
-                self.publishers.push(Publisher {
-                    connection,
-                    reader,
-                    is_checked,
-                    session: 0,
-                    complete: None,
-                    bucket: self.options.throttle.map(TokenBucket::new),
-                    told_throttled: false,
-                    closed: false,
-                    done: false,
-                });
-                self.count_publishers();
-            }
-            ForIngress::Closed { connection } => {
-                if let Some(publisher) = self.publishers.iter_mut().find(|each| each.connection == connection) {
-                    publisher.closed = true;
-                }
-            }
-        }
-    }
-
-    fn count_publishers(&self) {
-        self.links.counters.publishers.set(self.publishers.len() as u64);
-    }
-
     /// One publisher's turn.
     fn take_from(&mut self, number: usize) -> Result<Turn, StreamError> {
         let (mut taken, mut waits) = (0, false);
-        // A frame causes at most two messages to the service, so none of this turn's can be refused.
-        if !self.links.service.has_room(2 * self.options.frames_per_poll_max + 2) {
+        // A frame causes at most two messages to the service, so none of this turn's can be refused. What it has to hear of
+        // a change of role comes before them.
+        if self.is_untold() || !self.links.service.has_room(2 * self.options.frames_per_poll_max + 2) {
             return Ok(Turn::WindowFull(0));
         }
         let frames_max = match self.allowance(number) {
@@ -178,6 +164,9 @@ impl Ingress {
             return Ok(Turn::WindowFull(0));
         }
         while taken < frames_max {
+            if !self.has_room_ahead()? {
+                return Ok(Turn::WindowFull(taken));
+            }
             let publisher = &mut self.publishers[number];
             let length = match publisher.reader.next_length() {
                 Ok(Some(length)) => length,
@@ -229,6 +218,9 @@ impl Ingress {
                     Collected::Answer(Decision::Repeat) if !is_last => {}
                     Collected::PutOff => self.links.counters.frames_refused.add(1),
                     Collected::Answer(decision) => {
+                        if self.is_detached(decision, session, number) {
+                            return Ok(Turn::Waits(taken));
+                        }
                         if let Some(reason) = self.answer(decision, session, session_seq, connection) {
                             return Ok(Turn::Malformed(reason, session));
                         }
@@ -250,7 +242,11 @@ impl Ingress {
                 },
                 None => self.sequencer.decide(&frame, connection),
             };
-            if matches!(decision, Decision::Append | Decision::AppendRefused) {
+            if decision == Decision::Append && frame.kind() == Kind::Command && self.ahead.is_some() {
+                self.append_transaction(length)?;
+            } else if matches!(decision, Decision::Append | Decision::AppendRefused) {
+                let passes =
+                    (frame.kind(), frame.payload().first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes)));
                 let opens = opens.then(|| SessionOpen::from_bytes(frame.payload()));
                 let (sequence, timestamp_ns) = self.sequencer.stamp(self.now.epoch_ns);
                 if let Some(Some(open)) = &opens {
@@ -265,6 +261,9 @@ impl Ingress {
                 self.window.commit(length, sequence);
                 if let Some(Some(open)) = opens {
                     self.tell(ForService::Attach { session: sequence, token: open.token, connection });
+                }
+                if self.ahead.is_some() {
+                    self.note_passed(passes.0, session, passes.1);
                 }
             } else {
                 let opens = SessionOpen::from_bytes(frame.payload());
@@ -288,6 +287,8 @@ impl Ingress {
                         last_sequence,
                         connection,
                     });
+                } else if self.is_detached(decision, session, number) {
+                    return Ok(Turn::Waits(taken));
                 } else if let Some(reason) = self.answer(decision, session, session_seq, connection) {
                     return Ok(Turn::Malformed(reason, session));
                 }
@@ -296,26 +297,6 @@ impl Ingress {
             taken += 1;
         }
         Ok(if waits { Turn::Waits(taken) } else { Turn::Taken(taken) })
-    }
-
-    /// How many frames a publisher may send now; `None` if it has to wait.
-    #[inline]
-    fn allowance(&mut self, number: usize) -> Option<usize> {
-        let publisher = &mut self.publishers[number];
-        let Some(bucket) = &publisher.bucket else { return Some(self.options.frames_per_poll_max) };
-        let available = bucket.available(self.now.monotonic_ns);
-        if available > 0 {
-            publisher.told_throttled = false;
-            return Some(self.options.frames_per_poll_max.min(available as usize));
-        }
-        if !publisher.told_throttled && matches!(publisher.reader.next_length(), Ok(Some(_))) {
-            publisher.told_throttled = true;
-            let detail = self.now.epoch_ns + bucket.next_ns().saturating_sub(self.now.monotonic_ns);
-            let (connection, code) = (publisher.connection, RefusalCode::Throttled);
-            self.links.counters.throttled.add(1);
-            self.tell(ForService::Refuse { connection, session: 0, session_seq: 0, code, detail });
-        }
-        None
     }
 
     /// Appends the message that a publisher has sent in fragments. `false` while the window has no room for all of it.
@@ -332,6 +313,15 @@ impl Ingress {
         if !self.window.has_room(message.len())? {
             return Ok(false);
         }
+        if let Some(ahead) = &self.ahead {
+            if !self.window.has_room(ahead.room_bytes)? {
+                return Ok(false);
+            }
+            self.append_long_transaction(session)?;
+            self.fragments.forget(session);
+            self.publishers[number].complete = None;
+            return Ok(true);
+        }
         for range in frames {
             let claim = self.window.claim(range.len())?;
             claim.copy_from_slice(&message[range.start..range.start + claim.len()]);
@@ -345,168 +335,9 @@ impl Ingress {
         Ok(true)
     }
 
-    /// Tells the service what to answer to a frame that is not appended. Returns what makes the whole
-    /// ring useless.
-    fn answer(
-        &mut self,
-        decision: Decision,
-        session: u64,
-        session_seq: u64,
-        connection: ConnectionId,
-    ) -> Option<&'static str> {
-        let refuse = |code, detail| ForService::Refuse { connection, session, session_seq, code, detail };
-        let counter = match decision {
-            Decision::Repeat => &self.links.counters.frames_repeated,
-            _ => &self.links.counters.frames_refused,
-        };
-        counter.add(1);
-        let message = match decision {
-            Decision::Append | Decision::AppendRefused | Decision::Reopen { .. } => {
-                unreachable!("the caller appends, and reopens")
-            }
-            Decision::Repeat => {
-                let last_sequence = self.window.last_sequence();
-                ForService::Repeat { session, session_seq, connection, last_sequence }
-            }
-            Decision::Gap { next_session_seq } => refuse(RefusalCode::Gap, next_session_seq),
-            Decision::SessionUnknown => refuse(RefusalCode::SessionUnknown, 0),
-            Decision::Limit { token } => refuse(RefusalCode::Limit, token as u64),
-            Decision::Malformed(reason) => return Some(reason),
-        };
-        self.tell(message);
-        None
-    }
-
-    /// Tells who had to put a message off that there is room now.
-    #[inline]
-    fn recall(&mut self) {
-        let now_ns = self.now.monotonic_ns;
-        if self.fragments.next_recall_ns().is_some_and(|due_ns| now_ns >= due_ns)
-            && self.links.service.has_room(1)
-            && let Some((session, connection)) = self.fragments.recalled(now_ns)
-            && let Ok(next) = self.sequencer.expected(session, connection)
-        {
-            let (session_seq, code, detail) = (next, RefusalCode::Gap, next);
-            self.tell(ForService::Refuse { connection, session, session_seq, code, detail });
-        }
-    }
-
-    fn tell(&mut self, message: ForService) {
-        self.told = true;
-        let refused = self.links.service.push(message);
-        assert!(refused.is_ok(), "take_from makes sure of room");
-    }
-
-    /// Appends a frame of the sequencer's own and returns its sequence; `None` while the window is full.
-    fn append_own(&mut self, kind: Kind, session: u64, payload: &[u8]) -> Result<Option<u64>, StreamError> {
-        let length = HEADER_LENGTH + payload.len();
-        let claim = match self.window.claim(length) {
-            Ok(claim) => claim,
-            Err(LogError::Full { .. }) => return Ok(None),
-            Err(error) => return Err(error.into()),
-        };
-        let (sequence, timestamp_ns) = self.sequencer.stamp(self.now.epoch_ns);
-        let mut writer = FrameWriter::new(claim);
-        writer.payload_mut()[..payload.len()].copy_from_slice(payload);
-        let term = self.sequencer.term();
-        let header = FrameHeader { kind, sequence, timestamp_ns, session, term, ..FrameHeader::default() };
-        writer.finish(&header, payload.len());
-        self.window.commit(length, sequence);
-        Ok(Some(sequence))
-    }
-
-    /// What was asked of the sequencer, timers that are due, sessions that have expired.
-    fn append_due(&mut self) -> Result<usize, StreamError> {
-        let mut work = 0;
-        while let Some(request) = self.links.requests.pop() {
-            self.asked.push_back(request);
-        }
-        while let Some(request) = self.asked.pop_front() {
-            if !self.obey(&request)? {
-                self.asked.push_front(request);
-                return Ok(work);
-            }
-            work += 1;
-        }
-        if self.sequencer.is_between_feeds() {
-            return Ok(work);
-        }
-        while let Some(timer) = self.sequencer.due_timer(self.now.epoch_ns) {
-            let payload = TimerFired { timer: timer.timer, deadline_ns: timer.deadline_ns }.to_bytes();
-            if self.append_own(Kind::Timer, timer.owner, &payload)?.is_none() {
-                break;
-            }
-            self.sequencer.take_timer(timer);
-            work += 1;
-        }
-        self.expired.extend(self.sequencer.take_expired_sessions(self.now.epoch_ns));
-        while let Some(session) = self.expired.last().copied() {
-            if self.append_own(Kind::SessionClose, session, &[])?.is_none() {
-                break;
-            }
-            self.expired.pop();
-            self.fragments.forget(session);
-            work += 1;
-        }
-        Ok(work)
-    }
-
-    /// Does what the service or the stream's owner asks. `false` while the window is full.
-    fn obey(&mut self, request: &ForSequencer) -> Result<bool, StreamError> {
-        match request {
-            ForSequencer::SetTimer { timer, deadline_ns } => self.sequencer.set_timer(*timer, *deadline_ns),
-            ForSequencer::CancelTimer { timer, deadline_ns } => self.sequencer.cancel_timer(*timer, *deadline_ns),
-            ForSequencer::Throttle(throttle) => {
-                self.options.throttle = *throttle;
-                for publisher in &mut self.publishers {
-                    publisher.bucket = throttle.map(TokenBucket::new);
-                }
-            }
-            ForSequencer::Halt { .. } | ForSequencer::Resume if self.sequencer.is_between_feeds() => {
-                self.asked_between = Some(request.clone());
-            }
-            ForSequencer::Halt { reason } if !self.sequencer.is_halted() => {
-                return self.append_mark(Mark::Halted { reason });
-            }
-            ForSequencer::Resume if self.sequencer.is_halted() => return self.append_mark(Mark::Resumed),
-            ForSequencer::EndFeed => {
-                if let Some(feed_session) = self.sequencer.feed_session() {
-                    return self.append_mark(Mark::FeedEnded { feed_session });
-                }
-            }
-            ForSequencer::BeginFeed { name } => return self.begin_feed(*name),
-            ForSequencer::Control { number, command } => return self.obey_control(*number, command),
-            ForSequencer::Halt { .. } | ForSequencer::Resume => {}
-        }
-        Ok(true)
-    }
-
-    /// Ends the feed session that there is and begins the next; what was asked for between the two comes right behind.
-    /// `false` while the window is full.
-    fn begin_feed(&mut self, name: FeedSession) -> Result<bool, StreamError> {
-        if let Some(feed_session) = self.sequencer.feed_session()
-            && !self.append_mark(Mark::FeedEnded { feed_session })?
-        {
-            return Ok(false);
-        }
-        let is_begun = self.append_mark(Mark::FeedBegan { feed_session: name })?;
-        if is_begun && let Some(request) = self.asked_between.take() {
-            self.asked.push_front(request);
-        }
-        Ok(is_begun)
-    }
-
-    /// Appends a note and folds it in. `false` while the window is full.
-    fn append_mark(&mut self, mark: Mark<'_>) -> Result<bool, StreamError> {
-        let mut payload = [0; mark::LENGTH_MAX];
-        let length = mark.write_to(&mut payload);
-        let Some(sequence) = self.append_own(Kind::Mark, 0, &payload[..length])? else { return Ok(false) };
-        self.sequencer.note(sequence, mark);
-        self.shared.feeds.lock().clone_from(self.sequencer.feeds());
-        Ok(true)
-    }
-
-    fn publish(&mut self) {
+    /// Lets readers see what was appended since the last call. A poll does that by itself; who calls
+    /// [`Ingress::append_followed`] does it when a batch is whole.
+    pub fn publish(&mut self) {
         self.window.publish();
         let sequence = self.window.last_sequence();
         if let Some(releaser) = &mut self.releaser {
@@ -524,14 +355,14 @@ impl Ingress {
         self.first = if self.first + 1 < self.publishers.len() { self.first + 1 } else { 0 };
         for turn in 0..self.publishers.len() {
             let number = (self.first + turn) % self.publishers.len();
-            let mut outcome = self.take_from(number)?;
+            let mut outcome = self.turn_of(number)?;
             let mut closed = false;
             if matches!(outcome, Turn::Taken(0)) {
                 let publisher = &self.publishers[number];
                 closed = publisher.closed || publisher.reader.is_writer_closed();
                 if closed {
                     // Looked at once more, so that nothing published before it closed is missed.
-                    outcome = self.take_from(number)?;
+                    outcome = self.turn_of(number)?;
                 }
             }
             let publisher = &mut self.publishers[number];
@@ -562,18 +393,6 @@ impl Ingress {
         }
         Ok(work)
     }
-
-    /// Its publisher is told, with the `session` that it was for: behind a relay it may be one of many.
-    #[cold]
-    fn drop_spoiled(&mut self, number: usize, reason: &str, session: u64) {
-        let publisher = &mut self.publishers[number];
-        publisher.done = true;
-        let connection = publisher.connection;
-        self.links.counters.frames_refused.add(1);
-        tracing::warn!(connection = connection.0, reason, "a publisher's ring is corrupt; it is dropped");
-        let code = RefusalCode::Malformed;
-        self.tell(ForService::Refuse { connection, session, session_seq: 0, code, detail: 0 });
-    }
 }
 
 /// The frame that was copied, if its checksums are right.
@@ -599,7 +418,12 @@ impl Agent for Ingress {
         // Acquire: pairs with whoever stops the input and then looks at what was appended.
         if self.shared.stopped.load(Ordering::Acquire) {
             if !self.shared.halted.load(Ordering::Relaxed) {
-                self.keep_state();
+                if self.is_state_whole(true) {
+                    self.keep_state();
+                }
+                if let Some(ahead) = &mut self.ahead {
+                    ahead.transactions.follow(self.window.last_sequence());
+                }
             }
             // Release: pairs with whoever waits for the last append.
             self.shared.halted.store(true, Ordering::Release);
@@ -607,9 +431,16 @@ impl Agent for Ingress {
         }
         let before = self.window.last_sequence();
         self.told = false;
-        let mut work = self.append_due()?;
+        self.tell_untold();
+        let may_append = self.is_following() || self.may_append();
+        let mut work = match (self.is_following(), may_append) {
+            (true, _) => self.obey_as_follower(),
+            (_, true) => self.append_due()?,
+            // The state is on its way; nothing may come between it and the frames behind which it stands.
+            _ => 0,
+        };
         // What was asked for and waits for room overtakes what publishers have sent.
-        if self.asked.is_empty() && !self.sequencer.is_closed() {
+        if may_append && self.asked.is_empty() && (!self.sequencer.is_closed() || self.is_following()) {
             self.recall();
             work += self.take_from_all()?;
         }
@@ -619,6 +450,9 @@ impl Agent for Ingress {
                 self.keep_state();
             }
         }
+        if self.is_following() {
+            self.keep_state_if_due();
+        }
         if self.window.last_sequence() != before || self.told {
             self.links.downstream.iter().for_each(Waker::wake);
         }
@@ -626,9 +460,13 @@ impl Agent for Ingress {
     }
 
     fn next_deadline_ns(&self) -> Option<u64> {
+        let away_ns = self.publishers.iter().filter_map(|publisher| publisher.away_told_next_ns).min();
+        if self.is_following() {
+            return away_ns;
+        }
         let in_ns = |deadline_ns: u64| deadline_ns.saturating_sub(self.now.epoch_ns);
         let due_ns = self.sequencer.next_deadline_ns().map(|deadline_ns| self.now.monotonic_ns + in_ns(deadline_ns));
-        due_ns.into_iter().chain(self.fragments.next_recall_ns()).min()
+        due_ns.into_iter().chain(self.fragments.next_recall_ns()).chain(away_ns).min()
     }
 
     fn arm(&mut self) {

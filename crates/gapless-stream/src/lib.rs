@@ -10,9 +10,11 @@
 //! | [`handshake`] | what publisher and doorman say to each other before the rings |
 //! | [`doorman`] | [`Doorman`]: the thread that lets publishers in and notices when they are gone |
 //! | [`control`] | halting, resuming, rolling over and ending a stream from another process |
+//! | [`coverage`] | what may go from a journal that several need |
 //! | [`ring_notes`] | what a node on the sequencer's machine says of itself |
 //! | [`link`] | what sequencer, doorman and service pass to each other inside the process |
 //! | [`mailbox`] | [`mailbox::Mailbox`]: how they pass it |
+//! | [`transactions`] | a service that runs its handlers before commands enter the stream |
 //! | [`network`] | [`network::Datagrams`]: packets to and from other machines, by UDP or by a network in memory |
 //! | [`client`] | [`Client`]: the publisher's side |
 //! | [`config`] | [`StreamConfig`]: one file that configures a whole stream |
@@ -22,10 +24,12 @@
 
 #![forbid(unsafe_code)]
 
+mod addresses;
 pub mod answer_desk;
 pub mod client;
 pub mod config;
 pub mod control;
+pub mod coverage;
 pub mod doorman;
 pub mod error;
 pub mod event_stream;
@@ -50,12 +54,14 @@ mod relay_limits;
 mod relay_openings;
 pub mod ring_notes;
 pub mod sequencer;
+pub mod sequencer_recovery;
 pub mod sequencer_state;
 pub mod state_keeper;
 pub mod stream_layout;
 pub mod syncer;
 pub mod throttle;
 pub mod tier;
+pub mod transactions;
 
 pub use client::{Client, ClientOptions, Incoming, Reply, SessionKey};
 pub use config::StreamConfig;

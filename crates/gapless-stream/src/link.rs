@@ -76,7 +76,7 @@ pub enum ForDelivery {
 }
 
 /// From the sequencer to the service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ForService {
     /// A session's replies go to this connection from now on.
     Attach {
@@ -127,6 +127,22 @@ pub enum ForService {
         /// low half of its token.
         detail: u64,
     },
+    /// Nothing of this publisher is taken: this member follows another, or has followed one since it opened its sessions.
+    NotLeader {
+        /// Who.
+        connection: ConnectionId,
+        /// Where the leader can be reached, one address a line; empty if that is not known.
+        leader: Arc<str>,
+    },
+    /// This member leads no more: sessions that were opened here and are not released yet are not known to be in the
+    /// stream, and their numbers may become those of others.
+    LeadsNoMore,
+    /// This member leads, behind the frame `last_sequence`, and its sequencer knows none of the timers of the stream's own
+    /// service: it is to be told of them as they stand there.
+    Leads {
+        /// The last frame of others.
+        last_sequence: u64,
+    },
 }
 
 /// To the sequencer, from the service or from whoever runs the stream.
@@ -161,6 +177,11 @@ pub enum ForSequencer {
     },
     /// Ends the feed session that is open; publishers' messages wait until another begins.
     EndFeed,
+    /// From here on the stream's own service acts as this version of itself, not 0.
+    ServiceVersion {
+        /// Which.
+        version: u32,
+    },
     /// How much each publisher may send from now on.
     Throttle(Option<Throttle>),
     /// A command whose asker is to be told where it took effect.

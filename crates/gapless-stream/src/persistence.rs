@@ -3,7 +3,7 @@
 use crate::StreamError;
 use crate::client::random_token;
 use crate::tier::Tier;
-use gapless_journal::{Flush, Journal, JournalOptions, JournalReader, RecoveryReport, Retention};
+use gapless_journal::{Environment, Flush, Journal, JournalOptions, JournalReader, RecoveryReport, Retention};
 use gapless_log::StreamIdentity;
 use std::path::Path;
 
@@ -61,6 +61,23 @@ impl Persistence {
         first_sequence: u64,
         new_stream_id: Option<u128>,
     ) -> Result<OpenedJournal, StreamError> {
+        let environment = Environment::default();
+        self.open_in(environment, directory, tier, frame_length_max, first_sequence, new_stream_id)
+    }
+
+    /// As [`Persistence::open`], on another machine than this one: for simulations.
+    ///
+    /// # Errors
+    /// As for [`Persistence::open`].
+    pub fn open_in(
+        &self,
+        environment: Environment,
+        directory: &Path,
+        tier: Tier,
+        frame_length_max: usize,
+        first_sequence: u64,
+        new_stream_id: Option<u128>,
+    ) -> Result<OpenedJournal, StreamError> {
         std::fs::create_dir_all(directory)
             .map_err(|source| StreamError::System { action: format!("making {}", directory.display()), source })?;
         let stream_id = match JournalReader::open(directory) {
@@ -71,16 +88,14 @@ impl Persistence {
         let mut options = JournalOptions::new(directory, stream_id);
         options.segment_length_bytes = self.segment_length_bytes;
         options.zero_initial = self.zero_initial;
-        options.flush = self.flush.unwrap_or(match tier {
-            Tier::Sync => Flush::Write,
-            _ => Flush::Mapped,
-        });
+        options.flush = self.flush.unwrap_or(if tier.is_synced() { Flush::Write } else { Flush::Mapped });
         options.write_buffer_bytes = self.write_buffer_bytes;
         options.flush_on_commit = self.flush_on_commit;
         options.retention = self.retention;
         options.frame_length_max = frame_length_max;
         options.first_sequence = first_sequence;
-        if tier == Tier::Sync {
+        options.environment = environment;
+        if tier.is_synced() {
             options.populate_ahead_bytes = 0;
             options.marks = Flush::Write;
         }

@@ -5,7 +5,7 @@ use gapless_agent::thread::spawn_helper;
 use gapless_journal::Preparer;
 use std::thread::JoinHandle;
 
-/// The thread that works ahead of the journal's writer; ended by being dropped.
+/// The thread that works ahead of the journal's writer, or what does its work by hand; ended by being dropped.
 pub struct PreparerThread {
     preparer: Preparer,
     thread: Option<JoinHandle<()>>,
@@ -29,6 +29,19 @@ impl PreparerThread {
             source: std::io::Error::other(error),
         })?;
         Ok(Self { preparer, thread: Some(thread) })
+    }
+
+    /// The same without a thread: what is to be done is done by [`PreparerThread::turn`].
+    #[must_use]
+    pub const fn by_hand(preparer: Preparer) -> Self {
+        Self { preparer, thread: None }
+    }
+
+    /// Takes one step, where there is no thread for it. A fault is found by the journal's writer, where it matters.
+    pub fn turn(&mut self) {
+        if self.thread.is_none() {
+            let _ = self.preparer.run_once();
+        }
     }
 }
 

@@ -190,7 +190,15 @@ impl Relay {
         self.is_up = true;
         self.links.counters.connections.add(1);
         self.links.counters.connected.set(1);
-        // What was on its way there is lost: whoever published opens its session again, and sends what is missing.
+        self.ask_to_open_again();
+        // It comes again.
+        self.pending.clear();
+        Ok(())
+    }
+
+    /// What was on its way up is lost: whoever published opens its session again, and sends what is missing.
+    #[cold]
+    fn ask_to_open_again(&mut self) {
         let sessions: Vec<_> = self.sessions.iter().map(|(number, session)| (*number, session.who.clone())).collect();
         for (session, connections) in sessions {
             for connection in connections {
@@ -199,9 +207,6 @@ impl Relay {
             }
         }
         self.opening.clear();
-        // It comes again.
-        self.pending.clear();
-        Ok(())
     }
 
     fn refuse(&mut self, connection: ConnectionId, session: u64, code: RefusalCode, detail: u64, text: &str) {
@@ -405,12 +410,16 @@ impl Relay {
     fn hand_out(&mut self) -> Result<usize, StreamError> {
         let answers = &mut self.answers;
         let count = self.upstream.answers(&mut |frame| answers.push(frame.bytes().to_vec()))?;
-        let mut is_dropped = false;
+        let (mut is_dropped, mut leaders) = (false, None);
         for bytes in std::mem::take(&mut self.answers) {
             let Ok(frame) = Frame::parse(&bytes) else { continue };
             let is_refusal = frame.flags() & REFUSED_FLAG != 0;
             let refusal = if is_refusal { Refusal::from_bytes(frame.payload()) } else { None };
             let opened = if is_refusal { None } else { SessionOpened::from_bytes(frame.payload()) };
+            if let Some(refusal) = refusal.filter(|refusal| refusal.code == RefusalCode::NotLeader) {
+                leaders = Some(refusal.text.to_owned());
+                continue;
+            }
             if refusal.is_some_and(|refusal| refusal.code == RefusalCode::Malformed) {
                 is_dropped = true;
                 self.drop_publishers_of(frame.session());
@@ -445,6 +454,11 @@ impl Relay {
                     tracing::debug!(connection = connection.0, "an answer finds no room; it is asked for again");
                 }
             }
+        }
+        if let Some(leaders) = leaders {
+            self.upstream.turned_away(&leaders)?;
+            // There is nowhere else to go: what is published is sent until this member leads.
+            self.ask_to_open_again();
         }
         if is_dropped {
             self.drop_done();

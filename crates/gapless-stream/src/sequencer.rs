@@ -2,10 +2,10 @@
 //! decision out. The state is a fold of the stream, so a replay rebuilds it.
 
 use gapless_wire::control::{SessionOpen, TimerFired, WINDOW_MESSAGES_MAX};
-use gapless_wire::descriptor::REFUSED_FLAG;
+use gapless_wire::descriptor::{REFUSED_FLAG, TRANSACTION_FLAG};
 use gapless_wire::feed_session::FeedSession;
 use gapless_wire::mark::Mark;
-use gapless_wire::{Frame, Kind};
+use gapless_wire::{Fragment, Frame, Kind};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
@@ -195,10 +195,15 @@ impl Sequencer {
         self.is_halted = is_halted;
     }
 
-    /// Folds in a frame that is in the stream already (recovery).
+    /// Folds in a frame that is in the stream already: at a recovery, and as a leader's follower. What it knows then is
+    /// what who stamped the frame knew.
     pub fn observe(&mut self, frame: &Frame<'_>) {
+        // As `append` has it, which is told of a message in one frame before that is stamped.
+        let is_whole = frame.fragment() == Fragment::WHOLE;
+        let active_ns = if is_whole { self.last_timestamp_ns } else { frame.timestamp_ns() };
         self.last_sequence = frame.sequence();
         self.last_timestamp_ns = frame.timestamp_ns();
+        self.term = frame.term();
         match frame.kind() {
             Kind::SessionOpen => {
                 if let Some(open) = SessionOpen::from_bytes(frame.payload()) {
@@ -214,6 +219,8 @@ impl Sequencer {
                     self.note(frame.sequence(), mark);
                 }
             }
+            // One of the stream's own service, which sets its timers again where it leads.
+            Kind::Timer if frame.flags() & TRANSACTION_FLAG != 0 => {}
             Kind::Timer => {
                 if let Some(fired) = TimerFired::from_bytes(frame.payload()) {
                     self.fired(frame.session(), fired);
@@ -222,7 +229,7 @@ impl Sequencer {
             kind => {
                 if let Some(state) = self.sessions.get_mut(&frame.session()) {
                     state.next_session_seq = frame.session_seq().saturating_add(1);
-                    state.last_active_ns = frame.timestamp_ns();
+                    state.last_active_ns = active_ns;
                 }
                 if kind == Kind::TimerRequest
                     && frame.flags() & REFUSED_FLAG == 0
@@ -246,6 +253,9 @@ impl Sequencer {
     /// counted as appended: the caller appends it, or calls nothing and loses the session's order.
     #[inline]
     pub fn decide(&mut self, frame: &Frame<'_>, connection: ConnectionId) -> Decision {
+        if frame.flags() & TRANSACTION_FLAG != 0 {
+            return Decision::Malformed("a transaction is a leader's, not a publisher's");
+        }
         match frame.kind() {
             Kind::Command | Kind::Acknowledge | Kind::SessionClose => {}
             Kind::Event | Kind::TimerRequest if self.rules.takes_events => {}
@@ -405,6 +415,24 @@ impl Sequencer {
         self.term
     }
 
+    /// Frames are stamped with `term` from now on.
+    pub const fn begin_term(&mut self, term: u64) {
+        self.term = term;
+    }
+
+    /// Whoever publishes here has to open its session again.
+    pub fn detach_all(&mut self) {
+        for state in self.sessions.values_mut() {
+            state.connection = None;
+            state.sharing.clear();
+        }
+    }
+
+    /// Whether a session is open that nobody here has opened.
+    pub(crate) fn is_detached(&self, session: u64) -> bool {
+        self.sessions.get(&session).is_some_and(|state| state.connection.is_none())
+    }
+
     /// How many sessions are open.
     #[must_use]
     pub fn session_count(&self) -> usize {
@@ -462,6 +490,8 @@ impl Sequencer {
             Mark::FeedEnded { .. } => self.feeds.end(sequence),
             Mark::Halted { .. } => self.is_halted = true,
             Mark::Resumed => self.is_halted = false,
+            // The service's fold has it.
+            Mark::ServiceVersion { .. } => {}
         }
     }
 
@@ -510,6 +540,12 @@ impl Sequencer {
         self.timers.remove(&Timer { deadline_ns, owner: 0, timer });
     }
 
+    /// Forgets the timers of the stream's own service, which sets them again.
+    pub fn forget_own_timers(&mut self) {
+        self.timers.retain(|timer| timer.owner != 0);
+        self.deadlines.retain(|(owner, _), _| *owner != 0);
+    }
+
     /// The timer that is due at `epoch_ns` first. It is due until [`Sequencer::take_timer`].
     #[inline]
     #[must_use]
@@ -529,24 +565,33 @@ impl Sequencer {
         self.timers.first().map(|timer| timer.deadline_ns)
     }
 
-    /// Takes sessions that have been silent for too long, once a second; the caller appends their close.
+    /// Looks for sessions that have been silent for too long, once a second. Each is open until the caller has appended
+    /// its close and told by [`Sequencer::close_expired`].
     #[inline]
-    pub fn take_expired_sessions(&mut self, epoch_ns: u64) -> Vec<u64> {
+    pub fn look_for_expired_sessions(&mut self, epoch_ns: u64) -> Vec<u64> {
         if epoch_ns < self.next_expiry_scan_ns {
             return Vec::new();
         }
         self.next_expiry_scan_ns = epoch_ns + EXPIRY_SCAN_INTERVAL_NS;
-        let now_ns = epoch_ns.max(self.last_timestamp_ns);
-        let expiry_ns = self.rules.session_expiry_ns;
-        let is_expired =
-            |state: &SessionState| !state.shared && now_ns.saturating_sub(state.last_active_ns) > expiry_ns;
-        let mut expired: Vec<u64> =
-            self.sessions.iter().filter(|(_, state)| is_expired(state)).map(|(session, _)| *session).collect();
+        let is_expired = |session: &u64| self.is_expired(*session, epoch_ns);
+        let mut expired: Vec<u64> = self.sessions.keys().copied().filter(is_expired).collect();
         expired.sort_unstable();
-        for session in &expired {
-            self.forget(*session);
-        }
         expired
+    }
+
+    /// Whether a session has been silent for too long. Shared ones never expire.
+    #[must_use]
+    pub fn is_expired(&self, session: u64, epoch_ns: u64) -> bool {
+        let now_ns = epoch_ns.max(self.last_timestamp_ns);
+        let is_silent = |state: &SessionState| {
+            !state.shared && now_ns.saturating_sub(state.last_active_ns) > self.rules.session_expiry_ns
+        };
+        self.sessions.get(&session).is_some_and(is_silent)
+    }
+
+    /// The close of a session that has expired is appended.
+    pub fn close_expired(&mut self, session: u64) {
+        self.forget(session);
     }
 }
 

@@ -2,14 +2,17 @@
 //! What the newest state covers, retention may delete from the journal.
 
 use crate::StreamError;
+use crate::coverage::Coverage;
 use crate::sequencer_state::SequencerState;
 use gapless_agent::fault::crash_point;
 use gapless_agent::thread::spawn_helper;
-use gapless_journal::{Preparer, Syncer};
+use gapless_journal::{DiskWork, Syncer};
 use gapless_log::{StreamIdentity, Window};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -20,13 +23,30 @@ const PREFIX: &str = "state-";
 
 /// Takes states from the sequencer and writes them.
 pub struct StateKeeper {
-    sender: Option<SyncSender<SequencerState>>,
-    thread: Option<JoinHandle<()>>,
+    writer: Writer,
+    /// How often the stream was cut: what a state says that was taken before may be of frames that are gone.
+    cuts: Arc<AtomicU64>,
     identity: StreamIdentity,
     interval: StateInterval,
     next_sequence: u64,
     /// Not before this time.
     next_ns: u64,
+}
+
+/// Who writes.
+enum Writer {
+    /// A thread of its own.
+    Thread { sender: Option<SyncSender<(u64, SequencerState)>>, thread: Option<JoinHandle<()>> },
+    /// The caller, by [`StateKeeper::turn`]; the state that waits for its frames to be released.
+    Caller { writing: Box<Writing>, waiting: Option<(u64, SequencerState)> },
+}
+
+/// What writing needs.
+struct Writing {
+    directory: PathBuf,
+    window: Window,
+    syncer: Syncer,
+    coverage: Coverage,
 }
 
 /// How often the state is written.
@@ -39,8 +59,8 @@ pub struct StateInterval {
 }
 
 impl StateKeeper {
-    /// A keeper that writes into `directory`, after each `interval` from `sequence` on, what the journal of `syncer` and
-    /// `preparer` has.
+    /// A keeper that writes into `directory`, after each `interval` from `sequence` on, what the journal of `syncer` has,
+    /// and says so to `coverage`.
     ///
     /// # Errors
     /// The directory cannot be made, or no thread be started.
@@ -50,17 +70,47 @@ impl StateKeeper {
         sequence: u64,
         interval: StateInterval,
         window: Window,
-        (syncer, preparer): (Syncer, Preparer),
+        (syncer, coverage): (Syncer, Coverage),
+    ) -> Result<Self, StreamError> {
+        let mut keeper = Self::by_hand(directory, identity, sequence, interval, window, (syncer, coverage))?;
+        let nobody = Writer::Thread { sender: None, thread: None };
+        if let Writer::Caller { writing, .. } = std::mem::replace(&mut keeper.writer, nobody) {
+            let (sender, receiver) = sync_channel(1);
+            let cuts_seen = Arc::clone(&keeper.cuts);
+            let thread = spawn_helper("gapless-state", move || write_states(&writing, &receiver, &cuts_seen))?;
+            keeper.writer = Writer::Thread { sender: Some(sender), thread: Some(thread) };
+        }
+        Ok(keeper)
+    }
+
+    /// As [`StateKeeper::start`], without a thread: states are written by [`StateKeeper::turn`].
+    ///
+    /// # Errors
+    /// The directory cannot be made.
+    pub fn by_hand(
+        directory: PathBuf,
+        identity: StreamIdentity,
+        sequence: u64,
+        interval: StateInterval,
+        window: Window,
+        (syncer, coverage): (Syncer, Coverage),
     ) -> Result<Self, StreamError> {
         std::fs::create_dir_all(&directory).map_err(system("making", &directory))?;
-        if sequence > 0 {
-            preparer.set_snapshot_sequence(sequence);
-        }
-        let (sender, receiver) = sync_channel(1);
-        let run = move || write_states(&directory, &receiver, &window, &syncer, &preparer);
-        let thread = spawn_helper("gapless-state", run)?;
         let next_sequence = sequence.saturating_add(interval.frames);
-        Ok(Self { sender: Some(sender), thread: Some(thread), identity, interval, next_sequence, next_ns: 0 })
+        let writing = Box::new(Writing { directory, window, syncer, coverage });
+        let writer = Writer::Caller { writing, waiting: None };
+        Ok(Self { writer, cuts: Arc::default(), identity, interval, next_sequence, next_ns: 0 })
+    }
+
+    /// Writes the state that waits, once its frames are released, where there is no thread for it.
+    #[inline]
+    pub fn turn(&mut self) {
+        if let Writer::Caller { writing, waiting } = &mut self.writer
+            && let Some((cuts_before, state)) =
+                waiting.take_if(|(_, state)| writing.window.released_sequence() >= state.sequence)
+        {
+            writing.write(&state, cuts_before, &self.cuts);
+        }
     }
 
     /// Whether it is time, the stream standing at `sequence`, at `now_ns`, monotonic.
@@ -68,6 +118,11 @@ impl StateKeeper {
     #[must_use]
     pub const fn is_due(&self, sequence: u64, now_ns: u64) -> bool {
         sequence >= self.next_sequence && now_ns >= self.next_ns
+    }
+
+    /// The next state is due at once.
+    pub const fn hasten(&mut self) {
+        (self.next_sequence, self.next_ns) = (0, 0);
     }
 
     /// Whose states these are.
@@ -80,17 +135,32 @@ impl StateKeeper {
     pub fn keep(&mut self, state: SequencerState, now_ns: u64) {
         self.next_sequence = state.sequence.saturating_add(self.interval.frames);
         self.next_ns = now_ns.saturating_add(self.interval.time_min_ns);
-        if let Some(sender) = &self.sender {
-            // Full: the next one will say more. Gone: the thread has said why in the log.
-            let _ = sender.try_send(state);
+        // Relaxed: only this thread changes it.
+        let cuts = self.cuts.load(Ordering::Relaxed);
+        match &mut self.writer {
+            Writer::Thread { sender: Some(sender), .. } => {
+                // Full: the next one will say more. Gone: the thread has said why in the log.
+                let _ = sender.try_send((cuts, state));
+            }
+            Writer::Thread { sender: None, .. } => {}
+            Writer::Caller { waiting, .. } => *waiting = Some((cuts, state)),
         }
+    }
+
+    /// The stream was cut: states that were taken and not written yet are not written any more. Called before anything
+    /// is released behind the cut.
+    pub fn stream_was_cut(&mut self, sequence: u64) {
+        // Release: pairs with the Acquire in write_states, by way of the release that comes later.
+        self.cuts.fetch_add(1, Ordering::Release);
+        self.next_sequence = self.next_sequence.min(sequence.saturating_add(self.interval.frames));
     }
 }
 
 impl Drop for StateKeeper {
     fn drop(&mut self) {
-        self.sender = None;
-        if let Some(thread) = self.thread.take() {
+        let Writer::Thread { sender, thread } = &mut self.writer else { return };
+        *sender = None;
+        if let Some(thread) = thread.take() {
             // A panic of the thread has been reported by its message already.
             let _ = thread.join();
         }
@@ -100,22 +170,29 @@ impl Drop for StateKeeper {
 /// How long a state waits for its frames to be released, when the stream ends.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(10);
 
-fn write_states(
-    directory: &Path,
-    receiver: &Receiver<SequencerState>,
-    window: &Window,
-    syncer: &Syncer,
-    preparer: &Preparer,
-) {
-    while let Ok(state) = receiver.recv() {
-        if !is_released(window, state.sequence) {
+fn write_states(writing: &Writing, receiver: &Receiver<(u64, SequencerState)>, cuts: &AtomicU64) {
+    while let Ok((cuts_before, state)) = receiver.recv() {
+        if !is_released(&writing.window, state.sequence) {
             tracing::warn!(sequence = state.sequence, "a state is not written: its frames were not released");
             continue;
         }
+        writing.write(&state, cuts_before, cuts);
+    }
+}
+
+impl Writing {
+    /// Writes a state whose frames are released, unless the stream was cut since it was taken.
+    fn write(&self, state: &SequencerState, cuts_before: u64, cuts: &AtomicU64) {
+        // Acquire: who sees frames released that were appended behind a cut sees the cut. What is released is never cut.
+        if cuts.load(Ordering::Acquire) != cuts_before {
+            return;
+        }
         // A state must never be ahead of the journal, also after power was lost.
-        let written = syncer.sync().map_err(StreamError::from).and_then(|_| write(directory, &state));
+        let synced = self.syncer.sync().map_err(StreamError::from);
+        let room = || self.syncer.ask_disk(DiskWork::Allocate).map_err(system("writing into", &self.directory));
+        let written = synced.and_then(|_| room()).and_then(|()| write(&self.directory, state));
         match written {
-            Ok(()) => preparer.set_snapshot_sequence(state.sequence),
+            Ok(()) => self.coverage.covered(state.sequence),
             Err(error) => tracing::error!(%error, "the sequencer's state cannot be written; the journal keeps growing"),
         }
     }
@@ -133,7 +210,7 @@ fn is_released(window: &Window, sequence: u64) -> bool {
 }
 
 fn write(directory: &Path, state: &SequencerState) -> Result<(), StreamError> {
-    let path = directory.join(format!("{PREFIX}{:020}", state.sequence));
+    let path = directory.join(file_name(state.sequence));
     let unfinished = directory.join("unfinished");
     let mut file = File::create(&unfinished).map_err(system("making", &unfinished))?;
     file.write_all(&state.to_bytes()).map_err(system("writing", &unfinished))?;
@@ -164,6 +241,57 @@ fn list(directory: &Path) -> Result<Vec<(u64, PathBuf)>, StreamError> {
     }
     states.sort_unstable();
     Ok(states)
+}
+
+/// Makes the states in `directory` states of `identity`, another life of the same stream. Those that cannot be read go:
+/// who asks for them would pass them over.
+///
+/// # Errors
+/// The directory cannot be read or written, or holds another stream's states.
+pub fn adopt(directory: &Path, identity: StreamIdentity) -> Result<(), StreamError> {
+    for (_, path) in list(directory)? {
+        let bytes = std::fs::read(&path).map_err(system("reading", &path))?;
+        match SequencerState::from_bytes(&bytes) {
+            Ok(state) if state.identity.stream_id != identity.stream_id => {
+                let reason = "it belongs to another stream than the journal beside it".to_owned();
+                return Err(StreamError::State { path, reason });
+            }
+            Ok(state) => write(directory, &SequencerState { identity, ..state })?,
+            Err(reason) => {
+                tracing::warn!(path = %path.display(), reason, "a state is damaged and removed");
+                std::fs::remove_file(&path).map_err(system("removing", &path))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The file of the newest state in `directory` that is not ahead of `last_sequence`, and where it stands.
+///
+/// # Errors
+/// The directory cannot be read.
+pub fn newest_file(directory: &Path, last_sequence: u64) -> Result<Option<(u64, PathBuf)>, StreamError> {
+    Ok(list(directory)?.into_iter().rev().find(|(sequence, _)| *sequence <= last_sequence))
+}
+
+/// The name of the file of the state at `sequence`.
+#[must_use]
+pub fn file_name(sequence: u64) -> String {
+    format!("{PREFIX}{sequence:020}")
+}
+
+/// Whether the file at `path` is a state of the stream `identity` that stands at `sequence`.
+///
+/// # Errors
+/// It cannot be read, or is something else.
+pub fn check(path: &Path, identity: StreamIdentity, sequence: u64) -> Result<(), StreamError> {
+    let bytes = std::fs::read(path).map_err(system("reading", path))?;
+    let state = SequencerState::from_bytes(&bytes).and_then(|state| {
+        let is_it = state.identity == identity && state.sequence == sequence;
+        let why = "it is of another stream, or stands at another sequence, than is said";
+        if is_it { Ok(()) } else { Err(why.to_owned()) }
+    });
+    state.map_err(|reason| StreamError::State { path: path.to_owned(), reason })
 }
 
 /// The newest state in `directory` of the stream `identity` that is not ahead of `last_sequence`, where its journal

@@ -13,11 +13,18 @@ pub enum Tier {
     Journal,
     /// On the device: survives the machine's power.
     Sync,
+    /// In the hands of the operating systems of a majority of the members: survives any minority of the machines.
+    Quorum,
+    /// On the devices of a majority of the members: survives the power of all machines.
+    QuorumSync,
 }
 
 impl Tier {
     /// All tiers of one node, weakest first.
     pub const ALL: [Self; 3] = [Self::Memory, Self::Journal, Self::Sync];
+
+    /// All tiers of a member of a cluster, weakest first.
+    pub const REPLICATED: [Self; 2] = [Self::Quorum, Self::QuorumSync];
 
     /// The name in options, files and reports.
     #[must_use]
@@ -26,7 +33,46 @@ impl Tier {
             Self::Memory => "memory",
             Self::Journal => "journal",
             Self::Sync => "sync",
+            Self::Quorum => "quorum",
+            Self::QuorumSync => "quorum-sync",
         }
+    }
+
+    /// Whether frames are journaled at all.
+    #[must_use]
+    pub const fn is_journaled(self) -> bool {
+        !matches!(self, Self::Memory)
+    }
+
+    /// Whether a frame is on the device, wherever it counts as there, before anybody acts on it.
+    #[must_use]
+    pub const fn is_synced(self) -> bool {
+        matches!(self, Self::Sync | Self::QuorumSync)
+    }
+
+    /// Whether a majority of a cluster's members has a frame before anybody acts on it.
+    #[must_use]
+    pub const fn is_replicated(self) -> bool {
+        matches!(self, Self::Quorum | Self::QuorumSync)
+    }
+
+    /// The tier with this number in handshakes.
+    #[must_use]
+    pub const fn from_value(value: u32) -> Option<Self> {
+        Some(match value {
+            0 => Self::Memory,
+            1 => Self::Journal,
+            2 => Self::Sync,
+            3 => Self::Quorum,
+            4 => Self::QuorumSync,
+            _ => return None,
+        })
+    }
+
+    /// Why a lone node does not take it; `None` if it does.
+    #[must_use]
+    pub fn refusal_of_lone_node(self) -> Option<String> {
+        self.is_replicated().then(|| format!("tier {self} needs a cluster, and this node runs alone"))
     }
 }
 
@@ -36,6 +82,7 @@ impl fmt::Display for Tier {
     }
 }
 
+/// The tiers of one node: those of a cluster are refused with the reason.
 impl FromStr for Tier {
     type Err = String;
 
@@ -44,8 +91,30 @@ impl FromStr for Tier {
             "memory" => Ok(Self::Memory),
             "journal" => Ok(Self::Journal),
             "sync" => Ok(Self::Sync),
-            "quorum" | "quorum-sync" => Err(format!("tier {text} needs a cluster, which is not there yet")),
+            "quorum" | "quorum-sync" => Err(format!("tier {text} needs a cluster; `gapless cluster new` begins one")),
             _ => Err(format!("unknown tier {text}; expected memory, journal or sync")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_tier_says_what_it_means() {
+        let says = |tier: Tier| (tier.is_journaled(), tier.is_synced(), tier.is_replicated());
+        assert_eq!(says(Tier::Memory), (false, false, false));
+        assert_eq!(says(Tier::Journal), (true, false, false));
+        assert_eq!(says(Tier::Sync), (true, true, false));
+        assert_eq!(says(Tier::Quorum), (true, false, true));
+        assert_eq!(says(Tier::QuorumSync), (true, true, true));
+        for tier in Tier::ALL.into_iter().chain(Tier::REPLICATED) {
+            assert_eq!(Tier::from_value(tier as u32), Some(tier));
+            assert_eq!(tier.name().parse::<Tier>().ok(), Some(tier).filter(|tier| !tier.is_replicated()));
+            assert_eq!(tier.refusal_of_lone_node().is_some(), tier.is_replicated());
+        }
+        assert_eq!(Tier::from_value(5), None);
+        assert!("quorum".parse::<Tier>().unwrap_err().contains("needs a cluster"));
     }
 }

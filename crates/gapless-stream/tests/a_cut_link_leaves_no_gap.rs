@@ -21,12 +21,12 @@ use std::time::{Duration, Instant};
 /// Set for the process inside the namespaces.
 const INSIDE: &str = "GAPLESS_TEST_INSIDE";
 const PATIENCE: Duration = Duration::from_secs(120);
-/// How long the link is cut: within a node's patience, of 1 s over UDP and of 2 s over TCP, and beyond it.
+/// How long the link is cut: within a node's patience of 2 s, and beyond it.
 const CUTS: [Duration; 4] =
     [Duration::from_millis(100), Duration::from_millis(300), Duration::from_millis(3_000), Duration::from_millis(50)];
 /// How long packets of UDP are turned away, so that hellos are, too: the feed comes until the sequencer has forgotten the
-/// node, 2 s, and the node waits for 1 s.
-const PROHIBITED: Duration = Duration::from_millis(4_500);
+/// node, 2 s, and the node waits for 2 s.
+const PROHIBITED: Duration = Duration::from_millis(5_500);
 /// How many messages of each node must be on their way or there before the first cut, and between two.
 const MESSAGES_BETWEEN: u64 = 200;
 

@@ -166,6 +166,13 @@ pub(super) fn take_message(
         Kind::Reply => {
             let refused = Reply::new(frame, payload)?.refusal;
             if let Some(refusal) = refused {
+                if refusal.code == RefusalCode::NotLeader {
+                    return Err(StreamError::NotLeader { leader: refusal.text.to_owned() });
+                }
+                // What was sent waits in the ring, and is taken.
+                if refusal.code == RefusalCode::Throttled {
+                    return Ok(None);
+                }
                 return protocol(&format!("a refusal of this connection: {:?} {}", refusal.code, refusal.text));
             }
             let Some(opened) = SessionOpened::from_bytes(payload) else {
@@ -175,9 +182,9 @@ pub(super) fn take_message(
                 if sessions[key.index()].opened(frame.session(), &opened) {
                     by_id.insert(frame.session(), key);
                     take(Incoming::Opened { session: key });
-                } else {
-                    take(Incoming::SessionLost { session: key });
+                    return Ok(Some((key, 0)));
                 }
+                take(Incoming::SessionLost { session: key });
             }
             Ok(None)
         }
@@ -189,5 +196,30 @@ pub(super) fn take_message(
             Ok(None)
         }
         kind => protocol(&format!("a frame of kind {kind:?}")),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+    use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH};
+
+    #[test]
+    fn a_client_that_is_throttled_waits() {
+        let take = |code| {
+            let refusal = Refusal { code, detail: 0, text: "wait" };
+            let mut bytes = [0; HEADER_LENGTH + 32];
+            let mut writer = FrameWriter::new(&mut bytes);
+            let length = refusal.write_to(&mut writer.payload_mut()[..20]);
+            let header = FrameHeader { kind: Kind::Reply, flags: REFUSED_FLAG, ..FrameHeader::default() };
+            writer.finish(&header, length);
+            let frame = Frame::parse(&bytes).unwrap();
+            let (mut by_id, by_token) = (FxHashMap::default(), FxHashMap::default());
+            take_message(&mut [], &mut by_id, &by_token, None, &frame, frame.payload(), &mut |told| panic!("{told:?}"))
+        };
+        assert_eq!(take(RefusalCode::Throttled).unwrap(), None);
+        assert!(matches!(take(RefusalCode::Limit), Err(StreamError::Protocol { .. })));
+        assert!(matches!(take(RefusalCode::NotLeader), Err(StreamError::NotLeader { .. })));
     }
 }

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | this | [`Client`]: connecting, sending, polling |
 //! | `calling` | [`Client::call`]: one command and its reply |
+//! | `reconnecting` | going on with the same sessions, there or at another member of a cluster |
 //! | `waiting` | sleeping until the service sends something; noticing that it is gone |
 //! | `session` | one session's commands in flight |
 //! | `connection` | the handshake from the publisher's side |
@@ -13,6 +14,7 @@
 mod calling;
 pub(crate) mod connection;
 mod incoming;
+mod reconnecting;
 mod session;
 mod waiting;
 
@@ -20,6 +22,7 @@ pub use calling::random_token;
 pub use incoming::{Incoming, OwnedReply, Reply};
 
 use crate::StreamError;
+use crate::addresses::Addresses;
 use crate::doorman::{Doorman, PublisherLink};
 use crate::handshake::Welcome;
 use crate::link::LinkOptions;
@@ -28,10 +31,12 @@ use gapless_log::{LogError, StreamIdentity};
 use gapless_wire::control::SessionOpen;
 use gapless_wire::{Encoding, Fragment, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
 use incoming::{Assembly, take_message};
+use reconnecting::{Aside, Socket};
 use rustc_hash::FxHashMap;
 use session::Session;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
+use waiting::{SILENCE_MAX, Silence};
 
 /// A session of one [`Client`]; stays valid across reconnects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -63,8 +68,10 @@ impl Default for ClientOptions {
 }
 
 impl ClientOptions {
-    const fn at_the_door(&self) -> connection::ConnectOptions {
-        connection::ConnectOptions { link: self.link, identity: self.identity, reads: false, timeout: self.timeout }
+    /// Where there are others, one that does not answer is left for the next one soon.
+    fn at_the_door(&self, has_others: bool) -> connection::ConnectOptions {
+        let timeout = if has_others { self.timeout.min(SILENCE_MAX) } else { self.timeout };
+        connection::ConnectOptions { link: self.link, identity: self.identity, reads: false, timeout }
     }
 }
 
@@ -81,7 +88,12 @@ pub struct MessageType {
 pub struct Client {
     link: PublisherLink,
     /// Where to connect again; `None` inside the service's process.
-    path: Option<PathBuf>,
+    addresses: Option<Addresses<Socket>>,
+    /// The stream that it found first: another member serves the same.
+    identity: StreamIdentity,
+    aside: Aside,
+    /// Whether the member that it is connected to does not lead.
+    was_turned_away: bool,
     options: ClientOptions,
     sessions: Vec<Session>,
     by_id: FxHashMap<u64, SessionKey>,
@@ -91,6 +103,7 @@ pub struct Client {
     frame: Vec<u8>,
     assembly: Assembly,
     empty_polls: u32,
+    silence: Silence,
 }
 
 /// After so many polls without a message the socket is asked whether the service still lives.
@@ -104,8 +117,28 @@ impl Client {
     /// # Errors
     /// Nobody listens; the stream is another one; no answer in time.
     pub fn connect(path: &Path, options: ClientOptions) -> Result<Self, StreamError> {
-        let link = connection::connect(path, &options.at_the_door())?;
-        Ok(Self::over(link, Some(path.to_owned()), options))
+        Self::connect_any(&[path], options)
+    }
+
+    /// Connects to the first of a cluster's members that lets it in, each at one of `paths`. It goes to the leader by
+    /// itself: from a member that does not lead to the one that it names, or to the next.
+    ///
+    /// # Errors
+    /// As for [`Client::connect`], of the last one.
+    ///
+    /// # Panics
+    /// If there is no path.
+    pub fn connect_any(paths: &[impl AsRef<Path>], options: ClientOptions) -> Result<Self, StreamError> {
+        let mut addresses = Addresses::new(paths.iter().map(|path| Socket::new(path.as_ref())).collect());
+        let at_the_door = options.at_the_door(addresses.count() > 1);
+        for remaining in (0..addresses.count()).rev() {
+            match connection::connect(&addresses.current().path, &at_the_door) {
+                Ok(link) => return Ok(Self::over(link, Some(addresses), options)),
+                Err(error) if remaining == 0 => return Err(error),
+                Err(_) => _ = addresses.failed(),
+            }
+        }
+        unreachable!("the last attempt returns")
     }
 
     /// Connects to the service of this process.
@@ -117,10 +150,13 @@ impl Client {
         Ok(Self::over(link, None, options))
     }
 
-    fn over(link: PublisherLink, path: Option<PathBuf>, options: ClientOptions) -> Self {
+    fn over(link: PublisherLink, addresses: Option<Addresses<Socket>>, options: ClientOptions) -> Self {
         Self {
+            identity: link.welcome.identity,
             link,
-            path,
+            addresses,
+            aside: Aside::default(),
+            was_turned_away: false,
             options,
             sessions: Vec::new(),
             by_id: FxHashMap::default(),
@@ -129,6 +165,7 @@ impl Client {
             frame: Vec::new(),
             assembly: Assembly::default(),
             empty_polls: 0,
+            silence: Silence::default(),
         }
     }
 
@@ -141,17 +178,20 @@ impl Client {
     /// What a reply promises.
     #[must_use]
     pub fn tier(&self) -> Option<Tier> {
-        Tier::ALL.get(self.link.welcome.tier as usize).copied()
+        Tier::from_value(self.link.welcome.tier)
     }
 
     fn peer(&self) -> String {
-        self.path.as_ref().map_or_else(|| "this process".to_owned(), |path| path.display().to_string())
+        self.addresses
+            .as_ref()
+            .map_or_else(|| "this process".to_owned(), |all| all.current().path.display().to_string())
     }
 
     /// Opens the session of `token`, or finds it again: the same token names the same session, also
     /// for a process that was started anew. `window_messages` (1..=64) commands may be in flight.
     ///
-    /// Replies to other sessions that arrive meanwhile stay in the ring.
+    /// What arrives meanwhile for other sessions is handed out by the next poll. A member of a cluster that does not lead
+    /// is left for another.
     ///
     /// # Errors
     /// No answer in time; the service is gone.
@@ -162,15 +202,19 @@ impl Client {
         let key = self.begin_session(token, window_messages)?;
         let deadline = Instant::now() + self.options.timeout;
         while !self.session(key)?.is_open() {
-            self.poll(64, |_| {})?;
+            let outcome = self.take_openings();
             if self.session(key)?.is_open() {
                 break;
             }
             if Instant::now() > deadline {
                 return Err(self.timed_out("a session open"));
             }
-            self.wait(Duration::from_millis(20))?;
+            match outcome.and_then(|()| self.sleep(Duration::from_millis(20))) {
+                Err(StreamError::Disconnected { .. }) if self.can_go_elsewhere() => self.reconnect()?,
+                other => other?,
+            }
         }
+        self.aside.opened.retain(|opened| *opened != key);
         Ok(key)
     }
 
@@ -376,19 +420,17 @@ impl Client {
     /// Returns how many there were.
     ///
     /// # Errors
-    /// [`StreamError::Disconnected`] once the service is gone and everything it sent is taken;
-    /// [`StreamError::Protocol`] if what it sent is no frame.
+    /// [`StreamError::Disconnected`] once the service is gone and everything it sent is taken, or where there are other
+    /// members and this one has owed an answer for a second; [`StreamError::Protocol`] if what it sent is no frame.
     #[inline]
     pub fn poll(&mut self, messages_max: usize, mut take: impl FnMut(Incoming<'_>)) -> Result<usize, StreamError> {
         self.flush();
         let mut messages = 0;
+        if !self.aside.is_empty() {
+            self.tell_aside(&mut take);
+        }
         while messages < messages_max {
-            let Some(length) = self.link.reader.next_length()? else { break };
-            if self.frame.len() < aligned_length(length) {
-                self.frame.resize(aligned_length(length), 0);
-            }
-            self.link.reader.copy(&mut self.frame[..aligned_length(length)]);
-            self.link.reader.advance(length);
+            let Some(length) = self.next_frame()? else { break };
             let frame = Frame::parse(&self.frame[..length])
                 .and_then(|frame| frame.verify().map(|()| frame))
                 .map_err(|error| StreamError::Protocol { what: error.to_string() })?;
@@ -405,8 +447,12 @@ impl Client {
             let last = self.sessions.get(self.sent_last.index());
             let is_of_last = last.is_some_and(|last| last.is_open() && last.id() == Some(frame.session()));
             let key = if is_of_last { Some(self.sent_last) } else { self.by_id.get(&frame.session()).copied() };
-            let resend =
-                take_message(&mut self.sessions, &mut self.by_id, &self.by_token, key, &frame, whole, &mut take)?;
+            let taken =
+                take_message(&mut self.sessions, &mut self.by_id, &self.by_token, key, &frame, whole, &mut take);
+            let resend = match taken {
+                Err(StreamError::NotLeader { leader }) => return Err(self.turned_away(&leader)),
+                other => other?,
+            };
             if let Some((key, from)) = resend {
                 self.resend(key, from)?;
             }
@@ -422,10 +468,26 @@ impl Client {
             }
         } else {
             self.empty_polls = 0;
+            self.silence.is_broken();
             // The service has read the command by now, and its processor perhaps some lines more than that.
             self.link.writer.prefetch();
         }
         Ok(messages)
+    }
+
+    /// The next frame's length; it is in `frame` then.
+    #[inline]
+    fn next_frame(&mut self) -> Result<Option<usize>, StreamError> {
+        if !self.aside.frames.is_empty() {
+            return Ok(self.aside.next_frame(&mut self.frame));
+        }
+        let Some(length) = self.link.reader.next_length()? else { return Ok(None) };
+        if self.frame.len() < aligned_length(length) {
+            self.frame.resize(aligned_length(length), 0);
+        }
+        self.link.reader.copy(&mut self.frame[..aligned_length(length)]);
+        self.link.reader.advance(length);
+        Ok(Some(length))
     }
 
     /// Acknowledges received notices once enough of them have come.
@@ -451,50 +513,6 @@ impl Client {
         let session = self.sessions.get(key.index()).ok_or(StreamError::NoSuchSession(key))?;
         for frames in session.unanswered(from) {
             append_all(&mut self.link, frames)?;
-        }
-        self.flush();
-        Ok(())
-    }
-
-    /// Connects again to a service that was restarted, opens every session with its token, and sends
-    /// every command that has no reply. Tries until the time-out. A session that the stream has lost
-    /// (see [`Incoming::SessionLost`]) is left closed: [`Client::can_send`] is false for good.
-    ///
-    /// # Errors
-    /// [`StreamError::TimedOut`], or the last refusal; [`StreamError::Disconnected`] inside the
-    /// service's own process, where there is nothing to connect to.
-    pub fn reconnect(&mut self) -> Result<(), StreamError> {
-        let Some(path) = self.path.clone() else {
-            return Err(StreamError::Disconnected { peer: self.peer() });
-        };
-        let deadline = Instant::now() + self.options.timeout;
-        self.link = loop {
-            match connection::connect(&path, &self.options.at_the_door()) {
-                Ok(link) => break link,
-                Err(error) if Instant::now() > deadline => return Err(error),
-                Err(_) => std::thread::sleep(Duration::from_millis(5)),
-            }
-        };
-        self.assembly = Assembly::default();
-        for number in 0..self.sessions.len() {
-            if self.sessions[number].is_lost() {
-                continue;
-            }
-            let open = self.sessions[number].reopening();
-            self.send_patiently(deadline, |client| client.send_open(open))?;
-        }
-        while self.sessions.iter().any(|session| !session.is_open() && !session.is_lost()) {
-            self.poll(1024, |_| {})?;
-            if Instant::now() > deadline {
-                return Err(self.timed_out("a session open"));
-            }
-        }
-        for number in 0..self.sessions.len() {
-            let key = SessionKey(number as u32);
-            let unanswered: Vec<Vec<u8>> = self.session(key)?.unanswered(0).map(<[u8]>::to_vec).collect();
-            for frames in unanswered {
-                self.send_patiently(deadline, |client| append_all(&mut client.link, &frames))?;
-            }
         }
         self.flush();
         Ok(())

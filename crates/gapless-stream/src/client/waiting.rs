@@ -1,35 +1,88 @@
 //! Sleeping until the other side sends something, and noticing that it is gone.
 
 use super::Client;
+use super::session::Session;
 use crate::StreamError;
 use crate::doorman::PublisherLink;
 use rustix::event::{PollFd, PollFlags, poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// Where there are others, a member that owes an answer for so long is left for the next; it is found again if it leads.
+pub(super) const SILENCE_MAX: Duration = Duration::from_secs(1);
+
+/// Since when a service that owes an answer has said nothing: it may stand still, and its socket does not tell.
+#[derive(Default)]
+pub(super) struct Silence {
+    since: Option<Instant>,
+    /// It was too long: the next attempt is another member's.
+    pub is_left: bool,
+}
+
+impl Silence {
+    /// Something has come.
+    #[inline]
+    pub fn is_broken(&mut self) {
+        self.since = None;
+    }
+
+    /// How long it may last yet, if something is awaited.
+    fn left(&mut self, awaits: bool) -> Option<Duration> {
+        if !awaits {
+            self.since = None;
+            return None;
+        }
+        Some(SILENCE_MAX.saturating_sub(self.since.get_or_insert_with(Instant::now).elapsed()))
+    }
+}
 
 impl Client {
     /// Sleeps until the service sends something, or `timeout`. Returns at once if something is there.
     ///
     /// # Errors
-    /// [`StreamError::Disconnected`] if the service is gone.
+    /// [`StreamError::Disconnected`] if the service is gone, or where there are other members and this one has owed an
+    /// answer for a second.
     pub fn wait(&mut self, timeout: Duration) -> Result<(), StreamError> {
         self.flush();
-        self.link.reader.arm();
-        if self.link.reader.next_length()?.is_none() {
-            self.link.sleep(timeout)?;
-        }
-        self.link.reader.disarm();
-        if self.link.reader.next_length()?.is_none() {
+        if self.has_aside() { Ok(()) } else { self.sleep(timeout) }
+    }
+
+    pub(super) fn sleep(&mut self, timeout: Duration) -> Result<(), StreamError> {
+        let until = Instant::now().checked_add(timeout);
+        loop {
+            let left = until.map_or(timeout, |until| until.saturating_duration_since(Instant::now()));
+            let silence = self.silence_left();
+            self.link.reader.arm();
+            if self.link.reader.next_length()?.is_none() {
+                self.link.sleep(silence.map_or(left, |silence| silence.min(left)))?;
+            }
+            self.link.reader.disarm();
+            if self.link.reader.next_length()?.is_some() {
+                return Ok(());
+            }
             self.check_connected()?;
+            // A wake-up without a message ends it as well, unless it was only to look at the silence.
+            if silence.is_none_or(|silence| silence >= left) {
+                return Ok(());
+            }
         }
-        Ok(())
+    }
+
+    /// How long the service may say nothing yet; `None` where it owes nothing, or nobody else could be asked.
+    fn silence_left(&mut self) -> Option<Duration> {
+        let has_others = self.addresses.as_ref().is_some_and(|addresses| addresses.count() > 1);
+        let owes = |session: &Session| session.in_flight() > 0 || (!session.is_open() && !session.is_lost());
+        let awaits = has_others && self.sessions.iter().any(owes);
+        self.silence.left(awaits)
     }
 
     pub(super) fn check_connected(&mut self) -> Result<(), StreamError> {
         self.empty_polls = 0;
-        if self.link.is_gone() && self.link.reader.next_length()?.is_none() {
-            return Err(StreamError::Disconnected { peer: self.peer() });
+        let is_silent = self.silence_left().is_some_and(|left| left.is_zero());
+        if !is_silent && !self.link.is_gone() || self.link.reader.next_length()?.is_some() {
+            return Ok(());
         }
-        Ok(())
+        self.silence.is_left = is_silent;
+        Err(StreamError::Disconnected { peer: self.peer() })
     }
 }
 

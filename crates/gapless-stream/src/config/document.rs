@@ -11,7 +11,7 @@ use std::time::Duration;
 use toml::de::{DeTable, DeValue};
 
 /// A text and where its keys stand in it.
-pub(super) struct Document<'a> {
+pub struct Document<'a> {
     name: &'a str,
     text: &'a str,
     /// By the full name of the key or table.
@@ -19,16 +19,18 @@ pub(super) struct Document<'a> {
 }
 
 /// A table of the document, of which each key is taken once; those that nobody has asked for are refused.
-pub(super) struct Table<'a> {
+pub struct Table<'a> {
     document: &'a Document<'a>,
     /// Empty for the document itself.
     name: String,
+    /// Where it stands, if it is there: of several with one name each has its own place.
+    offset: Option<usize>,
     entries: Vec<(String, Value<'a>)>,
     asked: Vec<&'static str>,
 }
 
 /// A value of the document.
-pub(super) struct Value<'a> {
+pub struct Value<'a> {
     document: &'a Document<'a>,
     /// The full name of its key.
     key: String,
@@ -38,22 +40,27 @@ pub(super) struct Value<'a> {
 
 impl<'a> Document<'a> {
     /// The document `text`, which `name` is the file of.
+    #[must_use]
     pub fn new(name: &'a str, text: &'a str) -> Self {
         Self { name, text, offsets: RefCell::default() }
     }
 
-    /// Its tables, if it is TOML at all.
+    /// Its tables.
+    ///
+    /// # Errors
+    /// It is no TOML at all.
     pub fn tables(&'a self) -> Result<Table<'a>, StreamError> {
         let parsed = DeTable::parse(self.text).map_err(|error| {
             let offset = error.span().map_or(0, |span| span.start);
             let reason: Vec<&str> = error.message().lines().map(str::trim).collect();
             self.refuse_at(offset, reason.join("; "))
         })?;
-        Ok(Table::new(self, String::new(), parsed.into_inner()))
+        Ok(Table::new(self, String::new(), Some(0), parsed.into_inner()))
     }
 
     /// Refuses what is wrong with `key`, at its line: a value that does not go together with others. A key that is
     /// not there is shown at its table, or at the first line.
+    #[must_use]
     pub fn refuse(&self, key: &str, reason: impl std::fmt::Display) -> StreamError {
         let offsets = self.offsets.borrow();
         let table = key.split('.').next().unwrap_or_default();
@@ -61,7 +68,8 @@ impl<'a> Document<'a> {
         self.refuse_at(offset, format!("{key}: {reason}"))
     }
 
-    /// Whether `key` is there.
+    /// Whether `key`, by its full name, is there.
+    #[must_use]
     pub fn has(&self, key: &str) -> bool {
         self.offsets.borrow().contains_key(key)
     }
@@ -74,7 +82,7 @@ impl<'a> Document<'a> {
 }
 
 impl<'a> Table<'a> {
-    fn new(document: &'a Document<'a>, name: String, table: DeTable<'a>) -> Self {
+    fn new(document: &'a Document<'a>, name: String, offset: Option<usize>, table: DeTable<'a>) -> Self {
         let mut entries = Vec::new();
         for (key, value) in table {
             let offset = key.span().start;
@@ -83,7 +91,7 @@ impl<'a> Table<'a> {
             document.offsets.borrow_mut().insert(key.clone(), offset);
             entries.push((short, Value { document, key, offset, value: value.into_inner() }));
         }
-        Self { document, name, entries, asked: Vec::new() }
+        Self { document, name, offset, entries, asked: Vec::new() }
     }
 
     /// The value of `key`, if it is there.
@@ -94,20 +102,29 @@ impl<'a> Table<'a> {
     }
 
     /// The table `key`, empty if it is not there.
+    ///
+    /// # Errors
+    /// It is something else.
     pub fn table(&mut self, key: &'static str) -> Result<Self, StreamError> {
         match self.take(key) {
             Some(value) => value.table(),
-            None => Ok(Self::new(self.document, key.to_owned(), DeTable::new())),
+            None => Ok(Self::new(self.document, key.to_owned(), None, DeTable::new())),
         }
     }
 
     /// The tables of the list `key`, none if it is not there.
+    ///
+    /// # Errors
+    /// It is something else.
     pub fn tables(&mut self, key: &'static str) -> Result<Vec<Self>, StreamError> {
         let Some(list) = self.take(key) else { return Ok(Vec::new()) };
         list.list()?.into_iter().map(Value::table).collect()
     }
 
     /// Sets `place` to what `read` makes of the value of `key`, if it is there.
+    ///
+    /// # Errors
+    /// Those of `read`.
     pub fn set<T>(
         &mut self,
         key: &'static str,
@@ -120,7 +137,10 @@ impl<'a> Table<'a> {
         Ok(())
     }
 
-    /// Refuses a key that `take` was never called with.
+    /// Refuses keys that [`Table::take`] was never called with.
+    ///
+    /// # Errors
+    /// There is one; the first by its place.
     pub fn end(self) -> Result<(), StreamError> {
         let Some((_, value)) = self.entries.into_iter().min_by_key(|(_, value)| value.offset) else { return Ok(()) };
         let place = if self.name.is_empty() { "here".to_owned() } else { format!("in [{}]", self.name) };
@@ -129,18 +149,25 @@ impl<'a> Table<'a> {
     }
 
     /// Refuses that `key` is not there.
+    #[must_use]
     pub fn missing(&self, key: &str, expected: &str) -> StreamError {
-        self.document.refuse(&format!("{}.{key}", self.name), format!("missing; {expected} is expected"))
+        let (key, reason) = (format!("{}.{key}", self.name), format!("missing; {expected} is expected"));
+        match self.offset {
+            Some(offset) => self.document.refuse_at(offset, format!("{key}: {reason}")),
+            None => self.document.refuse(&key, reason),
+        }
     }
 }
 
 impl<'a> Value<'a> {
     /// What was found and what is allowed.
+    #[must_use]
     pub fn expected(&self, allowed: impl std::fmt::Display) -> StreamError {
         self.refuse(format!("{} was found; {allowed}", self.found()))
     }
 
     /// Refuses it for `reason`.
+    #[must_use]
     pub fn refuse(&self, reason: impl std::fmt::Display) -> StreamError {
         self.document.refuse_at(self.offset, format!("{}: {reason}", self.key))
     }
@@ -159,12 +186,15 @@ impl<'a> Value<'a> {
 
     fn table(self) -> Result<Table<'a>, StreamError> {
         match self.value {
-            DeValue::Table(table) => Ok(Table::new(self.document, self.key, table)),
+            DeValue::Table(table) => Ok(Table::new(self.document, self.key, Some(self.offset), table)),
             _ => Err(self.expected("a table is allowed")),
         }
     }
 
     /// The values of a list.
+    ///
+    /// # Errors
+    /// It is none.
     pub fn list(self) -> Result<Vec<Self>, StreamError> {
         let Self { document, key, offset, value } = self;
         let DeValue::Array(values) = value else {
@@ -178,6 +208,9 @@ impl<'a> Value<'a> {
     }
 
     /// A text.
+    ///
+    /// # Errors
+    /// It is none.
     pub fn text(&self) -> Result<&str, StreamError> {
         match &self.value {
             DeValue::String(text) => Ok(text),
@@ -186,11 +219,17 @@ impl<'a> Value<'a> {
     }
 
     /// A text that `read` understands; its error says what is allowed.
+    ///
+    /// # Errors
+    /// It is no text, or not such a one.
     pub fn read<T, E: std::fmt::Display>(&self, read: impl FnOnce(&str) -> Result<T, E>) -> Result<T, StreamError> {
         read(self.text()?).map_err(|reason| self.refuse(reason))
     }
 
     /// One of a few names.
+    ///
+    /// # Errors
+    /// It is none.
     pub fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Result<T, StreamError> {
         let chosen = match &self.value {
             DeValue::String(text) => choices.iter().find(|(name, _)| name == text),
@@ -201,6 +240,9 @@ impl<'a> Value<'a> {
     }
 
     /// True or false.
+    ///
+    /// # Errors
+    /// It is none.
     pub fn switch(&self) -> Result<bool, StreamError> {
         match self.value {
             DeValue::Boolean(is) => Ok(is),
@@ -209,6 +251,9 @@ impl<'a> Value<'a> {
     }
 
     /// A whole number in `range`.
+    ///
+    /// # Errors
+    /// It is none.
     pub fn whole(&self, range: RangeInclusive<u64>) -> Result<u64, StreamError> {
         let (first, last) = (range.start(), range.end());
         self.number()
@@ -217,6 +262,7 @@ impl<'a> Value<'a> {
     }
 
     /// A whole number, if it is one.
+    #[must_use]
     pub fn number(&self) -> Option<u64> {
         match &self.value {
             DeValue::Integer(number) => u64::from_str_radix(number.as_str(), number.radix()).ok(),
@@ -225,6 +271,9 @@ impl<'a> Value<'a> {
     }
 
     /// A number of bytes in `range`.
+    ///
+    /// # Errors
+    /// It is none.
     pub fn size(&self, range: RangeInclusive<u64>) -> Result<u64, StreamError> {
         let bytes = match &self.value {
             DeValue::String(text) => units::size(text),
@@ -239,6 +288,9 @@ impl<'a> Value<'a> {
     }
 
     /// A duration in `range`.
+    ///
+    /// # Errors
+    /// It is none.
     pub fn duration(&self, range: RangeInclusive<Duration>) -> Result<Duration, StreamError> {
         let duration = match &self.value {
             DeValue::String(text) => units::duration(text),
@@ -254,6 +306,9 @@ impl<'a> Value<'a> {
     }
 
     /// An address with a port.
+    ///
+    /// # Errors
+    /// It is none.
     pub fn address(&self) -> Result<SocketAddr, StreamError> {
         let refused = || self.expected("an IP address with a port is allowed, such as \"192.0.2.7:4001\"");
         let address: SocketAddr = self.text()?.parse().map_err(|_| refused())?;

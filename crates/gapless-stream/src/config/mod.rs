@@ -5,7 +5,7 @@
 //! | this | [`StreamConfig`], and what is made of it |
 //! | `tables` | the tables of the file: which keys there are, and what each may be |
 //! | `checks` | what does not go together |
-//! | `document` | a TOML text that knows the line of each of its keys |
+//! | [`document`] | a TOML text that knows the line of each of its keys |
 //! | `units` | sizes and durations as people write them |
 //!
 //! The defaults are those of [`EventStreamOptions`], [`PacketNetwork`], [`TcpNetwork`](crate::network::TcpNetwork) and
@@ -25,7 +25,7 @@
 //! ```
 
 mod checks;
-mod document;
+pub mod document;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -40,7 +40,7 @@ use crate::node::{
     AnyLink, DatagramLink, DatagramOptions, NodeOptions, PublisherOptions, SharedMemoryLink, SharedMemoryOptions,
     Start, TcpLink, TcpOptions,
 };
-use document::Document;
+use document::{Document, Table};
 use gapless_wire::soup::Field;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -96,6 +96,8 @@ pub struct NodeSettings {
 pub struct StreamConfig {
     transport: Transport,
     stream: EventStreamOptions,
+    /// Where other members of its cluster keep it on this machine.
+    other_directories: Vec<PathBuf>,
     /// The nodes; a program may change what the file says of its own.
     pub node: NodeSettings,
 }
@@ -106,15 +108,26 @@ impl StreamConfig {
     /// # Errors
     /// [`StreamError::System`] if it cannot be read; as for [`StreamConfig::parse`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self, StreamError> {
+        Self::load_with(path, |_, _| Ok(())).map(|(config, ())| config)
+    }
+
+    /// As [`StreamConfig::load`], of a file that says other things beside: `others` takes its own tables.
+    ///
+    /// # Errors
+    /// As for [`StreamConfig::load`], and those of `others`.
+    pub fn load_with<T>(
+        path: impl AsRef<Path>,
+        others: impl FnOnce(&Document<'_>, &mut Table<'_>) -> Result<T, StreamError>,
+    ) -> Result<(Self, T), StreamError> {
         let path = path.as_ref();
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path)
             .map_err(|source| StreamError::System { action: format!("reading {name}"), source })?;
-        let mut config = Self::parse(&text, &name)?;
+        let (mut config, found) = Self::parse_with(&text, &name, others)?;
         if let (Some(directory), Some(parent)) = (&mut config.stream.directory, path.parent()) {
             *directory = parent.join(&*directory);
         }
-        Ok(config)
+        Ok((config, found))
     }
 
     /// Reads a file's `text`; `name` is the file, for messages. A relative directory stays as it is.
@@ -123,10 +136,25 @@ impl StreamConfig {
     /// [`StreamError::Config`] with file, line, key, what was found and what is allowed: text that is no TOML, unknown
     /// keys, values of a wrong kind or out of range, and values that do not go together.
     pub fn parse(text: &str, name: &str) -> Result<Self, StreamError> {
+        Self::parse_with(text, name, |_, _| Ok(())).map(|(config, ())| config)
+    }
+
+    /// As [`StreamConfig::parse`], of a text that says other things beside: `others` takes its own tables.
+    ///
+    /// # Errors
+    /// As for [`StreamConfig::parse`], and those of `others`.
+    pub fn parse_with<T>(
+        text: &str,
+        name: &str,
+        others: impl FnOnce(&Document<'_>, &mut Table<'_>) -> Result<T, StreamError>,
+    ) -> Result<(Self, T), StreamError> {
         let document = Document::new(name, text);
-        let config = tables::read(&document)?;
+        let mut file = document.tables()?;
+        let config = tables::read(&mut file)?;
+        let found = others(&document, &mut file)?;
+        file.end()?;
         checks::check(&config, &document)?;
-        Ok(config)
+        Ok((config, found))
     }
 
     /// The defaults: a stream in `directory` at tier `journal`, over shared memory.
@@ -142,7 +170,16 @@ impl StreamConfig {
             batch: datagrams.batch,
             silence_ns_max: datagrams.silence_ns_max,
         };
-        Self { transport: Transport::SharedMemory, stream: EventStreamOptions::in_directory(directory), node }
+        let (stream, other_directories) = (EventStreamOptions::in_directory(directory), Vec::new());
+        Self { transport: Transport::SharedMemory, stream, other_directories, node }
+    }
+
+    /// Nodes over shared memory find it in these directories as well: those of other members of its cluster on this
+    /// machine. They go to the one that leads.
+    #[must_use]
+    pub fn or_in(mut self, directories: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.other_directories.extend(directories);
+        self
     }
 
     /// What carries the stream.
@@ -195,7 +232,9 @@ impl StreamConfig {
             }
             (None, None) => {
                 let directory = self.stream.directory.as_deref().unwrap_or(Path::new("."));
-                Ok(SharedMemoryLink::new(directory, SharedMemoryOptions::default()).into())
+                let others = self.other_directories.iter().map(PathBuf::as_path);
+                let directories: Vec<&Path> = std::iter::once(directory).chain(others).collect();
+                Ok(SharedMemoryLink::any(&directories, SharedMemoryOptions::default()).into())
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The tables of the file: which keys there are, and what each may be. A key is named like the field that it sets,
 //! without the field's unit.
 
-use super::document::{Document, Table, Value};
+use super::document::{Table, Value};
 use super::{NodeSettings, StreamConfig, Transport};
 use crate::event_stream::EventStreamOptions;
 use crate::link::Throttle;
@@ -13,6 +13,7 @@ use crate::node::Start;
 use crate::persistence::Persistence;
 use crate::{StreamError, Tier};
 use gapless_agent::{OptimizeFor, PlanKind};
+use gapless_journal::Flush;
 use gapless_wire::control::WINDOW_MESSAGES_MAX;
 use gapless_wire::descriptor::{FRAME_LENGTH_MAX, FRAME_LENGTH_UDP};
 use gapless_wire::soup::Field;
@@ -25,9 +26,8 @@ const WHOLE_U32: RangeInclusive<u64> = 1..=u32::MAX as u64;
 const LONGEST: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
 const SIZE_MAX: u64 = 1 << 50;
 
-/// Everything that the document says.
-pub(super) fn read(document: &Document<'_>) -> Result<StreamConfig, StreamError> {
-    let mut file = document.tables()?;
+/// Everything that the file says of a stream.
+pub(super) fn read(file: &mut Table<'_>) -> Result<StreamConfig, StreamError> {
     let mut config = StreamConfig::in_directory("");
     stream(file.table("stream")?, &mut config)?;
     journal(file.table("journal")?, &mut config.stream.persistence)?;
@@ -46,7 +46,6 @@ pub(super) fn read(document: &Document<'_>) -> Result<StreamConfig, StreamError>
     config.stream.packets = packets.map(|packets| PacketNetwork { batch, guests: guests.clone(), ..packets });
     config.stream.tcp = tcp.map(|tcp| TcpNetwork { guests, ..tcp });
     node(file.table("node")?, &mut config.node)?;
-    file.end()?;
     Ok(config)
 }
 
@@ -84,6 +83,9 @@ fn stream(mut table: Table<'_>, config: &mut StreamConfig) -> Result<(), StreamE
 fn journal(mut table: Table<'_>, persistence: &mut Persistence) -> Result<(), StreamError> {
     table.set("segment_length", &mut persistence.segment_length_bytes, |value| value.size(1..=SIZE_MAX))?;
     table.set("zero_initial", &mut persistence.zero_initial, Value::switch)?;
+    let kinds = [("mapped", Some(Flush::Mapped)), ("write", Some(Flush::Write))];
+    table.set("flush", &mut persistence.flush, |value| value.choice(&kinds))?;
+    table.set("write_buffer", &mut persistence.write_buffer_bytes, |value| bytes(value, 1..=1 << 30))?;
     let retention = &mut persistence.retention;
     table.set("retention_bytes", &mut retention.bytes_max, |value| value.size(1..=SIZE_MAX).map(Some))?;
     table.set("retention_age", &mut retention.age_max_ns, |value| nanoseconds(value, 1_000_000_000).map(Some))?;

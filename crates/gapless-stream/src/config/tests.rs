@@ -127,6 +127,8 @@ state_interval_min = "2 s"
 [journal]
 segment_length = "64 MiB"
 zero_initial = true
+flush = "write"
+write_buffer = "16 KiB"
 retention_bytes = "10 GiB"
 retention_age = "7 d"
 [threads]

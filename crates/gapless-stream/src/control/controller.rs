@@ -138,6 +138,7 @@ impl Controller {
                 let (found, wanted) = (answer.identity.incarnation, self.identity.incarnation);
                 format!("the stream is in incarnation {found:016x}, not {wanted:016x}")
             }
+            ControlStatus::Follower => "this member follows another; ask the leader".to_owned(),
             ControlStatus::Busy => "too many requests wait there already; try again".to_owned(),
             ControlStatus::OtherVersion => "the sequencer speaks another version of the control protocol".to_owned(),
         }

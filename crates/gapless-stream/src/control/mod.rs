@@ -108,11 +108,13 @@ pub enum ControlStatus {
     Busy = 8,
     /// The request is of a version that is not known here.
     OtherVersion = 9,
+    /// This member of a cluster follows another; only the leader is controlled.
+    Follower = 10,
 }
 
 impl ControlStatus {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Done,
         Self::Unchanged,
         Self::Relay,
@@ -123,6 +125,7 @@ impl ControlStatus {
         Self::OtherIncarnation,
         Self::Busy,
         Self::OtherVersion,
+        Self::Follower,
     ];
 
     fn from_value(value: u32) -> Option<Self> {

@@ -1,4 +1,6 @@
 //! [`Foundation`]: what every stream stands on, whoever fills its window: counters, threads, window, journal, doors.
+//!
+//! For streams of this crate, and for those whose head is elsewhere: a cluster's members.
 
 use super::options::EventStreamOptions;
 use super::{Driver, EventStream, StreamRecovery};
@@ -30,30 +32,91 @@ const COUNTERS_MAX: usize = 256;
 /// Frames journaled at once before they are released, bytes.
 const JOURNAL_BATCH_BYTES: usize = 64 << 10;
 
+/// A clean stop of a service may take this long: what was taken is handled, and a last snapshot written.
+const SERVICE_DRAIN_NS_MAX: u64 = 600_000_000_000;
+
+/// The agent that appends to a stream's window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Head {
+    /// Puts publishers' frames in order; a journaler follows it.
+    Sequencer,
+    /// Passes on what another has put in order, and answers by itself; a journaler follows it.
+    Relay,
+    /// Does what a sequencer does when it leads, and journals by itself.
+    Member,
+    /// As [`Head::Member`], of a stream that belongs to a service, which answers.
+    Replica,
+}
+
+impl Head {
+    /// The agent's name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sequencer => "sequencer",
+            Self::Relay => "relay",
+            Self::Member | Self::Replica => "member",
+        }
+    }
+
+    /// The agent that answers publishers.
+    #[must_use]
+    pub const fn answering(self) -> &'static str {
+        match self {
+            Self::Relay => "relay",
+            Self::Sequencer | Self::Member => "answers",
+            Self::Replica => "service",
+        }
+    }
+
+    /// Whether it is that of a cluster's member, which journals by itself.
+    #[must_use]
+    pub const fn is_member(self) -> bool {
+        matches!(self, Self::Member | Self::Replica)
+    }
+}
+
 /// A stream in the making.
-pub(super) struct Foundation<'a> {
+pub struct Foundation<'a> {
     options: &'a EventStreamOptions,
+    /// Where it lives.
     pub layout: Option<StreamLayout>,
     identity: StreamIdentity,
     next_sequence: u64,
-    /// The agent that appends.
-    head: &'static str,
+    head: Head,
     /// What nodes are told of the longest frame and the longest message, bytes.
     pub told_limits: (usize, usize),
+    /// What its agents count.
     pub counters: Counters,
+    /// Which agent sits on which thread.
     pub seats: Seats,
+    /// What is read.
     pub window: Window,
     writer: Option<WindowWriter>,
     releaser: Option<Releaser>,
     opened: Option<OpenedJournal>,
     journal_cursor: Option<GatingCursor>,
     feed_cursor: Option<GatingCursor>,
+    /// What the doorman says to the agents.
     pub doors: DoormanLinks,
+    /// From the sequencer to who answers.
     pub answers: Mailbox<ForService>,
+    /// From outside to the sequencer.
     pub requests: Mailbox<ForSequencer>,
     journaler: Option<Journaler>,
     sync_thread: Option<SyncThread>,
     preparer: Option<PreparerThread>,
+    has_threads: bool,
+}
+
+/// What a head needs that journals by itself.
+pub struct OwnJournaling {
+    /// The journal, as it was opened.
+    pub opened: OpenedJournal,
+    /// Everything appended and not journaled yet.
+    pub cursor: GatingCursor,
+    /// Releases.
+    pub releaser: Releaser,
 }
 
 /// What the agent that appends needs to know of the journal.
@@ -68,6 +131,9 @@ pub(super) struct Journaling {
 
 impl<'a> Foundation<'a> {
     /// The stream's directory, made if it is missing.
+    ///
+    /// # Errors
+    /// It cannot be made.
     pub fn make_directory(options: &EventStreamOptions) -> Result<Option<StreamLayout>, StreamError> {
         let layout = options.directory.as_ref().map(StreamLayout::new);
         if let Some(layout) = &layout {
@@ -79,13 +145,16 @@ impl<'a> Foundation<'a> {
     }
 
     /// Makes everything that does not run, for the stream `identity` that goes on with `next_sequence`.
+    ///
+    /// # Errors
+    /// Options out of range, no memory, no files.
     pub fn lay(
         options: &'a EventStreamOptions,
         layout: Option<StreamLayout>,
         identity: StreamIdentity,
         next_sequence: u64,
         opened: Option<OpenedJournal>,
-        head: &'static str,
+        head: Head,
     ) -> Result<Self, StreamError> {
         let counters = match &layout {
             Some(layout) => Counters::create(layout.counters(), COUNTERS_MAX)?,
@@ -95,7 +164,8 @@ impl<'a> Foundation<'a> {
         let window_options = WindowOptions {
             memory: MemoryKind::Shared,
             capacity_bytes: options.window_bytes,
-            index_slots: (options.window_bytes / 128).next_power_of_two(),
+            // A member finds each frame that is not released by its sequence, also the shortest.
+            index_slots: (options.window_bytes / if head.is_member() { 64 } else { 128 }).next_power_of_two(),
             frame_length_max: options.frame_length_max,
             identity,
         };
@@ -103,12 +173,11 @@ impl<'a> Foundation<'a> {
         let window = writer.window();
         let journal_cursor = opened.is_some().then(|| writer.gating_cursor(Scope::Appended));
         let feed_cursor = options.packets.is_some().then(|| writer.gating_cursor(Scope::Released));
-        let answering = if head == "sequencer" { "answers" } else { head };
         let doors = DoormanLinks {
             ingress: Mailbox::new(MAILBOX_MESSAGES),
             delivery: Mailbox::new(MAILBOX_MESSAGES),
-            ingress_waker: seats.waker(head),
-            delivery_waker: seats.waker(answering),
+            ingress_waker: seats.waker(head.name()),
+            delivery_waker: seats.waker(head.answering()),
         };
         Ok(Self {
             options,
@@ -131,21 +200,49 @@ impl<'a> Foundation<'a> {
             journaler: None,
             sync_thread: None,
             preparer: None,
+            has_threads: true,
         })
     }
 
+    /// What helps its agents has no threads either: it is done in [`EventStream::turn`].
+    pub const fn without_threads(&mut self) {
+        self.has_threads = false;
+    }
+
     /// The window's writer, for the agent that appends.
+    ///
+    /// # Panics
+    /// If it was taken before.
+    #[must_use]
     pub fn take_writer(&mut self) -> WindowWriter {
         self.writer.take().expect("one agent appends")
     }
 
     /// The way of answers to the nodes here.
+    #[must_use]
     pub fn outlets(&self) -> Outlets {
         Outlets::new(self.doors.delivery.clone(), self.options.frame_length_max)
     }
 
+    /// The journal, for a head that journals by itself; what prepares segments is started.
+    ///
+    /// # Errors
+    /// No thread.
+    ///
+    /// # Panics
+    /// If it was taken before, or there is none.
+    pub fn take_journal(&mut self) -> Result<OwnJournaling, StreamError> {
+        let found = (self.opened.take(), self.journal_cursor.take(), self.releaser.take());
+        let (Some(opened), Some(cursor), Some(releaser)) = found else { panic!("a stream has one journal") };
+        let preparer = opened.journal.preparer();
+        let has_threads = self.has_threads;
+        self.preparer =
+            Some(if has_threads { PreparerThread::start(preparer)? } else { PreparerThread::by_hand(preparer) });
+        Ok(OwnJournaling { opened, cursor, releaser })
+    }
+
     /// Makes the journaler and what helps it.
-    pub fn journal(&mut self) -> Result<Journaling, StreamError> {
+    pub(super) fn journal(&mut self) -> Result<Journaling, StreamError> {
         let releaser = self.releaser.take();
         let (Some(opened), Some(cursor)) = (self.opened.take(), self.journal_cursor.take()) else {
             return Ok(Journaling { releaser, syncer_and_preparer: None, report: None });
@@ -154,9 +251,9 @@ impl<'a> Foundation<'a> {
         let OpenedJournal { journal, report, .. } = opened;
         let below = (journal.syncer(), journal.preparer());
         self.preparer = Some(PreparerThread::start(journal.preparer())?);
-        let readers = ["answers", self.head];
-        let release = if self.options.tier == Tier::Sync {
-            let woken = self.seats.downstream(None, &["answers", self.head, "journaler"]);
+        let readers = ["answers", self.head.name()];
+        let release = if self.options.tier.is_synced() {
+            let woken = self.seats.downstream(None, &["answers", self.head.name(), "journaler"]);
             let last_sequence = self.counters.add("sync.last_sequence")?;
             let (thread, syncing) = SyncThread::start(journal.syncer(), releaser, woken, last_sequence)?;
             self.sync_thread = Some(thread);
@@ -171,7 +268,11 @@ impl<'a> Foundation<'a> {
         Ok(Journaling { releaser: None, syncer_and_preparer: Some(below), report: Some(report) })
     }
 
-    /// Opens the doors and starts the agents: `head` appends, `desk` answers, if that is an agent of its own.
+    /// Opens the doors and starts the agents: `head` appends, `desk` answers, if that is an agent of its own. Without a
+    /// clock there are no threads, and the caller polls.
+    ///
+    /// # Errors
+    /// No socket, no threads.
     pub fn run(
         self,
         head: Box<dyn Agent>,
@@ -188,11 +289,11 @@ impl<'a> Foundation<'a> {
             tier: options.tier,
         };
         let socket = self.layout.as_ref().filter(|_| clock.is_some()).map(StreamLayout::socket);
-        let master = if self.head == "sequencer" {
-            let (requests, outcomes) = (self.requests.clone(), ingress.outcomes.clone());
-            Master::Sequencer { requests, outcomes, waker: self.seats.waker(self.head) }
-        } else {
+        let master = if self.head == Head::Relay {
             Master::Elsewhere
+        } else {
+            let (requests, outcomes) = (self.requests.clone(), ingress.outcomes.clone());
+            Master::Sequencer { requests, outcomes, waker: self.seats.waker(self.head.name()) }
         };
         let (status, counted) = (SharedStatus::default(), ControlCounters::add_to(&self.counters)?);
         let control = ControlDesk::new(master, self.window.clone(), status.clone(), counted);
@@ -227,7 +328,7 @@ impl<'a> Foundation<'a> {
         agents.extend(self.journaler.map(|journaler| Box::new(journaler) as Box<dyn Agent>));
         agents.extend(behind);
         agents.extend(desk);
-        let waker = self.seats.waker(self.head);
+        let waker = self.seats.waker(self.head.name());
         let driver = match clock {
             Some(clock) => Driver::Threads(ThreadGroup::launch(&self.seats.plan, agents, &clock, self.seats.wakers)?),
             None => Driver::Caller(AgentGroup::new(agents)),
@@ -253,7 +354,7 @@ impl<'a> Foundation<'a> {
 }
 
 /// Which agent sits on which thread, in the order of a message's path.
-fn seats(options: &EventStreamOptions, head: &'static str) -> Result<Seats, StreamError> {
+fn seats(options: &EventStreamOptions, head: Head) -> Result<Seats, StreamError> {
     let mut agents = Vec::new();
     if options.packets.is_some() {
         agents.push(AgentSpec::new("gateway").hot());
@@ -261,8 +362,8 @@ fn seats(options: &EventStreamOptions, head: &'static str) -> Result<Seats, Stre
     if options.tcp.is_some() {
         agents.push(AgentSpec::new("tcp-gateway").hot());
     }
-    agents.push(AgentSpec::new(head).hot().weight(2).cpus(options.sequencer_cpus));
-    if options.tier != Tier::Memory {
+    agents.push(AgentSpec::new(head.name()).hot().weight(2).cpus(options.sequencer_cpus));
+    if options.tier != Tier::Memory && !head.is_member() {
         agents.push(AgentSpec::new("journaler").detachable().hot());
     }
     if options.packets.is_some() {
@@ -273,9 +374,17 @@ fn seats(options: &EventStreamOptions, head: &'static str) -> Result<Seats, Stre
         // Beside the others: a late joiner takes all of a core for a while.
         agents.push(AgentSpec::new("rewind").detachable());
     }
-    if head == "sequencer" {
-        agents.push(AgentSpec::new("answers").hot());
+    match head {
+        Head::Relay => {}
+        Head::Sequencer | Head::Member => agents.push(AgentSpec::new(head.answering()).hot()),
+        Head::Replica => agents.push(AgentSpec::new(head.answering()).hot().weight(2).cpus(options.service_cpus)),
     }
-    let plan = gapless_agent::plan(options.plan, options.optimize_for, &agents, cores_available(), 0);
+    let callers_hot = options.callers_hot;
+    let mut plan = gapless_agent::plan(options.plan, options.optimize_for, &agents, cores_available(), callers_hot);
+    if head == Head::Replica {
+        for thread in &mut plan.threads {
+            thread.spec.drain_ns_max = SERVICE_DRAIN_NS_MAX;
+        }
+    }
     Seats::new(plan).map_err(|source| StreamError::System { action: "making a waker".to_owned(), source })
 }

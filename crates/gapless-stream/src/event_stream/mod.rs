@@ -4,17 +4,18 @@
 //! |---|---|
 //! | this | [`EventStream`]: what can be asked of it while it runs, and stopping it |
 //! | [`options`] | [`EventStreamOptions`] |
-//! | `foundation` | what every stream stands on: window, journal, doors, threads |
+//! | [`foundation`] | what every stream stands on: window, journal, doors, threads |
 //! | `sequencing` | a stream that puts frames in order |
 //! | `relaying` | a stream that passes another's frames on: dispatchers and bridges |
 
-mod foundation;
+pub mod foundation;
 pub mod options;
 mod relaying;
 mod sequencing;
 
 pub use options::EventStreamOptions;
 
+use crate::client::{Client, ClientOptions};
 use crate::doorman::{Doorman, PublisherLink};
 use crate::ingress::IngressShared;
 use crate::late_reader::LateReader;
@@ -125,7 +126,11 @@ impl EventStream {
         match &mut self.driver {
             Some(Driver::Caller(agents)) => {
                 agents.start(now)?;
-                Ok(agents.poll_once(now)?)
+                let work = agents.poll_once(now)?;
+                if let Some(preparer) = &mut self.preparer {
+                    preparer.turn();
+                }
+                Ok(work)
             }
             _ => panic!("this stream has threads of its own"),
         }
@@ -137,6 +142,17 @@ impl EventStream {
     /// Ring sizes out of range, or no memory for them.
     pub fn connect(&self, link: LinkOptions) -> Result<PublisherLink, StreamError> {
         self.doorman.as_ref().expect("a stream has its doorman until it stops").connect(link)
+    }
+
+    /// A client inside this process, of the service that the stream belongs to.
+    ///
+    /// # Errors
+    /// Ring sizes out of range, or no memory for them.
+    ///
+    /// # Panics
+    /// Never: a stream has its doorman until it stops.
+    pub fn client(&self, options: ClientOptions) -> Result<Client, StreamError> {
+        Client::connect_local(self.doorman.as_ref().expect("a stream has its doorman until it stops"), options)
     }
 
     /// A reader inside this process, from `sequence` on.
@@ -232,6 +248,14 @@ impl EventStream {
     pub fn stop(mut self) -> Result<u64, StreamError> {
         self.end()?;
         Ok(self.released_sequence())
+    }
+
+    /// Ends a stream that was started by hand as if its process had died: nothing more is taken, journaled or told. For
+    /// simulations.
+    pub fn abandon(mut self) {
+        if matches!(self.driver, Some(Driver::Caller(_))) {
+            self.driver = None;
+        }
     }
 
     fn end(&mut self) -> Result<(), StreamError> {

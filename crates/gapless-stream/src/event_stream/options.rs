@@ -48,6 +48,10 @@ pub struct EventStreamOptions {
     pub optimize_for: OptimizeFor,
     /// CPUs of the sequencer.
     pub sequencer_cpus: Option<CpuMask>,
+    /// CPUs of the stream's own service, on a member of a cluster.
+    pub service_cpus: Option<CpuMask>,
+    /// Threads of this process that spin beside the stream's: an in-process client, for instance.
+    pub callers_hot: usize,
     /// The network whose nodes it serves by packets, beside those of this machine.
     pub packets: Option<PacketNetwork>,
     /// Where it serves nodes by TCP; nodes by packets rewind there, too.
@@ -84,17 +88,39 @@ impl EventStreamOptions {
             plan: PlanKind::Default,
             optimize_for: OptimizeFor::Latency,
             sequencer_cpus: None,
+            service_cpus: None,
+            callers_hot: 0,
             packets: None,
             tcp: None,
         }
     }
 
     /// The longest message with the headers and padding of its frames, bytes.
-    pub(crate) fn message_bytes_max(&self) -> usize {
+    #[must_use]
+    pub fn message_bytes_max(&self) -> usize {
         message_bytes_max(self.message_length_max, self.frame_length_max)
     }
 
     pub(crate) fn check(&self) -> Result<(), StreamError> {
+        match self.tier.refusal_of_lone_node() {
+            Some(reason) => Err(StreamError::Option { option: "tier", reason }),
+            None => self.check_values(),
+        }
+    }
+
+    /// Checks them for the stream of a cluster's member.
+    ///
+    /// # Errors
+    /// [`StreamError::Option`]: the tier is not one of a cluster, or what makes no sense for any stream.
+    pub fn check_member(&self) -> Result<(), StreamError> {
+        if self.tier.is_replicated() {
+            return self.check_values();
+        }
+        let reason = format!("a cluster's are quorum and quorum-sync, not {}", self.tier);
+        Err(StreamError::Option { option: "tier", reason })
+    }
+
+    fn check_values(&self) -> Result<(), StreamError> {
         let refuse = |option, reason: String| Err(StreamError::Option { option, reason });
         if self.tier != Tier::Memory && self.directory.is_none() {
             return refuse("directory", format!("tier {} needs one", self.tier));

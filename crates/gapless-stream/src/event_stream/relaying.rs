@@ -1,7 +1,7 @@
 //! Starting a stream that passes another's frames on. It needs to know what stream that is before anything else, and it
 //! goes on where its own journal ends.
 
-use super::foundation::{Foundation, Journaling};
+use super::foundation::{Foundation, Head, Journaling};
 use super::options::EventStreamOptions;
 use super::{EventStream, StreamRecovery};
 use crate::feeds::{Feeds, SharedFeeds};
@@ -78,7 +78,7 @@ pub(super) fn start(
         kept.write(&feeds)?;
     }
     let identity = connected.identity;
-    let mut foundation = Foundation::lay(options, layout, identity, recovery.last_sequence + 1, opened, "relay")?;
+    let mut foundation = Foundation::lay(options, layout, identity, recovery.last_sequence + 1, opened, Head::Relay)?;
     foundation.told_limits = (limits.frame_length_max, limits.message_bytes_max);
     let Journaling { releaser, syncer_and_preparer, report } = foundation.journal()?;
     recovery.journal = report;

@@ -1,21 +1,21 @@
 //! Starting a stream that puts frames in order: the sequencer as it stood, and its agents.
 
-use super::foundation::{Foundation, Journaling};
+use super::foundation::{Foundation, Head, Journaling};
 use super::options::EventStreamOptions;
 use super::{EventStream, StreamRecovery};
 use crate::answer_desk::AnswerDesk;
 use crate::client::random_token;
+use crate::coverage::Coverage;
 use crate::ingress::{Ingress, IngressCounters, IngressLinks, IngressOptions};
 use crate::link::ForSequencer;
 use crate::persistence::OpenedJournal;
 use crate::sequencer::{Sequencer, SequencerRules};
-use crate::state_keeper::{self, StateInterval, StateKeeper};
+use crate::sequencer_recovery::{self, Rebuilt};
+use crate::state_keeper::{StateInterval, StateKeeper};
 use crate::stream_layout::StreamLayout;
 use crate::{StreamError, Tier};
 use gapless_agent::Clock;
-use gapless_journal::JournalReader;
 use gapless_log::StreamIdentity;
-use gapless_wire::Fragment;
 
 pub(super) fn start(options: &EventStreamOptions, clock: Option<Clock>) -> Result<EventStream, StreamError> {
     options.check()?;
@@ -33,7 +33,8 @@ pub(super) fn start(options: &EventStreamOptions, clock: Option<Clock>) -> Resul
         sequencer = recover(layout, &mut found, rules, &mut recovery)?;
         opened = Some(found);
     }
-    let mut foundation = Foundation::lay(options, layout, identity, recovery.last_sequence + 1, opened, "sequencer")?;
+    let mut foundation =
+        Foundation::lay(options, layout, identity, recovery.last_sequence + 1, opened, Head::Sequencer)?;
     if sequencer.feeds().newest().is_none() {
         // Room there is: nobody else knows the mailbox yet.
         let _ = foundation.requests.push(ForSequencer::BeginFeed { name: options.feed_session });
@@ -59,8 +60,10 @@ pub(super) fn start(options: &EventStreamOptions, clock: Option<Clock>) -> Resul
             throttle: options.throttle,
         },
     );
-    if let (Some(below), Some(layout)) = (syncer_and_preparer, &foundation.layout) {
+    if let (Some((syncer, preparer)), Some(layout)) = (syncer_and_preparer, &foundation.layout) {
         let at = recovery.state_sequence;
+        let [coverage] = Coverage::shared(&preparer, [at]);
+        let below = (syncer, coverage);
         let time_min_ns = options.state_interval_min.as_nanos().min(u128::from(u64::MAX)) as u64;
         let interval = StateInterval { frames: options.state_interval_frames, time_min_ns };
         let window = foundation.window.clone();
@@ -79,39 +82,15 @@ fn recover(
     recovery: &mut StreamRecovery,
 ) -> Result<Sequencer, StreamError> {
     let journal = &mut opened.journal;
-    let state = state_keeper::newest(&layout.state(), opened.identity, journal.last_sequence())?;
-    let mut sequencer = match &state {
-        Some(state) => state.restore(rules),
-        None => Sequencer::new(rules),
-    };
-    recovery.state_sequence = sequencer.last_sequence();
-    let from = sequencer.last_sequence() + 1;
-    let first = journal.first_sequence();
-    if from < first {
-        let reason = format!(
-            "it reaches to sequence {}, the journal begins at {first}: what was between them is lost; restore one of them",
-            from - 1
-        );
-        return Err(StreamError::State { path: layout.state(), reason });
-    }
-    let mut incomplete_from = None;
-    if from <= journal.last_sequence() {
-        let mut replay = JournalReader::open(layout.journal())?.replay(from)?;
-        while let Some(frame) = replay.next_frame()? {
-            recovery.frames_replayed += 1;
-            if frame.fragment().is_last() {
-                sequencer.observe(&frame);
-                incomplete_from = None;
-            } else if frame.fragment() != Fragment::WHOLE && frame.fragment().index == 0 {
-                incomplete_from = Some(frame.sequence());
-            }
-        }
-    }
-    if incomplete_from.is_some() {
+    let (first, last) = (journal.first_sequence(), journal.last_sequence());
+    let rebuilt = sequencer_recovery::fold(layout, opened.identity, rules, first, last)?;
+    let Rebuilt { sequencer, state_sequence, frames_replayed, is_mid_message } = rebuilt;
+    if is_mid_message {
         // A message of which only a part is there was never released.
         journal.truncate_after(sequencer.last_sequence())?;
     }
-    sequencer.forget_feeds_before(first);
+    recovery.state_sequence = state_sequence;
+    recovery.frames_replayed = frames_replayed;
     recovery.last_sequence = sequencer.last_sequence();
     Ok(sequencer)
 }

@@ -16,9 +16,11 @@ use std::io::IoSliceMut;
 const MESSAGE_BYTES_MAX: usize = 1 << 16;
 /// Messages for each call while they queue up.
 const MESSAGES_PER_CALL: usize = 16;
-/// So many looks one after the other that found something mean that packets queue up. Who waits for
-/// an answer finds it at one look and nothing at the next.
+/// After so many looks one after the other that found something it is worth asking for many packets at once. It need not
+/// mean that they queue up: who answers each packet may find the next one there when the answer is sent.
 const FRUITFUL_LOOKS: u32 = 8;
+/// So many messages for one call mean that packets queue up.
+const QUEUED_MESSAGES: usize = 4;
 /// Room for two control messages, the length of joined packets and the count of overflows, 24 each.
 const CONTROL_BYTES: usize = 48;
 
@@ -104,7 +106,6 @@ impl Inbox {
     pub(super) fn look(&mut self, socket: &OwnedFd, take: Take<'_>) -> Result<usize, Errno> {
         loop {
             let found = if self.fruitful_looks >= FRUITFUL_LOOKS {
-                self.begin_to_join(socket);
                 self.take_many(socket, take)
             } else if self.joins {
                 self.take_joined(socket, take)
@@ -130,8 +131,8 @@ impl Inbox {
         }
     }
 
-    /// Receiving joined packets needs the dearer call for every packet from then on, 0.3 µs more than
-    /// the plain one, so it begins when it pays. It never ends: what is joined already and waits
+    /// Receiving joined packets needs the dearer call for every packet from then on, 0.2 µs more than the plain one
+    /// and 0.1 µs more where there is none, so it begins when it pays. It never ends: what is joined already and waits
     /// would be received without the place where to cut it.
     fn begin_to_join(&mut self, socket: &OwnedFd) {
         if self.may_join && !self.joins {
@@ -180,6 +181,9 @@ impl Inbox {
         for message in messages.map_err(errno)? {
             packets += cut(&message, self.senders, &mut self.counters, take);
             taken += 1;
+        }
+        if taken >= QUEUED_MESSAGES {
+            self.begin_to_join(socket);
         }
         if taken < MESSAGES_PER_CALL {
             // The queue is empty.
@@ -248,11 +252,18 @@ mod tests {
         let socket = open(&UdpOptions::at(Peer::new(Ipv4Addr::LOCALHOST.into(), 0))).unwrap();
         let here = Peer::try_from(rustix::net::getsockname(&socket).unwrap()).unwrap();
         let mut inbox = Inbox::new(&socket, Some(name), true);
-        // Singly, many for each look, then joined.
-        for fruitful_looks in [0, FRUITFUL_LOOKS, 0] {
-            stranger.send_to(b"strange", here).unwrap();
+        // Singly, few for each look, many, then joined.
+        for (fruitful_looks, strangers, joins) in
+            [(0, 1, false), (FRUITFUL_LOOKS, 1, false), (FRUITFUL_LOOKS, 2, true), (0, 1, true)]
+        {
+            let stranger_sends = || {
+                (0..strangers).for_each(|_| {
+                    stranger.send_to(b"strange", here).unwrap();
+                })
+            };
+            stranger_sends();
             peer.send_to(b"known", here).unwrap();
-            stranger.send_to(b"strange", here).unwrap();
+            stranger_sends();
             inbox.fruitful_looks = fruitful_looks;
             let (mut packets, deadline) = (Vec::new(), Instant::now() + Duration::from_secs(30));
             while packets.is_empty() {
@@ -262,8 +273,8 @@ mod tests {
             // What is behind it, until nothing is left.
             while inbox.look(&socket, &mut |from, packet| packets.push((from, packet.to_vec()))).unwrap() > 0 {}
             assert_eq!(packets, [(name, b"known".to_vec())]);
+            assert_eq!(inbox.joins(), joins, "{strangers} before and behind");
         }
-        assert!(inbox.joins(), "the last were taken by the call for joined packets");
         assert_eq!(inbox.counters().truncated, 0);
     }
 }

@@ -111,6 +111,10 @@ impl NodeLink for AnyLink {
         delegate!(self, link => link.note(standing));
     }
 
+    fn turned_away(&mut self, leaders: &str) -> Result<(), StreamError> {
+        delegate!(self, link => link.turned_away(leaders))
+    }
+
     #[inline]
     fn tick(&mut self, now_ns: u64) -> Result<(), StreamError> {
         delegate!(self, link => link.tick(now_ns))

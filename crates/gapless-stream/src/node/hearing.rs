@@ -7,10 +7,10 @@ use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{Frame, Kind};
 
 /// What happened at the sequencer's desk, to be told after its answers were read.
-#[derive(Clone, Copy)]
 pub(super) enum Told {
     Throttled { until_ns: u64 },
     Limit,
+    NotLeader { leaders: String },
 }
 
 /// No session gets this far; above it sums of numbers could overflow.
@@ -35,6 +35,10 @@ pub(super) fn hear_answer(
             RefusalCode::SessionUnknown if is_own => publisher.is_unknown(),
             RefusalCode::Throttled => return Ok(Some(Told::Throttled { until_ns: refusal.detail })),
             RefusalCode::Limit => return Ok(Some(Told::Limit)),
+            RefusalCode::NotLeader => {
+                publisher.is_unknown();
+                return Ok(Some(Told::NotLeader { leaders: refusal.text.to_owned() }));
+            }
             RefusalCode::Gap | RefusalCode::SessionUnknown => {}
             code => {
                 let what = format!("a refusal of this connection: {code:?} {}", refusal.text);

@@ -68,25 +68,31 @@ impl KeptFrames {
             None => self.grow(length)?,
         };
         self.tail = position;
-        let start = position as usize % self.buffer.len();
+        let start = self.offset(position);
         Some(&mut self.buffer[start..start + length])
     }
 
     /// Keeps what was written into the last claim, `length` bytes with padding, under the next number.
     #[inline]
     pub fn commit(&mut self, length: usize, completes_message: bool) -> &[u8] {
-        let start = self.tail as usize % self.buffer.len();
+        let start = self.offset(self.tail);
         self.entries.push_back(Entry { position: self.tail, length: length as u32, completes_message });
         self.messages += usize::from(completes_message);
         self.tail += length as u64;
         &self.buffer[start..start + length]
     }
 
+    /// Where the byte of a position lies. The length is a power of two, and a division would cost as much as a checksum.
+    #[inline]
+    fn offset(&self, position: u64) -> usize {
+        position as usize & (self.buffer.len() - 1)
+    }
+
     /// Where a frame of `length` bytes would lie without wrapping, if there is room.
     #[inline]
     fn place(&self, length: usize) -> Option<u64> {
         let capacity = self.buffer.len() as u64;
-        let offset = self.tail % capacity;
+        let offset = self.offset(self.tail) as u64;
         let position = if offset + length as u64 > capacity { self.tail + capacity - offset } else { self.tail };
         let head = self.entries.front().map_or(position, |entry| entry.position);
         (position + length as u64 - head <= capacity).then_some(position)
@@ -107,7 +113,7 @@ impl KeptFrames {
                 let (frame, entry) = (self.get(number), self.entries[index]);
                 let Some(position) = grown.place(frame.len()) else { return false };
                 grown.tail = position;
-                let start = position as usize % capacity;
+                let start = grown.offset(position);
                 grown.buffer[start..start + frame.len()].copy_from_slice(frame);
                 grown.commit(frame.len(), entry.completes_message);
                 true
@@ -126,7 +132,7 @@ impl KeptFrames {
     #[inline]
     pub fn get(&self, number: u64) -> &[u8] {
         let entry = self.entries[(number - self.first_number) as usize];
-        let start = entry.position as usize % self.buffer.len();
+        let start = self.offset(entry.position);
         &self.buffer[start..start + entry.length as usize]
     }
 

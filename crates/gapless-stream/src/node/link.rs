@@ -185,6 +185,16 @@ pub trait NodeLink: Send {
         let _ = standing;
     }
 
+    /// Who was reached does not lead; `leaders` names where the leader can be reached, an address a line, or is empty. A
+    /// way that knows other members goes to one of them; else it stays, and the node asks here again.
+    ///
+    /// # Errors
+    /// [`StreamError::Disconnected`] if it goes.
+    fn turned_away(&mut self, leaders: &str) -> Result<(), StreamError> {
+        let _ = leaders;
+        Ok(())
+    }
+
     /// What the clock makes due: heartbeats, requests, noticing that the other side is gone.
     ///
     /// # Errors
@@ -245,6 +255,10 @@ impl NodeLink for Box<dyn NodeLink> {
 
     fn note(&mut self, standing: Standing) {
         (**self).note(standing);
+    }
+
+    fn turned_away(&mut self, leaders: &str) -> Result<(), StreamError> {
+        (**self).turned_away(leaders)
     }
 
     fn tick(&mut self, now_ns: u64) -> Result<(), StreamError> {

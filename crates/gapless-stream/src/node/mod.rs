@@ -513,7 +513,7 @@ impl<L: NodeLink> StreamNode<L> {
         let mut outcome = Ok(());
         let mut told = None;
         let heard = self.link.answers(&mut |frame| match hear_answer(publisher, frame, now_ns) {
-            Ok(answer) => told = answer.or(told),
+            Ok(answer) => told = answer.or(told.take()),
             Err(error) => outcome = Err(error),
         })?;
         if heard == 0 {
@@ -532,6 +532,7 @@ impl<L: NodeLink> StreamNode<L> {
                 take(NodeEvent::Throttled { until_ns });
             }
             Some(Told::Limit) => take(NodeEvent::Limit),
+            Some(Told::NotLeader { leaders }) => self.link.turned_away(&leaders)?,
             None => {}
         }
         Ok(())

@@ -3,6 +3,7 @@
 
 use super::link::{Connected, LinkRead, LinkReads, NodeLink, Standing, Start};
 use crate::StreamError;
+use crate::addresses::Addresses;
 use crate::client::connection::{ConnectOptions, connect};
 use crate::doorman::PublisherLink;
 use crate::event_stream::EventStream;
@@ -14,16 +15,17 @@ use crate::stream_layout::StreamLayout;
 use crate::tier::Tier;
 use gapless_log::{LogError, StreamIdentity};
 use gapless_wire::{Frame, aligned_length};
+use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How a node of the same machine connects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedMemoryOptions {
     /// Sizes of the rings.
     pub rings: LinkOptions,
-    /// How long the sequencer may take to answer.
+    /// How long the sequencer may take to answer; a second at most where there are others, and then it is their turn.
     pub timeout: Duration,
 }
 
@@ -37,11 +39,38 @@ impl Default for SharedMemoryOptions {
 /// The way of a node that runs on the sequencer's machine.
 pub struct SharedMemoryLink {
     options: SharedMemoryOptions,
-    layout: Option<StreamLayout>,
+    /// Where the stream is; `None` in its own process.
+    places: Option<Addresses<Place>>,
     up: Option<Up>,
     answer: Vec<u8>,
     next_attempt_ns: u64,
+    /// Added to that at the next attempt: there was no clock to ask.
+    pause: Duration,
+    /// Since when nobody has as much of the stream as the node has read, ns.
+    behind_since_ns: Option<u64>,
     standing: Option<Standing>,
+}
+
+/// The directory of a stream.
+struct Place {
+    layout: StreamLayout,
+    /// Its socket as a member names it: from the root on.
+    named: PathBuf,
+}
+
+impl Place {
+    fn new(directory: &Path) -> Self {
+        let layout = StreamLayout::new(directory);
+        let socket = layout.socket();
+        // Without a current directory it is compared as it is.
+        Self { named: std::path::absolute(&socket).unwrap_or(socket), layout }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.named.display().fmt(f)
+    }
 }
 
 struct Up {
@@ -52,17 +81,50 @@ struct Up {
     empty_looks: u32,
     /// Frames that were sent.
     sent: u64,
+    /// Answers that were heard.
+    answers: u64,
+    silence: Silence,
     notes: NoteWriter,
+}
+
+/// How long a sequencer that owes an answer has said nothing: it may stand still, and its socket does not tell.
+#[derive(Default)]
+struct Silence {
+    /// Position in the stream, and answers heard, at the last look.
+    heard: (u64, u64),
+    since: Option<Instant>,
+}
+
+impl Silence {
+    /// How long nothing was heard, if something is awaited.
+    fn look(&mut self, heard: (u64, u64), awaits: bool) -> Duration {
+        if heard != self.heard || !awaits {
+            *self = Self { heard, since: None };
+            return Duration::ZERO;
+        }
+        self.since.get_or_insert_with(Instant::now).elapsed()
+    }
 }
 
 impl Up {
     fn new(link: PublisherLink, reader: LateReader) -> Self {
-        Self { link, reader, laps: 0, empty_looks: 0, sent: 0, notes: NoteWriter::default() }
+        Self {
+            link,
+            reader,
+            laps: 0,
+            empty_looks: 0,
+            sent: 0,
+            answers: 0,
+            silence: Silence::default(),
+            notes: NoteWriter::default(),
+        }
     }
 }
 
 /// After so many looks without a frame the socket is asked whether the sequencer still lives.
 const EMPTY_LOOKS_PER_CHECK: u32 = 4096;
+/// Where there are others, one that owes an answer for so long is left for the next; it is found again if it leads.
+const SILENCE_MAX: Duration = Duration::from_secs(1);
 /// Between two attempts to connect.
 const ATTEMPT_INTERVAL_NS: u64 = 5_000_000;
 
@@ -70,8 +132,32 @@ impl SharedMemoryLink {
     /// The way to the stream in `directory`.
     #[must_use]
     pub fn new(directory: &Path, options: SharedMemoryOptions) -> Self {
-        let layout = Some(StreamLayout::new(directory));
-        Self { options, layout, up: None, answer: Vec::new(), next_attempt_ns: 0, standing: None }
+        Self::any(&[directory], options)
+    }
+
+    /// The way to a stream that each of these directories may hold: those of a cluster's members on this machine. It
+    /// goes to the next where nobody is, and from a member that does not lead to the one that it names, or to the next.
+    ///
+    /// # Panics
+    /// If there is no directory.
+    #[must_use]
+    pub fn any(directories: &[impl AsRef<Path>], options: SharedMemoryOptions) -> Self {
+        let place = |directory: &dyn AsRef<Path>| Place::new(directory.as_ref());
+        let places = Addresses::new(directories.iter().map(|each| place(each)).collect());
+        Self::over(options, Some(places), None)
+    }
+
+    const fn over(options: SharedMemoryOptions, places: Option<Addresses<Place>>, up: Option<Up>) -> Self {
+        Self {
+            options,
+            places,
+            up,
+            answer: Vec::new(),
+            next_attempt_ns: 0,
+            pause: Duration::ZERO,
+            behind_since_ns: None,
+            standing: None,
+        }
     }
 
     /// The way to a stream of this process. When the stream stops, it is gone for good.
@@ -81,7 +167,7 @@ impl SharedMemoryLink {
     pub fn local(stream: &EventStream, options: SharedMemoryOptions) -> Result<Self, StreamError> {
         let link = stream.connect(options.rings)?;
         let up = Some(Up::new(link, stream.reader(1)));
-        Ok(Self { options, layout: None, up, answer: Vec::new(), next_attempt_ns: 0, standing: None })
+        Ok(Self::over(options, None, up))
     }
 
     fn up(&mut self) -> Result<&mut Up, StreamError> {
@@ -96,7 +182,7 @@ impl SharedMemoryLink {
             link: self.options.rings,
             identity: StreamIdentity::default(),
             reads: true,
-            timeout: self.options.timeout,
+            timeout: if self.has_others() { self.options.timeout.min(SILENCE_MAX) } else { self.options.timeout },
         };
         let link = match connect(&layout.socket(), &options) {
             Ok(link) => link,
@@ -114,12 +200,27 @@ impl SharedMemoryLink {
             }
             // It hung up in the middle of the handshake: it is stopping or was killed.
             Err(StreamError::Handshake { status: None | Some(Status::Unavailable), .. }) => return Ok(None),
+            // It stands still; another may not.
+            Err(StreamError::TimedOut { .. }) if self.has_others() => return Ok(None),
             Err(error) => return Err(error),
         };
         let window = link.window.clone().expect("asked for, or the handshake has failed");
-        let is_kept = Tier::ALL.get(link.welcome.tier as usize).is_none_or(|tier| *tier != Tier::Memory);
+        let is_kept = Tier::from_value(link.welcome.tier).is_none_or(Tier::is_journaled);
         let reader = LateReader::new(window, is_kept.then(|| layout.journal()), 1);
         Ok(Some(Up::new(link, reader)))
+    }
+}
+
+impl SharedMemoryLink {
+    fn has_others(&self) -> bool {
+        self.places.as_ref().is_some_and(|places| places.count() > 1)
+    }
+
+    /// Nobody is there, or nobody of use: the next one's turn.
+    fn go_on(&mut self) {
+        if let Some(places) = self.places.as_mut().filter(|places| places.count() > 1) {
+            self.pause = places.failed();
+        }
     }
 }
 
@@ -132,16 +233,21 @@ impl Up {
 
 impl NodeLink for SharedMemoryLink {
     fn connect(&mut self, start: Start, now_ns: u64) -> Result<Option<Connected>, StreamError> {
-        if let Some(layout) = &self.layout {
+        if let Some(places) = &self.places {
+            self.next_attempt_ns = self.next_attempt_ns.max(now_ns * u64::from(!self.pause.is_zero()));
+            self.next_attempt_ns += std::mem::take(&mut self.pause).as_nanos() as u64;
             if now_ns < self.next_attempt_ns {
                 return Ok(None);
             }
-            self.next_attempt_ns = now_ns + ATTEMPT_INTERVAL_NS;
-            self.up = self.dial(layout)?;
+            self.next_attempt_ns = now_ns + if self.has_others() { 0 } else { ATTEMPT_INTERVAL_NS };
+            self.up = self.dial(&places.current().layout)?;
+            if self.up.is_none() {
+                self.go_on();
+            }
         }
         let Some(up) = &mut self.up else {
             // In one process there is nothing to connect to again.
-            return if self.layout.is_some() {
+            return if self.places.is_some() {
                 Ok(None)
             } else {
                 Err(StreamError::Disconnected { peer: "this process".to_owned() })
@@ -153,9 +259,17 @@ impl NodeLink for SharedMemoryLink {
             _ => start.position(released_sequence),
         };
         if position > released_sequence + 1 {
+            // Another member may have more, and one that has just begun to lead soon has.
+            let since_ns = *self.behind_since_ns.get_or_insert(now_ns);
+            if self.has_others() && now_ns.saturating_sub(since_ns) < self.options.timeout.as_nanos() as u64 {
+                self.up = None;
+                self.go_on();
+                return Ok(None);
+            }
             let reason = format!("the stream ends at {released_sequence}; it has lost frames that this node has read");
             return Err(StreamError::Lapped { sequence: position, reason });
         }
+        self.behind_since_ns = None;
         up.reader.seek(position);
         Ok(Some(Connected {
             identity: up.link.welcome.identity,
@@ -203,6 +317,7 @@ impl NodeLink for SharedMemoryLink {
             up.link.reader.advance(length);
             count += 1;
         }
+        up.answers += count as u64;
         up.link.reader.release();
         Ok(count)
     }
@@ -274,11 +389,23 @@ impl NodeLink for SharedMemoryLink {
         up.notes.write(&up.link.reader, position, up.sent, standing);
         // Also of who does not read, because it waits for something else.
         up.empty_looks += 1;
-        if up.empty_looks >= EMPTY_LOOKS_PER_CHECK && up.is_gone() {
-            self.up = None;
-            return Err(StreamError::Disconnected { peer: self.peer() });
+        if up.empty_looks < EMPTY_LOOKS_PER_CHECK {
+            return Ok(());
         }
-        Ok(())
+        // Who has sent something and heard nothing waits for its session.
+        let awaits = standing.in_flight > 0 || (up.sent > 0 && up.answers == 0);
+        let is_silent = up.silence.look((position, up.answers), awaits) >= SILENCE_MAX;
+        let is_gone = up.is_gone();
+        let is_left = is_silent && self.has_others();
+        if !is_gone && !is_left {
+            return Ok(());
+        }
+        let peer = self.peer();
+        self.up = None;
+        if !is_gone {
+            self.go_on();
+        }
+        Err(StreamError::Disconnected { peer })
     }
 
     fn wait(&mut self, timeout: Duration) -> Result<(), StreamError> {
@@ -297,8 +424,16 @@ impl NodeLink for SharedMemoryLink {
         Ok(())
     }
 
+    fn turned_away(&mut self, leaders: &str) -> Result<(), StreamError> {
+        let Some(places) = self.places.as_mut().filter(|places| places.count() > 1) else { return Ok(()) };
+        let peer = places.current().layout.socket().display().to_string();
+        self.pause = places.turned_away(leaders);
+        self.up = None;
+        Err(StreamError::Disconnected { peer })
+    }
+
     fn peer(&self) -> String {
-        let socket = self.layout.as_ref().map(StreamLayout::socket);
-        socket.map_or_else(|| "this process".to_owned(), |socket: PathBuf| socket.display().to_string())
+        let here = |places: &Addresses<Place>| places.current().layout.socket().display().to_string();
+        self.places.as_ref().map_or_else(|| "this process".to_owned(), here)
     }
 }

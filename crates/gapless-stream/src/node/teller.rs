@@ -11,6 +11,22 @@ use gapless_wire::{Fragment, Frame, Kind};
 /// Takes note of what a frame of the stream means to this node; whether it published it, or asked for it.
 #[inline]
 pub(super) fn observe(publisher: Option<&mut Publisher>, is_halted: &mut bool, frame: &Frame<'_>, now_ns: u64) -> bool {
+    if !is_message(frame.kind()) {
+        return observe_note(publisher, is_halted, frame, now_ns);
+    }
+    let Some(publisher) = publisher.filter(|each| each.session() == Some(frame.session())) else { return false };
+    publisher.came_back(frame.session_seq(), now_ns);
+    true
+}
+
+/// Nearly every frame is one, and is told from the rest before anything else is asked.
+#[inline]
+const fn is_message(kind: Kind) -> bool {
+    matches!(kind, Kind::Event | Kind::Command)
+}
+
+#[cold]
+fn observe_note(publisher: Option<&mut Publisher>, is_halted: &mut bool, frame: &Frame<'_>, now_ns: u64) -> bool {
     match frame.kind() {
         Kind::Mark => {
             match Mark::from_bytes(frame.payload()) {
@@ -56,13 +72,13 @@ impl Teller {
         own: bool,
         take: &mut impl FnMut(NodeEvent<'_>),
     ) -> Result<(), StreamError> {
-        match frame.kind() {
-            Kind::Event | Kind::Command if frame.fragment() == Fragment::WHOLE => {
-                take(NodeEvent::Message(message(frame, frame.payload(), own)));
-                Ok(())
-            }
-            Kind::Event | Kind::Command => self.fragment(frame, own, take),
-            _ => note(frame, own, take),
+        if !is_message(frame.kind()) {
+            note(frame, own, take)
+        } else if frame.fragment() == Fragment::WHOLE {
+            take(NodeEvent::Message(message(frame, frame.payload(), own)));
+            Ok(())
+        } else {
+            self.fragment(frame, own, take)
         }
     }
 
@@ -124,6 +140,8 @@ fn note(frame: &Frame<'_>, own: bool, take: &mut impl FnMut(NodeEvent<'_>)) -> R
             }
             Some(Mark::Halted { reason }) => take(NodeEvent::Halted { sequence, timestamp_ns, reason }),
             Some(Mark::Resumed) => take(NodeEvent::Resumed { sequence, timestamp_ns }),
+            // Of a cluster's service, whose stream has no nodes.
+            Some(Mark::ServiceVersion { .. }) => {}
             None => return malformed("a malformed mark"),
         },
         _ => {}

@@ -89,9 +89,7 @@ fn config(transport: &str, place: &Path) -> StreamConfig {
     let text = format!(
         "[stream]\ndirectory = {directory:?}\ntransport = \"{transport}\"\nwindow = \"8 MiB\"\n\
          message_length_max = \"1 MiB\"\n[journal]\nsegment_length = \"4 MiB\"\n[network]\ncommand = \"{LEFT}:4001\"\n\
-         {second} = \"{LEFT}:4002\"\nheartbeat_interval = \"100 ms\"\nsilence = \"{}\"\n",
-        // Over TCP heartbeats come each second.
-        if transport == "tcp" { "2 s" } else { "1 s" }
+         {second} = \"{LEFT}:4002\"\nheartbeat_interval = \"100 ms\"\nsilence = \"2 s\"\n"
     );
     StreamConfig::parse(&text, "stream.toml").unwrap()
 }

@@ -37,6 +37,7 @@ fn at(host: u8, port: u16) -> Peer {
 
 impl<const FAULTY: bool, const GROUPS: usize> World for Memory<FAULTY, GROUPS> {
     type Link = DatagramLink<MemorySocket>;
+    const LOSES: bool = FAULTY;
 
     fn start(change: impl Fn(&mut EventStreamOptions) + 'static) -> Self {
         let directory = tempfile::tempdir().unwrap();

@@ -272,7 +272,7 @@ pub fn a_slow_reader_holds_up_nobody_and_misses_nothing<W: World>() {
     assert_eq!(slow.messages.len(), 6_001);
     same_everywhere(&[&fast, &slow]);
     assert!(slow.has_noted("lapped") || !W::FORGETS, "it was told");
-    assert!(!fast.has_noted("lapped"));
+    assert!(!fast.has_noted("lapped") || W::LOSES);
 }
 
 pub fn who_takes_over_a_token_takes_over_the_session<W: World>() {

@@ -16,6 +16,8 @@ pub trait World {
 
     /// Whether who reads nothing for 3 MiB has lost something for sure.
     const FORGETS: bool = false;
+    /// Whether so many packets are lost that any node may have to ask for old frames.
+    const LOSES: bool = false;
 
     /// Starts a stream; `change` changes the options that the transport starts it with.
     fn start(change: impl Fn(&mut EventStreamOptions) + 'static) -> Self;

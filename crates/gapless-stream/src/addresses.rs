@@ -1,0 +1,100 @@
+//! [`Addresses`]: where the members of a cluster can be reached, and which is the next to be tried.
+
+use std::fmt::Display;
+use std::time::{Duration, Instant};
+
+/// Where the same stream can be reached, and who is tried now.
+pub(crate) struct Addresses<A> {
+    all: Vec<A>,
+    at: usize,
+    /// Attempts that came to nothing, one soon after the other.
+    failed: u32,
+    failed_at: Option<Instant>,
+}
+
+/// The wait after each of them was tried in vain, doubled from the first to the last.
+const WAIT_MIN: Duration = Duration::from_millis(5);
+const WAIT_MAX: Duration = Duration::from_millis(100);
+/// Who found a member for so long begins again with the shortest wait.
+const CALM: Duration = Duration::from_secs(1);
+
+impl<A: Display> Addresses<A> {
+    /// The first of them is tried first.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn new(all: Vec<A>) -> Self {
+        assert!(!all.is_empty(), "one address at least");
+        Self { all, at: 0, failed: 0, failed_at: None }
+    }
+
+    pub fn current(&self) -> &A {
+        &self.all[self.at]
+    }
+
+    pub const fn count(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Nobody is there: the next one's turn. Returns how long to wait before.
+    pub fn failed(&mut self) -> Duration {
+        self.at = (self.at + 1) % self.all.len();
+        self.wait()
+    }
+
+    /// Who is there does not lead: the turn of the one that `leaders` names, an address a line, if it is one of these;
+    /// else of the next. Returns how long to wait before.
+    pub fn turned_away(&mut self, leaders: &str) -> Duration {
+        let is_named = |address: &A| {
+            let address = address.to_string();
+            leaders.lines().any(|leader| leader == address)
+        };
+        let named = self.all.iter().position(is_named).filter(|named| *named != self.at);
+        self.at = named.unwrap_or((self.at + 1) % self.all.len());
+        self.wait()
+    }
+
+    fn wait(&mut self) -> Duration {
+        if self.failed_at.replace(Instant::now()).is_none_or(|before| before.elapsed() > CALM) {
+            self.failed = 0;
+        }
+        self.failed = self.failed.saturating_add(1);
+        let count = self.all.len() as u32;
+        if !self.failed.is_multiple_of(count) {
+            return Duration::ZERO;
+        }
+        (WAIT_MIN * (1 << (self.failed / count - 1).min(8))).min(WAIT_MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_are_tried_in_turn_and_waits_grow_from_round_to_round() {
+        let mut addresses = Addresses::new(vec!["a", "b", "c"]);
+        let mut waits_ms = Vec::new();
+        for expected in ["b", "c", "a"].repeat(8) {
+            waits_ms.push(addresses.failed().as_millis());
+            assert_eq!(*addresses.current(), expected);
+        }
+        let at_the_end: Vec<u128> = waits_ms.iter().skip(2).step_by(3).copied().collect();
+        assert_eq!(at_the_end, [5, 10, 20, 40, 80, 100, 100, 100]);
+        assert_eq!(waits_ms.iter().sum::<u128>(), at_the_end.iter().sum(), "within a round there is no wait");
+    }
+
+    #[test]
+    fn who_is_named_is_next_if_it_is_known() {
+        let mut addresses = Addresses::new(vec!["a", "b", "c"]);
+        assert_eq!(addresses.turned_away("10.0.0.1:9\nc"), Duration::ZERO);
+        assert_eq!(*addresses.current(), "c");
+        addresses.turned_away("c");
+        assert_eq!(*addresses.current(), "a", "it has said itself that it does not lead");
+        assert!(addresses.turned_away("z") > Duration::ZERO, "a round, though nobody was gone");
+        assert_eq!(*addresses.current(), "b");
+        let mut alone = Addresses::new(vec!["a"]);
+        assert!(alone.turned_away("") > Duration::ZERO);
+        assert_eq!((*alone.current(), alone.count()), ("a", 1));
+    }
+}

@@ -1,0 +1,44 @@
+//! [`Coverage`]: what may go from a journal that several need: only what the states of all of them cover.
+
+use gapless_journal::Preparer;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// One of those whose states, written aside, cover a journal's beginning.
+#[derive(Clone, Debug)]
+pub struct Coverage {
+    preparer: Preparer,
+    /// Up to where each of them covers it.
+    sequences: Arc<[AtomicU64]>,
+    own: usize,
+}
+
+impl Coverage {
+    /// One for each of `sequences`: up to where its state covers the journal of `preparer` now, 0 for none.
+    #[must_use]
+    pub fn shared<const N: usize>(preparer: &Preparer, sequences: [u64; N]) -> [Self; N] {
+        let all: Arc<[AtomicU64]> = sequences.map(AtomicU64::new).into();
+        let of = |own| Self { preparer: preparer.clone(), sequences: Arc::clone(&all), own };
+        let shared = std::array::from_fn(of);
+        for each in &shared {
+            each.tell();
+        }
+        shared
+    }
+
+    /// What is before `sequence` and `sequence` itself is covered from now on, as far as this one is asked.
+    pub fn covered(&self, sequence: u64) {
+        // AcqRel, so that of two who say it at the same time one sees both; if neither did, retention would be late by
+        // one state, and not wrong.
+        self.sequences[self.own].fetch_max(sequence, Ordering::AcqRel);
+        self.tell();
+    }
+
+    fn tell(&self) {
+        // Acquire: as above.
+        let least = self.sequences.iter().map(|each| each.load(Ordering::Acquire)).min().unwrap_or(0);
+        if least > 0 {
+            self.preparer.set_snapshot_sequence(least);
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! An [`Ingress`] as a cluster's member: while it follows, frames come whole from a leader and nobody's are stamped here;
+//! when it leads, it goes on behind them. The sequencer's state is folded on the way, so that leading begins at once.
+//!
+//! Called by the agent that owns the ingress, between its polls. Nothing here releases.
+
+use super::Ingress;
+use super::publishers::Turn;
+use crate::StreamError;
+use crate::control::{ControlOutcome, ControlStatus};
+use crate::link::{ForSequencer, ForService};
+use crate::sequencer::{Decision, Sequencer};
+use gapless_log::LogError;
+use gapless_wire::descriptor::KIND_OFFSET;
+use gapless_wire::{Frame, HEADER_LENGTH, Kind, aligned_length};
+use std::sync::Arc;
+
+/// What this member does with publishers' frames.
+#[derive(Debug)]
+pub(super) enum Role {
+    /// It stamps and appends them.
+    Leading,
+    /// It drops them, and says where to go.
+    Following {
+        /// Where the leader can be reached, one address a line; none without a leader.
+        leader: Option<Arc<str>>,
+        /// Without a leader publishers wait until then for the next one, instead of being sent from one to the other.
+        awaited_until_ns: u64,
+        /// The frame that was taken last is not the last one of its message.
+        is_mid_message: bool,
+    },
+}
+
+/// What the service has not been told yet.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Untold {
+    leads_no_more: bool,
+    /// Behind which sequence this member leads.
+    leads_behind: Option<u64>,
+}
+
+/// A publisher that was turned away and stays is told again so often, ns: an answer that finds no room is lost.
+const TELL_AGAIN_NS: u64 = 100_000_000;
+/// Who lost its leader keeps its publishers waiting for the next one so long, ns; then they look elsewhere.
+const LEADER_AWAITED_NS: u64 = 200_000_000;
+
+impl Ingress {
+    /// Whether it follows a leader.
+    #[inline]
+    #[must_use]
+    pub const fn is_following(&self) -> bool {
+        matches!(self.role, Role::Following { .. })
+    }
+
+    /// From now on publishers are sent elsewhere also where this member leads: it runs no service that could answer them.
+    pub const fn serve_nobody(&mut self) {
+        self.serves = false;
+    }
+
+    /// What the sequencer knows.
+    #[must_use]
+    pub const fn sequencer(&self) -> &Sequencer {
+        &self.sequencer
+    }
+
+    /// The last sequence that was appended, also where it is not published yet.
+    #[must_use]
+    pub const fn last_sequence(&self) -> u64 {
+        self.window.last_sequence()
+    }
+
+    /// Takes frames of publishers from now on, and stamps them with `term`; sequenced time goes on behind that of the
+    /// frames that are there. Publishers that were turned away have to open their sessions again.
+    ///
+    /// # Errors
+    /// [`StreamError::Follow`] if `term` is below that of the last frame, or that is only a part of a message.
+    pub fn lead(&mut self, term: u64) -> Result<(), StreamError> {
+        if term < self.sequencer.term() {
+            return Err(self.no_fit(format!("its next leader cannot have term {term}")));
+        }
+        if matches!(self.role, Role::Following { is_mid_message: true, .. }) {
+            return Err(self.no_fit("in the middle of a message, where nobody can lead".to_owned()));
+        }
+        self.sequencer.begin_term(term);
+        // Those that were fired since the service set them are not known to be.
+        self.sequencer.forget_own_timers();
+        self.untold.leads_behind = Some(self.window.last_sequence());
+        if let Some(ahead) = &mut self.ahead {
+            ahead.transactions.lead(term, self.window.last_sequence());
+        }
+        self.role = Role::Leading;
+        // Who waited for a leader has to open its sessions here, or has done so by now.
+        self.tell_away_now();
+        Ok(())
+    }
+
+    fn tell_away_now(&mut self) {
+        self.publishers.iter_mut().filter_map(|each| each.away_told_next_ns.as_mut()).for_each(|next_ns| *next_ns = 0);
+    }
+
+    /// Takes nothing of publishers from now on and appends nothing of its own: no timer fires, no session expires. Who
+    /// publishes is told to go to `leader`: its addresses, one a line, and none if they are not known; `None` while there
+    /// is no leader, and then publishers wait for a moment. What they have sent and what is not appended is dropped: they
+    /// send it again where they go.
+    pub fn follow(&mut self, leader: Option<&str>) {
+        let until_ns = self.now.monotonic_ns + LEADER_AWAITED_NS;
+        match &mut self.role {
+            Role::Following { leader: known, .. } if known.as_deref() == leader => return,
+            Role::Following { leader: known, awaited_until_ns, .. } => {
+                *known = leader.map(Into::into);
+                *awaited_until_ns = until_ns;
+            }
+            Role::Leading => {
+                let leader = leader.map(Into::into);
+                self.role = Role::Following { leader, awaited_until_ns: until_ns, is_mid_message: false };
+                if let Some(ahead) = &mut self.ahead {
+                    ahead.transactions.follow(self.window.last_sequence());
+                }
+                self.fragments.forget_all();
+                self.sequencer.detach_all();
+                self.untold = Untold { leads_no_more: true, leads_behind: None };
+                self.expired.clear();
+                for publisher in &mut self.publishers {
+                    publisher.complete = None;
+                    publisher.session = 0;
+                    publisher.was_detached = true;
+                    // Who waits for what was appended here has to hear of it as well: that may be cut.
+                    publisher.away_told_next_ns = Some(0);
+                }
+            }
+        }
+        // Who was sent elsewhere is told of the change.
+        self.tell_away_now();
+    }
+
+    /// Appends frames as a leader has stamped them: whole, padded, back to back, their checksums right. Returns how many
+    /// bytes of them were taken: fewer than there are while the window is full. Readers see them after
+    /// [`Ingress::publish`].
+    ///
+    /// # Errors
+    /// [`StreamError::Follow`] if it leads, or a frame does not continue the stream: by sequence, time or term;
+    /// [`StreamError::Log`] for one that is too long. What lies before that frame was taken.
+    pub fn append_followed(&mut self, frames: &[u8]) -> Result<usize, StreamError> {
+        if !self.is_following() {
+            return Err(self.no_fit("frames of a leader come while this member leads".to_owned()));
+        }
+        let (mut position, mut session) = (0, 0);
+        while position < frames.len() {
+            let frame = Frame::parse(&frames[position..]).map_err(|error| self.no_fit(error.to_string()))?;
+            let (length, padded) = (frame.length(), aligned_length(frame.length()));
+            let Some(bytes) = frames.get(position..position + padded) else {
+                return Err(self.no_fit(format!("frame {} is cut in its padding", frame.sequence())));
+            };
+            if let Some(reason) = self.why_no_continuation(&frame) {
+                return Err(self.no_fit(reason));
+            }
+            if frame.session() != session {
+                session = frame.session();
+                self.sequencer.prefetch(session);
+            }
+            let claim = match self.window.claim(length) {
+                Ok(claim) => claim,
+                Err(LogError::Full { .. }) => break,
+                Err(error) => return Err(error.into()),
+            };
+            claim.copy_from_slice(bytes);
+            // No checksum covers the padding.
+            claim[length..].fill(0);
+            self.window.commit(length, frame.sequence());
+            self.sequencer.observe(&frame);
+            if frame.kind() == Kind::Mark {
+                self.shared.feeds.lock().clone_from(self.sequencer.feeds());
+            }
+            if let Role::Following { is_mid_message, .. } = &mut self.role {
+                *is_mid_message = !frame.fragment().is_last();
+            }
+            position += padded;
+        }
+        Ok(position)
+    }
+
+    #[inline]
+    fn why_no_continuation(&self, frame: &Frame<'_>) -> Option<String> {
+        let (due, sequence) = (self.window.last_sequence() + 1, frame.sequence());
+        let is_later = frame.timestamp_ns() > self.sequencer.last_timestamp_ns();
+        if sequence == due && is_later && frame.term() >= self.sequencer.term() {
+            return None;
+        }
+        let (term, timestamp_ns) = (frame.term(), frame.timestamp_ns());
+        let before_ns = self.sequencer.last_timestamp_ns();
+        Some(format!("frame {sequence} of term {term} at {timestamp_ns} ns does not continue it at {before_ns} ns"))
+    }
+
+    /// Cuts everything behind `sequence`, which was not released, and goes on with `sequencer`, as it stood there
+    /// ([`rebuild`](crate::sequencer_recovery::rebuild)). Timers of the stream's own service are not in the stream: it is
+    /// asked for them when this member leads ([`ForService::Leads`]).
+    ///
+    /// Where what is cut was published there is no room until every cursor of what is appended has polled, and has
+    /// rewound if it was told to.
+    ///
+    /// # Errors
+    /// [`StreamError::Follow`] if it leads, or `sequencer` stands elsewhere; [`LogError::TruncatesReleased`].
+    pub fn truncate_after(&mut self, sequence: u64, sequencer: Sequencer) -> Result<(), StreamError> {
+        let stands_at = sequencer.last_sequence();
+        if !self.is_following() || stands_at != sequence || sequence > self.window.last_sequence() {
+            let role = if self.is_following() { "follows" } else { "leads" };
+            let reason = format!("it cannot be cut behind {sequence} by who {role}, with a sequencer at {stands_at}");
+            return Err(self.no_fit(reason));
+        }
+        self.window.truncate_after(sequence)?;
+        if let Some(keeper) = &mut self.keeper {
+            keeper.stream_was_cut(sequence);
+        }
+        self.sequencer = sequencer;
+        if let Role::Following { is_mid_message, .. } = &mut self.role {
+            *is_mid_message = false;
+        }
+        self.shared.feeds.lock().clone_from(self.sequencer.feeds());
+        let counters = &self.links.counters;
+        counters.last_sequence.set(sequence);
+        counters.sessions.set(self.sequencer.session_count() as u64);
+        Ok(())
+    }
+
+    /// Whether the service's mailbox had no room for what it has to hear.
+    #[inline]
+    pub(super) const fn is_untold(&self) -> bool {
+        self.untold.leads_no_more || self.untold.leads_behind.is_some()
+    }
+
+    /// Tells the service of changes since, as far as there is room.
+    #[inline]
+    pub(super) fn tell_untold(&mut self) {
+        let Untold { leads_no_more, leads_behind } = self.untold;
+        if self.is_untold() && self.links.service.has_room(2) {
+            self.untold = Untold::default();
+            if leads_no_more {
+                self.tell(ForService::LeadsNoMore);
+            }
+            if let Some(last_sequence) = leads_behind {
+                self.tell(ForService::Leads { last_sequence });
+            }
+        }
+    }
+
+    #[cold]
+    fn no_fit(&self, reason: String) -> StreamError {
+        StreamError::Follow { last_sequence: self.window.last_sequence(), term: self.sequencer.term(), reason }
+    }
+
+    /// Whether what the sequencer knows may be written aside: it stands behind a whole message, and a follower that
+    /// `ends` has nothing of which nobody will say any more whether it was released.
+    pub(super) fn is_state_whole(&self, ends: bool) -> bool {
+        match self.role {
+            Role::Leading => true,
+            Role::Following { is_mid_message, .. } => {
+                !is_mid_message && (!ends || self.window.window().released_sequence() == self.window.last_sequence())
+            }
+        }
+    }
+
+    /// What a follower has taken since is not of its own poll.
+    #[inline]
+    pub(super) fn keep_state_if_due(&mut self) {
+        let (sequence, now_ns) = (self.window.last_sequence(), self.now.monotonic_ns);
+        if self.keeper.as_ref().is_some_and(|keeper| keeper.is_due(sequence, now_ns)) && self.is_state_whole(false) {
+            self.keep_state();
+        }
+    }
+
+    /// Does what can be asked of a follower. Its service's timers are of no use yet: it is asked for them when it leads.
+    pub(super) fn obey_as_follower(&mut self) -> usize {
+        let mut work = 0;
+        if let Some(request) = self.asked_between.take() {
+            self.asked.push_back(request);
+        }
+        while let Some(request) = self.asked.pop_front().or_else(|| self.links.requests.pop()) {
+            work += 1;
+            match request {
+                ForSequencer::SetTimer { .. } | ForSequencer::CancelTimer { .. } => {}
+                ForSequencer::Throttle(throttle) => self.throttle(throttle),
+                ForSequencer::Control { number, .. } => {
+                    let (status, sequence) = (ControlStatus::Follower, self.sequencer.last_sequence());
+                    // Fuller than the desk lets it become, it would be a desk that has gone.
+                    let _ = self.shared.outcomes.push(ControlOutcome { number, status, sequence });
+                }
+                ForSequencer::Halt { .. }
+                | ForSequencer::Resume
+                | ForSequencer::BeginFeed { .. }
+                | ForSequencer::ServiceVersion { .. }
+                | ForSequencer::EndFeed => {
+                    tracing::warn!(?request, "only a leader does this; it is not done");
+                }
+            }
+        }
+        work
+    }
+
+    /// The turn of a publisher from which nothing is taken.
+    #[cold]
+    pub(super) fn turn_away(&mut self, number: usize) -> Result<Turn, StreamError> {
+        // It causes one message to the service at most, be its ring of no use.
+        if !self.links.service.has_room(1) {
+            return Ok(Turn::Taken(0));
+        }
+        if let Role::Following { leader: None, awaited_until_ns, .. } = self.role
+            && self.now.monotonic_ns < awaited_until_ns
+        {
+            // What it has sent stays in its ring: if this member leads next, it is taken from there.
+            let publisher = &mut self.publishers[number];
+            if publisher.away_told_next_ns.is_some() || publisher.reader.next_length().is_ok_and(|next| next.is_some())
+            {
+                publisher.away_told_next_ns = Some(awaited_until_ns);
+            }
+            return Ok(Turn::Taken(0));
+        }
+        let mut dropped = 0;
+        while dropped < self.options.frames_per_poll_max {
+            let publisher = &mut self.publishers[number];
+            let length = match publisher.reader.next_length() {
+                Ok(Some(length)) => length,
+                Ok(None) => break,
+                Err(error) => return Ok(Turn::Spoiled(error.to_string())),
+            };
+            let mut header = [0; HEADER_LENGTH];
+            publisher.reader.copy(&mut header);
+            let may_open = self.serves && matches!(self.role, Role::Leading);
+            if may_open && header[KIND_OFFSET] == Kind::SessionOpen as u8 {
+                publisher.away_told_next_ns = None;
+                return self.take_from(number);
+            }
+            publisher.reader.advance(length);
+            dropped += 1;
+        }
+        let publisher = &mut self.publishers[number];
+        if dropped > 0 {
+            self.links.counters.frames_refused.add(dropped as u64);
+            publisher.away_told_next_ns.get_or_insert(0);
+        }
+        let now_ns = self.now.monotonic_ns;
+        let connection = publisher.connection;
+        if publisher.away_told_next_ns.is_some_and(|next_ns| now_ns >= next_ns) {
+            publisher.away_told_next_ns = Some(now_ns + TELL_AGAIN_NS);
+            let leader = match &self.role {
+                Role::Following { leader: Some(leader), .. } => Arc::clone(leader),
+                Role::Following { .. } | Role::Leading => "".into(),
+            };
+            self.tell(ForService::NotLeader { connection, leader });
+        }
+        Ok(Turn::Taken(dropped))
+    }
+
+    /// Whether `decision` is on a session that this publisher opened before this member followed another, and not since, as
+    /// may be the case of one where it has opened a second. It is told to open all of them, and nothing more is taken of it.
+    #[cold]
+    pub(super) fn is_detached(&mut self, decision: Decision, session: u64, number: usize) -> bool {
+        let publisher = &mut self.publishers[number];
+        let is_detached =
+            decision == Decision::SessionUnknown && publisher.was_detached && self.sequencer.is_detached(session);
+        if is_detached {
+            publisher.away_told_next_ns = Some(0);
+        }
+        is_detached
+    }
+
+    /// One publisher's turn.
+    #[inline]
+    pub(super) fn turn_of(&mut self, number: usize) -> Result<Turn, StreamError> {
+        if self.is_following() || !self.serves || self.publishers[number].away_told_next_ns.is_some() {
+            return self.turn_away(number);
+        }
+        self.take_from(number)
+    }
+}

@@ -1,0 +1,29 @@
+//! What an [`Ingress`] has appended and its window still holds, for the agent of a cluster's member that owns it.
+
+use super::Ingress;
+use gapless_log::LogError;
+
+impl Ingress {
+    /// The frames `first_sequence..=last_sequence` as they stand in the window, if it has all of them.
+    #[inline]
+    #[must_use]
+    pub fn frames(&self, first_sequence: u64, last_sequence: u64) -> Option<&[u8]> {
+        self.window.frames(first_sequence, last_sequence)
+    }
+
+    /// Position in the window behind the frame `sequence`, if it still has what follows it, or nothing does.
+    #[inline]
+    #[must_use]
+    pub fn end_of(&self, sequence: u64) -> Option<u64> {
+        self.window.end_of(sequence)
+    }
+
+    /// Whether frames of `length_bytes` in all, padded, can be appended now.
+    ///
+    /// # Errors
+    /// [`LogError::TooLong`] if they never can.
+    #[inline]
+    pub fn has_room(&mut self, length_bytes: usize) -> Result<bool, LogError> {
+        self.window.has_room(length_bytes)
+    }
+}

@@ -1,0 +1,145 @@
+//! The frames of the sequencer's own: what the service or the stream's owner asks for, timers that are due, sessions that
+//! have expired.
+
+use super::Ingress;
+use crate::StreamError;
+use crate::link::{ForSequencer, Throttle};
+use crate::throttle::TokenBucket;
+use gapless_log::LogError;
+use gapless_wire::control::TimerFired;
+use gapless_wire::feed_session::FeedSession;
+use gapless_wire::mark::{self, Mark};
+use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, Kind};
+
+impl Ingress {
+    /// Appends a frame of the sequencer's own and returns its sequence; `None` while the window is full.
+    pub(super) fn append_own(&mut self, kind: Kind, session: u64, payload: &[u8]) -> Result<Option<u64>, StreamError> {
+        let length = HEADER_LENGTH + payload.len();
+        let claim = match self.window.claim(length) {
+            Ok(claim) => claim,
+            Err(LogError::Full { .. }) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let (sequence, timestamp_ns) = self.sequencer.stamp(self.now.epoch_ns);
+        let mut writer = FrameWriter::new(claim);
+        writer.payload_mut()[..payload.len()].copy_from_slice(payload);
+        let term = self.sequencer.term();
+        let header = FrameHeader { kind, sequence, timestamp_ns, session, term, ..FrameHeader::default() };
+        writer.finish(&header, payload.len());
+        self.window.commit(length, sequence);
+        Ok(Some(sequence))
+    }
+
+    /// What was asked of the sequencer, timers that are due, sessions that have expired.
+    pub(super) fn append_due(&mut self) -> Result<usize, StreamError> {
+        let mut work = 0;
+        while let Some(request) = self.links.requests.pop() {
+            self.asked.push_back(request);
+        }
+        while let Some(request) = self.asked.pop_front() {
+            if !self.obey(&request)? {
+                self.asked.push_front(request);
+                return Ok(work);
+            }
+            work += 1;
+        }
+        if self.sequencer.is_between_feeds() {
+            return Ok(work);
+        }
+        while let Some(timer) = self.sequencer.due_timer(self.now.epoch_ns) {
+            if self.ahead.is_some() && timer.owner == 0 {
+                if !self.append_timer_transaction(timer)? {
+                    break;
+                }
+                work += 1;
+                continue;
+            }
+            let payload = TimerFired { timer: timer.timer, deadline_ns: timer.deadline_ns }.to_bytes();
+            if self.append_own(Kind::Timer, timer.owner, &payload)?.is_none() {
+                break;
+            }
+            self.sequencer.take_timer(timer);
+            work += 1;
+        }
+        // Those of an earlier look that found no room may have been heard of since.
+        let found = self.sequencer.look_for_expired_sessions(self.now.epoch_ns);
+        if !found.is_empty() {
+            self.expired = found;
+        }
+        while let Some(session) = self.expired.last().copied() {
+            if !self.sequencer.is_expired(session, self.now.epoch_ns) {
+                self.expired.pop();
+                continue;
+            }
+            if self.append_own(Kind::SessionClose, session, &[])?.is_none() {
+                break;
+            }
+            self.expired.pop();
+            self.sequencer.close_expired(session);
+            self.fragments.forget(session);
+            self.note_passed(Kind::SessionClose, session, 0);
+            work += 1;
+        }
+        Ok(work)
+    }
+
+    /// Does what the service or the stream's owner asks. `false` while the window is full.
+    pub(super) fn obey(&mut self, request: &ForSequencer) -> Result<bool, StreamError> {
+        match request {
+            ForSequencer::SetTimer { timer, deadline_ns } => self.sequencer.set_timer(*timer, *deadline_ns),
+            ForSequencer::CancelTimer { timer, deadline_ns } => self.sequencer.cancel_timer(*timer, *deadline_ns),
+            ForSequencer::Throttle(throttle) => self.throttle(*throttle),
+            ForSequencer::Halt { .. } | ForSequencer::Resume if self.sequencer.is_between_feeds() => {
+                self.asked_between = Some(request.clone());
+            }
+            ForSequencer::Halt { reason } if !self.sequencer.is_halted() => {
+                return self.append_mark(Mark::Halted { reason });
+            }
+            ForSequencer::Resume if self.sequencer.is_halted() => return self.append_mark(Mark::Resumed),
+            ForSequencer::EndFeed => {
+                if let Some(feed_session) = self.sequencer.feed_session() {
+                    return self.append_mark(Mark::FeedEnded { feed_session });
+                }
+            }
+            ForSequencer::ServiceVersion { version } => {
+                return self.append_mark(Mark::ServiceVersion { version: *version });
+            }
+            ForSequencer::BeginFeed { name } => return self.begin_feed(*name),
+            ForSequencer::Control { number, command } => return self.obey_control(*number, command),
+            ForSequencer::Halt { .. } | ForSequencer::Resume => {}
+        }
+        Ok(true)
+    }
+
+    pub(super) fn throttle(&mut self, throttle: Option<Throttle>) {
+        self.options.throttle = throttle;
+        for publisher in &mut self.publishers {
+            publisher.bucket = throttle.map(TokenBucket::new);
+        }
+    }
+
+    /// Ends the feed session that there is and begins the next; what was asked for between the two comes right behind.
+    /// `false` while the window is full.
+    pub(super) fn begin_feed(&mut self, name: FeedSession) -> Result<bool, StreamError> {
+        if let Some(feed_session) = self.sequencer.feed_session()
+            && !self.append_mark(Mark::FeedEnded { feed_session })?
+        {
+            return Ok(false);
+        }
+        let is_begun = self.append_mark(Mark::FeedBegan { feed_session: name })?;
+        if is_begun && let Some(request) = self.asked_between.take() {
+            self.asked.push_front(request);
+        }
+        Ok(is_begun)
+    }
+
+    /// Appends a note and folds it in. `false` while the window is full.
+    pub(super) fn append_mark(&mut self, mark: Mark<'_>) -> Result<bool, StreamError> {
+        let mut payload = [0; mark::LENGTH_MAX];
+        let length = mark.write_to(&mut payload);
+        let Some(sequence) = self.append_own(Kind::Mark, 0, &payload[..length])? else { return Ok(false) };
+        self.sequencer.note(sequence, mark);
+        self.shared.feeds.lock().clone_from(self.sequencer.feeds());
+        Ok(true)
+    }
+}

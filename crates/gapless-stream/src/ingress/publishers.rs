@@ -1,0 +1,110 @@
+//! The publishers of an [`Ingress`]: who they are, how much each may send now, and what becomes of one whose ring is of no
+//! more use.
+
+use super::Ingress;
+use crate::link::{ConnectionId, ForIngress, ForService};
+use crate::throttle::TokenBucket;
+use gapless_log::RingReader;
+use gapless_wire::control::RefusalCode;
+
+pub(super) struct Publisher {
+    pub connection: ConnectionId,
+    pub reader: RingReader,
+    /// Whether this process has checked both checksums of what is in the ring.
+    pub is_checked: bool,
+    /// The session of the frame that was taken last.
+    pub session: u64,
+    /// The session of a message that is complete and waits for room in the window.
+    pub complete: Option<u64>,
+    pub bucket: Option<TokenBucket>,
+    /// It was told that it is throttled, and has not been served since.
+    pub told_throttled: bool,
+    /// Gone: its ring is drained, then dropped.
+    pub closed: bool,
+    /// Nothing of it is taken until it opens a session anew: it was told that this member does not lead, or is told at
+    /// this time, monotonic ns.
+    pub away_told_next_ns: Option<u64>,
+    /// This member has followed another since it came: sessions that it opened before are not its any more.
+    pub was_detached: bool,
+    /// To be dropped after this poll.
+    pub done: bool,
+}
+
+/// What became of a publisher's turn.
+pub(super) enum Turn {
+    /// So many frames were taken.
+    Taken(usize),
+    /// So many were; the next has to wait, for its publisher's rate or for memory.
+    Waits(usize),
+    /// The window or the service's mailbox is full: nobody's turn until the service moves on.
+    WindowFull(usize),
+    /// The ring is of no more use.
+    Spoiled(String),
+    /// Nor is it behind a frame of this session that no publisher may send.
+    Malformed(&'static str, u64),
+}
+
+impl Ingress {
+    #[cold]
+    pub(super) fn take_publisher_events(&mut self, event: ForIngress) {
+        match event {
+            ForIngress::Opened { connection, reader, is_checked } => {
+                self.publishers.push(Publisher {
+                    connection,
+                    reader,
+                    is_checked,
+                    session: 0,
+                    complete: None,
+                    bucket: self.options.throttle.map(TokenBucket::new),
+                    told_throttled: false,
+                    closed: false,
+                    away_told_next_ns: None,
+                    was_detached: false,
+                    done: false,
+                });
+                self.count_publishers();
+            }
+            ForIngress::Closed { connection } => {
+                if let Some(publisher) = self.publishers.iter_mut().find(|each| each.connection == connection) {
+                    publisher.closed = true;
+                }
+            }
+        }
+    }
+
+    pub(super) fn count_publishers(&self) {
+        self.links.counters.publishers.set(self.publishers.len() as u64);
+    }
+
+    /// How many frames a publisher may send now; `None` if it has to wait.
+    #[inline]
+    pub(super) fn allowance(&mut self, number: usize) -> Option<usize> {
+        let publisher = &mut self.publishers[number];
+        let Some(bucket) = &publisher.bucket else { return Some(self.options.frames_per_poll_max) };
+        let available = bucket.available(self.now.monotonic_ns);
+        if available > 0 {
+            publisher.told_throttled = false;
+            return Some(self.options.frames_per_poll_max.min(available as usize));
+        }
+        if !publisher.told_throttled && matches!(publisher.reader.next_length(), Ok(Some(_))) {
+            publisher.told_throttled = true;
+            let detail = self.now.epoch_ns + bucket.next_ns().saturating_sub(self.now.monotonic_ns);
+            let (connection, code) = (publisher.connection, RefusalCode::Throttled);
+            self.links.counters.throttled.add(1);
+            self.tell(ForService::Refuse { connection, session: 0, session_seq: 0, code, detail });
+        }
+        None
+    }
+
+    /// Its publisher is told, with the `session` that it was for: behind a relay it may be one of many.
+    #[cold]
+    pub(super) fn drop_spoiled(&mut self, number: usize, reason: &str, session: u64) {
+        let publisher = &mut self.publishers[number];
+        publisher.done = true;
+        let connection = publisher.connection;
+        self.links.counters.frames_refused.add(1);
+        tracing::warn!(connection = connection.0, reason, "a publisher's ring is corrupt; it is dropped");
+        let code = RefusalCode::Malformed;
+        self.tell(ForService::Refuse { connection, session, session_seq: 0, code, detail: 0 });
+    }
+}

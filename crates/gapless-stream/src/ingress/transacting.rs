@@ -1,0 +1,172 @@
+//! An [`Ingress`] whose service runs ahead: in the place of a command or a timer its transaction is appended, contiguously,
+//! in one frame or as many as it takes.
+
+use super::Ingress;
+use crate::StreamError;
+use crate::sequencer::{Sequencer, Timer};
+use crate::transactions::Transactions;
+use gapless_log::WindowWriter;
+use gapless_wire::control::TimerFired;
+use gapless_wire::descriptor::{ENCODING_FLAGS, REFUSED_FLAG, TRANSACTION_FLAG};
+use gapless_wire::{Fragment, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind};
+
+/// The service that runs ahead, and what it needs.
+pub(super) struct Ahead {
+    pub transactions: Box<dyn Transactions>,
+    /// The transaction that is being appended, and a command that came in fragments.
+    bytes: Vec<u8>,
+    command: Vec<u8>,
+    /// The longest transaction, bytes.
+    length_max: usize,
+    /// What the window must have room for before a handler runs: there is no way back.
+    pub room_bytes: usize,
+}
+
+impl Ahead {
+    fn new(transactions: Box<dyn Transactions>, message_bytes_max: usize, frame_length_max: usize) -> Self {
+        // Each frame takes its header, and padding.
+        let (part, overhead) = (frame_length_max - HEADER_LENGTH, HEADER_LENGTH + 8);
+        let (frames, rest) = (message_bytes_max / (part + overhead), message_bytes_max % (part + overhead));
+        let length_max = (frames * part + rest.saturating_sub(overhead)).min(part * usize::from(u16::MAX));
+        Self { transactions, bytes: Vec::new(), command: Vec::new(), length_max, room_bytes: message_bytes_max }
+    }
+
+    /// Runs the handler of a command and appends what came of it. `header` is that of the command, with the sequence and
+    /// the time that were stamped for the transaction.
+    #[inline]
+    fn append(
+        &mut self,
+        header: FrameHeader,
+        payload: &[u8],
+        sequencer: &mut Sequencer,
+        epoch_ns: u64,
+    ) -> Appending<'_> {
+        self.bytes.clear();
+        self.transactions.command(&header, payload, sequencer, self.length_max, &mut self.bytes);
+        Appending { header, bytes: &self.bytes, epoch_ns }
+    }
+}
+
+/// A transaction on its way into the window.
+pub(super) struct Appending<'a> {
+    header: FrameHeader,
+    bytes: &'a [u8],
+    epoch_ns: u64,
+}
+
+impl Appending<'_> {
+    /// Appends it; there is room.
+    #[inline]
+    pub fn append(self, window: &mut WindowWriter, sequencer: &mut Sequencer) -> Result<(), StreamError> {
+        let Self { mut header, bytes, epoch_ns } = self;
+        header.flags = header.flags & !(ENCODING_FLAGS | REFUSED_FLAG) | TRANSACTION_FLAG;
+        let part_max = window.frame_length_max() - HEADER_LENGTH;
+        let count = bytes.len().div_ceil(part_max).max(1);
+        for index in 0..count {
+            let part = &bytes[index * part_max..bytes.len().min((index + 1) * part_max)];
+            if index > 0 {
+                (header.sequence, header.timestamp_ns) = sequencer.stamp(epoch_ns);
+            }
+            header.fragment = Fragment { index: index as u16, count: count as u16 };
+            let mut writer = FrameWriter::new(window.claim(HEADER_LENGTH + part.len())?);
+            writer.payload_mut()[..part.len()].copy_from_slice(part);
+            let length = writer.finish(&header, part.len());
+            window.commit(length, header.sequence);
+        }
+        Ok(())
+    }
+}
+
+impl Ingress {
+    /// Hands commands and timers to `transactions` before they are appended, wherever this member leads.
+    #[must_use]
+    pub fn running_ahead(mut self, transactions: Box<dyn Transactions>) -> Self {
+        let message_bytes_max = self.options.message_bytes_max;
+        self.ahead = Some(Ahead::new(transactions, message_bytes_max, self.window.frame_length_max()));
+        self
+    }
+
+    /// Whether this turn may append anything: a service that runs ahead has to have its state.
+    #[inline]
+    pub(super) fn may_append(&mut self) -> bool {
+        let last_sequence = self.window.last_sequence();
+        self.ahead.as_mut().is_none_or(|ahead| ahead.transactions.poll(last_sequence))
+    }
+
+    /// Whether the window has room for whatever comes of the next command.
+    #[inline]
+    pub(super) fn has_room_ahead(&mut self) -> Result<bool, StreamError> {
+        match &self.ahead {
+            Some(ahead) => Ok(self.window.has_room(ahead.room_bytes)?),
+            None => Ok(true),
+        }
+    }
+
+    /// Appends the transaction of the command in the claim of `length` bytes, whose session has counted it.
+    #[inline]
+    pub(super) fn append_transaction(&mut self, length: usize) -> Result<(), StreamError> {
+        let Self { sequencer, window, ahead, now, .. } = self;
+        let ahead = ahead.as_mut().expect("only who runs ahead appends transactions");
+        // The same place again: the frame is still there.
+        let claim = window.claim(length)?;
+        let frame = Frame::parse(claim).expect("it was checked");
+        let (sequence, timestamp_ns) = sequencer.stamp(now.epoch_ns);
+        let header = FrameHeader { sequence, timestamp_ns, term: sequencer.term(), ..frame.header() };
+        ahead.append(header, frame.payload(), sequencer, now.epoch_ns).append(window, sequencer)
+    }
+
+    /// As [`Ingress::append_transaction`], of the complete message of `session`.
+    #[cold]
+    pub(super) fn append_long_transaction(&mut self, session: u64) -> Result<(), StreamError> {
+        let Self { sequencer, window, ahead, now, fragments, .. } = self;
+        let ahead = ahead.as_mut().expect("only who runs ahead appends transactions");
+        let (message, frames) = fragments.complete(session);
+        let mut command = std::mem::take(&mut ahead.command);
+        command.clear();
+        let mut last = FrameHeader::default();
+        for range in frames {
+            let frame = Frame::parse(&message[range.clone()]).expect("it was checked");
+            command.extend_from_slice(frame.payload());
+            last = frame.header();
+        }
+        sequencer.count_message(session, frames.len() as u64);
+        let (sequence, timestamp_ns) = sequencer.stamp(now.epoch_ns);
+        let header = FrameHeader { sequence, timestamp_ns, term: sequencer.term(), ..last };
+        ahead.append(header, &command, sequencer, now.epoch_ns).append(window, sequencer)?;
+        ahead.command = command;
+        Ok(())
+    }
+
+    /// Appends the transaction of the service's timer that is due. `false` while the window is full.
+    pub(super) fn append_timer_transaction(&mut self, timer: Timer) -> Result<bool, StreamError> {
+        if !self.has_room_ahead()? {
+            return Ok(false);
+        }
+        let Self { sequencer, window, ahead, now, .. } = self;
+        let ahead = ahead.as_mut().expect("only who runs ahead appends transactions");
+        sequencer.take_timer(timer);
+        let fired = TimerFired { timer: timer.timer, deadline_ns: timer.deadline_ns };
+        // The service has taken it back, or set it anew, and the sequencer has not been told yet.
+        if !ahead.transactions.is_set(fired) {
+            return Ok(true);
+        }
+        let (sequence, timestamp_ns) = sequencer.stamp(now.epoch_ns);
+        let term = sequencer.term();
+        let header = FrameHeader { kind: Kind::Timer, sequence, timestamp_ns, term, ..FrameHeader::default() };
+        ahead.bytes.clear();
+        ahead.transactions.timer(&header, fired, sequencer, ahead.length_max, &mut ahead.bytes);
+        Appending { header, bytes: &ahead.bytes, epoch_ns: now.epoch_ns }.append(window, sequencer)?;
+        Ok(true)
+    }
+
+    /// What enters the stream as it was sent.
+    #[cold]
+    pub(super) fn note_passed(&mut self, kind: Kind, session: u64, acknowledged: u64) {
+        let Some(ahead) = &mut self.ahead else { return };
+        match kind {
+            Kind::Acknowledge => ahead.transactions.acknowledged(session, acknowledged),
+            Kind::SessionClose => ahead.transactions.closed(session),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What a sequencer knew when its stream stood at a sequence: the newest state that was written aside, and the journal
+//! behind it. At a start, and where a cluster's member cuts what a new leader does not have.
+
+use crate::StreamError;
+use crate::sequencer::{Sequencer, SequencerRules};
+use crate::state_keeper;
+use crate::stream_layout::StreamLayout;
+use gapless_journal::JournalReader;
+use gapless_log::StreamIdentity;
+use gapless_wire::Fragment;
+
+/// A sequencer that was found again.
+pub struct Rebuilt {
+    /// It, behind the last whole message.
+    pub sequencer: Sequencer,
+    /// Where the state that was written aside stood; 0 without one.
+    pub state_sequence: u64,
+    /// Frames of the journal folded in behind it.
+    pub frames_replayed: u64,
+    /// Whether what was asked for ends in the middle of a message; the sequencer stands before that.
+    pub is_mid_message: bool,
+}
+
+/// The sequencer of the stream `identity` in `layout`, as it stood when `sequence` was the last frame. The journal may be
+/// open for writing; what it has not committed is not there.
+///
+/// # Errors
+/// The journal does not reach to `sequence`, or that is in the middle of a message; neither a state nor the journal
+/// covers what comes first; damage.
+pub fn rebuild(
+    layout: &StreamLayout,
+    identity: StreamIdentity,
+    rules: SequencerRules,
+    sequence: u64,
+) -> Result<Sequencer, StreamError> {
+    let first = JournalReader::open(layout.journal())?.first_sequence();
+    let Rebuilt { sequencer, is_mid_message, .. } = fold(layout, identity, rules, first, sequence)?;
+    if sequencer.last_sequence() != sequence {
+        let why = if is_mid_message { "that is in the middle of a message" } else { "the journal ends there" };
+        let reason = format!("sequence {sequence} is asked for, {} is found: {why}", sequencer.last_sequence());
+        return Err(StreamError::State { path: layout.journal(), reason });
+    }
+    Ok(sequencer)
+}
+
+/// Where the newest state that was written aside stands, of those that are not ahead of `last_sequence`; 0 without one. A
+/// state is written of what was released alone.
+///
+/// # Errors
+/// The directory cannot be read, or holds another stream's states.
+pub fn newest_state(layout: &StreamLayout, identity: StreamIdentity, last_sequence: u64) -> Result<u64, StreamError> {
+    Ok(state_keeper::newest(&layout.state(), identity, last_sequence)?.map_or(0, |state| state.sequence))
+}
+
+/// As [`rebuild`], of a journal that begins at `first`, as far as there are whole messages up to `last`.
+pub(crate) fn fold(
+    layout: &StreamLayout,
+    identity: StreamIdentity,
+    rules: SequencerRules,
+    first: u64,
+    last: u64,
+) -> Result<Rebuilt, StreamError> {
+    let state = state_keeper::newest(&layout.state(), identity, last)?;
+    let mut sequencer = match &state {
+        Some(state) => state.restore(rules),
+        None => Sequencer::new(rules),
+    };
+    if !rules.takes_events {
+        // The service sets them again, as they are where it stands.
+        sequencer.forget_own_timers();
+    }
+    let state_sequence = sequencer.last_sequence();
+    let from = state_sequence + 1;
+    if from < first {
+        let reason = format!(
+            "it reaches to sequence {state_sequence}, the journal begins at {first}: what was between them is lost; \
+             restore one of them"
+        );
+        return Err(StreamError::State { path: layout.state(), reason });
+    }
+    let (mut frames_replayed, mut is_mid_message) = (0, false);
+    if from <= last {
+        let mut replay = JournalReader::open(layout.journal())?.replay(from)?;
+        while let Some(frame) = replay.next_frame()?.filter(|frame| frame.sequence() <= last) {
+            frames_replayed += 1;
+            if frame.fragment().is_last() {
+                sequencer.observe(&frame);
+                is_mid_message = false;
+            } else if frame.fragment() != Fragment::WHOLE && frame.fragment().index == 0 {
+                is_mid_message = true;
+            }
+        }
+    }
+    sequencer.forget_feeds_before(first);
+    Ok(Rebuilt { sequencer, state_sequence, frames_replayed, is_mid_message })
+}

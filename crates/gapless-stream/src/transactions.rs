@@ -1,0 +1,53 @@
+//! [`Transactions`]: a service that runs ahead. Where it leads, its handlers run before a command enters the stream, and
+//! what enters is the transaction that came of it (decision 26).
+
+use crate::sequencer::Sequencer;
+use gapless_wire::{FrameHeader, control::TimerFired};
+
+/// Runs handlers for an [`Ingress`](crate::Ingress) that leads, and makes transactions of what they do.
+///
+/// Everything happens in the order of the stream: what is handed in is appended before the next is, and nothing is handed in
+/// before [`Transactions::poll`] has said that it can be run.
+pub trait Transactions: Send {
+    /// This member leads from now on, in `term`, behind the frame `last_sequence`: the state is wanted as it is there.
+    fn lead(&mut self, term: u64, last_sequence: u64);
+
+    /// This member leads no more. The last frame that it appended is `last_sequence`; that may be cut.
+    fn follow(&mut self, last_sequence: u64);
+
+    /// Called in each turn of one that leads. Whether handlers can be run now, behind the frame `last_sequence`.
+    fn poll(&mut self, last_sequence: u64) -> bool;
+
+    /// Runs the handler of the command with this `header`: its sequence and time are those of the first frame of the
+    /// transaction, its `session_seq` the last of the command. Appends the transaction to `out`, which is empty: at most
+    /// `length_max` bytes. `sequencer` knows which sessions are open.
+    ///
+    /// There always is a transaction: one whose handler fails says that it was refused, and changes nothing.
+    fn command(
+        &mut self,
+        header: &FrameHeader,
+        payload: &[u8],
+        sequencer: &Sequencer,
+        length_max: usize,
+        out: &mut Vec<u8>,
+    );
+
+    /// Whether this timer is still set. One that is not has no place in the stream.
+    fn is_set(&self, fired: TimerFired) -> bool;
+
+    /// As [`Transactions::command`], for a timer that is set.
+    fn timer(
+        &mut self,
+        header: &FrameHeader,
+        fired: TimerFired,
+        sequencer: &Sequencer,
+        length_max: usize,
+        out: &mut Vec<u8>,
+    );
+
+    /// `session` has acknowledged its notices up to `number`.
+    fn acknowledged(&mut self, session: u64, number: u64);
+
+    /// `session` is closed.
+    fn closed(&mut self, session: u64);
+}
