@@ -1,0 +1,453 @@
+//! [`ClusterConfig`]: one TOML file describes a member: its cluster, the members, and its stream.
+//!
+//! A file of a stream (`gapless_stream::StreamConfig`) with the tables `[cluster]`, `[[member]]`, `[election]`,
+//! `[discovery]`, `[tls]` and `[service]` beside its own. `docs/guides/cluster.toml` shows every key. The members' files differ in
+//! `cluster.member` and `stream.directory` alone.
+//!
+//! ```
+//! use gapless_cluster::config::ClusterConfig;
+//! let text = r#"
+//! [cluster]
+//! name = "orders"
+//! member = 2
+//! [[member]]
+//! id = 1
+//! addresses = ["192.0.2.1:4100"]
+//! [[member]]
+//! id = 2
+//! addresses = ["192.0.2.2:4100"]
+//! [[member]]
+//! id = 3
+//! addresses = ["192.0.2.3:4100"]
+//! kind = "witness"
+//! [stream]
+//! directory = "orders"
+//! "#;
+//! let config = ClusterConfig::parse(text, "orders.toml")?;
+//! assert_eq!((config.name.as_str(), config.own().id, config.voters()), ("orders", 2, 3));
+//! let refused = ClusterConfig::parse(&text.replace("member = 2", "member = 4"), "orders.toml").err().unwrap();
+//! assert_eq!(refused.to_string(), "orders.toml:4: cluster.member: there is no member 4; 1, 2, 3 are members");
+//! # Ok::<(), gapless_stream::StreamError>(())
+//! ```
+
+use crate::consensus::details::ADDRESSES_MAX;
+use crate::consensus::types::NUMBER_MAX;
+use crate::link::tls::{can_be_certified, certificate_name};
+use crate::link::{SHARED_MEMORY_PREFIX, shared_memory_path};
+use gapless_stream::config::document::{Document, Table, Value};
+use gapless_stream::event_stream::EventStreamOptions;
+use gapless_stream::{StreamConfig, StreamError, Tier};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub mod service;
+
+pub use service::{OnFault, ServiceConfig};
+
+/// The longest name of a cluster, bytes.
+pub const NAME_LENGTH_MAX: usize = 64;
+/// Members that a cluster may have: more voters make every message wait for more answers, and survive no more in
+/// practice.
+pub const MEMBERS_MAX: usize = 16;
+
+/// What a member does beside storing frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MemberKind {
+    /// It votes, leads, and runs the service.
+    #[default]
+    Full,
+    /// It votes, and runs no service (decision 9).
+    Witness,
+    /// It runs the service and neither votes nor counts.
+    Learner,
+}
+
+impl MemberKind {
+    /// All of them, by their names.
+    pub const NAMES: &'static [(&'static str, Self)] =
+        &[("full", Self::Full), ("witness", Self::Witness), ("learner", Self::Learner)];
+
+    /// Whether a majority is counted with it.
+    #[must_use]
+    pub const fn votes(self) -> bool {
+        matches!(self, Self::Full | Self::Witness)
+    }
+}
+
+/// A member, as every member's file describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberConfig {
+    /// Its number, from 1 on; never that of an earlier member.
+    pub id: u64,
+    /// Where the others reach it, in the order in which they try: `host:port`, or `shm:` and the path of a socket by
+    /// which members of the same host share memory with it, which they try first. It listens on the first one's port,
+    /// and at the first path. None where it is to be discovered.
+    pub addresses: Vec<String>,
+    /// What it does.
+    pub kind: MemberKind,
+}
+
+impl MemberConfig {
+    /// The addresses that are `host:port`.
+    pub fn network_addresses(&self) -> impl Iterator<Item = &str> {
+        self.addresses.iter().map(String::as_str).filter(|address| !address.starts_with(SHARED_MEMORY_PREFIX))
+    }
+
+    /// The first of its sockets on its own host.
+    #[must_use]
+    pub fn shared_memory_path(&self) -> Option<PathBuf> {
+        self.addresses.iter().find_map(|address| shared_memory_path(address).ok().flatten())
+    }
+}
+
+/// When a member that hears nothing of a leader wants to become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ElectionConfig {
+    /// It waits so long at least, and at most twice as long; a witness from twice to three times as long.
+    pub timeout: Duration,
+    /// A leader says so often that it is there.
+    pub heartbeat_interval: Duration,
+}
+
+impl Default for ElectionConfig {
+    fn default() -> Self {
+        Self { timeout: Duration::from_millis(300), heartbeat_interval: Duration::from_millis(30) }
+    }
+}
+
+/// Where members find each other's addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiscoveryConfig {
+    /// A multicast group.
+    pub group: SocketAddr,
+    /// The name of the interface to use it on.
+    pub interface: String,
+}
+
+/// The files of mutual TLS between members, PEM. Needs a build with the feature `tls`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsConfig {
+    /// The member's certificate, and what leads from it to the authority. It is for the DNS name
+    /// `link::tls::certificate_name`, and for servers as well as clients.
+    pub certificate: PathBuf,
+    /// Its key.
+    pub key: PathBuf,
+    /// The certificate of the authority that every member's must come from.
+    pub authority: PathBuf,
+}
+
+/// A member as its file describes it.
+#[derive(Clone)]
+pub struct ClusterConfig {
+    /// The cluster's name, 1 to [`NAME_LENGTH_MAX`] bytes. Members of a cluster with another one are refused.
+    pub name: String,
+    /// Which of the members this is.
+    pub member: u64,
+    /// Whether it joins a cluster that runs: with an empty directory it waits until the others tell it who the members are.
+    pub joins: bool,
+    /// Of a cluster that was recovered by force: which life of it. Members of an earlier one are refused.
+    pub incarnation: u64,
+    /// How durable a frame is before anybody sees it, here or elsewhere: `quorum` or `quorum-sync`.
+    pub tier: Tier,
+    /// All members of the first start, in the order of their numbers. Later ones are in the journal.
+    pub members: Vec<MemberConfig>,
+    /// When a new leader is looked for.
+    pub election: ElectionConfig,
+    /// Where addresses are found that the file does not say.
+    pub discovery: Option<DiscoveryConfig>,
+    /// How links are protected.
+    pub tls: Option<TlsConfig>,
+    /// What an operator decides about the service that runs here. A witness runs none.
+    pub service: ServiceConfig,
+    /// The stream.
+    stream: StreamConfig,
+}
+
+impl ClusterConfig {
+    /// Reads the file `path`. Relative paths in it are relative to the file.
+    ///
+    /// # Errors
+    /// [`StreamError::System`] if it cannot be read; as for [`ClusterConfig::parse`].
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, StreamError> {
+        let path = path.as_ref();
+        let (stream, parts) = StreamConfig::load_with(path, Parts::read)?;
+        let mut config = parts.with(stream);
+        if let (Some(tls), Some(parent)) = (&mut config.tls, path.parent()) {
+            for file in [&mut tls.certificate, &mut tls.key, &mut tls.authority] {
+                *file = parent.join(&*file);
+            }
+        }
+        Ok(config)
+    }
+
+    /// Reads a file's `text`; `name` is the file, for messages. Relative paths stay as they are.
+    ///
+    /// # Errors
+    /// [`StreamError::Config`] with file, line, key, what was found and what is allowed.
+    pub fn parse(text: &str, name: &str) -> Result<Self, StreamError> {
+        StreamConfig::parse_with(text, name, Parts::read).map(|(stream, parts)| parts.with(stream))
+    }
+
+    /// This member.
+    ///
+    /// # Panics
+    /// If somebody has taken it out of the members.
+    #[must_use]
+    pub fn own(&self) -> &MemberConfig {
+        self.members.iter().find(|each| each.id == self.member).expect("a member is one of the members")
+    }
+
+    /// The others.
+    pub fn others(&self) -> impl Iterator<Item = &MemberConfig> {
+        self.members.iter().filter(|each| each.id != self.member)
+    }
+
+    /// What carries the stream to its nodes, and how these are run.
+    #[must_use]
+    pub const fn stream(&self) -> &StreamConfig {
+        &self.stream
+    }
+
+    /// How this member's stream is run.
+    #[must_use]
+    pub fn event_stream_options(&self) -> EventStreamOptions {
+        EventStreamOptions { tier: self.tier, ..self.stream.event_stream_options() }
+    }
+
+    /// How many vote.
+    #[must_use]
+    pub fn voters(&self) -> usize {
+        self.members.iter().filter(|each| each.kind.votes()).count()
+    }
+
+    /// What its users should know at a start, if anything: how much may fail.
+    #[must_use]
+    pub fn warning(&self) -> Option<String> {
+        match self.voters() {
+            1 => {
+                Some("one member votes: nothing is lost while its disk is there, and nothing goes on without it".into())
+            }
+            2 => Some(
+                "two members vote: both are needed, so the cluster stops when either is lost; add a witness, or take \
+                 `gapless cluster recover --force-single` when it has happened"
+                    .into(),
+            ),
+            _ => None,
+        }
+    }
+}
+
+/// What the file says beside the stream.
+struct Parts {
+    name: String,
+    member: u64,
+    joins: bool,
+    incarnation: u64,
+    tier: Tier,
+    members: Vec<MemberConfig>,
+    election: ElectionConfig,
+    discovery: Option<DiscoveryConfig>,
+    tls: Option<TlsConfig>,
+    service: ServiceConfig,
+}
+
+impl Parts {
+    fn read(document: &Document<'_>, file: &mut Table<'_>) -> Result<Self, StreamError> {
+        let (name, member, joins, incarnation, tier) = cluster(file.table("cluster")?)?;
+        let mut members = file.tables("member")?.into_iter().map(described).collect::<Result<Vec<_>, _>>()?;
+        let parts = Self {
+            name,
+            member,
+            joins,
+            incarnation,
+            tier,
+            election: election(file.table("election")?)?,
+            discovery: discovery(file.table("discovery")?)?,
+            tls: tls(file.table("tls")?)?,
+            service: service::read(file.table("service")?)?,
+            members: {
+                members.sort_by_key(|each| each.id);
+                members
+            },
+        };
+        parts.check(document)?;
+        Ok(parts)
+    }
+
+    /// What does not go together.
+    fn check(&self, document: &Document<'_>) -> Result<(), StreamError> {
+        let refuse = |key: &str, reason: String| Err(document.refuse(key, reason));
+        if self.members.is_empty() {
+            return refuse("member", "missing; a [[member]] with id and addresses is expected for each".to_owned());
+        }
+        if self.members.len() > MEMBERS_MAX {
+            return refuse("member", format!("{} members; {MEMBERS_MAX} are allowed", self.members.len()));
+        }
+        if let Some(pair) = self.members.windows(2).find(|pair| pair[0].id == pair[1].id) {
+            return refuse("member", format!("there are two members {}; each has a number of its own", pair[0].id));
+        }
+        let Some(own) = self.members.iter().find(|each| each.id == self.member) else {
+            let ids: Vec<_> = self.members.iter().map(|each| each.id.to_string()).collect();
+            let reason = format!("there is no member {}; {} are members", self.member, ids.join(", "));
+            return refuse("cluster.member", reason);
+        };
+        if !self.members.iter().any(|each| each.kind == MemberKind::Full) {
+            return refuse("member", "nobody could lead; one at least is of kind \"full\"".to_owned());
+        }
+        let is_needed =
+            |each: &&MemberConfig| each.addresses.is_empty() && (self.discovery.is_none() || each.id == own.id);
+        if let Some(each) = self.members.iter().find(is_needed) {
+            let reason = format!(
+                "member {} has no addresses, \"host:port\"; they may be left out of others with [discovery]",
+                each.id
+            );
+            return refuse("member", reason);
+        }
+        if self.tls.is_some() && !can_be_certified(&self.name) {
+            let reason = format!(
+                "{:?} is no part of a DNS name; with [tls] the certificate of a member is for {:?}",
+                self.name,
+                certificate_name("orders", self.member)
+            );
+            return refuse("cluster.name", reason);
+        }
+        let shares = |each: &&MemberConfig| each.shared_memory_path().is_some();
+        if let (Some(_), Some(each)) = (&self.tls, self.members.iter().find(shares)) {
+            let reason = format!("member {} has an address of shared memory; with [tls] there is TLS alone", each.id);
+            return refuse("member", reason);
+        }
+        if document.has("stream.tier") {
+            return refuse("stream.tier", "a cluster's tier is cluster.tier".to_owned());
+        }
+        if let Some(each) = self.members.iter().find(|each| each.addresses.len() > ADDRESSES_MAX) {
+            let (id, found) = (each.id, each.addresses.len());
+            return refuse("member", format!("member {id} has {found} addresses; {ADDRESSES_MAX} are allowed"));
+        }
+        if self.election.timeout < 3 * self.election.heartbeat_interval {
+            let reason = format!(
+                "{:?} are less than three times election.heartbeat_interval of {:?}: a beat or two may be late",
+                self.election.timeout, self.election.heartbeat_interval
+            );
+            return refuse("election.timeout", reason);
+        }
+        Ok(())
+    }
+
+    fn with(self, stream: StreamConfig) -> ClusterConfig {
+        let Self { name, member, joins, incarnation, tier, members, election, discovery, tls, service } = self;
+        ClusterConfig { name, member, joins, incarnation, tier, members, election, discovery, tls, service, stream }
+    }
+}
+
+fn cluster(mut table: Table<'_>) -> Result<(String, u64, bool, u64, Tier), StreamError> {
+    let Some(name) = table.take("name") else { return Err(table.missing("name", "the cluster's name")) };
+    let Some(member) = table.take("member") else { return Err(table.missing("member", "the number of this member")) };
+    let mut joins = false;
+    table.set("join", &mut joins, |value| value.switch())?;
+    let mut incarnation = 1;
+    table.set("incarnation", &mut incarnation, number)?;
+    let mut tier = Tier::Quorum;
+    table.set("tier", &mut tier, |value| value.choice(&Tier::REPLICATED.map(|tier| (tier.name(), tier))))?;
+    table.end()?;
+    let (text, member) = (name.text()?.to_owned(), member_number(&member)?);
+    let is_name = (1..=NAME_LENGTH_MAX).contains(&text.len()) && !text.chars().any(char::is_control);
+    if !is_name {
+        return Err(name.expected(format!("1 to {NAME_LENGTH_MAX} bytes without control characters are allowed")));
+    }
+    Ok((text, member, joins, incarnation, tier))
+}
+
+fn described(mut table: Table<'_>) -> Result<MemberConfig, StreamError> {
+    let Some(id) = table.take("id") else { return Err(table.missing("id", "a number from 1 on")) };
+    let id = member_number(&id)?;
+    let addresses = match table.take("addresses") {
+        Some(list) => list.list()?.iter().map(address).collect::<Result<_, _>>()?,
+        None => Vec::new(),
+    };
+    let mut kind = MemberKind::default();
+    table.set("kind", &mut kind, |value| value.choice(MemberKind::NAMES))?;
+    table.end()?;
+    Ok(MemberConfig { id, addresses, kind })
+}
+
+fn election(mut table: Table<'_>) -> Result<ElectionConfig, StreamError> {
+    let mut election = ElectionConfig::default();
+    let range = Duration::from_millis(1)..=Duration::from_secs(60);
+    table.set("timeout", &mut election.timeout, |value| value.duration(range.clone()))?;
+    table.set("heartbeat_interval", &mut election.heartbeat_interval, |value| value.duration(range))?;
+    table.end()?;
+    Ok(election)
+}
+
+fn discovery(mut table: Table<'_>) -> Result<Option<DiscoveryConfig>, StreamError> {
+    let (group, interface) = (table.take("group"), table.take("interface"));
+    let found = match (group, interface) {
+        (None, None) => None,
+        (Some(group), Some(interface)) => {
+            let address = group.address()?;
+            if !address.ip().is_multicast() {
+                return Err(group.expected("an address of a multicast group with a port is allowed"));
+            }
+            let name = interface.text()?;
+            if name.is_empty() {
+                return Err(interface.expected("the name of an interface is allowed, such as \"eth0\""));
+            }
+            Some(DiscoveryConfig { group: address, interface: name.to_owned() })
+        }
+        (None, Some(_)) => return Err(table.missing("group", "a multicast group, such as \"239.1.2.3:4100\",")),
+        (Some(_), None) => return Err(table.missing("interface", "the name of an interface, such as \"eth0\",")),
+    };
+    table.end()?;
+    Ok(found)
+}
+
+fn tls(mut table: Table<'_>) -> Result<Option<TlsConfig>, StreamError> {
+    let files = [table.take("certificate"), table.take("key"), table.take("authority")];
+    let found = match &files {
+        [None, None, None] => None,
+        [Some(certificate), Some(key), Some(authority)] => {
+            Some(TlsConfig { certificate: path(certificate)?, key: path(key)?, authority: path(authority)? })
+        }
+        _ => {
+            let names = ["certificate", "key", "authority"];
+            let missing = names.iter().zip(&files).find(|(_, file)| file.is_none()).map_or("", |(name, _)| *name);
+            return Err(table.missing(missing, "the path of a PEM file"));
+        }
+    };
+    table.end()?;
+    Ok(found)
+}
+
+fn path(value: &Value<'_>) -> Result<PathBuf, StreamError> {
+    match value.text()? {
+        "" => Err(value.expected("the path of a PEM file is allowed")),
+        path => Ok(path.into()),
+    }
+}
+
+fn number(value: &Value<'_>) -> Result<u64, StreamError> {
+    value.whole(1..=i64::MAX as u64)
+}
+
+fn member_number(value: &Value<'_>) -> Result<u64, StreamError> {
+    value.whole(1..=NUMBER_MAX)
+}
+
+/// `host:port`, as far as can be told without asking for the host, or `shm:` and a path.
+fn address(value: &Value<'_>) -> Result<String, StreamError> {
+    let text = value.text()?;
+    if shared_memory_path(text).map_err(|rule| value.expected(rule))?.is_some() {
+        return Ok(text.to_owned());
+    }
+    if crate::consensus::details::is_address(text) {
+        return Ok(text.to_owned());
+    }
+    Err(value.expected(
+        "a host with a port is allowed, such as \"192.0.2.7:4100\" or \"alpha.example:4100\", or shm: with a path, such as \
+         \"shm:/run/orders/member-2\"",
+    ))
+}
+
+#[cfg(test)]
+mod tests;

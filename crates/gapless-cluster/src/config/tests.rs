@@ -1,0 +1,138 @@
+//! Every key, and every refusal with its line.
+
+use super::*;
+
+const EXAMPLE: &str = include_str!("../../../../docs/guides/cluster.toml");
+const THREE: &str = "[cluster]\nname = \"c\"\nmember = 1\n[stream]\ndirectory = \"d\"\n\
+                     [[member]]\nid = 3\naddresses = [\"h3:1\"]\n[[member]]\nid = 1\naddresses = [\"127.0.0.1:1\"]\n\
+                     [[member]]\nid = 2\naddresses = [\"h-2.example:1\", \"[::1]:2\"]\n";
+
+/// `text` is refused at `line`, with all of `words`.
+#[track_caller]
+fn refuses(text: &str, line: usize, words: &[&str]) {
+    let found = match ClusterConfig::parse(text, "c.toml") {
+        Err(StreamError::Config { place, reason }) => format!("{place}: {reason}"),
+        Err(other) => panic!("another error: {other}"),
+        Ok(_) => panic!("it was taken: {text}"),
+    };
+    assert!(found.starts_with(&format!("c.toml:{line}: ")), "line {line}: {found}");
+    assert!(words.iter().all(|word| found.contains(word)), "{words:?}: {found}");
+    assert!(!found.contains('\n'), "one line: {found}");
+}
+
+#[test]
+fn members_stand_in_the_order_of_their_numbers() {
+    let config = ClusterConfig::parse(THREE, "c.toml").unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(config.members.iter().map(|each| each.id).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!((config.voters(), config.own().id, config.incarnation), (3, 1, 1));
+    assert_eq!(config.event_stream_options().tier, Tier::Quorum);
+    assert_eq!(config.others().map(|each| each.id).collect::<Vec<_>>(), [2, 3]);
+    assert_eq!(config.members[1].addresses, ["h-2.example:1", "[::1]:2"]);
+    assert_eq!((config.election, config.discovery, config.tls), (ElectionConfig::default(), None, None));
+    assert!(config.members.iter().all(|each| each.kind == MemberKind::Full));
+}
+
+#[test]
+fn a_number_that_no_member_can_have_is_refused() {
+    for (key, line) in [("member = 1", 3), ("id = 3", 7)] {
+        let name = key.split(' ').next().unwrap_or_default();
+        refuses(&THREE.replacen(key, &format!("{name} = {}", NUMBER_MAX + 1), 1), line, &[&NUMBER_MAX.to_string()]);
+    }
+    let most = THREE.replace("id = 3", &format!("id = {NUMBER_MAX}"));
+    assert!(ClusterConfig::parse(&most, "c.toml").is_ok());
+}
+
+#[test]
+fn who_may_fail_is_said() {
+    let of = |text: &str| ClusterConfig::parse(text, "c.toml").unwrap_or_else(|error| panic!("{error}")).warning();
+    assert_eq!(of(THREE), None);
+    let learner = format!("{THREE}kind = \"learner\"\n");
+    assert!(of(&learner).is_some_and(|text| text.contains("two members vote") && text.contains("--force-single")));
+    let witness = format!("{THREE}kind = \"witness\"\n");
+    assert_eq!(of(&witness), None);
+    let alone =
+        "[cluster]\nname = \"c\"\nmember = 1\n[stream]\ndirectory = \"d\"\n[[member]]\nid = 1\naddresses = [\"h:1\"]\n";
+    assert!(of(alone).is_some_and(|text| text.contains("one member votes")));
+}
+
+#[test]
+fn shared_memory_is_a_path_and_does_not_go_with_tls() {
+    let shared = THREE.replace("\"[::1]:2\"", "\"shm:/run/c/2\"");
+    let config = ClusterConfig::parse(&shared, "c.toml").unwrap_or_else(|error| panic!("{error}"));
+    let member = &config.members[1];
+    assert_eq!(member.shared_memory_path(), Some("/run/c/2".into()));
+    assert_eq!(member.network_addresses().collect::<Vec<_>>(), ["h-2.example:1"]);
+    assert_eq!(config.own().shared_memory_path(), None);
+    refuses(&shared.replace("/run/c/2", "run"), 14, &["member.addresses", "absolute path"]);
+    refuses(&shared.replace("/run/c/2", &format!("/{}", "a".repeat(120))), 14, &["107 bytes"]);
+    let tls = "[tls]\ncertificate = \"c\"\nkey = \"k\"\nauthority = \"a\"\n";
+    refuses(&format!("{shared}{tls}"), 6, &["member 2", "shared memory", "TLS alone"]);
+    refuses(&format!("{THREE}{tls}").replace("\"c\"\nmember", "\"a name\"\nmember"), 2, &["cluster.name", "DNS name"]);
+}
+
+#[test]
+fn the_guide_shows_every_key_and_its_default() {
+    let config = ClusterConfig::parse(EXAMPLE, "cluster.toml").unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(config.election, ElectionConfig::default());
+    assert_eq!((config.voters(), config.members.len(), config.incarnation), (3, 3, 1));
+    // What has no default stands behind a number sign, and is right too.
+    let uncommented: String =
+        EXAMPLE.lines().map(|line| line.strip_prefix("#~ ").unwrap_or(line)).flat_map(|line| [line, "\n"]).collect();
+    assert_ne!(uncommented, EXAMPLE);
+    let config = ClusterConfig::parse(&uncommented, "cluster.toml").unwrap_or_else(|error| panic!("{error}"));
+    assert!(config.discovery.is_some() && config.tls.is_some());
+    assert!(config.service.on_panic.is_some() && config.service.on_unhandled.is_some());
+    assert!(config.service.snapshot_interval_frames.is_some());
+}
+
+#[test]
+fn what_is_wrong_is_refused_at_its_line() {
+    let refused = |from: &str, to: &str, line, words: &[&str]| {
+        assert!(THREE.contains(from), "{from}");
+        refuses(&THREE.replacen(from, to, 1), line, words);
+    };
+    refused("name = \"c\"", "name = \"\"", 2, &["cluster.name", "1 to 64 bytes"]);
+    refused("name = \"c\"", &format!("name = \"{}\"", "n".repeat(65)), 2, &["cluster.name"]);
+    refused("name = \"c\"\n", "", 1, &["cluster.name", "missing"]);
+    refused("member = 1\n", "", 1, &["cluster.member", "missing"]);
+    refused("member = 1", "member = 0", 3, &["cluster.member", "0 was found"]);
+    refused("member = 1", "member = 9", 3, &["no member 9", "1, 2, 3"]);
+    refused("member = 1", "member = 1\nincarnation = 0", 4, &["cluster.incarnation"]);
+    refused("member = 1", "member = 1\nmembers = 3", 4, &["unknown", "name, member, join, incarnation, tier"]);
+    refused("id = 3", "id = 1", 6, &["two members 1"]);
+    refused("id = 3", "id = -1", 7, &["id", "whole numbers"]);
+    refused("id = 3\n", "", 6, &["id", "missing"]);
+    refused("\"h3:1\"", "\"h3\"", 8, &["addresses", "\"h3\" was found", "host with a port"]);
+    refused("\"h3:1\"", "\"h3:0\"", 8, &["addresses"]);
+    refused("\"h3:1\"", "\"h 3:1\"", 8, &["addresses"]);
+    refused("\"h3:1\"", "\"h3:70000\"", 8, &["addresses"]);
+    refused("\"h3:1\"", "", 6, &["member 3 has no addresses", "[discovery]"]);
+    refused("addresses = [\"h3:1\"]", "address = \"h3:1\"", 8, &["unknown", "id, addresses, kind"]);
+    refused("id = 3", "id = 3\nkind = \"primary\"", 8, &["kind", "\"full\", \"witness\", \"learner\""]);
+    refuses(&format!("{THREE}[election]\ntimeout = \"50 ms\"\n"), 16, &["election.timeout", "three times"]);
+    refuses(&format!("{THREE}[election]\ntimeout = \"2 min\"\n"), 16, &["election.timeout", "1 ms to 1 min"]);
+    refuses(&format!("{THREE}[election]\nheartbeats = 3\n"), 16, &["unknown", "timeout, heartbeat_interval"]);
+    refuses(&format!("{THREE}[discovery]\ngroup = \"239.0.0.1:5\"\n"), 15, &["discovery.interface", "missing"]);
+    refuses(&format!("{THREE}[discovery]\ninterface = \"lo\"\n"), 15, &["discovery.group", "missing"]);
+    refuses(&format!("{THREE}[discovery]\ninterface = \"lo\"\ngroup = \"10.0.0.1:5\"\n"), 17, &["multicast"]);
+    refuses(&format!("{THREE}[tls]\nkey = \"k\"\ncertificate = \"c\"\n"), 15, &["tls.authority", "missing"]);
+    refuses(&format!("{THREE}[tls]\nkey = \"\"\ncertificate = \"c\"\nauthority = \"a\"\n"), 16, &["tls.key"]);
+    let witnesses = THREE.replace("[\"h3:1\"]\n", "[\"h3:1\"]\nkind = \"witness\"\n");
+    let witnesses = witnesses.replace("[\"127.0.0.1:1\"]\n", "[\"127.0.0.1:1\"]\nkind = \"learner\"\n");
+    refuses(&format!("{witnesses}kind = \"witness\"\n"), 6, &["nobody could lead"]);
+    refuses("[cluster]\nname = \"c\"\nmember = 1\n[stream]\ndirectory = \"d\"\n", 1, &["member: missing"]);
+    refused("member = 1", "member = 1\ntier = \"journal\"", 4, &["cluster.tier", "\"quorum\", \"quorum-sync\""]);
+    refused("directory = \"d\"", "directory = \"d\"\ntier = \"sync\"", 6, &["stream.tier", "cluster.tier"]);
+    // The stream's own keys are refused as ever.
+    refused("directory = \"d\"", "directory = \"d\"\nwindow = 3", 6, &["stream.window"]);
+}
+
+#[test]
+fn others_may_be_discovered() {
+    let text = format!("{THREE}[discovery]\ninterface = \"lo\"\ngroup = \"239.0.0.1:5\"\n");
+    let text = text.replace("addresses = [\"h3:1\"]\n", "");
+    let config = ClusterConfig::parse(&text, "c.toml").unwrap_or_else(|error| panic!("{error}"));
+    assert!(config.members[2].addresses.is_empty() && config.discovery.is_some());
+    // But where it listens itself, a member must know.
+    refuses(&text.replace("addresses = [\"127.0.0.1:1\"]\n", ""), 6, &["member 1 has no addresses"]);
+}

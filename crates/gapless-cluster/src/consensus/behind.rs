@@ -1,0 +1,218 @@
+//! A member that may lack what it has acknowledged: it lost its power, and its tier does not sync.
+//!
+//! It remembers its term and for whom it voted, for these are always synced. So it acknowledged nothing in a later term
+//! than the one that it remembers, T. Until it has everything again that it ever acknowledged, it is *behind*:
+//!
+//! - **Its vote counts only together with everybody's.** It says so with its vote, and a candidate counts such votes once
+//!   all voters, of both sets of a joint one, have given theirs; a candidate that is behind itself counts all votes so.
+//!   Whoever has the votes of all has the newest log that is left, with everything that any voter still has.
+//! - **Its acknowledgements count.** They are of what it has now. What is still under way of the acknowledgements of its
+//!   former life is of what it will have before it votes by itself.
+//!
+//! It is behind no more when its journal holds
+//!
+//! - an entry of a later term than T: that term's leader was elected without it, or by all, so it has what counts; or
+//! - what the leader of T had at a moment since the start. That leader has all that this member acknowledged in T, and
+//!   what it acknowledged before T the leader had when it was elected. So a member that is behind asks its leader where
+//!   its log ends: the answer names the start of the member that it is for, so an answer to a former life is none. Being
+//!   level with what is committed would not be enough: an acknowledgement of the former life may still commit more.
+//!
+//! A leader that is asked also takes back what it believes of the asking member beyond what that one says that it has:
+//! raft-rs would never send it again.
+
+use super::core::Consensus;
+use super::types::MemberId;
+use super::wire::{CONDITIONAL_CONTEXT, CONTEXT_LENGTH, END_CONTEXT};
+use gapless_agent::fault::mutant;
+use raft::StateRole;
+use raft::eraftpb::{Entry, Message, MessageType};
+
+/// What a member that may lack what it has acknowledged knows about that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Behind {
+    /// It acknowledged nothing in a later term.
+    pub term: u64,
+    /// Tells this start of the member from all others of the same member.
+    pub start: u64,
+}
+
+/// A member's way back.
+pub(super) struct WayBack {
+    behind: Behind,
+    /// The earliest place that is enough: term and index.
+    enough: Option<(u64, u64)>,
+    ticks_to_question: usize,
+}
+
+impl WayBack {
+    /// None for a member that has everything.
+    pub fn of(behind: Option<Behind>) -> Option<Self> {
+        let behind = behind.filter(|_| !mutant("vote_after_power_loss"));
+        behind.map(|behind| Self { behind, enough: None, ticks_to_question: 0 })
+    }
+}
+
+/// Votes that wait for those of all others, of one campaign.
+#[derive(Default)]
+pub(super) struct Votes {
+    campaign: Option<(u64, StateRole)>,
+    /// Who has voted for this member, and the vote if raft-rs has not seen it.
+    given: Vec<(u64, Option<Message>)>,
+}
+
+/// Whether a message asks where its receiver's log ends, or says where the sender's does.
+pub(super) fn is_about_end(message: &Message) -> bool {
+    message.get_context() == END_CONTEXT
+}
+
+const fn is_vote(kind: MessageType) -> bool {
+    matches!(kind, MessageType::MsgRequestVoteResponse | MessageType::MsgRequestPreVoteResponse)
+}
+
+impl Consensus {
+    /// Whether this member may still lack what it has acknowledged, so that its vote counts only with everybody's.
+    #[must_use]
+    pub const fn is_behind(&self) -> bool {
+        self.way_back.is_some()
+    }
+
+    /// Marks the votes of a member that is behind.
+    pub(super) fn mark_votes(&self, messages: &mut [Message]) {
+        if !self.is_behind() {
+            return;
+        }
+        for message in messages.iter_mut().filter(|message| is_vote(message.get_msg_type()) && !message.reject) {
+            message.context = CONDITIONAL_CONTEXT.into();
+        }
+    }
+
+    /// Gives raft-rs the votes that waited for this one: returns the message if raft-rs is to see it now.
+    pub(super) fn count_vote(&mut self, message: Message) -> Option<Message> {
+        let kind = message.get_msg_type();
+        if !is_vote(kind) || message.reject {
+            return Some(message);
+        }
+        let raft = &self.raw.raft;
+        let (term, state) = (raft.term, raft.state);
+        let is_of_campaign = match state {
+            StateRole::Candidate => kind == MessageType::MsgRequestVoteResponse && message.term == term,
+            StateRole::PreCandidate => kind == MessageType::MsgRequestPreVoteResponse && message.term == term + 1,
+            StateRole::Follower | StateRole::Leader => false,
+        };
+        if !is_of_campaign {
+            return None;
+        }
+        if self.votes.campaign != Some((term, state)) {
+            self.votes = Votes { campaign: Some((term, state)), given: Vec::new() };
+        }
+        let counts = !self.is_behind() && message.get_context() != CONDITIONAL_CONTEXT;
+        let from = message.from;
+        self.votes.given.retain(|(voter, _)| *voter != from);
+        let (now, later) = if counts { (Some(message), None) } else { (None, Some(message)) };
+        self.votes.given.push((from, later));
+        if self.votes.given.iter().any(|(_, waiting)| waiting.is_some()) && self.have_all_voted() {
+            self.count_waiting_votes();
+        }
+        now
+    }
+
+    fn have_all_voted(&self) -> bool {
+        let members = self.members();
+        let mut voters = members.voters.iter().chain(&members.voters_outgoing);
+        voters.all(|voter| *voter == self.id || self.votes.given.iter().any(|(given, _)| *given == voter.get()))
+    }
+
+    fn count_waiting_votes(&mut self) {
+        tracing::warn!(
+            term = self.raw.raft.term,
+            "members that lost their power before they had caught up vote together with all others: what only they had \
+             acknowledged may be lost"
+        );
+        for (_, waiting) in std::mem::take(&mut self.votes.given) {
+            if let Some(mut vote) = waiting {
+                vote.context.clear();
+                let _ = self.raw.step(vote);
+            }
+        }
+    }
+
+    /// Asks the leader where its log ends, now and then, until this member is level with it.
+    pub(super) fn ask_for_end(&mut self) {
+        let leader = self.raw.raft.leader_id;
+        let interval_ticks = self.options.election_ticks().0;
+        let index = self.raw.raft.raft_log.persisted;
+        let Some(way_back) = &mut self.way_back else { return };
+        if leader == raft::INVALID_ID || leader == self.id.get() {
+            way_back.ticks_to_question = 0;
+            return;
+        }
+        if way_back.ticks_to_question > 0 {
+            way_back.ticks_to_question -= 1;
+            return;
+        }
+        way_back.ticks_to_question = interval_ticks;
+        let context = context(self.id, way_back.behind.start);
+        let message = about_end(MessageType::MsgReadIndex, leader, index, context);
+        self.send_by_itself(message);
+    }
+
+    /// Takes a question for the end of this member's log, or the answer to one.
+    pub(super) fn take_about_end(&mut self, message: &Message) {
+        let asked = message.get_entries().first().map(|entry| entry.get_data().to_vec()).unwrap_or_default();
+        if message.get_msg_type() == MessageType::MsgReadIndex {
+            self.answer_end(message, asked);
+            return;
+        }
+        let Some(way_back) = &mut self.way_back else { return };
+        let is_for_this_start = asked == context(self.id, way_back.behind.start);
+        if is_for_this_start && message.term >= way_back.behind.term {
+            let said = (message.term, message.index);
+            way_back.enough = Some(way_back.enough.map_or(said, |known| known.min(said)));
+            self.look_whether_level();
+        }
+    }
+
+    fn answer_end(&mut self, message: &Message, asked: Vec<u8>) {
+        let Some(from) = MemberId::new(message.from) else { return };
+        let raft = &self.raw.raft;
+        let last = raft.raft_log.last_index();
+        let mut answer = about_end(MessageType::MsgReadIndexResp, message.from, last, asked);
+        answer.term = raft.term;
+        if raft.prs().get(message.from).is_some_and(|progress| progress.matched > message.index) {
+            self.peer_came(from);
+        }
+        self.send_by_itself(answer);
+    }
+
+    fn send_by_itself(&mut self, mut message: Message) {
+        message.from = self.id.get();
+        let vote_number = self.vote_number;
+        self.send(vec![message], vote_number);
+    }
+
+    /// To be called when more is persisted or known.
+    pub(super) fn look_whether_level(&mut self) {
+        let Some(way_back) = &self.way_back else { return };
+        let Some(place) = self.storage().place_at(self.raw.raft.raft_log.persisted) else { return };
+        let has_enough = way_back.enough.is_some_and(|enough| (place.term, place.index) >= enough);
+        if place.term > way_back.behind.term || has_enough {
+            tracing::info!(index = place.index, term = place.term, "this member has caught up, and votes again");
+            self.way_back = None;
+        }
+    }
+}
+
+fn context(member: MemberId, start: u64) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(CONTEXT_LENGTH);
+    bytes.extend_from_slice(&member.get().to_le_bytes());
+    bytes.extend_from_slice(&start.to_le_bytes());
+    bytes
+}
+
+fn about_end(kind: MessageType, to: u64, index: u64, context: Vec<u8>) -> Message {
+    let mut message = Message { to, index, ..Message::default() };
+    message.set_msg_type(kind);
+    message.context = END_CONTEXT.into();
+    message.mut_entries().push(Entry { data: context.into(), ..Entry::default() });
+    message
+}

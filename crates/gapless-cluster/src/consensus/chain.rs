@@ -1,0 +1,139 @@
+//! The chained hash: one number that stands for a whole stream up to a frame. Against accidents and mix-ups, not
+//! against forgers.
+
+use gapless_wire::{Frame, FrameError, aligned_length};
+
+/// An odd constant with well-spread bits: 2^64 divided by the golden ratio.
+const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The hash behind a stream's frame. Each step is a bijection of the value before it, so two streams that differ in one
+/// frame stay different until another frame differs.
+///
+/// ```
+/// use gapless_cluster::consensus::Chain;
+/// let mut chain = Chain::new(7);
+/// chain.extend_checksums(1, 2);
+/// let mut other = Chain::new(7);
+/// other.extend_checksums(2, 1);
+/// assert_ne!(chain.value(), other.value());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chain(u64);
+
+impl Chain {
+    /// Before the first frame of the stream whose identity gives `seed`.
+    #[must_use]
+    pub const fn new(seed: u64) -> Self {
+        Self(mix(seed ^ MULTIPLIER))
+    }
+
+    /// Where a stream's chain has this value.
+    #[must_use]
+    pub const fn at(value: u64) -> Self {
+        Self(value)
+    }
+
+    /// The value behind the last frame.
+    #[must_use]
+    pub const fn value(self) -> u64 {
+        self.0
+    }
+
+    /// One more frame.
+    #[inline]
+    pub fn extend(&mut self, frame: &Frame<'_>) {
+        self.extend_checksums(frame.payload_crc(), frame.header_crc());
+    }
+
+    /// One more frame, by its two checksums. The header's covers sequence, term and the payload's checksum.
+    #[inline]
+    pub const fn extend_checksums(&mut self, payload_crc: u32, header_crc: u32) {
+        self.0 = mix(self.0 ^ (payload_crc as u64 | (header_crc as u64) << 32));
+    }
+
+    /// All frames of `bytes`, one behind the other with their padding. Returns how many they are.
+    ///
+    /// # Errors
+    /// If some bytes are not a frame; the chain is then as it was.
+    pub fn extend_frames(&mut self, bytes: &[u8]) -> Result<u64, FrameError> {
+        let mut chain = *self;
+        let (mut rest, mut count) = (bytes, 0);
+        while !rest.is_empty() {
+            let frame = Frame::parse(rest)?;
+            chain.extend(&frame);
+            count += 1;
+            rest = rest.get(aligned_length(frame.length())..).unwrap_or_default();
+        }
+        *self = chain;
+        Ok(count)
+    }
+}
+
+#[inline]
+const fn mix(value: u64) -> u64 {
+    let value = value.wrapping_mul(MULTIPLIER);
+    // The multiplication moves bits up only; this brings the upper half down again.
+    value ^ (value >> 32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Chain;
+    use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, aligned_length};
+
+    fn frames(payloads: &[&[u8]]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for (at, payload) in payloads.iter().enumerate() {
+            let mut frame = vec![0; aligned_length(HEADER_LENGTH + payload.len())];
+            let mut writer = FrameWriter::new(&mut frame);
+            writer.payload_mut()[..payload.len()].copy_from_slice(payload);
+            writer.finish(&FrameHeader { sequence: at as u64 + 1, ..FrameHeader::default() }, payload.len());
+            bytes.extend(frame);
+        }
+        bytes
+    }
+
+    #[test]
+    fn the_same_frames_in_pieces_give_the_same_value() {
+        let bytes = frames(&[b"one", b"two and more", b""]);
+        let mut whole = Chain::new(1);
+        assert_eq!(whole.extend_frames(&bytes), Ok(3));
+        let cut = aligned_length(HEADER_LENGTH + 3);
+        let mut pieces = Chain::new(1);
+        assert_eq!(pieces.extend_frames(&bytes[..cut]), Ok(1));
+        assert_eq!(Chain::at(pieces.value()).extend_frames(&bytes[cut..]), Ok(2));
+        assert_eq!(pieces.extend_frames(&bytes[cut..]), Ok(2));
+        assert_eq!(whole, pieces);
+    }
+
+    #[test]
+    fn order_content_and_stream_matter() {
+        let value = |seed, payloads: &[&[u8]]| {
+            let mut chain = Chain::new(seed);
+            chain.extend_frames(&frames(payloads)).unwrap();
+            chain.value()
+        };
+        let all = [
+            value(1, &[b"a", b"b"]),
+            value(1, &[b"b", b"a"]),
+            value(2, &[b"a", b"b"]),
+            value(1, &[b"a"]),
+            value(1, &[b"a", b"c"]),
+            value(1, &[]),
+        ];
+        for (at, one) in all.iter().enumerate() {
+            assert!(!all[..at].contains(one));
+        }
+    }
+
+    #[test]
+    fn what_is_no_frame_leaves_the_chain_as_it_was() {
+        let mut bytes = frames(&[b"one", b"two"]);
+        let length = bytes.len();
+        bytes[length / 2 + 4] = 0xff;
+        let mut chain = Chain::new(1);
+        assert!(chain.extend_frames(&bytes).is_err());
+        assert!(chain.extend_frames(&bytes[..length - 8]).is_err());
+        assert_eq!(chain, Chain::new(1));
+    }
+}

@@ -1,0 +1,562 @@
+//! [`Consensus`]: a member's state, its time, and what its own agent asks of it.
+
+use super::behind::{Votes, WayBack};
+use super::change::Change;
+use super::effects::{Outgoing, Read, RoleChange};
+use super::options::{ConsensusOptions, HEARTBEAT_TICKS, OptionsError, mixed};
+use super::record::{Checkpoint, HardState, RecordContent};
+use super::recovered::Recovered;
+use super::storage::Storage;
+use super::types::{Batch, MemberId, Members, MembersError, Place};
+use super::wire::CONTEXT_LENGTH;
+use raft::{Config, RawNode, SnapshotStatus, StateRole};
+use std::collections::VecDeque;
+
+/// The index and the term at which every cluster begins, with no frame before it.
+const BEGIN: u64 = 1;
+/// Reads that wait for their index to be applied here.
+pub(super) const READS_MAX: usize = 1024;
+/// How often a member tries to lead ahead of its time-out when the leader is known to be dead.
+const HURRIED_ATTEMPTS: u32 = 8;
+/// After so many election time-outs without an answer a place is offered again.
+const OFFER_AGAIN_TIMEOUTS: usize = 4;
+
+/// Changes among the entries that are kept, bytes: a checkpoint holds them, and is one record. One may go beyond.
+const CHANGE_BYTES_MAX: usize = 64 << 10;
+
+/// Why a member cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum ConsensusError {
+    /// Options.
+    #[error(transparent)]
+    Options(#[from] OptionsError),
+    /// The journal belongs to a member of another cluster.
+    #[error("the journal's members cannot be used: {0}")]
+    Members(MembersError),
+    /// raft-rs refuses.
+    #[error("consensus cannot start: {0}")]
+    Raft(#[from] raft::Error),
+}
+
+/// Why a proposal, a change, a hand-over or a read is refused. Nothing has happened then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProposeError {
+    /// Another member leads, or none.
+    #[error("this member does not lead")]
+    NotLeader {
+        /// Who leads, as far as this member knows.
+        leader: Option<MemberId>,
+    },
+    /// As much is uncommitted as may be; what was committed makes room.
+    #[error("as many entries or bytes are in flight as may be")]
+    Full,
+    /// The leader is handing over.
+    #[error("the leader is handing over")]
+    HandingOver,
+    /// The batch does not follow what was proposed before, or has no frames.
+    #[error("the batch does not begin at sequence {expected_sequence}, or has no frames")]
+    Gap {
+        /// Where it has to begin.
+        expected_sequence: u64,
+    },
+    /// A change is under way, or this one makes no sense for the members there are.
+    #[error("the members cannot be changed like this now")]
+    Change,
+    /// No such voter.
+    #[error("member {0} is not another voter")]
+    NotVoter(MemberId),
+}
+
+/// A leader that is known to be dead: when to try, and how often still.
+struct Hurry {
+    ticks_left: u64,
+    attempts_left: u32,
+}
+
+/// A member's consensus. See the module for who calls what when.
+pub struct Consensus {
+    pub(super) id: MemberId,
+    pub(super) options: ConsensusOptions,
+    pub(super) raw: RawNode<Storage>,
+    last_tick_ns: Option<u64>,
+    hurry: Option<Hurry>,
+    /// Ticks for which each member has not answered the place that it was offered.
+    offered: Vec<(u64, usize)>,
+    /// Proposals in flight: index and bytes.
+    pub(super) in_flight: VecDeque<(u64, u64)>,
+    in_flight_bytes: u64,
+    /// Messages that leave once the poll of this number is persisted.
+    pub(super) held: VecDeque<(u64, Vec<Outgoing>)>,
+    /// Messages that may leave with the next poll.
+    pub(super) leaving: Vec<Outgoing>,
+    pub(super) last_number: u64,
+    pub(super) persisted_number: u64,
+    /// The last poll that changed term or vote.
+    pub(super) vote_number: u64,
+    pub(super) last_role: Option<RoleChange>,
+    pub(super) released_sequence: u64,
+    /// The place that is being fetched.
+    pub(super) fetching: Option<(Place, Members)>,
+    pub(super) fetch_is_new: bool,
+    /// The fetched place that is being persisted, and the poll that says so.
+    pub(super) restoring: Option<(u64, Place)>,
+    /// What the member's own frames share with the fetched ones.
+    pub(super) common_sequence: u64,
+    pub(super) waiting_reads: VecDeque<(u64, u64)>,
+    pub(super) ready_reads: Vec<Read>,
+    pub(super) refused_messages: u64,
+    pub(super) is_first_poll: bool,
+    /// Something has happened since the last poll that may have effects.
+    pub(super) has_news: bool,
+    /// Of a member that may lack what it has acknowledged.
+    pub(super) way_back: Option<WayBack>,
+    pub(super) votes: Votes,
+}
+
+impl Consensus {
+    /// A member with what its journal says. Frames behind [`Recovered::cut_behind`] have to be cut before.
+    ///
+    /// # Errors
+    /// Options that are out of range or do not fit the journal.
+    pub fn new(options: ConsensusOptions, recovered: Recovered) -> Result<Self, ConsensusError> {
+        options.check()?;
+        let way_back = WayBack::of(recovered.behind);
+        let state = recovered.state.unwrap_or_else(|| first_state(&options));
+        if !state.members.is_empty() {
+            state.members.check().map_err(ConsensusError::Members)?;
+        }
+        let (lease, min, max) = options.election_ticks();
+        let config = Config {
+            id: options.id.get(),
+            election_tick: lease,
+            heartbeat_tick: HEARTBEAT_TICKS as usize,
+            min_election_tick: min,
+            max_election_tick: max,
+            applied: state.start.index,
+            max_size_per_msg: u64::MAX,
+            max_inflight_msgs: options.in_flight_messages_max,
+            check_quorum: true,
+            pre_vote: true,
+            ..Config::default()
+        };
+        let released_sequence = state.start.sequence;
+        let storage = Storage::new(state, options.entries_kept_max, options.message_frames_max);
+        let logger = slog::Logger::root(slog::Discard, slog::o!());
+        let raw = RawNode::new(&config, storage, &logger)?;
+        let mut consensus = Self {
+            id: options.id,
+            options,
+            raw,
+            last_tick_ns: None,
+            hurry: None,
+            offered: Vec::new(),
+            in_flight: VecDeque::new(),
+            in_flight_bytes: 0,
+            held: VecDeque::new(),
+            leaving: Vec::new(),
+            last_number: 0,
+            persisted_number: 0,
+            vote_number: 0,
+            last_role: None,
+            released_sequence,
+            fetching: None,
+            fetch_is_new: false,
+            restoring: None,
+            common_sequence: 0,
+            waiting_reads: VecDeque::new(),
+            ready_reads: Vec::new(),
+            refused_messages: 0,
+            is_first_poll: true,
+            has_news: true,
+            way_back,
+            votes: Votes::default(),
+        };
+        consensus.set_timeout();
+        consensus.look_whether_level();
+        Ok(consensus)
+    }
+
+    pub(super) fn storage(&self) -> &Storage {
+        self.raw.raft.store()
+    }
+
+    /// Whether this member leads. A sole voter elects itself in one step; it leads only once its vote is persisted, or it
+    /// could forget that and elect somebody else.
+    #[must_use]
+    pub fn is_leader(&self) -> bool {
+        self.raw.raft.state == StateRole::Leader && self.vote_number <= self.persisted_number
+    }
+
+    /// Who leads, as far as this member knows.
+    #[must_use]
+    pub fn leader(&self) -> Option<MemberId> {
+        MemberId::new(self.raw.raft.leader_id)
+    }
+
+    /// The newest term that this member knows: what a leader stamps its frames with.
+    #[must_use]
+    pub fn term(&self) -> u64 {
+        self.raw.raft.term
+    }
+
+    /// The members in force here.
+    #[must_use]
+    pub fn members(&self) -> &Members {
+        self.storage().members()
+    }
+
+    /// Where the log ends: a new leader's frames follow this sequence, and its chain this hash.
+    #[must_use]
+    pub fn end(&self) -> Place {
+        self.storage().end()
+    }
+
+    /// Everything that consensus keeps, as a record: the first thing in a new segment. All records of earlier polls have
+    /// to stand before it.
+    #[must_use]
+    pub fn checkpoint(&self) -> Vec<u8> {
+        RecordContent::Checkpoint(Box::new(self.storage().checkpoint())).to_bytes()
+    }
+
+    /// The journal begins with the frame `first_sequence` from now on: entries of frames before it are of no use to anybody,
+    /// and who is further behind is offered a place. Of those that are not applied nothing is forgotten.
+    pub fn forget_before(&mut self, first_sequence: u64) {
+        if self.restoring.is_none() {
+            self.raw.raft.mut_store().forget_before(first_sequence);
+        }
+    }
+
+    /// Up to where this member's log is applied, and who is a member there: where another one may begin.
+    #[must_use]
+    pub fn applied_place(&self) -> Option<(Place, Members)> {
+        self.storage().applied_place()
+    }
+
+    /// All that this member would have to keep if its log began at `place`, as a record: its own term and vote, and that
+    /// everything up to there is committed. `None` where its log reaches further than that, or its term is an older one:
+    /// then it is not to begin there.
+    #[must_use]
+    pub fn checkpoint_at(&self, place: Place, members: &Members) -> Option<Vec<u8>> {
+        let HardState { term, vote, .. } = self.storage().hard_state();
+        if self.raw.raft.raft_log.last_index() > place.index || term < place.term || self.restoring.is_some() {
+            return None;
+        }
+        let hard_state = HardState { term, vote, commit: place.index };
+        let checkpoint = Checkpoint { hard_state, start: place, members: members.clone(), entries: Vec::new() };
+        Some(RecordContent::Checkpoint(Box::new(checkpoint)).to_bytes())
+    }
+
+    /// Gives the core the time, monotonic, in nanoseconds. To be called at least once in a quarter of a heartbeat
+    /// interval; [`Consensus::next_tick_ns`] says when.
+    ///
+    /// After a pause (the process was stopped, its thread got no turn) at most one heartbeat interval is made up for: what
+    /// other members sent meanwhile still waits to be read, and a member that wakes up must not depose its leader for its
+    /// own sleep.
+    pub fn tick(&mut self, now_ns: u64) {
+        let last_ns = *self.last_tick_ns.get_or_insert(now_ns);
+        let ticks = now_ns.saturating_sub(last_ns) / self.options.tick_ns();
+        if ticks == 0 {
+            return;
+        }
+        if ticks > HEARTBEAT_TICKS {
+            self.last_tick_ns = Some(now_ns);
+        } else {
+            self.last_tick_ns = Some(last_ns + ticks * self.options.tick_ns());
+        }
+        self.has_news = true;
+        for _ in 0..ticks.min(HEARTBEAT_TICKS) {
+            self.tick_once();
+        }
+    }
+
+    /// When [`Consensus::tick`] has something to do.
+    #[must_use]
+    pub fn next_tick_ns(&self) -> u64 {
+        self.last_tick_ns.map_or(0, |last_ns| last_ns + self.options.tick_ns())
+    }
+
+    fn tick_once(&mut self) {
+        if !self.may_campaign() {
+            return;
+        }
+        self.raw.tick();
+        self.set_timeout();
+        self.hurry_on();
+        self.offer_again();
+        self.hand_over();
+        self.ask_for_end();
+    }
+
+    /// Whether raft-rs may find an election due. Not while a place is being persisted: its log has a hole until then. A
+    /// sole voter becomes leader in one step and counts on all of its log, so that has to be persisted before.
+    pub(super) fn may_campaign(&self) -> bool {
+        let raft = &self.raw.raft;
+        let is_alone = raft.prs().is_singleton() && raft.promotable() && raft.state != StateRole::Leader;
+        let is_persisted = raft.raft_log.last_index() == raft.raft_log.persisted;
+        self.restoring.is_none() && (!is_alone || is_persisted)
+    }
+
+    /// Decision 9: time-outs come from (seed, member, term), whatever raft-rs threw. After every step and tick.
+    pub(super) fn set_timeout(&mut self) {
+        let (_, min, max) = self.options.election_ticks();
+        let thrown = mixed(&[self.options.seed, self.id.get(), self.raw.raft.term]);
+        self.raw.raft.set_randomized_election_timeout(min + (thrown % (max - min) as u64) as usize);
+    }
+
+    /// There is a new connection to a member: its process may be another than before.
+    ///
+    /// A leader asks it anew what it has. It may have less than it has acknowledged, after a power cut at a tier that does
+    /// not sync; raft-rs takes an acknowledgement for good, and would send nothing that was acknowledged ever again. What
+    /// is committed stays committed: this is only what is known of one member.
+    pub fn peer_came(&mut self, member: MemberId) {
+        self.has_news = true;
+        let raft = &mut self.raw.raft;
+        if raft.state != StateRole::Leader || member == self.id {
+            return;
+        }
+        let next = raft.raft_log.last_index() + 1;
+        if let Some(progress) = raft.mut_prs().get_mut(member.get()) {
+            progress.matched = 0;
+            progress.become_probe();
+            // What it has is found by its answers, backwards from the end.
+            progress.next_idx = next;
+        }
+    }
+
+    /// The leader is known to be dead: its connection was reset, its process is gone.
+    ///
+    /// A follower gives up its lease at once, so it grants votes now, and tries to lead soon: after 0 to 1 heartbeat
+    /// intervals by (seed, member, term), so that two seldom meet; a witness two intervals later. It asks with a pre-vote,
+    /// which costs a leader that lives nothing: whoever still hears it refuses. Because others may notice later, it asks
+    /// again each interval, a few times, and then leaves it to its time-out.
+    pub fn peer_gone(&mut self, member: MemberId) {
+        self.has_news = true;
+        self.unreachable(member);
+        let raft = &mut self.raw.raft;
+        if raft.state != StateRole::Follower || raft.leader_id != member.get() {
+            return;
+        }
+        let term = raft.term;
+        raft.become_follower(term, raft::INVALID_ID);
+        self.set_timeout();
+        let later = if self.options.is_witness { 2 * HEARTBEAT_TICKS } else { 0 };
+        let delay = mixed(&[!self.options.seed, self.id.get(), term]) % (HEARTBEAT_TICKS + 1);
+        self.hurry = Some(Hurry { ticks_left: delay + later, attempts_left: HURRIED_ATTEMPTS });
+    }
+
+    fn hurry_on(&mut self) {
+        let raft = &self.raw.raft;
+        let is_waiting = matches!(raft.state, StateRole::Follower | StateRole::PreCandidate) && raft.leader_id == 0;
+        let Some(hurry) = self.hurry.as_mut().filter(|_| is_waiting && raft.promotable()) else {
+            self.hurry = None;
+            return;
+        };
+        if hurry.ticks_left > 0 {
+            hurry.ticks_left -= 1;
+            return;
+        }
+        hurry.ticks_left = HEARTBEAT_TICKS;
+        hurry.attempts_left -= 1;
+        if hurry.attempts_left == 0 {
+            self.hurry = None;
+        }
+        // Refused only while a change of members waits to be applied; the time-out tries again.
+        let _ = self.raw.campaign();
+        self.set_timeout();
+    }
+
+    /// Raft-rs waits for ever for the answer to a place that it offered; the offer or the answer may be lost.
+    fn offer_again(&mut self) {
+        if self.raw.raft.state != StateRole::Leader {
+            self.offered.clear();
+            return;
+        }
+        let progress = self.raw.raft.prs();
+        let is_waiting = |number: &u64| progress.get(*number).is_some_and(|found| found.pending_snapshot != 0);
+        self.offered.retain(|(number, _)| is_waiting(number));
+        for (number, found) in progress.iter() {
+            if found.pending_snapshot != 0 && !self.offered.iter().any(|(other, _)| other == number) {
+                self.offered.push((*number, 0));
+            }
+        }
+        let again = self.options.election_ticks().0 * OFFER_AGAIN_TIMEOUTS;
+        for at in 0..self.offered.len() {
+            self.offered[at].1 += 1;
+            if self.offered[at].1.is_multiple_of(again) {
+                self.raw.report_snapshot(self.offered[at].0, SnapshotStatus::Failure);
+            }
+        }
+    }
+
+    /// A witness that leads hands over once its successor has everything.
+    fn hand_over(&mut self) {
+        let Some(target) = self.wants_transfer() else { return };
+        let raft = &self.raw.raft;
+        let has_all = raft.prs().get(target.get()).is_some_and(|found| found.matched == raft.raft_log.last_index());
+        if raft.lead_transferee.is_none() && has_all && raft.commit_to_current_term() {
+            self.raw.transfer_leader(target.get());
+        }
+    }
+
+    /// Whether [`Consensus::propose`] would take a batch now.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn can_propose(&self) -> Result<(), ProposeError> {
+        if !self.is_leader() {
+            return Err(ProposeError::NotLeader { leader: self.leader() });
+        }
+        if self.raw.raft.lead_transferee.is_some() {
+            return Err(ProposeError::HandingOver);
+        }
+        let limits = &self.options;
+        if self.in_flight.len() >= limits.in_flight_entries_max || self.in_flight_bytes >= limits.in_flight_bytes_max {
+            return Err(ProposeError::Full);
+        }
+        Ok(())
+    }
+
+    /// Proposes frames that the leader has appended, as one entry. `length_bytes` is what they take.
+    ///
+    /// # Errors
+    /// If this member does not lead, hands over, has too much in flight, or the batch leaves a gap. The frames are then
+    /// to be taken back.
+    pub fn propose(&mut self, batch: Batch, length_bytes: u64) -> Result<(), ProposeError> {
+        self.has_news = true;
+        self.can_propose()?;
+        let expected_sequence = self.proposed_end() + 1;
+        if batch.first_sequence != expected_sequence || batch.is_empty() {
+            return Err(ProposeError::Gap { expected_sequence });
+        }
+        let proposed = self.raw.propose(Vec::new(), batch.to_bytes().to_vec());
+        proposed.map_err(|_| ProposeError::NotLeader { leader: self.leader() })?;
+        self.in_flight.push_back((self.raw.raft.raft_log.last_index(), length_bytes));
+        self.in_flight_bytes += length_bytes;
+        Ok(())
+    }
+
+    /// The last sequence that entries cover, those that no poll has given out included.
+    fn proposed_end(&self) -> u64 {
+        let unstable = self.raw.raft.raft_log.unstable_entries();
+        let last = unstable.iter().rev().find_map(super::wire::batch_in);
+        last.map_or_else(|| self.end().sequence, |batch| batch.end_sequence)
+    }
+
+    pub(super) fn land(&mut self, committed: u64) {
+        while let Some((_, length_bytes)) = self.in_flight.pop_front_if(|(index, _)| *index <= committed) {
+            self.in_flight_bytes -= length_bytes;
+        }
+    }
+
+    pub(super) fn forget_in_flight(&mut self) {
+        self.in_flight.clear();
+        self.in_flight_bytes = 0;
+    }
+
+    /// Proposes a change of members. One is under way at a time; it takes effect when it is applied.
+    ///
+    /// # Errors
+    /// If this member does not lead, another change is under way, or the result would be no cluster.
+    pub fn propose_members(&mut self, change: &Change) -> Result<(), ProposeError> {
+        self.has_news = true;
+        if !self.is_leader() {
+            return Err(ProposeError::NotLeader { leader: self.leader() });
+        }
+        let raft = &self.raw.raft;
+        let change_to_raft = change.to_raft();
+        let is_joint = !self.members().voters_outgoing.is_empty();
+        let is_right = change.steps.len() <= super::types::MEMBERS_MAX
+            && change.witnesses.len() <= super::types::MEMBERS_MAX
+            && change.details.len() <= super::types::MEMBERS_MAX
+            && self.storage().change_bytes() <= CHANGE_BYTES_MAX
+            && !raft.has_pending_conf()
+            && is_joint == change_to_raft.leave_joint()
+            && self.outcome_is_right(change, &change_to_raft);
+        if !is_right {
+            return Err(ProposeError::Change);
+        }
+        let proposed = self.raw.propose_conf_change(Vec::new(), change_to_raft);
+        proposed.map_err(|_| ProposeError::HandingOver)
+    }
+
+    /// Whether raft-rs can make the change of the members there are.
+    fn outcome_is_right(&self, told: &Change, change: &raft::eraftpb::ConfChangeV2) -> bool {
+        let changer = &mut raft::Changer::new(self.raw.raft.prs());
+        let outcome = if change.leave_joint() {
+            changer.leave_joint()
+        } else if let Some(auto_leave) = change.enter_joint() {
+            changer.enter_joint(auto_leave, change.get_changes())
+        } else {
+            changer.simple(change.get_changes())
+        };
+        outcome.is_ok_and(|(outcome, _)| {
+            let mut members = self.members().clone();
+            told.tell(&mut members);
+            members.with_conf_state(&outcome.to_conf_state()).check().is_ok()
+        })
+    }
+
+    /// Hands the lead over to another voter, as soon as that one has everything. Proposals are refused meanwhile; given
+    /// up after an election time-out.
+    ///
+    /// # Errors
+    /// If this member does not lead, or `member` is not another voter.
+    pub fn transfer_to(&mut self, member: MemberId) -> Result<(), ProposeError> {
+        self.has_news = true;
+        if !self.is_leader() {
+            return Err(ProposeError::NotLeader { leader: self.leader() });
+        }
+        if member == self.id || !self.members().voters.contains(&member) {
+            return Err(ProposeError::NotVoter(member));
+        }
+        self.raw.transfer_leader(member.get());
+        Ok(())
+    }
+
+    /// Asks from which sequence on a read sees everything that was acknowledged before the call; the answer comes as
+    /// [`crate::consensus::Read`] with this `context`, or, if a message is lost or the leader changes, never: the caller
+    /// asks again.
+    ///
+    /// # Errors
+    /// If there is no leader, or too many reads wait.
+    pub fn read_index(&mut self, context: u64) -> Result<(), ProposeError> {
+        self.has_news = true;
+        if self.raw.raft.leader_id == 0 {
+            return Err(ProposeError::NotLeader { leader: None });
+        }
+        let waiting = self.waiting_reads.len().max(self.raw.raft.pending_read_count());
+        if waiting >= READS_MAX {
+            return Err(ProposeError::Full);
+        }
+        let mut bytes = Vec::with_capacity(CONTEXT_LENGTH);
+        bytes.extend_from_slice(&self.id.get().to_le_bytes());
+        bytes.extend_from_slice(&context.to_le_bytes());
+        self.raw.read_index(bytes);
+        Ok(())
+    }
+
+    /// Whether as many reads wait as may.
+    pub(super) fn reads_are_full(&self) -> bool {
+        self.raw.raft.pending_read_count() >= READS_MAX
+    }
+
+    /// Messages to `member` are not arriving: what is on its way to it is sent again.
+    pub fn unreachable(&mut self, member: MemberId) {
+        self.has_news = true;
+        self.raw.report_unreachable(member.get());
+        self.raw.report_snapshot(member.get(), SnapshotStatus::Failure);
+    }
+}
+
+/// The state of a member that starts for the first time: at the beginning with the members it was told, or before the
+/// beginning without any, so that a leader gives it a place.
+fn first_state(options: &ConsensusOptions) -> Checkpoint {
+    let begin = if options.members.is_empty() { 0 } else { BEGIN };
+    let hash = super::Chain::new(options.chain_seed).value();
+    Checkpoint {
+        hard_state: HardState { term: begin, vote: None, commit: begin },
+        start: Place { index: begin, term: begin, sequence: 0, hash },
+        members: options.members.clone().sorted(),
+        entries: Vec::new(),
+    }
+}

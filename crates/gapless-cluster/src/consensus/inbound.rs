@@ -1,0 +1,331 @@
+//! What comes in from other members: checked against this member's log before raft-rs sees it, because raft-rs panics
+//! where a message cannot be true.
+
+use super::behind::is_about_end;
+use super::chain::Chain;
+use super::core::{Consensus, READS_MAX};
+use super::storage::place_of;
+use super::types::{Batch, MemberId, Place};
+use super::wire::{batch_in, frames_of};
+use gapless_wire::{Frame, FrameError, aligned_length};
+use raft::StateRole;
+use raft::eraftpb::{Message, MessageType};
+
+/// Why a message was not taken. It is counted, and as if the network had lost it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// It is for another member.
+    #[error("a message for member {0} came here")]
+    Receiver(u64),
+    /// It claims to be from another member than its connection.
+    #[error("a message claims to be from member {claimed} and came from {found}")]
+    Sender {
+        /// Whom it names.
+        claimed: u64,
+        /// Whose connection it came by.
+        found: MemberId,
+    },
+    /// An answer or a question of somebody who is no member.
+    #[error("a message came from {0}, who is not a member")]
+    NotMember(MemberId),
+    /// A type that members do not send, or that only a leader may send now.
+    #[error("a message of a type came that may not come now")]
+    Type,
+    /// It cannot be true of this member's log.
+    #[error("a message contradicts the log: {0}")]
+    Contradiction(&'static str),
+    /// A place is being persisted, or the last poll's effects are missing; it will be sent again.
+    #[error("a message came while another change of the log is being made")]
+    Busy,
+}
+
+/// Why the frames of an append are not those that its entries cover. The message is to be dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AppendRefused {
+    /// The entries do not follow this member's log.
+    #[error(transparent)]
+    Entries(#[from] Refused),
+    /// Bytes that are not a frame, or a wrong checksum.
+    #[error("frame {expected_sequence}: {source}")]
+    Frame {
+        /// Which one.
+        expected_sequence: u64,
+        /// What is wrong.
+        source: FrameError,
+    },
+    /// Another sequence than the next.
+    #[error("frame {expected_sequence} is expected, {found_sequence} came")]
+    Sequence {
+        /// Which one.
+        expected_sequence: u64,
+        /// Which came.
+        found_sequence: u64,
+    },
+    /// A frame of another term than its entry.
+    #[error("frame {sequence} is of term {found_term}, its entry of term {expected_term}")]
+    Term {
+        /// Which one.
+        sequence: u64,
+        /// The entry's term.
+        expected_term: u64,
+        /// The frame's.
+        found_term: u64,
+    },
+    /// The chain comes to another value than the leader's.
+    #[error(
+        "the frames up to {end_sequence} are not the leader's: the chain is {found:#018x}, {expected:#018x} is expected"
+    )]
+    Hash {
+        /// The last frame of the entry.
+        end_sequence: u64,
+        /// The leader's value.
+        expected: u64,
+        /// This member's.
+        found: u64,
+    },
+    /// More bytes than the entries cover.
+    #[error("{left_bytes} bytes follow the last frame {end_sequence} that the entries cover")]
+    Rest {
+        /// How many.
+        left_bytes: usize,
+        /// The last frame.
+        end_sequence: u64,
+    },
+}
+
+impl Consensus {
+    /// Checks the frames that came with an append: all of its entries' frames, one behind the other with their padding;
+    /// contiguous, with right checksums, of their entries' terms, and with the chain that the leader has. To be called
+    /// before [`Consensus::step`].
+    ///
+    /// Returns the sequences of which frames are to be appended if the poll behind the step asks for their records; none
+    /// if the message changes nothing here (raft-rs answers it all the same).
+    ///
+    /// # Errors
+    /// What is wrong: the message is to be dropped whole. It counts as refused.
+    pub fn verify_append(&mut self, message: &Message, frames: &[u8]) -> Result<Option<(u64, u64)>, AppendRefused> {
+        let checked = self.check_frames(message, frames);
+        self.refused_messages += u64::from(checked.is_err());
+        checked
+    }
+
+    fn check_frames(&self, message: &Message, frames: &[u8]) -> Result<Option<(u64, u64)>, AppendRefused> {
+        let Some(base) = self.check_append(message)? else { return Ok(None) };
+        let mut chain = Chain::at(base.hash);
+        let (mut rest, mut end_sequence) = (frames, base.sequence);
+        for entry in message.get_entries() {
+            let Some(batch) = batch_in(entry) else { continue };
+            for sequence in batch.first_sequence..=batch.end_sequence {
+                let wrong = |source| AppendRefused::Frame { expected_sequence: sequence, source };
+                let frame = Frame::parse(rest).map_err(wrong)?;
+                frame.verify().map_err(wrong)?;
+                check_frame(&frame, sequence, entry.term)?;
+                chain.extend(&frame);
+                let needed_bytes = aligned_length(frame.length());
+                let found_bytes = rest.len();
+                rest = rest.get(needed_bytes..).ok_or(wrong(FrameError::Truncated { needed_bytes, found_bytes }))?;
+            }
+            end_sequence = batch.end_sequence;
+            if chain.value() != batch.hash {
+                let (expected, found) = (batch.hash, chain.value());
+                return Err(AppendRefused::Hash { end_sequence, expected, found });
+            }
+        }
+        if !rest.is_empty() {
+            return Err(AppendRefused::Rest { left_bytes: rest.len(), end_sequence });
+        }
+        Ok(frames_of(message))
+    }
+
+    /// Whether an append's entries can be true of this member's log. Returns where they begin, if raft-rs will look at
+    /// them.
+    fn check_append(&self, message: &Message) -> Result<Option<Place>, Refused> {
+        let log = &self.raw.raft.raft_log;
+        let is_looked_at = message.get_msg_type() == MessageType::MsgAppend
+            && message.term >= self.raw.raft.term
+            && message.index >= log.committed
+            && log.match_term(message.index, message.log_term);
+        if !is_looked_at {
+            return Ok(None);
+        }
+        if !log.unstable_entries().is_empty() {
+            return Err(Refused::Busy);
+        }
+        let base =
+            self.storage().place_at(message.index).ok_or(Refused::Contradiction("it follows a forgotten entry"))?;
+        let mut end = base;
+        for (entry, index) in message.get_entries().iter().zip(message.index + 1..) {
+            if entry.index != index || entry.term < end.term || entry.term > message.term {
+                return Err(Refused::Contradiction("its entries do not follow each other"));
+            }
+            let batch = batch_in(entry).unwrap_or(Batch::empty_behind(end.sequence, end.hash));
+            if batch.first_sequence != end.sequence + 1 {
+                return Err(Refused::Contradiction("its entries leave a gap in the stream"));
+            }
+            if let Some(kept) = self.storage().batch_at(index) {
+                let is_same_term = log.match_term(index, entry.term);
+                if !is_same_term && index <= log.committed {
+                    return Err(Refused::Contradiction("it would replace a committed entry"));
+                }
+                if is_same_term && kept != batch {
+                    return Err(Refused::Contradiction("an entry of the same index and term has other frames"));
+                }
+            }
+            end = Place { index, term: entry.term, sequence: batch.end_sequence, hash: batch.hash };
+        }
+        Ok(Some(base))
+    }
+
+    /// Takes a message of another member, which came by the connection of `from`. For an append,
+    /// [`Consensus::verify_append`] comes before and [`Consensus::poll`] behind.
+    ///
+    /// A leader's messages and questions for votes are taken from members that this one does not know of, too: it may be
+    /// behind the change that made them members, and must hear a leader to learn of it (Ongaro's thesis, 4.2.3).
+    ///
+    /// # Errors
+    /// Why it was refused. That is counted, and nothing more needs to be done.
+    pub fn step(&mut self, from: MemberId, message: Message) -> Result<(), Refused> {
+        self.has_news = true;
+        let taken = self.check_message(from, &message).and_then(|()| self.take_message(message));
+        self.refused_messages += u64::from(taken.is_err());
+        taken
+    }
+
+    fn check_message(&self, from: MemberId, message: &Message) -> Result<(), Refused> {
+        if message.to != self.id.get() {
+            return Err(Refused::Receiver(message.to));
+        }
+        if message.from != from.get() || from == self.id {
+            return Err(Refused::Sender { claimed: message.from, found: from });
+        }
+        if self.restoring.is_some() {
+            return Err(Refused::Busy);
+        }
+        let raft = &self.raw.raft;
+        let last = raft.raft_log.last_index();
+        let is_member = raft.prs().get(message.from).is_some();
+        match message.get_msg_type() {
+            MessageType::MsgAppend => self.check_append(message).map(drop),
+            // Of one that is behind the leader may believe that it has what it has lost.
+            MessageType::MsgHeartbeat if message.term >= raft.term && message.commit > last && !self.is_behind() => {
+                Err(Refused::Contradiction("more is committed than this member has"))
+            }
+            MessageType::MsgHeartbeat | MessageType::MsgSnapshot => Ok(()),
+            MessageType::MsgRequestVote | MessageType::MsgRequestPreVote => Ok(()),
+            _ if !is_member => Err(Refused::NotMember(from)),
+            MessageType::MsgAppendResponse if raft.state == StateRole::Leader && message.term == raft.term => {
+                let is_possible = message.reject || message.index <= last;
+                is_possible.then_some(()).ok_or(Refused::Contradiction("a member has more than its leader"))
+            }
+            MessageType::MsgReadIndex => {
+                let is_right = raft.state == StateRole::Leader && !self.reads_are_full();
+                is_right.then_some(()).ok_or(Refused::Type)
+            }
+            MessageType::MsgTimeoutNow => {
+                let is_leader = raft.leader_id == message.from && raft.term == message.term;
+                (is_leader && self.may_campaign() && !self.is_behind()).then_some(()).ok_or(Refused::Type)
+            }
+            MessageType::MsgReadIndexResp => {
+                let is_right = message.term == raft.term
+                    && message.get_entries().len() == 1
+                    && self.waiting_reads.len() < READS_MAX;
+                is_right.then_some(()).ok_or(Refused::Type)
+            }
+            MessageType::MsgAppendResponse
+            | MessageType::MsgRequestVoteResponse
+            | MessageType::MsgRequestPreVoteResponse
+            | MessageType::MsgHeartbeatResponse => Ok(()),
+            _ => Err(Refused::Type),
+        }
+    }
+
+    fn take_message(&mut self, mut message: Message) -> Result<(), Refused> {
+        let log = &self.raw.raft.raft_log;
+        if message.get_msg_type() == MessageType::MsgHeartbeat && message.commit > log.last_index() {
+            message.commit = log.committed;
+        }
+        if message.get_msg_type() == MessageType::MsgSnapshot && self.is_far_place(&message) {
+            return self.take_place(&message);
+        }
+        if is_about_end(&message) {
+            self.take_about_end(&message);
+        } else if let Some(message) = self.count_vote(message) {
+            let _ = self.raw.step(message);
+        }
+        self.set_timeout();
+        Ok(())
+    }
+
+    /// Whether a snapshot's place is beyond what this member has; if not, raft-rs needs nothing for it.
+    fn is_far_place(&self, message: &Message) -> bool {
+        let log = &self.raw.raft.raft_log;
+        let metadata = message.get_snapshot().get_metadata();
+        message.term >= self.raw.raft.term
+            && metadata.index >= log.committed
+            && !log.match_term(metadata.index, metadata.term)
+    }
+
+    /// Raft-rs does not see a place before its frames are here: until then this member follows and votes with the log that
+    /// it has, and forgets nothing that it acknowledged. To raft-rs it is a message that takes long.
+    fn take_place(&mut self, message: &Message) -> Result<(), Refused> {
+        let (place, members) = place_of(message.get_snapshot()).ok_or(Refused::Type)?;
+        if members.check().is_err() || !members.contains(self.id) {
+            return Err(Refused::Contradiction("a place without members, or without this one"));
+        }
+        if place.index <= self.raw.raft.raft_log.committed || place.sequence < self.released_sequence {
+            return Err(Refused::Contradiction("a place before what is committed here"));
+        }
+        if self.fetching.is_none() {
+            self.fetching = Some((place, members));
+            self.fetch_is_new = true;
+        }
+        Ok(())
+    }
+
+    /// Says that all frames up to the place of [`crate::consensus::Fetch`] are here, and that the hash behind the last one
+    /// is the place's. `common_sequence`: up to where this member's own frames are the same as the fetched ones. The next
+    /// poll says what to cut and that the rest is to be appended.
+    ///
+    /// Returns false if there is no leader at the moment: then to be called again later. Returns true also when the place
+    /// has become useless because the log came to it by itself; then no poll speaks of it.
+    pub fn fetched(&mut self, place: Place, common_sequence: u64) -> bool {
+        self.has_news = true;
+        let Some((expected, members)) = self.fetching.clone() else { return true };
+        assert_eq!(expected, place, "another place was to be fetched");
+        let raft = &self.raw.raft;
+        let is_settled =
+            raft.raft_log.unstable_entries().is_empty() && !self.has_lost_lead() && self.restoring.is_none();
+        if raft.state != StateRole::Follower || raft.leader_id == 0 || !is_settled {
+            return false;
+        }
+        let mut message = Message::default();
+        message.set_msg_type(MessageType::MsgSnapshot);
+        message.to = self.id.get();
+        // What was committed stays committed in every later term, so it is the present leader who says so.
+        message.from = raft.leader_id;
+        message.term = raft.term;
+        message.set_snapshot(super::storage::snapshot_of(&place, &members));
+        self.fetching = None;
+        self.common_sequence = common_sequence;
+        let _ = self.raw.step(message);
+        self.set_timeout();
+        true
+    }
+
+    /// Says that the fetch was given up; the leader will offer another place.
+    pub fn fetch_failed(&mut self) {
+        self.has_news = true;
+        self.fetching = None;
+        self.fetch_is_new = false;
+    }
+}
+
+fn check_frame(frame: &Frame<'_>, sequence: u64, term: u64) -> Result<(), AppendRefused> {
+    if frame.sequence() != sequence {
+        return Err(AppendRefused::Sequence { expected_sequence: sequence, found_sequence: frame.sequence() });
+    }
+    if frame.term() != term {
+        return Err(AppendRefused::Term { sequence, expected_term: term, found_term: frame.term() });
+    }
+    Ok(())
+}

@@ -1,0 +1,145 @@
+//! [`ConsensusOptions`]: what a member is configured with.
+
+use super::record::CHECKPOINT_ENTRIES_MAX;
+use super::types::{MemberId, Members, MembersError};
+
+/// How a member takes part. All members of a cluster should have the same times.
+#[derive(Clone, Debug)]
+pub struct ConsensusOptions {
+    /// Who this is.
+    pub id: MemberId,
+    /// The members at the cluster's first start, the same on each of them; empty for one that joins later and is told.
+    /// Not looked at when the journal already knows.
+    pub members: Members,
+    /// Whether this member is a witness: it waits longer before it tries to lead, and hands over at once.
+    pub is_witness: bool,
+    /// The chain's first value: from the stream's identity, the same on every member.
+    pub chain_seed: u64,
+    /// From which the random election time-outs come. May be the same everywhere: member and term go in, too.
+    pub seed: u64,
+    /// How often a leader says that it is there.
+    pub heartbeat_interval_ns: u64,
+    /// The shortest time without a leader before a member tries to lead; also the lease that it gives a leader.
+    pub election_timeout_min_ns: u64,
+    /// The longest such time. A witness waits from this on, as long again.
+    pub election_timeout_max_ns: u64,
+    /// How many proposed entries may be uncommitted; further proposals are refused.
+    pub in_flight_entries_max: usize,
+    /// How many bytes of frames may be proposed and uncommitted; one proposal may go beyond.
+    pub in_flight_bytes_max: u64,
+    /// How many messages with entries may be on their way to one member.
+    pub in_flight_messages_max: usize,
+    /// How many frames a message may cover; one entry may go beyond.
+    pub message_frames_max: u64,
+    /// How many applied entries are kept for members that lag; at most [`CHECKPOINT_ENTRIES_MAX`] / 2.
+    pub entries_kept_max: usize,
+}
+
+/// Ticks of a heartbeat interval.
+pub(super) const HEARTBEAT_TICKS: u64 = 4;
+
+/// Why options are refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OptionsError {
+    /// The members at the first start are none.
+    #[error("the members at the first start: {0}")]
+    Members(#[from] MembersError),
+    /// This member is not among them.
+    #[error("member {0} is not among the members at the first start; one that joins later starts without a list")]
+    NotListed(MemberId),
+    /// The times do not follow each other.
+    #[error(
+        "times: a heartbeat of at least 4 ns, an election time-out of at least 2 heartbeats and one heartbeat between its \
+         limits are expected, {heartbeat_interval_ns}, {election_timeout_min_ns} and {election_timeout_max_ns} ns were \
+         given"
+    )]
+    Times {
+        /// The heartbeat.
+        heartbeat_interval_ns: u64,
+        /// The shortest time-out.
+        election_timeout_min_ns: u64,
+        /// The longest time-out.
+        election_timeout_max_ns: u64,
+    },
+    /// A limit of zero, or beyond what a checkpoint holds.
+    #[error("{0} is out of its range")]
+    Limit(&'static str),
+}
+
+impl ConsensusOptions {
+    /// Usual times and limits for members in one place: heartbeats each 10 ms, time-outs of 50 to 100 ms.
+    #[must_use]
+    pub fn new(id: MemberId, members: Members) -> Self {
+        Self {
+            is_witness: members.witnesses.contains(&id),
+            id,
+            members,
+            chain_seed: 0,
+            seed: 0,
+            heartbeat_interval_ns: 10_000_000,
+            election_timeout_min_ns: 50_000_000,
+            election_timeout_max_ns: 100_000_000,
+            in_flight_entries_max: 1024,
+            in_flight_bytes_max: 32 << 20,
+            in_flight_messages_max: 256,
+            message_frames_max: 16_384,
+            entries_kept_max: 4096,
+        }
+    }
+
+    /// Checks the options.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check(&self) -> Result<(), OptionsError> {
+        if !self.members.is_empty() {
+            self.members.check()?;
+            if !self.members.contains(self.id) {
+                return Err(OptionsError::NotListed(self.id));
+            }
+        }
+        let heartbeat = self.heartbeat_interval_ns;
+        let (min, max) = (self.election_timeout_min_ns, self.election_timeout_max_ns);
+        let is_ordered = heartbeat >= HEARTBEAT_TICKS
+            && min >= heartbeat.saturating_mul(2)
+            && max >= min.saturating_add(heartbeat)
+            && max <= 1 << 50;
+        if !is_ordered {
+            return Err(OptionsError::Times {
+                heartbeat_interval_ns: heartbeat,
+                election_timeout_min_ns: min,
+                election_timeout_max_ns: max,
+            });
+        }
+        let entries = self.in_flight_entries_max;
+        let limits = [
+            ("in_flight_entries_max", (1..=CHECKPOINT_ENTRIES_MAX / 2).contains(&entries)),
+            ("in_flight_bytes_max", self.in_flight_bytes_max >= 1),
+            ("in_flight_messages_max", (1..=65_536).contains(&self.in_flight_messages_max)),
+            ("message_frames_max", self.message_frames_max >= 1),
+            ("entries_kept_max", (1..=CHECKPOINT_ENTRIES_MAX / 2).contains(&self.entries_kept_max)),
+        ];
+        limits.iter().find(|(_, is_right)| !is_right).map_or(Ok(()), |(name, _)| Err(OptionsError::Limit(name)))
+    }
+
+    pub(super) const fn tick_ns(&self) -> u64 {
+        self.heartbeat_interval_ns / HEARTBEAT_TICKS
+    }
+
+    /// The lease, and the range of the time-outs with its end excluded, in ticks.
+    pub(super) const fn election_ticks(&self) -> (usize, usize, usize) {
+        let min = (self.election_timeout_min_ns / self.tick_ns()) as usize;
+        let max = (self.election_timeout_max_ns / self.tick_ns()) as usize + 1;
+        if self.is_witness { (min, max, max + (max - min)) } else { (min, min, max) }
+    }
+}
+
+/// One number out of several, well mixed: SplitMix64's last step for each.
+pub(super) fn mixed(numbers: &[u64]) -> u64 {
+    numbers.iter().fold(0, |mixed, number| {
+        let mut value = (mixed ^ number).wrapping_add(0x9e37_79b9_7f4a_7c15);
+        value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        value ^ (value >> 31)
+    })
+}

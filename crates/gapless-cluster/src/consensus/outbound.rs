@@ -1,0 +1,335 @@
+//! What goes out: raft-rs's `Ready` becomes [`Effects`].
+
+use super::change::Change;
+use super::core::Consensus;
+use super::effects::{Effects, Fetch, Outgoing, Read, Record, RoleChange};
+use super::record::{EntryRecord, HardState, RecordContent};
+use super::status::Role;
+use super::storage::place_of;
+use super::types::MemberId;
+use super::wire::{frames_of, is_sent};
+use gapless_agent::fault::mutant;
+use raft::eraftpb::{Entry, EntryType, Message, MessageType};
+use raft::{Ready, StateRole};
+
+impl Consensus {
+    /// Whether a poll may have effects: something was stepped, proposed, persisted or asked for, or time has passed. Two
+    /// polls in a row without news have none.
+    #[must_use]
+    pub const fn has_news(&self) -> bool {
+        self.has_news
+    }
+
+    /// Collects what is to be done now. To be called after each append that was stepped, and otherwise once a turn.
+    ///
+    /// # Panics
+    /// If committed entries would have to be cut: what was promised cannot be kept.
+    pub fn poll(&mut self, effects: &mut Effects) {
+        effects.clear();
+        self.has_news = false;
+        if self.is_first_poll {
+            // The journal has a checkpoint from its first record on; after a restart it says that all before it was read.
+            self.is_first_poll = false;
+            self.put_checkpoint(effects);
+            effects.must_sync = true;
+        }
+        let lost_lead = self.has_lost_lead();
+        while self.raw.has_ready() {
+            let ready = self.raw.ready();
+            self.take_ready(ready, lost_lead, effects);
+        }
+        if lost_lead && effects.cut_behind.is_none() && effects.restored.is_none() {
+            // What this member appended as a leader and never proposed, nobody knows of.
+            let end = self.end().sequence;
+            self.cut(end, effects);
+        }
+        self.set_timeout();
+        effects.number = self.last_number;
+        let applied = self.raw.raft.raft_log.applied;
+        let place = self.storage().place_at(applied).unwrap_or(self.storage().start());
+        if self.restoring.is_none() {
+            self.release(place.sequence, effects);
+        }
+        self.report_role(effects);
+        self.report_fetch(effects);
+        self.report_reads(effects);
+        effects.messages.append(&mut self.leaving);
+        // Of a lead that is over: everybody who matters would ignore it, and its frames may be cut.
+        let term = if self.raw.raft.state == StateRole::Leader { self.raw.raft.term } else { 0 };
+        effects.messages.retain(|outgoing| outgoing.frames.is_none() || outgoing.message.term == term);
+        drop_superseded(&mut effects.messages);
+        if mutant("commit_without_quorum") && self.is_leader() {
+            let persisted = self.storage().place_at(self.raw.raft.raft_log.persisted);
+            persisted.into_iter().for_each(|place| self.release(place.sequence, effects));
+        }
+    }
+
+    /// Whether this member led when it was polled last, and does no more, or in another term.
+    pub(super) fn has_lost_lead(&self) -> bool {
+        let is_leader_of = |last: &RoleChange| self.is_leader() && last.term == self.raw.raft.term;
+        self.last_role.as_ref().is_some_and(|last| last.role == Role::Leader && !is_leader_of(last))
+    }
+
+    fn take_ready(&mut self, mut ready: Ready, lost_lead: bool, effects: &mut Effects) {
+        let number = ready.number();
+        self.last_number = number;
+        if let Some(state) = ready.hs() {
+            self.take_hard_state(state.term, state.vote, state.commit, number, effects);
+        }
+        if !ready.snapshot().is_empty() {
+            self.take_snapshot(&ready, number, effects);
+        }
+        self.take_entries(ready.take_entries(), lost_lead, effects);
+        for read in ready.take_read_states() {
+            self.take_read(read.index, &read.request_ctx);
+        }
+        let now = ready.take_messages();
+        self.send(now, self.vote_number);
+        let mut later = ready.take_persisted_messages();
+        // That this member is there says nothing of its log, and must not wait for a slow device: the leader would take it
+        // for gone. It is said in a term, which is durable before.
+        let is_answer = |message: &mut Message| message.get_msg_type() == MessageType::MsgHeartbeatResponse;
+        let answers: Vec<_> = later.extract_if(.., is_answer).collect();
+        self.send(answers, self.vote_number);
+        let behind = if mutant("acknowledge_before_journal") { 0 } else { number };
+        self.send(later, behind);
+        let committed = ready.take_committed_entries();
+        self.raw.advance_append_async(ready);
+        self.apply(&committed, effects);
+    }
+
+    fn take_hard_state(&mut self, term: u64, vote: u64, commit: u64, number: u64, effects: &mut Effects) {
+        let before = self.storage().hard_state();
+        let vote = if mutant("forget_vote") { None } else { MemberId::new(vote) };
+        let state = HardState { term, vote, commit };
+        self.raw.raft.mut_store().set_hard_state(state);
+        // A commit index alone is not worth a record; the next record of an entry carries it.
+        if (before.term, before.vote) != (term, vote) {
+            let behind_sequence = self.end().sequence;
+            let payload = RecordContent::HardState(state).to_bytes();
+            effects.ballot = Some(payload.clone());
+            effects.records.push(Record { behind_sequence, is_checkpoint: false, payload });
+            self.vote_number = number;
+        }
+    }
+
+    /// Entries that follow, or take the place of others.
+    fn take_entries(&mut self, entries: Vec<Entry>, lost_lead: bool, effects: &mut Effects) {
+        let Some(first) = entries.first() else { return };
+        let before = first.index - 1;
+        if before < self.end().index {
+            let committed = self.released_sequence;
+            let sequence =
+                self.storage().place_at(before).expect("entries are replaced behind the log's start").sequence;
+            assert!(sequence >= committed, "frames behind {sequence} are to be cut, {committed} are committed");
+            self.raw.raft.mut_store().truncate_behind(before);
+            if !mutant("skip_truncation") {
+                self.cut(sequence, effects);
+            }
+        } else if lost_lead && effects.cut_behind.is_none() && effects.restored.is_none() && !self.are_own(first) {
+            self.cut(self.end().sequence, effects);
+        }
+        let commit = self.storage().hard_state().commit;
+        for entry in entries {
+            let storage = self.raw.raft.mut_store();
+            let batch = storage.push(entry.clone());
+            let record = EntryRecord::from_raft(&entry, batch);
+            let payload = RecordContent::Entry(record, commit).to_bytes();
+            effects.records.push(Record { behind_sequence: batch.end_sequence, is_checkpoint: false, payload });
+        }
+    }
+
+    /// Whether entries were proposed here before the lead was lost: their frames are appended already.
+    fn are_own(&self, first: &Entry) -> bool {
+        self.last_role.is_some_and(|last| last.role == Role::Leader && last.term == first.term)
+    }
+
+    /// A cut takes along records that have to stay; a checkpoint holds them all, also those of this poll.
+    fn cut(&mut self, behind_sequence: u64, effects: &mut Effects) {
+        assert!(effects.cut_behind.is_none(), "one poll cuts once");
+        effects.cut_behind = Some(behind_sequence);
+        effects.records.clear();
+        self.put_checkpoint(effects);
+    }
+
+    fn put_checkpoint(&self, effects: &mut Effects) {
+        let behind_sequence = self.end().sequence;
+        effects.records.push(Record { behind_sequence, is_checkpoint: true, payload: self.checkpoint() });
+    }
+
+    /// The frames up to a place are here; the log starts there.
+    fn take_snapshot(&mut self, ready: &Ready, number: u64, effects: &mut Effects) {
+        let (place, members) = place_of(ready.snapshot()).expect("the core made this snapshot");
+        let common = self.common_sequence.min(place.sequence);
+        let end = self.end();
+        if end.sequence > common {
+            assert!(common >= self.released_sequence, "frames behind {common} are to be cut, more are committed");
+            // What is cut contradicts what is committed, so nobody counts on it. What is the same stays until the place is
+            // in the journal.
+            let mut kept = end.index;
+            while self.storage().place_at(kept).is_some_and(|found| found.sequence > common) {
+                kept -= 1;
+            }
+            let sequence = self.storage().place_at(kept).map_or(self.released_sequence, |found| found.sequence);
+            self.raw.raft.mut_store().truncate_behind(kept);
+            self.cut(sequence, effects);
+        }
+        self.raw.raft.mut_store().restore(place, members.clone());
+        self.put_checkpoint(effects);
+        effects.restored = Some(place);
+        effects.members = Some(members);
+        self.restoring = Some((number, place));
+    }
+
+    pub(super) fn send(&mut self, mut messages: Vec<Message>, behind_number: u64) {
+        self.mark_votes(&mut messages);
+        let outgoing = |message: Message| {
+            let to = MemberId::new(message.to).filter(|_| is_sent(&message))?;
+            Some(Outgoing { to, frames: frames_of(&message), message })
+        };
+        let outgoing = messages.into_iter().filter_map(outgoing);
+        if behind_number <= self.persisted_number {
+            self.leaving.extend(outgoing);
+        } else {
+            let outgoing: Vec<_> = outgoing.collect();
+            if !outgoing.is_empty() {
+                self.held.push_back((behind_number, outgoing));
+            }
+        }
+    }
+
+    fn apply(&mut self, committed: &[Entry], effects: &mut Effects) {
+        let Some(last) = committed.last() else { return };
+        for entry in committed {
+            if entry.get_entry_type() != EntryType::EntryNormal {
+                self.apply_change(entry, effects);
+            }
+        }
+        self.land(last.index);
+        self.raw.advance_apply_to(last.index);
+        self.raw.raft.mut_store().set_commit(last.index);
+        self.raw.raft.mut_store().applied_to(last.index);
+        let is_leader = self.raw.raft.state == StateRole::Leader;
+        if is_leader && !self.members().votes(self.id) {
+            // Raft-rs leaves that to its user, and counts on a leader to be a member. Others have heard that this is
+            // committed, or will by voting: this one still answers.
+            let term = self.raw.raft.term;
+            self.raw.raft.become_follower(term, raft::INVALID_ID);
+        }
+    }
+
+    fn apply_change(&mut self, entry: &Entry, effects: &mut Effects) {
+        let change = Change::from_entry_data(entry.get_data());
+        // A change that makes no sense is none, on every member alike.
+        let Ok(state) = self.raw.apply_conf_change(&change.to_raft()) else { return };
+        let mut members = self.members().clone();
+        change.tell(&mut members);
+        let members = members.with_conf_state(&state);
+        self.raw.raft.mut_store().set_members(entry.index, members.clone());
+        self.put_commit(entry.index, effects);
+        effects.members = Some(members);
+    }
+
+    /// Others may count on the new members from now on, and on nobody who is one no longer: a member that forgot that
+    /// this is committed could wait for such a one for ever.
+    fn put_commit(&self, index: u64, effects: &mut Effects) {
+        let hard_state = self.storage().hard_state();
+        let state = HardState { commit: hard_state.commit.max(index), ..hard_state };
+        let payload = RecordContent::HardState(state).to_bytes();
+        effects.records.push(Record { behind_sequence: self.end().sequence, is_checkpoint: false, payload });
+        effects.must_sync = true;
+    }
+
+    fn release(&mut self, sequence: u64, effects: &mut Effects) {
+        if sequence > self.released_sequence {
+            self.released_sequence = sequence;
+            effects.released = Some(sequence);
+        }
+    }
+
+    fn report_role(&mut self, effects: &mut Effects) {
+        let raft = &self.raw.raft;
+        let role = RoleChange { role: self.role(), term: raft.term, leader: MemberId::new(raft.leader_id) };
+        if self.last_role == Some(role) {
+            return;
+        }
+        if role.role != Role::Leader {
+            // They may be committed or not; that is the next leader's business.
+            self.forget_in_flight();
+        }
+        self.last_role = Some(role);
+        effects.role = Some(role);
+    }
+
+    fn report_fetch(&mut self, effects: &mut Effects) {
+        if !std::mem::take(&mut self.fetch_is_new) {
+            return;
+        }
+        let applied = self.raw.raft.raft_log.applied;
+        let behind = self.storage().place_at(applied).expect("what was applied last is kept, or the start");
+        let leader = self.leader();
+        let (Some((place, members)), Some(leader)) = (&self.fetching, leader) else {
+            // Who offered it leads no more; another will.
+            self.fetching = None;
+            return;
+        };
+        effects.fetch = Some(Fetch { place: *place, members: members.clone(), behind, leader });
+    }
+
+    fn take_read(&mut self, index: u64, context: &[u8]) {
+        let number = context.get(8..).and_then(<[u8]>::first_chunk).map(|bytes| u64::from_le_bytes(*bytes));
+        if let Some(number) = number {
+            self.waiting_reads.push_back((index, number));
+        }
+    }
+
+    fn report_reads(&mut self, effects: &mut Effects) {
+        let applied = self.raw.raft.raft_log.applied;
+        let sequence = self.released_sequence;
+        while let Some((_, context)) = self.waiting_reads.pop_front_if(|(index, _)| *index <= applied) {
+            self.ready_reads.push(Read { context, sequence });
+        }
+        effects.reads.append(&mut self.ready_reads);
+    }
+
+    /// Says that the frames and records of the poll of this number, and of all before, are as durable as the tier
+    /// promises, and terms and votes on the device. Acknowledgements leave with the next poll.
+    ///
+    /// # Panics
+    /// If no poll had this number.
+    pub fn persisted(&mut self, number: u64) {
+        assert!(number <= self.last_number, "poll {number} is persisted, the last one was {}", self.last_number);
+        if number <= self.persisted_number {
+            return;
+        }
+        self.has_news = true;
+        self.persisted_number = number;
+        self.raw.on_persist_ready(number);
+        while let Some((_, mut messages)) = self.held.pop_front_if(|(behind, _)| *behind <= number) {
+            self.leaving.append(&mut messages);
+        }
+        if let Some((_, place)) = self.restoring.take_if(|(behind, _)| *behind <= number) {
+            self.raw.advance_apply_to(place.index);
+            self.raw.raft.mut_store().applied_to(place.index);
+        }
+        self.look_whether_level();
+        self.set_timeout();
+    }
+}
+
+/// An append without entries only says what is committed; a later one to the same member says that, too.
+fn drop_superseded(messages: &mut Vec<Outgoing>) {
+    if messages.len() < 2 || !messages.iter().any(Outgoing::says_only_commit) {
+        return;
+    }
+    let mut at = 0;
+    while at < messages.len() {
+        let to = messages[at].to;
+        let later = |other: &Outgoing| other.to == to && other.is_append();
+        if messages[at].says_only_commit() && messages[at + 1..].iter().any(later) {
+            messages.remove(at);
+        } else {
+            at += 1;
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! What consensus keeps in the journal: the payloads of its records (decision 24, 5). Numbers are little-endian.
+//!
+//! ```text
+//! entry        u8 version 1, u8 kind 1, u64 index, term, commit, batch (24 bytes), u8 0: none, 1: change, change
+//! hard state   u8 version 1, u8 kind 2, u64 term, vote, commit
+//! checkpoint   u8 version 1, u8 kind 3, hard state as above, place, members, u32 count,
+//!              entries: u64 term, batch, change as above
+//! ```
+//!
+//! A change, members and their details: see `change`, `fields` and [`super::details`].
+//!
+//! The commit index is what was known when the record was written: never more than is true, and never waited for. It
+//! lets a member come back with the members that it had: one that forgot a change of members could count a majority that
+//! is none any more.
+
+use super::change::Change;
+use super::fields::{FieldError, Fields, put_members, put_place, put_u64};
+use super::types::{Batch, MemberId, Members, NUMBER_MAX, Place};
+use raft::eraftpb::{Entry, EntryType};
+
+/// The version of this layout.
+pub const VERSION: u8 = 1;
+/// The most entries that a checkpoint holds; the journal's longest frame holds them.
+pub const CHECKPOINT_ENTRIES_MAX: usize = 16_384;
+
+const ENTRY: u8 = 1;
+const HARD_STATE: u8 = 2;
+const CHECKPOINT: u8 = 3;
+
+/// Why some bytes are not a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RecordError {
+    /// They end too early.
+    #[error("a record of consensus is cut short after {found_bytes} bytes")]
+    Short {
+        /// How many there are.
+        found_bytes: usize,
+    },
+    /// A field has a value that it cannot have.
+    #[error("a record of consensus has a wrong {0}")]
+    Field(&'static str),
+}
+
+/// An entry with what it covers of the stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EntryRecord {
+    /// Its place in the log, from 2: 1 is where every cluster begins.
+    pub index: u64,
+    /// The term of the leader that proposed it.
+    pub term: u64,
+    /// What it covers; for an entry without frames, where it stands.
+    pub batch: Batch,
+    /// The change of members that it is.
+    pub change: Option<Change>,
+}
+
+/// What a member must never forget.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HardState {
+    /// The newest term that it has seen.
+    pub term: u64,
+    /// For whom it voted in that term.
+    pub vote: Option<MemberId>,
+    /// A committed index, not always the newest.
+    pub commit: u64,
+}
+
+/// All that consensus keeps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// Term, vote, commit.
+    pub hard_state: HardState,
+    /// Behind which the entries begin.
+    pub start: Place,
+    /// The members there.
+    pub members: Members,
+    /// The entries behind it, without a gap.
+    pub entries: Vec<EntryRecord>,
+}
+
+/// A record's content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RecordContent {
+    /// One entry, and the commit index known at that time.
+    Entry(EntryRecord, u64),
+    /// Term and vote.
+    HardState(HardState),
+    /// Everything, in place of all before it.
+    Checkpoint(Box<Checkpoint>),
+}
+
+impl EntryRecord {
+    pub(super) fn from_raft(entry: &Entry, batch: Batch) -> Self {
+        let change = match entry.get_entry_type() {
+            EntryType::EntryNormal => None,
+            EntryType::EntryConfChange | EntryType::EntryConfChangeV2 => {
+                Some(Change::from_entry_data(entry.get_data()))
+            }
+        };
+        Self { index: entry.index, term: entry.term, batch, change }
+    }
+
+    pub(super) fn to_raft(&self) -> Entry {
+        let mut entry = Entry { index: self.index, term: self.term, ..Entry::default() };
+        if let Some(change) = &self.change {
+            entry.set_entry_type(EntryType::EntryConfChangeV2);
+            entry.data = change.to_entry_data().into();
+        } else if !self.batch.is_empty() {
+            entry.data = self.batch.to_bytes().to_vec().into();
+        }
+        entry
+    }
+
+    fn put_content(&self, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(&self.batch.to_bytes());
+        bytes.push(u8::from(self.change.is_some()));
+        if let Some(change) = &self.change {
+            change.put(bytes);
+        }
+    }
+
+    fn take_content(fields: &mut Fields<'_>, index: u64, term: u64) -> Result<Self, FieldError> {
+        let batch = fields.batch()?;
+        let change = if fields.flag("change")? { Some(Change::take(fields)?) } else { None };
+        let is_right = index >= 1 && term >= 1 && (change.is_none() || batch.is_empty());
+        if is_right { Ok(Self { index, term, batch, change }) } else { Err(FieldError::Value("entry")) }
+    }
+}
+
+impl HardState {
+    fn put(&self, bytes: &mut Vec<u8>) {
+        for value in [self.term, self.vote.map_or(0, MemberId::get), self.commit] {
+            put_u64(bytes, value);
+        }
+    }
+
+    fn take(fields: &mut Fields<'_>) -> Result<Self, FieldError> {
+        let term = fields.number("term")?;
+        let vote = MemberId::new(fields.number("vote")?);
+        Ok(Self { term, vote, commit: fields.number("commit")? })
+    }
+}
+
+impl RecordContent {
+    /// The payload.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![VERSION];
+        match self {
+            Self::Entry(entry, commit) => {
+                bytes.push(ENTRY);
+                for value in [entry.index, entry.term, *commit] {
+                    put_u64(&mut bytes, value);
+                }
+                entry.put_content(&mut bytes);
+            }
+            Self::HardState(state) => {
+                bytes.push(HARD_STATE);
+                state.put(&mut bytes);
+            }
+            Self::Checkpoint(checkpoint) => {
+                bytes.push(CHECKPOINT);
+                checkpoint.hard_state.put(&mut bytes);
+                put_place(&mut bytes, &checkpoint.start);
+                put_members(&mut bytes, &checkpoint.members);
+                bytes.extend_from_slice(&(checkpoint.entries.len() as u32).to_le_bytes());
+                for entry in &checkpoint.entries {
+                    put_u64(&mut bytes, entry.term);
+                    entry.put_content(&mut bytes);
+                }
+            }
+        }
+        bytes
+    }
+
+    /// The record of a payload.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, RecordError> {
+        let mut fields = Fields(bytes);
+        Self::take(&mut fields).map_err(|error| match error {
+            FieldError::Short => RecordError::Short { found_bytes: bytes.len() },
+            FieldError::Value(name) => RecordError::Field(name),
+        })
+    }
+
+    fn take(fields: &mut Fields<'_>) -> Result<Self, FieldError> {
+        if fields.u8()? != VERSION {
+            return Err(FieldError::Value("version"));
+        }
+        let content = match fields.u8()? {
+            ENTRY => {
+                let index = fields.number("index")?;
+                let term = fields.number("term")?;
+                let commit = fields.number("commit")?;
+                Self::Entry(EntryRecord::take_content(fields, index, term)?, commit)
+            }
+            HARD_STATE => Self::HardState(HardState::take(fields)?),
+            CHECKPOINT => Self::Checkpoint(Box::new(Checkpoint::take(fields)?)),
+            _ => return Err(FieldError::Value("kind")),
+        };
+        fields.end()?;
+        Ok(content)
+    }
+}
+
+impl Checkpoint {
+    fn take(fields: &mut Fields<'_>) -> Result<Self, FieldError> {
+        let hard_state = HardState::take(fields)?;
+        let start = fields.place()?;
+        let members = fields.members()?;
+        let count = fields.u32()? as usize;
+        if count > CHECKPOINT_ENTRIES_MAX || start.index > NUMBER_MAX - CHECKPOINT_ENTRIES_MAX as u64 {
+            return Err(FieldError::Value("number of entries"));
+        }
+        let mut entries = Vec::with_capacity(count.min(fields.0.len() / 33));
+        for index in (start.index + 1..).take(count) {
+            let term = fields.number("term")?;
+            entries.push(EntryRecord::take_content(fields, index, term)?);
+        }
+        Ok(Self { hard_state, start, members, entries })
+    }
+}

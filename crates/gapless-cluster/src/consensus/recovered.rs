@@ -1,0 +1,324 @@
+//! [`Recovered`]: what a member finds in its journal when it starts again.
+
+use super::behind::Behind;
+use super::change::ChangeStep;
+use super::details::MemberDetails;
+use super::record::{Checkpoint, EntryRecord, HardState, RecordContent, RecordError};
+use super::types::{Batch, MemberId, Members, Place};
+
+/// Why a journal's records do not make a state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RecoveryError {
+    /// A record cannot be read.
+    #[error("the record behind sequence {behind_sequence} cannot be read: {source}")]
+    Record {
+        /// The last frame before it.
+        behind_sequence: u64,
+        /// Why.
+        source: RecordError,
+    },
+    /// A record is marked as a checkpoint and is none, or the other way round.
+    #[error("the record behind sequence {behind_sequence} is not of the kind that its frame says")]
+    Kind {
+        /// The last frame before it.
+        behind_sequence: u64,
+    },
+    /// The first record is not a checkpoint.
+    #[error("the journal's first record, behind sequence {behind_sequence}, is not a checkpoint: segments are missing")]
+    NoCheckpoint {
+        /// The last frame before it.
+        behind_sequence: u64,
+    },
+    /// An entry does not follow the one before it.
+    #[error(
+        "entry {index} behind sequence {behind_sequence} does not follow the one before it in index, term or frames"
+    )]
+    Gap {
+        /// The entry.
+        index: u64,
+        /// The last frame before its record.
+        behind_sequence: u64,
+    },
+    /// An entry would replace one that is committed.
+    #[error("entry {index} would replace one that is committed; entries up to {commit} are")]
+    Committed {
+        /// The entry.
+        index: u64,
+        /// The committed index.
+        commit: u64,
+    },
+    /// Frames are missing before an entry's record: a journal that lost something in the middle.
+    #[error("entry {index} covers frames up to {end_sequence}, the journal has them up to {found_sequence}")]
+    FramesMissing {
+        /// The entry.
+        index: u64,
+        /// The last frame that it covers.
+        end_sequence: u64,
+        /// The last frame before its record, or of the journal.
+        found_sequence: u64,
+    },
+}
+
+/// What the records of a journal say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recovered {
+    pub(super) state: Option<Checkpoint>,
+    pub(super) behind: Option<Behind>,
+}
+
+impl Recovered {
+    /// A member that starts for the first time.
+    #[must_use]
+    pub const fn nothing() -> Self {
+        Self { state: None, behind: None }
+    }
+
+    /// The member may lack what it has acknowledged: its machine has lost power since, and its tier does not sync.
+    #[must_use]
+    pub fn behind(self, behind: Behind) -> Self {
+        Self { behind: Some(behind), ..self }
+    }
+
+    /// Reads a journal's records in their order: the sequence of the last frame before each, whether its frame says that
+    /// it is a checkpoint, and its payload. A checkpoint that was written aside for a cut (see
+    /// [`crate::consensus::Effects::cut_behind`]) comes last. `last_sequence` is that of the journal's last frame.
+    ///
+    /// # Errors
+    /// What does not fit together. Nothing is guessed.
+    pub fn from_records<'a>(
+        records: impl IntoIterator<Item = (u64, bool, &'a [u8])>,
+        last_sequence: u64,
+    ) -> Result<Self, RecoveryError> {
+        let mut state: Option<Checkpoint> = None;
+        for (behind_sequence, is_checkpoint, payload) in records {
+            let content = RecordContent::from_bytes(payload)
+                .map_err(|source| RecoveryError::Record { behind_sequence, source })?;
+            if is_checkpoint != matches!(content, RecordContent::Checkpoint(_)) {
+                return Err(RecoveryError::Kind { behind_sequence });
+            }
+            match (content, &mut state) {
+                (RecordContent::Checkpoint(checkpoint), state) => {
+                    *state = Some(chained(*checkpoint, behind_sequence)?);
+                }
+                (_, None) => return Err(RecoveryError::NoCheckpoint { behind_sequence }),
+                (RecordContent::HardState(found), Some(state)) => state.take_hard_state(found),
+                (RecordContent::Entry(entry, commit), Some(state)) => {
+                    state.take_entry(entry, behind_sequence)?;
+                    state.hard_state.commit = state.hard_state.commit.max(commit);
+                }
+            }
+        }
+        if let Some(state) = &mut state {
+            let end = state.end();
+            if end.sequence > last_sequence {
+                return Err(RecoveryError::FramesMissing {
+                    index: end.index,
+                    end_sequence: end.sequence,
+                    found_sequence: last_sequence,
+                });
+            }
+            // A record may know of a commit beyond the entries that were written behind it and torn off.
+            state.hard_state.commit = state.hard_state.commit.clamp(state.start.index, end.index);
+        }
+        Ok(Self { state, behind: None })
+    }
+
+    /// Behind which sequence frames are to be cut before the member starts: nobody was told of them.
+    #[must_use]
+    pub fn cut_behind(&self) -> u64 {
+        self.state.as_ref().map_or(0, |state| state.end().sequence)
+    }
+
+    /// All of it as one record: to be written aside before frames are cut behind [`Recovered::cut_behind`], because that
+    /// takes records along; the first poll has the same record for the journal. `None` before the first start.
+    #[must_use]
+    pub fn checkpoint(&self) -> Option<Vec<u8>> {
+        self.state.clone().map(|state| RecordContent::Checkpoint(Box::new(state)).to_bytes())
+    }
+
+    /// A checkpoint by which `member` is all that is left of the cluster: everything that it has is committed, and no
+    /// number that was given is given again. `None` before the first start.
+    #[must_use]
+    pub fn alone(&self, member: MemberId, addresses: &[String]) -> Option<Vec<u8>> {
+        let state = self.state.as_ref()?;
+        let end = state.end();
+        let changed = state.entries.iter().filter_map(|entry| entry.change.as_ref()).flat_map(|change| &change.steps);
+        let changed = changed.map(|step| match step {
+            ChangeStep::Voter(member) | ChangeStep::Learner(member) | ChangeStep::Remove(member) => member.get(),
+        });
+        let highest = changed.fold(state.members.highest_number(), u64::max);
+        let details = vec![MemberDetails { member, addresses: addresses.to_vec(), joining: None }];
+        let members = Members {
+            details,
+            numbers_used: if highest > member.get() { highest } else { 0 },
+            ..Members::of_voters(&[member])
+        };
+        let hard_state = HardState { term: state.hard_state.term, vote: None, commit: end.index };
+        let checkpoint = Checkpoint { hard_state, start: end, members, entries: Vec::new() };
+        Some(RecordContent::Checkpoint(Box::new(checkpoint)).to_bytes())
+    }
+
+    /// Where the log ends: the chain goes on from here.
+    #[must_use]
+    pub fn end(&self) -> Option<Place> {
+        self.state.as_ref().map(Checkpoint::end)
+    }
+
+    /// The caller knows that everything up to `sequence` was released, so the entry of that frame is committed, and those
+    /// before it. Entries without frames behind it may be or not.
+    pub fn is_committed(&mut self, sequence: u64) {
+        let Some(state) = &mut self.state else { return };
+        let begins_before = |entry: &&EntryRecord| {
+            let Batch { first_sequence, end_sequence, .. } = entry.batch;
+            first_sequence <= end_sequence.min(sequence)
+        };
+        let released = state.entries.iter().rev().find(begins_before);
+        if let Some(entry) = released {
+            state.hard_state.commit = state.hard_state.commit.max(entry.index);
+        }
+    }
+
+    /// Up to which sequence frames are known to be committed.
+    #[must_use]
+    pub fn committed_sequence(&self) -> u64 {
+        self.state.as_ref().map_or(0, |state| state.place_at(state.hard_state.commit).sequence)
+    }
+
+    /// The last [`crate::consensus::Effects::ballot`] that was made durable. It may say more than the journal, after a
+    /// loss of power, or less, after a crash between the two.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn has_voted(&mut self, ballot: &[u8]) -> Result<(), RecoveryError> {
+        let behind_sequence = self.cut_behind();
+        let content =
+            RecordContent::from_bytes(ballot).map_err(|source| RecoveryError::Record { behind_sequence, source })?;
+        let RecordContent::HardState(found) = content else { return Err(RecoveryError::Kind { behind_sequence }) };
+        let Some(Checkpoint { hard_state, .. }) = &mut self.state else { return Ok(()) };
+        if found.term > hard_state.term || (found.term == hard_state.term && hard_state.vote.is_none()) {
+            (hard_state.term, hard_state.vote) = (found.term, found.vote);
+        }
+        Ok(())
+    }
+
+    /// Term, vote and commit; zeros before the first start.
+    #[must_use]
+    pub fn hard_state(&self) -> HardState {
+        self.state.as_ref().map(|state| state.hard_state).unwrap_or_default()
+    }
+
+    /// The members where the log starts; none before the first start.
+    #[must_use]
+    pub fn members(&self) -> Members {
+        self.state.as_ref().map(|state| state.members.clone()).unwrap_or_default()
+    }
+}
+
+/// The checkpoint, if its entries follow each other and its frames are there.
+fn chained(mut checkpoint: Checkpoint, behind_sequence: u64) -> Result<Checkpoint, RecoveryError> {
+    for entry in std::mem::take(&mut checkpoint.entries) {
+        checkpoint.take_entry(entry, behind_sequence)?;
+    }
+    if checkpoint.start.sequence > behind_sequence {
+        return Err(RecoveryError::FramesMissing {
+            index: checkpoint.start.index,
+            end_sequence: checkpoint.start.sequence,
+            found_sequence: behind_sequence,
+        });
+    }
+    Ok(checkpoint)
+}
+
+impl Checkpoint {
+    /// Where the last entry ends.
+    #[must_use]
+    pub fn end(&self) -> Place {
+        self.place_at(u64::MAX)
+    }
+
+    /// Where the entry of this index ends, or the nearest that there is.
+    fn place_at(&self, index: u64) -> Place {
+        let count = index.saturating_sub(self.start.index).min(self.entries.len() as u64) as usize;
+        match count.checked_sub(1).map(|at| &self.entries[at]) {
+            Some(EntryRecord { index, term, batch, .. }) => {
+                Place { index: *index, term: *term, sequence: batch.end_sequence, hash: batch.hash }
+            }
+            None => self.start,
+        }
+    }
+
+    fn take_hard_state(&mut self, found: HardState) {
+        self.hard_state =
+            HardState { term: found.term, vote: found.vote, commit: self.hard_state.commit.max(found.commit) };
+    }
+
+    /// An entry takes the place of the one of its index and of all behind it.
+    fn take_entry(&mut self, entry: EntryRecord, behind_sequence: u64) -> Result<(), RecoveryError> {
+        let index = entry.index;
+        let gap = RecoveryError::Gap { index, behind_sequence };
+        let before = index.checked_sub(self.start.index + 1).ok_or(gap)?;
+        if before > self.entries.len() as u64 {
+            return Err(gap);
+        }
+        let replaced = self.entries.get(before as usize);
+        if replaced.is_some_and(|old| *old != entry) && index <= self.hard_state.commit {
+            return Err(RecoveryError::Committed { index, commit: self.hard_state.commit });
+        }
+        let place = self.place_at(index - 1);
+        let is_next = entry.batch.first_sequence == place.sequence + 1
+            && entry.term >= place.term
+            && (!entry.batch.is_empty() || entry.batch.hash == place.hash);
+        if !is_next {
+            return Err(gap);
+        }
+        let end_sequence = entry.batch.end_sequence;
+        if end_sequence > behind_sequence {
+            return Err(RecoveryError::FramesMissing { index, end_sequence, found_sequence: behind_sequence });
+        }
+        self.entries.truncate(before as usize);
+        self.entries.push(entry);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_journal_and_ballot_the_one_that_knows_more_counts() {
+        let state = |term, vote| HardState { term, vote: MemberId::new(vote), commit: 1 };
+        let place = Place { index: 1, term: 1, sequence: 0, hash: 0 };
+        for (journal, ballot, expected) in [
+            (state(5, 2), state(6, 3), state(6, 3)),
+            (state(5, 2), state(6, 0), state(6, 0)),
+            (state(5, 0), state(5, 3), state(5, 3)),
+            (state(5, 2), state(5, 0), state(5, 2)),
+            (state(5, 2), state(4, 1), state(5, 2)),
+        ] {
+            let checkpoint =
+                Checkpoint { hard_state: journal, start: place, members: Members::default(), entries: Vec::new() };
+            let mut recovered = Recovered { state: Some(checkpoint), ..Recovered::default() };
+            recovered.has_voted(&RecordContent::HardState(HardState { commit: 9, ..ballot }).to_bytes()).unwrap();
+            assert_eq!(recovered.hard_state(), expected, "{journal:?} and {ballot:?}");
+        }
+        assert!(Recovered::nothing().has_voted(b"nonsense").is_err());
+        assert!(Recovered::nothing().has_voted(&RecordContent::HardState(state(1, 1)).to_bytes()).is_ok());
+    }
+
+    #[test]
+    fn a_released_frame_commits_its_entry_and_no_empty_one_behind_it() {
+        let batch = |first_sequence, end_sequence| Batch { first_sequence, end_sequence, hash: 0 };
+        let entry = |index, batch| EntryRecord { index, term: index, batch, change: None };
+        let begin = Place { index: 1, term: 1, sequence: 0, hash: 0 };
+        let empty = |index, sequence| entry(index, batch(sequence + 1, sequence));
+        let entries = vec![empty(2, 0), entry(3, batch(1, 4)), empty(4, 4), entry(5, batch(5, 9)), empty(6, 9)];
+        let hard_state = HardState { term: 6, vote: None, commit: 1 };
+        let state = Checkpoint { hard_state, start: begin, members: Members::default(), entries };
+        for (released, commit) in [(0, 1), (1, 3), (4, 3), (5, 5), (9, 5)] {
+            let mut recovered = Recovered { state: Some(state.clone()), behind: None };
+            recovered.is_committed(released);
+            assert_eq!(recovered.hard_state().commit, commit, "frames up to {released} are released");
+        }
+    }
+}

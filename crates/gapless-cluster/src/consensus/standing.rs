@@ -1,0 +1,96 @@
+//! [`Standing`]: who is a member, as a member knows it, for those who may know less. What members believe of each other
+//! comes from the log alone; a standing only tells whom to connect to, and a removed member that it is one.
+//!
+//! ```text
+//!   0  u8   version, 1
+//!   1  u64  index of the last applied entry
+//!   9  …    members
+//! ```
+
+use super::core::Consensus;
+use super::fields::{FieldError, Fields, put_members, put_u64};
+use super::types::{MemberId, Members};
+
+/// The version of this layout.
+const VERSION: u8 = 1;
+
+/// The members as of an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// The entry.
+    pub index: u64,
+    /// The members; never none.
+    pub members: Members,
+}
+
+impl Standing {
+    /// Whether `member` was one and is no more. A number is given once, so that is for ever.
+    #[must_use]
+    pub fn has_removed(&self, member: MemberId) -> bool {
+        !self.members.contains(member) && member.get() <= self.members.highest_number()
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![VERSION];
+        put_u64(&mut bytes, self.index);
+        put_members(&mut bytes, &self.members);
+        bytes
+    }
+
+    /// The standing of these bytes; `None` if they are none.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let mut fields = Fields(bytes);
+        let mut take = || {
+            if fields.u8()? != VERSION {
+                return Err(FieldError::Value("version"));
+            }
+            let standing = Self { index: fields.number("index")?, members: fields.members()? };
+            fields.end()?;
+            if standing.members.is_empty() { Err(FieldError::Value("members")) } else { Ok(standing) }
+        };
+        take().ok()
+    }
+}
+
+impl Consensus {
+    /// The members in force here, and since when at the latest; `None` where nobody has told yet.
+    #[must_use]
+    pub fn standing(&self) -> Option<Standing> {
+        let members = self.members();
+        let index = self.raw.raft.raft_log.applied;
+        (!members.is_empty()).then(|| Standing { index, members: members.clone() })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::super::details::{Joining, MemberDetails};
+    use super::*;
+
+    #[test]
+    fn a_standing_comes_back_as_it_was_and_says_who_was_removed() {
+        let id = |number| MemberId::new(number).unwrap();
+        let joining = Some(Joining { replaces: Some(id(2)) });
+        let details = MemberDetails { member: id(5), addresses: vec!["a.example:1".to_owned()], joining };
+        let members = Members {
+            voters: vec![id(1), id(2)],
+            learners: vec![id(5)],
+            details: vec![details],
+            numbers_used: 7,
+            ..Members::default()
+        };
+        members.check().unwrap();
+        let standing = Standing { index: 9, members };
+        let bytes = standing.to_bytes();
+        assert_eq!(Standing::from_bytes(&bytes), Some(standing.clone()));
+        for length in 0..bytes.len() {
+            assert_eq!(Standing::from_bytes(&bytes[..length]), None, "length {length}");
+        }
+        let removed: Vec<_> = (1..=9).filter(|number| standing.has_removed(id(*number))).collect();
+        assert_eq!(removed, [3, 4, 6, 7]);
+    }
+}

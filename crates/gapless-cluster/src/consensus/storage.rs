@@ -1,0 +1,301 @@
+//! The entries that a member keeps in memory, as raft-rs wants to see them. Bounded: what is applied and older than the
+//! newest so many entries is forgotten, and whoever needs it gets a [`Place`] instead.
+
+use super::details::{put_details, take_details};
+use super::fields::{Fields, put_list, put_u64};
+use super::record::{Checkpoint, EntryRecord, HardState};
+use super::types::{Batch, MemberId, Members, Place};
+use super::wire::{ENTRIES_MAX, batch_in};
+use raft::eraftpb::{self, Entry, Snapshot};
+use raft::{Error, GetEntriesContext, RaftState, StorageError};
+use std::collections::VecDeque;
+
+/// An entry, and what it covers of the stream.
+struct Kept {
+    entry: Entry,
+    batch: Batch,
+}
+
+/// The log of a member. Written by [`crate::consensus::Consensus`] alone.
+pub struct Storage {
+    start: Place,
+    entries: VecDeque<Kept>,
+    /// The members from each index on, the first for `start`.
+    members: VecDeque<(u64, Members)>,
+    hard_state: HardState,
+    applied: u64,
+    entries_kept_max: usize,
+    message_frames_max: u64,
+}
+
+impl Storage {
+    pub(super) fn new(state: Checkpoint, entries_kept_max: usize, message_frames_max: u64) -> Self {
+        let kept = |record: &EntryRecord| Kept { entry: record.to_raft(), batch: record.batch };
+        Self {
+            start: state.start,
+            entries: state.entries.iter().map(kept).collect(),
+            members: VecDeque::from([(state.start.index, state.members)]),
+            hard_state: state.hard_state,
+            applied: state.start.index,
+            entries_kept_max,
+            message_frames_max,
+        }
+    }
+
+    /// Where the log starts.
+    #[must_use]
+    pub const fn start(&self) -> Place {
+        self.start
+    }
+
+    /// Where the last entry ends.
+    #[must_use]
+    pub fn end(&self) -> Place {
+        self.place_at(self.last()).expect("the last entry is there")
+    }
+
+    /// Where the entry of this index ends; `None` if it is forgotten or not there yet.
+    #[must_use]
+    pub fn place_at(&self, index: u64) -> Option<Place> {
+        if index == self.start.index {
+            return Some(self.start);
+        }
+        let kept = self.kept(index)?;
+        let Batch { end_sequence, hash, .. } = kept.batch;
+        Some(Place { index, term: kept.entry.term, sequence: end_sequence, hash })
+    }
+
+    /// What the entry of this index covers.
+    pub(super) fn batch_at(&self, index: u64) -> Option<Batch> {
+        self.kept(index).map(|kept| kept.batch)
+    }
+
+    fn kept(&self, index: u64) -> Option<&Kept> {
+        self.entries.get(index.checked_sub(self.start.index + 1)? as usize)
+    }
+
+    fn last(&self) -> u64 {
+        self.start.index + self.entries.len() as u64
+    }
+
+    /// The members that are in force.
+    pub(super) fn members(&self) -> &Members {
+        &self.members.back().expect("there is always one").1
+    }
+
+    pub(super) fn set_hard_state(&mut self, state: HardState) {
+        self.hard_state = state;
+    }
+
+    pub(super) const fn hard_state(&self) -> HardState {
+        self.hard_state
+    }
+
+    pub(super) fn set_commit(&mut self, commit: u64) {
+        self.hard_state.commit = self.hard_state.commit.max(commit);
+    }
+
+    /// Forgets the entries behind `index`.
+    pub(super) fn truncate_behind(&mut self, index: u64) {
+        assert!(index >= self.applied, "entry {index} is cut, {} are applied", self.applied);
+        self.entries.truncate((index - self.start.index) as usize);
+    }
+
+    /// Takes the next entry. Returns what it covers.
+    pub(super) fn push(&mut self, entry: Entry) -> Batch {
+        let end = self.end();
+        assert_eq!(entry.index, end.index + 1, "entries follow each other");
+        let batch = batch_in(&entry).unwrap_or(Batch::empty_behind(end.sequence, end.hash));
+        assert_eq!(batch.first_sequence, end.sequence + 1, "entry {} leaves a gap in the stream", entry.index);
+        self.entries.push_back(Kept { entry, batch });
+        batch
+    }
+
+    /// Starts anew at a place.
+    pub(super) fn restore(&mut self, place: Place, members: Members) {
+        self.entries.clear();
+        self.start = place;
+        self.members = VecDeque::from([(place.index, members)]);
+        self.applied = place.index;
+        self.set_commit(place.index);
+    }
+
+    /// From the entry `index` on, these are the members.
+    pub(super) fn set_members(&mut self, index: u64, members: Members) {
+        self.members.push_back((index, members));
+    }
+
+    /// The entries up to `index` are applied; what is too old goes.
+    pub(super) fn applied_to(&mut self, index: u64) {
+        self.applied = self.applied.max(index);
+        while self.entries.len() > self.entries_kept_max && self.start.index < self.applied {
+            self.forget_oldest();
+        }
+        self.forget_members();
+    }
+
+    /// Forgets the applied entries of which a frame is before `first_sequence`: whoever needs them gets a place.
+    pub(super) fn forget_before(&mut self, first_sequence: u64) {
+        let is_gone = |kept: &Kept| !kept.batch.is_empty() && kept.batch.first_sequence < first_sequence;
+        let Some(newest) = self.entries.iter().rposition(is_gone) else { return };
+        let newest_index = self.start.index + newest as u64 + 1;
+        while self.start.index < newest_index.min(self.applied) {
+            self.forget_oldest();
+        }
+        self.forget_members();
+    }
+
+    fn forget_oldest(&mut self) {
+        self.start = self.place_at(self.start.index + 1).expect("an applied entry is there");
+        self.entries.pop_front();
+    }
+
+    fn forget_members(&mut self) {
+        while self.members.get(1).is_some_and(|(from, _)| *from <= self.start.index) {
+            self.members.pop_front();
+        }
+    }
+
+    /// Up to where entries are applied, and the members there.
+    pub(super) fn applied_place(&self) -> Option<(Place, Members)> {
+        Some((self.place_at(self.applied)?, self.members().clone()))
+    }
+
+    /// Bytes of the changes of members among the entries.
+    pub(super) fn change_bytes(&self) -> usize {
+        let is_change = |kept: &&Kept| kept.entry.get_entry_type() != eraftpb::EntryType::EntryNormal;
+        self.entries.iter().filter(is_change).map(|kept| kept.entry.get_data().len()).sum()
+    }
+
+    pub(super) fn checkpoint(&self) -> Checkpoint {
+        Checkpoint {
+            hard_state: self.hard_state,
+            start: self.start,
+            members: self.members[0].1.clone(),
+            entries: self.entries.iter().map(|kept| EntryRecord::from_raft(&kept.entry, kept.batch)).collect(),
+        }
+    }
+}
+
+impl raft::Storage for Storage {
+    fn initial_state(&self) -> raft::Result<RaftState> {
+        let HardState { term, vote, commit } = self.hard_state;
+        let vote = vote.map_or(0, MemberId::get);
+        let state = eraftpb::HardState { term, vote, commit, ..Default::default() };
+        Ok(RaftState::new(state, self.members().to_conf_state()))
+    }
+
+    fn entries(
+        &self,
+        low: u64,
+        high: u64,
+        length_max: impl Into<Option<u64>>,
+        context: GetEntriesContext,
+    ) -> raft::Result<Vec<Entry>> {
+        if low <= self.start.index {
+            return Err(Error::Store(StorageError::Compacted));
+        }
+        if high > self.last() + 1 {
+            return Err(Error::Store(StorageError::Unavailable));
+        }
+        let from = (low - self.start.index - 1) as usize;
+        let range = self.entries.range(from..from + (high - low) as usize);
+        // Only what becomes a message is limited, by what raft-rs does not know: the frames that travel beside it.
+        let _ = length_max;
+        if !context.can_async() {
+            return Ok(range.map(|kept| kept.entry.clone()).collect());
+        }
+        let mut frames = 0;
+        let fits = |kept: &&Kept| {
+            let is_first = frames == 0;
+            frames += kept.batch.frames().max(1);
+            is_first || frames <= self.message_frames_max
+        };
+        Ok(range.take_while(fits).take(ENTRIES_MAX).map(|kept| kept.entry.clone()).collect())
+    }
+
+    fn term(&self, index: u64) -> raft::Result<u64> {
+        if index < self.start.index {
+            return Err(Error::Store(StorageError::Compacted));
+        }
+        self.place_at(index).map(|place| place.term).ok_or(Error::Store(StorageError::Unavailable))
+    }
+
+    fn first_index(&self) -> raft::Result<u64> {
+        Ok(self.start.index + 1)
+    }
+
+    fn last_index(&self) -> raft::Result<u64> {
+        Ok(self.last())
+    }
+
+    fn snapshot(&self, request_index: u64, _to: u64) -> raft::Result<Snapshot> {
+        let place = self.place_at(self.applied).filter(|place| place.index >= request_index.max(1));
+        let place = place.ok_or(Error::Store(StorageError::SnapshotTemporarilyUnavailable))?;
+        Ok(snapshot_of(&place, self.members()))
+    }
+}
+
+/// A place as raft's snapshot. What raft does not know of stands in its data, which stays in this process.
+pub(super) fn snapshot_of(place: &Place, members: &Members) -> Snapshot {
+    let mut data = Vec::new();
+    put_u64(&mut data, place.sequence);
+    put_u64(&mut data, place.hash);
+    put_list(&mut data, &members.witnesses);
+    put_u64(&mut data, members.numbers_used);
+    put_details(&mut data, &members.details);
+    let mut snapshot = Snapshot::default();
+    snapshot.set_data(data.into());
+    let metadata = snapshot.mut_metadata();
+    metadata.index = place.index;
+    metadata.term = place.term;
+    metadata.set_conf_state(members.to_conf_state());
+    snapshot
+}
+
+/// The place that [`snapshot_of`] made a snapshot of.
+pub(super) fn place_of(snapshot: &Snapshot) -> Option<(Place, Members)> {
+    let mut data = Fields(snapshot.get_data());
+    let (sequence, hash) = (data.u64().ok()?, data.u64().ok()?);
+    let witnesses = data.list("witnesses").ok()?;
+    let numbers_used = data.u64().ok()?;
+    let more = Members { witnesses, numbers_used, details: take_details(&mut data).ok()?, ..Members::default() };
+    let metadata = snapshot.get_metadata();
+    let place = Place { index: metadata.index, term: metadata.term, sequence, hash };
+    Some((place, more.with_conf_state(metadata.get_conf_state())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use raft::Storage as _;
+
+    #[test]
+    fn applied_entries_go_with_their_frames_and_no_others() {
+        let batch = |first_sequence, end_sequence| Batch { first_sequence, end_sequence, hash: end_sequence };
+        let entry = |index, batch| EntryRecord { index, term: 1, batch, change: None };
+        let start = Place { index: 1, term: 1, sequence: 0, hash: 0 };
+        // Of the frames 1 to 4, 5 to 9 and 10 to 12, and one without any between.
+        let entries =
+            vec![entry(2, batch(1, 4)), entry(3, batch(5, 4)), entry(4, batch(5, 9)), entry(5, batch(10, 12))];
+        let state = Checkpoint { hard_state: HardState::default(), start, members: Members::default(), entries };
+        for (applied, first_sequence, index, sequence) in [
+            (5, 1, 1, 0),
+            (5, 2, 2, 4),
+            (5, 5, 2, 4),
+            (5, 6, 4, 9),
+            (5, 10, 4, 9),
+            (5, 13, 5, 12),
+            (3, 13, 3, 4),
+            (1, 13, 1, 0),
+        ] {
+            let mut storage = Storage::new(state.clone(), 100, 100);
+            storage.applied_to(applied);
+            storage.forget_before(first_sequence);
+            let what = format!("{applied} applied, frames from {first_sequence} on");
+            assert_eq!((storage.start().index, storage.start().sequence), (index, sequence), "{what}");
+            assert_eq!(storage.first_index(), Ok(index + 1), "{what}");
+            assert_eq!(storage.end().index, 5, "{what}");
+        }
+    }
+}

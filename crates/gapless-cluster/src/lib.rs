@@ -1,0 +1,19 @@
+//! Consensus over a stream: what a quorum has is never lost.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`config`] | one file that describes a member |
+//! | [`consensus`] | the core: votes, entries, members, places; no I/O, no clock, no randomness |
+//! | [`link`] | the links between members |
+//! | [`member`] | a member: its agent, its start |
+
+#![forbid(unsafe_code)]
+
+pub mod config;
+pub mod consensus;
+mod error;
+pub mod link;
+pub mod member;
+
+pub use error::ClusterError;
+pub use member::ClusterMember;

@@ -1,0 +1,256 @@
+//! [`Addresses`]: where a peer may be, and what is tried next. [`Resolver`]: names become addresses on a thread of their
+//! own, because the operating system's call blocks.
+
+use super::address::{Address, shared_memory_path};
+use super::error::LinkError;
+use super::options::{ADDRESSES_MAX, Peer};
+use super::wire::MemberId;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+
+/// Addresses of one name, at most.
+const RESOLVED_MAX: usize = 8;
+/// Addresses of a peer that others have said, at most.
+const HINTS_MAX: usize = 2 * ADDRESSES_MAX;
+/// A name is asked for again after so long, ns.
+const RESOLVE_INTERVAL_NS: u64 = 1_000_000_000;
+/// Questions that wait for the thread, at most; whoever finds no room asks again later.
+const QUESTIONS_MAX: usize = 64;
+
+/// The addresses of a peer.
+#[derive(Debug)]
+pub(super) struct Addresses {
+    member: MemberId,
+    given: Vec<Given>,
+    /// What is left to try in this round, the next one last.
+    round: Vec<Address>,
+    /// Where it was last.
+    preferred: Option<Address>,
+    /// Where somebody said that it is, the newest last; tried after everything else.
+    hints: Vec<Address>,
+}
+
+#[derive(Debug)]
+enum Given {
+    Address(Address),
+    Name { text: String, resolved: Vec<SocketAddr>, is_asked: bool, next_question_ns: u64 },
+}
+
+impl Addresses {
+    pub(super) fn new(peer: &Peer) -> Result<Self, LinkError> {
+        if peer.addresses.len() > ADDRESSES_MAX {
+            return Err(LinkError::Peer { member: peer.member, rule: "it has more than 16 addresses" });
+        }
+        let given = peer.addresses.iter().map(|text| {
+            let wrong = || LinkError::Address { member: peer.member, address: text.clone() };
+            if let Some(path) = shared_memory_path(text).map_err(|_| wrong())? {
+                return Ok(Given::Address(Address::SharedMemory(path.into())));
+            }
+            if let Ok(address) = text.parse() {
+                return Ok(Given::Address(Address::Network(address)));
+            }
+            let port = text.rsplit_once(':').filter(|(host, _)| !host.is_empty() && !host.contains(':'));
+            if port.is_none_or(|(_, port)| port.parse::<u16>().is_err()) {
+                return Err(wrong());
+            }
+            Ok(Given::Name { text: text.clone(), resolved: Vec::new(), is_asked: false, next_question_ns: 0 })
+        });
+        let given = given.collect::<Result<_, _>>()?;
+        Ok(Self { member: peer.member, given, round: Vec::new(), preferred: None, hints: Vec::new() })
+    }
+
+    /// What to try next in this round; `None` if all of it has been tried.
+    pub(super) fn next(&mut self) -> Option<Address> {
+        self.round.pop()
+    }
+
+    /// Begins to try from the first, which is where the peer was last, unless memory may be shared with it; asks for names
+    /// that are due.
+    pub(super) fn begin(&mut self, now_ns: u64, resolver: &mut Resolver) {
+        self.round.clear();
+        self.round.extend(self.hints.iter().cloned());
+        for given in self.given.iter_mut().rev() {
+            match given {
+                Given::Address(address) => self.round.push(address.clone()),
+                Given::Name { text, resolved, is_asked, next_question_ns } => {
+                    self.round.extend(resolved.iter().rev().copied().map(Address::Network));
+                    if !*is_asked && now_ns >= *next_question_ns {
+                        *is_asked = resolver.ask(self.member, text);
+                        *next_question_ns = now_ns + RESOLVE_INTERVAL_NS;
+                    }
+                }
+            }
+        }
+        if let Some(preferred) = &self.preferred {
+            self.round.retain(|address| address != preferred);
+            self.round.push(preferred.clone());
+        }
+        // What costs nothing to try and is worth most comes first, also when the peer was found elsewhere; the sort is
+        // stable.
+        self.round.sort_by_key(|address| matches!(address, Address::SharedMemory(_)));
+    }
+
+    /// Somebody says that it is there. What was said longest ago makes way where there are too many.
+    pub(super) fn hint(&mut self, addresses: &[SocketAddr]) {
+        for address in addresses.iter().copied().map(Address::Network) {
+            self.hints.retain(|hint| *hint != address);
+            if self.hints.len() >= HINTS_MAX {
+                self.hints.remove(0);
+            }
+            self.hints.push(address);
+        }
+    }
+
+    /// The peer is there.
+    pub(super) fn found(&mut self, address: Address) {
+        self.preferred = Some(address);
+    }
+
+    /// The peer is not there any more.
+    pub(super) fn not_found(&mut self, address: &Address) {
+        self.preferred.take_if(|preferred| preferred == address);
+    }
+
+    /// What became of a question.
+    pub(super) fn answered(&mut self, answer: &Answer) {
+        for given in &mut self.given {
+            if let Given::Name { text, resolved, is_asked, .. } = given
+                && *text == answer.name
+            {
+                *is_asked = false;
+                // The last good answer is better than none.
+                if !answer.addresses.is_empty() {
+                    resolved.clone_from(&answer.addresses);
+                }
+            }
+        }
+    }
+}
+
+/// Asks the operating system for the addresses of names.
+#[derive(Debug, Default)]
+pub(super) struct Resolver(Option<Thread>);
+
+/// The addresses of a name; none if it has none.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) member: MemberId,
+    name: String,
+    addresses: Vec<SocketAddr>,
+}
+
+#[derive(Debug)]
+struct Thread {
+    questions: SyncSender<(MemberId, String)>,
+    answers: Receiver<Answer>,
+}
+
+impl Resolver {
+    /// Asks; whether the question could be put.
+    fn ask(&mut self, member: MemberId, name: &str) -> bool {
+        let thread = match &mut self.0 {
+            Some(thread) => thread,
+            none => match Thread::start() {
+                Ok(thread) => none.insert(thread),
+                Err(error) => {
+                    tracing::warn!(%error, "no thread can be started to look up the names of members");
+                    return false;
+                }
+            },
+        };
+        thread.questions.try_send((member, name.to_owned())).is_ok()
+    }
+
+    /// The next answer.
+    pub(super) fn next_answer(&mut self) -> Option<Answer> {
+        self.0.as_ref()?.answers.try_recv().ok()
+    }
+}
+
+impl Thread {
+    /// It ends when the questions do; nobody waits for that, because the call that it is in may take long.
+    fn start() -> std::io::Result<Self> {
+        let (questions, asked) = sync_channel::<(MemberId, String)>(QUESTIONS_MAX);
+        let (answer, answers) = channel();
+        let work = move || {
+            for (member, name) in asked {
+                let addresses = match name.to_socket_addrs() {
+                    Ok(addresses) => addresses.take(RESOLVED_MAX).collect(),
+                    Err(error) => {
+                        tracing::warn!(member, name, %error, "a member's name has no address");
+                        Vec::new()
+                    }
+                };
+                if answer.send(Answer { member, name, addresses }).is_err() {
+                    break;
+                }
+            }
+        };
+        std::thread::Builder::new().name("gapless-resolve".to_owned()).spawn(work)?;
+        Ok(Self { questions, answers })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+
+    fn addresses(texts: &[&str]) -> Result<Addresses, LinkError> {
+        Addresses::new(&Peer { member: 2, addresses: texts.iter().map(|text| (*text).to_owned()).collect() })
+    }
+
+    fn round(addresses: &mut Addresses, now_ns: u64, resolver: &mut Resolver) -> Vec<String> {
+        addresses.begin(now_ns, resolver);
+        std::iter::from_fn(|| addresses.next()).map(|address| address.to_string()).collect()
+    }
+
+    #[test]
+    fn addresses_are_tried_in_order_and_the_last_good_one_first() {
+        let mut its = addresses(&["10.0.0.1:1", "[::1]:2", "10.0.0.3:3"]).unwrap();
+        let mut resolver = Resolver::default();
+        assert_eq!(round(&mut its, 0, &mut resolver), ["10.0.0.1:1", "[::1]:2", "10.0.0.3:3"]);
+        let third = Address::Network("10.0.0.3:3".parse().unwrap());
+        its.found(third.clone());
+        assert_eq!(round(&mut its, 0, &mut resolver), ["10.0.0.3:3", "10.0.0.1:1", "[::1]:2"]);
+        its.not_found(&Address::Network("10.0.0.1:1".parse().unwrap()));
+        its.not_found(&third);
+        assert_eq!(round(&mut its, 0, &mut resolver), ["10.0.0.1:1", "[::1]:2", "10.0.0.3:3"]);
+        assert!(resolver.0.is_none(), "without names no thread");
+    }
+
+    #[test]
+    fn shared_memory_is_tried_first_wherever_the_peer_was() {
+        let mut its = addresses(&["10.0.0.1:1", "shm:/run/two", "10.0.0.3:3"]).unwrap();
+        let mut resolver = Resolver::default();
+        assert_eq!(round(&mut its, 0, &mut resolver), ["shm:/run/two", "10.0.0.1:1", "10.0.0.3:3"]);
+        its.found(Address::Network("10.0.0.3:3".parse().unwrap()));
+        assert_eq!(round(&mut its, 0, &mut resolver), ["shm:/run/two", "10.0.0.3:3", "10.0.0.1:1"]);
+    }
+
+    #[test]
+    fn what_is_no_address_is_an_error() {
+        for text in ["", "host", ":1", "host:", "host:70000", "::1:1x", "10.0.0.1", "shm:", "shm:here"] {
+            assert!(addresses(&[text]).is_err(), "{text:?}");
+        }
+        assert!(addresses(&["10.0.0.1:1"; ADDRESSES_MAX + 1]).is_err());
+    }
+
+    #[test]
+    fn a_name_is_looked_up_elsewhere_and_comes_in_with_a_later_round() {
+        let mut its = addresses(&["10.0.0.1:1", "localhost:7"]).unwrap();
+        let mut resolver = Resolver::default();
+        assert_eq!(round(&mut its, 0, &mut resolver), ["10.0.0.1:1"]);
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while round(&mut its, 0, &mut resolver).len() == 1 {
+            assert!(Instant::now() < deadline, "localhost has an address");
+            std::thread::sleep(Duration::from_millis(1));
+            if let Some(answer) = resolver.next_answer() {
+                assert_eq!(answer.member, 2);
+                its.answered(&answer);
+            }
+        }
+        let found = round(&mut its, 0, &mut resolver);
+        assert!(found[1].ends_with(":7"), "{found:?}");
+    }
+}

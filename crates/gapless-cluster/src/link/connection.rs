@@ -1,0 +1,234 @@
+//! [`Connection`]: messages over one socket in both directions. Knows nothing of members.
+
+use super::receive_buffer::{Message, ReceiveBuffer};
+use super::send_queue::SendQueue;
+use super::socket::{Looked, Socket};
+use super::wire::{HEADER_LENGTH, Header, Kind, MemberId, WireError};
+use rustix::fd::{AsFd, BorrowedFd};
+use std::io::{self, IoSlice};
+
+/// Slices of frames that go to the operating system as they are; a message with more is copied once.
+const FRAME_SLICES_MAX: usize = 12;
+/// For a header, the consensus part and the two fillings.
+const OTHER_SLICES: usize = 4;
+const FILLING: [u8; 8] = [0; 8];
+/// Of the buffer of a stranger, bytes: no message of the handshake is longer.
+pub(super) const STRANGER_BUFFER_BYTES: usize = 512;
+
+/// Why a connection is of no use any more.
+#[derive(Debug)]
+pub(super) enum Broken {
+    /// The other side has closed it.
+    Closed,
+    /// The operating system's word.
+    System(io::Error),
+    /// What came is no message.
+    Wire(WireError),
+}
+
+impl From<io::Error> for Broken {
+    fn from(error: io::Error) -> Self {
+        Self::System(error)
+    }
+}
+
+impl From<WireError> for Broken {
+    fn from(error: WireError) -> Self {
+        Self::Wire(error)
+    }
+}
+
+/// A connection, from its first byte on.
+#[derive(Debug)]
+pub(super) struct Connection {
+    socket: Socket,
+    incoming: ReceiveBuffer,
+    outgoing: SendQueue,
+    messages_sent: u64,
+    /// Something came since the flag was last taken.
+    has_heard: bool,
+    /// Something was sent since the flag was last taken.
+    has_spoken: bool,
+}
+
+impl Connection {
+    pub(super) fn new(socket: Socket) -> Self {
+        Self {
+            socket,
+            incoming: ReceiveBuffer::of_stranger(STRANGER_BUFFER_BYTES),
+            outgoing: SendQueue::default(),
+            messages_sent: 0,
+            has_heard: false,
+            has_spoken: false,
+        }
+    }
+
+    /// Sends a message, or the part of it that is not taken now with the next flushes. `false`, and nothing of it is
+    /// sent, if more than `queue_bytes_max` would wait.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    #[inline]
+    pub(super) fn send(
+        &mut self,
+        kind: Kind,
+        consensus: &[u8],
+        frames: &[&[u8]],
+        frames_length: usize,
+        queue_bytes_max: usize,
+    ) -> Result<bool, Broken> {
+        let header = Header::new(kind, self.messages_sent + 1, consensus, frames_length);
+        let length = header.message_length();
+        let is_queued = !self.outgoing.is_empty();
+        if is_queued && self.outgoing.length() + length > queue_bytes_max {
+            return Ok(false);
+        }
+        let bytes = header.to_bytes();
+        let consensus_filling = &FILLING[..consensus.len().next_multiple_of(8) - consensus.len()];
+        let frames_filling = &FILLING[..frames_length.next_multiple_of(8) - frames_length];
+        let mut sent = 0;
+        if !is_queued && frames.len() <= FRAME_SLICES_MAX {
+            let mut slices = [IoSlice::new(&[]); FRAME_SLICES_MAX + OTHER_SLICES];
+            slices[0] = IoSlice::new(&bytes);
+            let mut count = 1;
+            let parts =
+                [consensus, consensus_filling].into_iter().chain(frames.iter().copied()).chain([frames_filling]);
+            for part in parts.filter(|part| !part.is_empty()) {
+                slices[count] = IoSlice::new(part);
+                count += 1;
+            }
+            sent = self.socket.send_slices(&slices[..count])?;
+        }
+        if sent < length {
+            let parts = [&bytes[..], consensus, consensus_filling].into_iter();
+            self.queue_rest(parts.chain(frames.iter().copied()).chain([frames_filling]), sent);
+        }
+        self.messages_sent += 1;
+        self.has_spoken = true;
+        Ok(true)
+    }
+
+    /// Queues the parts but for their first `sent` bytes.
+    #[cold]
+    fn queue_rest<'a>(&mut self, parts: impl Iterator<Item = &'a [u8]>, mut sent: usize) {
+        for part in parts {
+            let skipped = sent.min(part.len());
+            self.outgoing.push(&part[skipped..]);
+            sent -= skipped;
+        }
+    }
+
+    /// Sends what waits, as far as it is taken.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    #[inline]
+    pub(super) fn flush(&mut self) -> Result<usize, Broken> {
+        if self.socket.has_unsent() {
+            self.socket.flush()?;
+        }
+        if self.outgoing.is_empty() {
+            return Ok(0);
+        }
+        Ok(self.outgoing.flush(&mut self.socket)?)
+    }
+
+    /// Looks once at what has come: whether it was something.
+    ///
+    /// # Errors
+    /// The connection is broken, or closed.
+    #[inline]
+    pub(super) fn look(&mut self) -> Result<bool, Broken> {
+        match self.socket.receive(self.incoming.room())? {
+            Looked::Bytes(length) => {
+                self.incoming.commit(length);
+                self.has_heard = true;
+                Ok(true)
+            }
+            Looked::Nothing => Ok(false),
+            Looked::End => Err(Broken::Closed),
+        }
+    }
+
+    /// The next whole message of what has come.
+    ///
+    /// # Errors
+    /// It is none.
+    #[inline]
+    pub(super) fn next_message(&mut self) -> Result<Option<Message<'_>>, WireError> {
+        self.incoming.next_message()
+    }
+
+    /// Looks whether the other side has ended without a word; to be called now and then.
+    #[inline]
+    pub(super) fn check(&mut self) {
+        self.socket.check();
+    }
+
+    /// The caller is about to sleep; it looks once more before it does.
+    #[inline]
+    pub(super) fn arm(&self) {
+        self.socket.arm();
+    }
+
+    /// The caller is awake.
+    #[inline]
+    pub(super) fn disarm(&mut self) {
+        self.socket.disarm();
+    }
+
+    /// Drops what has come.
+    pub(super) fn discard(&mut self) {
+        self.incoming.discard();
+    }
+
+    /// The other side is known: gives what comes a buffer of this size, and takes all kinds of messages.
+    pub(super) fn welcome(&mut self, receive_buffer_bytes: usize) {
+        self.incoming.set_capacity(receive_buffer_bytes.max(HEADER_LENGTH));
+    }
+
+    /// Gives back what only a long message needed.
+    pub(super) fn shrink(&mut self) {
+        self.incoming.shrink();
+    }
+
+    /// Tells the other side that nothing more comes.
+    pub(super) fn finish(&mut self) {
+        self.socket.finish();
+    }
+
+    /// Bytes that wait to be sent and are not with the socket yet.
+    #[inline]
+    pub(super) const fn unsent(&self) -> usize {
+        self.outgoing.length()
+    }
+
+    /// Whether anything waits to be sent.
+    #[inline]
+    pub(super) fn has_unsent(&self) -> bool {
+        !self.outgoing.is_empty() || self.socket.has_unsent()
+    }
+
+    /// Whether nothing is known against the other side's being this member.
+    pub(super) fn proves(&self, member: MemberId) -> bool {
+        self.socket.proves(member)
+    }
+
+    /// Whether something came since the last call.
+    #[inline]
+    pub(super) const fn take_heard(&mut self) -> bool {
+        std::mem::replace(&mut self.has_heard, false)
+    }
+
+    /// Whether something was sent since the last call.
+    #[inline]
+    pub(super) const fn take_spoken(&mut self) -> bool {
+        std::mem::replace(&mut self.has_spoken, false)
+    }
+}
+
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}

@@ -1,0 +1,79 @@
+//! [`judge`]: whether a member talks to who introduces itself. No I/O, no state.
+
+use super::wire::{Identity, Introduction, MemberId, Refusal, RefusalCode};
+
+/// Whether `own` talks to who says `theirs`. What is 0 on one side, because it is not known there yet, is not compared.
+///
+/// # Errors
+/// Why not, in words for the other side's log.
+pub fn judge(
+    own: &Identity,
+    theirs: &Introduction,
+    is_member: impl FnOnce(MemberId) -> bool,
+) -> Result<(), Box<Refusal>> {
+    let from = &theirs.from;
+    let no = |code, text: String| Err(Box::new(Refusal::new(code, text)));
+    if from.cluster != own.cluster {
+        return no(RefusalCode::OtherCluster, format!("here {:?}, there {:?}", own.cluster, from.cluster));
+    }
+    if from.stream_id != own.stream_id && from.stream_id != 0 && own.stream_id != 0 {
+        let text = format!("here {:032x}, there {:032x}", own.stream_id, from.stream_id);
+        return no(RefusalCode::OtherStream, text);
+    }
+    if from.incarnation != own.incarnation && from.incarnation != 0 && own.incarnation != 0 {
+        return no(RefusalCode::OtherIncarnation, format!("here {}, there {}", own.incarnation, from.incarnation));
+    }
+    if from.member == own.member {
+        return if from.instance == own.instance {
+            no(RefusalCode::Itself, format!("member {}", own.member))
+        } else {
+            no(RefusalCode::DuplicateIdentity, format!("both are member {}", own.member))
+        };
+    }
+    if theirs.to != own.member {
+        return no(RefusalCode::OtherMember, format!("here is member {}, not member {}", own.member, theirs.to));
+    }
+    if !is_member(from.member) {
+        return no(RefusalCode::UnknownMember, format!("member {} does not know member {}", own.member, from.member));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::wire::ClusterName;
+
+    fn identity(member: MemberId) -> Identity {
+        Identity {
+            cluster: ClusterName::new("market").unwrap(),
+            stream_id: 5,
+            incarnation: 2,
+            member,
+            instance: member * 10,
+        }
+    }
+
+    fn verdict(change: impl FnOnce(&mut Introduction)) -> Option<RefusalCode> {
+        let mut theirs = Introduction { from: identity(1), to: 2 };
+        change(&mut theirs);
+        judge(&identity(2), &theirs, |member| member == 1).err().map(|refusal| refusal.code)
+    }
+
+    #[test]
+    fn each_difference_has_its_refusal() {
+        assert_eq!(verdict(|_| {}), None);
+        assert_eq!(
+            verdict(|theirs| theirs.from.cluster = ClusterName::new("Market").unwrap()),
+            Some(RefusalCode::OtherCluster)
+        );
+        assert_eq!(verdict(|theirs| theirs.from.stream_id = 6), Some(RefusalCode::OtherStream));
+        assert_eq!(verdict(|theirs| theirs.from.stream_id = 0), None);
+        assert_eq!(verdict(|theirs| theirs.from.incarnation = 3), Some(RefusalCode::OtherIncarnation));
+        assert_eq!(verdict(|theirs| theirs.from.incarnation = 0), None);
+        assert_eq!(verdict(|theirs| theirs.from = identity(2)), Some(RefusalCode::Itself));
+        assert_eq!(verdict(|theirs| theirs.from.member = 2), Some(RefusalCode::DuplicateIdentity));
+        assert_eq!(verdict(|theirs| theirs.to = 3), Some(RefusalCode::OtherMember));
+        assert_eq!(verdict(|theirs| theirs.from.member = 3), Some(RefusalCode::UnknownMember));
+    }
+}

@@ -1,0 +1,440 @@
+//! [`Links`]: a member's links to all the others. Polled by the member's own thread; nothing here blocks.
+
+use super::addresses::Resolver;
+use super::discovery::Discovery;
+use super::error::{LinkError, LinkEvent, SendError};
+use super::handshake::judge;
+use super::listener::Listener;
+use super::options::{LinkOptions, PEERS_MAX, Peer};
+use super::peer::{LinkStatistics, PeerLink};
+use super::strangers::{StrangerStatistics, Strangers};
+use super::wire::{Identity, Introduction, Kind, MemberId, Refusal, RefusalCode};
+use gapless_agent::Now;
+use rustix::fd::{AsFd, BorrowedFd};
+use std::io;
+use std::net::SocketAddr;
+
+/// Connections, strangers and time-outs are looked at this often, ns; each look costs a system call or two.
+const LOOK_INTERVAL_NS: u64 = 200_000;
+/// Who parks is to look again so soon where something is under way of which no descriptor tells, ns.
+const SOON_NS: u64 = 1_000_000;
+/// Connections accepted at one look.
+const ACCEPTS_PER_LOOK: usize = 16;
+/// After the system had no descriptor left, ns.
+const ACCEPT_PAUSE_NS: u64 = 100_000_000;
+/// Memory for long messages is given back after so long without one, ns.
+const SHRINK_INTERVAL_NS: u64 = 10_000_000_000;
+
+/// What a message is for. Links do not care, their users do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Content {
+    /// A message of consensus with the frames that belong to it.
+    Consensus,
+    /// A follower asks for old frames; such a message has no frames.
+    CatchUpRequest,
+    /// Old frames.
+    CatchUpFrames,
+    /// Who is a member, as its sender knows; such a message has no frames.
+    Members,
+    /// Whether the copies of a service are the same; such a message is short and has no frames.
+    Copies,
+    /// Where publishers find its sender; such a message has no frames.
+    Doors,
+    /// A follower asks for a parcel; such a message is short and has no frames.
+    ParcelRequest,
+    /// What a parcel holds, or a piece of it in the place of frames.
+    Parcel,
+}
+
+impl Content {
+    #[inline]
+    pub(super) const fn kind(self) -> Kind {
+        match self {
+            Self::Consensus => Kind::Consensus,
+            Self::CatchUpRequest => Kind::CatchUpRequest,
+            Self::CatchUpFrames => Kind::CatchUpFrames,
+            Self::Members => Kind::Members,
+            Self::Copies => Kind::Copies,
+            Self::Doors => Kind::Doors,
+            Self::ParcelRequest => Kind::ParcelRequest,
+            Self::Parcel => Kind::Parcel,
+        }
+    }
+
+    #[inline]
+    pub(super) const fn from_kind(kind: Kind) -> Option<Self> {
+        match kind {
+            Kind::Consensus => Some(Self::Consensus),
+            Kind::CatchUpRequest => Some(Self::CatchUpRequest),
+            Kind::CatchUpFrames => Some(Self::CatchUpFrames),
+            Kind::Members => Some(Self::Members),
+            Kind::Copies => Some(Self::Copies),
+            Kind::Doors => Some(Self::Doors),
+            Kind::ParcelRequest => Some(Self::ParcelRequest),
+            Kind::Parcel => Some(Self::Parcel),
+            Kind::Hello | Kind::Welcome | Kind::Refusal | Kind::Ping => None,
+        }
+    }
+}
+
+/// A message as it lies in the receive buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received<'a> {
+    /// Who sent it.
+    pub from: MemberId,
+    /// What it is for.
+    pub content: Content,
+    /// The consensus part; its checksum is checked.
+    pub consensus: &'a [u8],
+    /// The frames part, at an address that is a multiple of 8. Frames have checksums of their own, which are *not*
+    /// checked here.
+    pub frames: &'a [u8],
+}
+
+/// A member's links.
+///
+/// Of two members the one with the lower number dials, so there is never more than one connection between them. While
+/// a connection lives messages arrive in order and whole; when it breaks what was under way is lost, and who sent it
+/// sends it again.
+///
+/// ```
+/// use gapless_agent::Now;
+/// use gapless_cluster::link::wire::{ClusterName, Identity};
+/// use gapless_cluster::link::{Content, LinkEvent, LinkOptions, Links, Peer};
+///
+/// let identity = |member| Identity {
+///     cluster: ClusterName::new("market").unwrap(), stream_id: 5, incarnation: 1, member, instance: member,
+/// };
+/// let listen = LinkOptions { listen: Some("127.0.0.1:0".parse()?), ..LinkOptions::default() };
+/// let mut second = Links::open(listen, identity(2), &[Peer { member: 1, addresses: vec![] }])?;
+/// let at = second.local_address().unwrap().to_string();
+/// let mut first = Links::open(LinkOptions::default(), identity(1), &[Peer { member: 2, addresses: vec![at] }])?;
+///
+/// let clock = std::time::Instant::now();
+/// let now = || Now { monotonic_ns: clock.elapsed().as_nanos() as u64, epoch_ns: 0 };
+/// let mut received = Vec::new();
+/// while received.is_empty() {
+///     first.poll(now());
+///     second.poll(now());
+///     if let Some(LinkEvent::Connected(member)) = first.next_event() {
+///         first.send(member, Content::Consensus, b"vote for me", &[b"a frame,", b" another"])?;
+///     }
+///     while second.next_event().is_some() {}
+///     second.receive(|message| received.extend_from_slice(message.frames));
+/// }
+/// assert_eq!(received, b"a frame, another");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Links {
+    options: LinkOptions,
+    identity: Identity,
+    peers: Vec<PeerLink>,
+    listeners: Vec<Listener>,
+    /// Who has a number up to this one and is no peer was removed.
+    numbers_used: MemberId,
+    discovery: Option<Discovery>,
+    strangers: Strangers,
+    resolver: Resolver,
+    /// Whose turn it is to be read first.
+    first: usize,
+    now_ns: u64,
+    next_look_ns: u64,
+    next_accept_ns: u64,
+    next_shrink_ns: u64,
+}
+
+impl Links {
+    /// Opens the port, and the socket of this host, if they are asked for; connections come about by polling.
+    ///
+    /// # Errors
+    /// Options that contradict each other, a peer that cannot be one, a port or a socket that cannot be opened.
+    pub fn open(options: LinkOptions, identity: Identity, peers: &[Peer]) -> Result<Self, LinkError> {
+        options.validate()?;
+        if identity.member == 0 {
+            return Err(LinkError::Peer { member: 0, rule: "0 is no member" });
+        }
+        let listeners = Listener::open_all(&options)?;
+        let discovery = options.discovery.as_ref().map(Discovery::open).transpose()?;
+        let mut links = Self {
+            options,
+            identity,
+            peers: Vec::new(),
+            listeners,
+            numbers_used: 0,
+            discovery,
+            strangers: Strangers::default(),
+            resolver: Resolver::default(),
+            first: 0,
+            now_ns: 0,
+            next_look_ns: 0,
+            next_accept_ns: 0,
+            next_shrink_ns: 0,
+        };
+        for peer in peers {
+            links.add_peer(peer)?;
+        }
+        Ok(links)
+    }
+
+    /// The port that members with lower numbers connect to.
+    #[must_use]
+    pub fn local_address(&self) -> Option<SocketAddr> {
+        self.listeners.iter().find_map(Listener::network_address)
+    }
+
+    /// Who this member is.
+    #[must_use]
+    pub const fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// The stream's id and incarnation are known now. Connections that were made before stay.
+    pub const fn set_stream(&mut self, stream_id: u128, incarnation: u64) {
+        self.identity.stream_id = stream_id;
+        self.identity.incarnation = incarnation;
+    }
+
+    /// Another member from now on.
+    ///
+    /// # Errors
+    /// It is one already, it cannot be one, or there are [`PEERS_MAX`].
+    pub fn add_peer(&mut self, peer: &Peer) -> Result<(), LinkError> {
+        let wrong = |rule| Err(LinkError::Peer { member: peer.member, rule });
+        if self.peers.iter().any(|other| other.member == peer.member) {
+            return wrong("it is one already");
+        }
+        if self.peers.len() >= PEERS_MAX {
+            return wrong("there are 64 already");
+        }
+        self.peers.push(PeerLink::new(self.identity.member, peer, &self.options)?);
+        Ok(())
+    }
+
+    /// Closes the link to a member and forgets it, without an event; whether there was one.
+    pub fn remove_peer(&mut self, member: MemberId) -> bool {
+        let before = self.peers.len();
+        self.peers.retain(|peer| peer.member != member);
+        self.first = 0;
+        before != self.peers.len()
+    }
+
+    /// Numbers up to this one were given to members: who comes with one of them and is no peer was removed, and is told
+    /// so.
+    pub const fn set_numbers_used(&mut self, number: MemberId) {
+        self.numbers_used = number;
+    }
+
+    /// The instance of a member that is connected.
+    #[must_use]
+    pub fn instance(&self, member: MemberId) -> Option<u64> {
+        let peer = self.peers.iter().find(|peer| peer.member == member);
+        peer.filter(|peer| peer.is_connected()).map(PeerLink::instance)
+    }
+
+    /// This member has always this instance, not 0: one that comes with another is refused.
+    pub fn set_instance(&mut self, member: MemberId, instance: u64) {
+        if let Some(peer) = self.peers.iter_mut().find(|peer| peer.member == member) {
+            peer.set_known_instance(instance);
+        }
+    }
+
+    /// The other members, in the order in which they were added.
+    pub fn peers(&self) -> impl Iterator<Item = MemberId> {
+        self.peers.iter().map(|peer| peer.member)
+    }
+
+    /// Whether there is a connection to this member now.
+    #[must_use]
+    pub fn is_connected(&self, member: MemberId) -> bool {
+        self.peers.iter().any(|peer| peer.member == member && peer.is_connected())
+    }
+
+    /// What went over the link to this member.
+    #[must_use]
+    pub fn statistics(&self, member: MemberId) -> Option<LinkStatistics> {
+        self.peers.iter().find(|peer| peer.member == member).map(PeerLink::statistics)
+    }
+
+    /// What became of strangers.
+    #[must_use]
+    pub const fn stranger_statistics(&self) -> StrangerStatistics {
+        self.strangers.statistics
+    }
+
+    /// Sends the consensus part and the frames as one message with one system call, without copying them where the
+    /// connection takes them; what it does not take waits, up to [`LinkOptions::queue_bytes_max`].
+    ///
+    /// # Errors
+    /// The message was not sent, and why.
+    #[inline]
+    pub fn send(
+        &mut self,
+        to: MemberId,
+        content: Content,
+        consensus: &[u8],
+        frames: &[&[u8]],
+    ) -> Result<(), SendError> {
+        let Some(peer) = self.peers.iter_mut().find(|peer| peer.member == to) else {
+            return Err(SendError::UnknownMember);
+        };
+        peer.send(content, consensus, frames, self.options.queue_bytes_max)
+    }
+
+    /// Sends what waits, and now and then accepts, dials, introduces itself, pings and notices silence. How much was
+    /// done.
+    #[inline]
+    pub fn poll(&mut self, now: Now) -> usize {
+        let before_ns = std::mem::replace(&mut self.now_ns, now.monotonic_ns);
+        let work: usize = self.peers.iter_mut().map(PeerLink::flush).sum();
+        if self.now_ns >= self.next_look_ns {
+            let pause_ns = self.now_ns.saturating_sub(before_ns);
+            self.look(pause_ns);
+        }
+        work
+    }
+
+    /// Hands out the messages that have come, in place: at most one look at each connection, and some of each peer
+    /// before the next has its turn. How many there were. Messages of a connection are handed out once its
+    /// [`LinkEvent::Connected`] was taken.
+    #[inline]
+    pub fn receive(&mut self, mut take: impl FnMut(Received<'_>)) -> usize {
+        let (later, first) = self.peers.split_at_mut(self.first);
+        let peers = first.iter_mut().chain(later);
+        let handed = peers.map(|peer| peer.receive(self.now_ns, &mut take)).sum();
+        self.first = if self.first + 1 >= self.peers.len() { 0 } else { self.first + 1 };
+        handed
+    }
+
+    /// What is new, until there is nothing: to be asked after each [`Links::poll`], before [`Links::receive`]. What came
+    /// and went unnoticed between two looks is no event, so there are never more than a few for each peer.
+    #[inline]
+    pub fn next_event(&mut self) -> Option<LinkEvent> {
+        self.peers.iter_mut().find_map(PeerLink::next_event)
+    }
+
+    /// Says that the caller is about to sleep until one of [`Links::watch`]'s descriptors is readable; it polls and
+    /// receives once more before it does.
+    pub fn arm(&self) {
+        self.peers.iter().for_each(PeerLink::arm);
+    }
+
+    /// Says that the caller is awake.
+    pub fn disarm(&mut self) {
+        self.peers.iter_mut().for_each(PeerLink::disarm);
+    }
+
+    /// Adds the descriptors that become readable when there is something to do, to a caller that has said by
+    /// [`Links::arm`] that it sleeps.
+    pub fn watch<'a>(&'a self, descriptors: &mut Vec<BorrowedFd<'a>>) {
+        descriptors.extend(self.listeners.iter().map(AsFd::as_fd));
+        descriptors.extend(self.strangers.descriptors());
+        descriptors.extend(self.peers.iter().flat_map(PeerLink::descriptors));
+    }
+
+    /// When [`Links::poll`] is to be called although nothing has come, ns of monotonic time.
+    #[must_use]
+    pub fn next_deadline_ns(&self) -> u64 {
+        let soon_ns = self.now_ns + if self.strangers.is_empty() { self.options.ping_interval_ns } else { SOON_NS };
+        let deadlines = self.peers.iter().filter_map(|peer| peer.deadline_ns(self.now_ns + SOON_NS));
+        deadlines.fold(soon_ns, u64::min)
+    }
+
+    /// `pause_ns` have passed since the last poll.
+    #[cold]
+    fn look(&mut self, pause_ns: u64) {
+        let now_ns = self.now_ns;
+        self.next_look_ns = now_ns + LOOK_INTERVAL_NS;
+        self.accept();
+        self.meet_strangers();
+        while let Some(answer) = self.resolver.next_answer() {
+            if let Some(peer) = self.peers.iter_mut().find(|peer| peer.member == answer.member) {
+                peer.addresses.answered(&answer);
+            }
+        }
+        if let Some(discovery) = &mut self.discovery {
+            let is_missing = self.peers.iter().any(|peer| !peer.is_connected());
+            discovery.poll(now_ns, &self.identity, is_missing, |member, addresses| {
+                if let Some(peer) = self.peers.iter_mut().find(|peer| peer.member == member && !peer.is_connected()) {
+                    peer.addresses.hint(addresses);
+                }
+            });
+        }
+        // Who was kept from running has not listened; that nothing was heard meanwhile means nothing.
+        let gap_ns = if pause_ns >= self.options.silence_ns_max / 2 { pause_ns } else { 0 };
+        for peer in &mut self.peers {
+            peer.keep_alive(now_ns, gap_ns, &self.options);
+            peer.dial(now_ns, &self.options, &self.identity, &mut self.resolver);
+        }
+        if now_ns >= self.next_shrink_ns {
+            self.next_shrink_ns = now_ns + SHRINK_INTERVAL_NS;
+            self.peers.iter_mut().for_each(PeerLink::shrink);
+        }
+    }
+
+    fn accept(&mut self) {
+        if self.now_ns < self.next_accept_ns {
+            return;
+        }
+        for listener in &self.listeners {
+            for _ in 0..ACCEPTS_PER_LOOK {
+                match listener.accept(&self.options) {
+                    Ok(Some((socket, address))) => self.strangers.admit(socket, address, self.now_ns, &self.options),
+                    // Who has hung up meanwhile.
+                    Ok(None) => {}
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                    Err(error)
+                        if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {}
+                    Err(error) => {
+                        tracing::warn!(%error, "no connection of a member can be accepted now");
+                        self.next_accept_ns = self.now_ns + ACCEPT_PAUSE_NS;
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    fn meet_strangers(&mut self) {
+        while let Some((mut connection, theirs, address)) =
+            self.strangers.next_member(self.now_ns, &self.options, |theirs| {
+                judge_dialler(&self.identity, &self.peers, self.numbers_used, theirs)
+            })
+        {
+            let Some(peer) = self.peers.iter_mut().find(|peer| peer.member == theirs.from.member) else { continue };
+            let welcome = Introduction { from: self.identity.clone(), to: peer.member }.to_bytes();
+            match connection.send(Kind::Welcome, &welcome, &[], 0, usize::MAX) {
+                Ok(_) => peer.connect(connection, theirs.from.instance, self.now_ns, &self.options),
+                Err(broken) => tracing::debug!(member = peer.member, %address, ?broken, "gone before it was welcomed"),
+            }
+        }
+    }
+}
+
+/// Whether somebody who has dialled is let in.
+fn judge_dialler(
+    own: &Identity,
+    peers: &[PeerLink],
+    numbers_used: MemberId,
+    theirs: &Introduction,
+) -> Result<(), Box<Refusal>> {
+    let from = &theirs.from;
+    let peer = peers.iter().find(|peer| peer.member == from.member);
+    judge(own, theirs, |_| peer.is_some()).map_err(|refusal| {
+        let is_removed = refusal.code == RefusalCode::UnknownMember && from.member <= numbers_used;
+        let text = || format!("member {} was removed, as member {} knows", from.member, own.member);
+        if is_removed { Box::new(Refusal::new(RefusalCode::Removed, text())) } else { refusal }
+    })?;
+    if let Some(refusal) = peer.and_then(|peer| peer.judge_instance(from.instance)) {
+        return Err(refusal);
+    }
+    if from.member > own.member {
+        let text = format!("member {} connects to member {}", own.member, from.member);
+        return Err(Box::new(Refusal::new(RefusalCode::WrongSide, text)));
+    }
+    if peer.is_some_and(|peer| peer.is_taken_by_other_than(from.instance)) {
+        let text = format!("another member {} is connected", from.member);
+        return Err(Box::new(Refusal::new(RefusalCode::DuplicateIdentity, text)));
+    }
+    Ok(())
+}

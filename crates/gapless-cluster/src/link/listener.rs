@@ -1,0 +1,84 @@
+//! [`Listener`]: where other members connect to.
+
+use super::address::Address;
+use super::error::LinkError;
+use super::options::LinkOptions;
+use super::pipe::{Network, PipeListener};
+use super::shared_memory::SharedListener;
+use super::socket::Socket;
+use super::tcp::TcpSocket;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+
+/// A place to connect to; it never blocks.
+#[derive(Debug)]
+pub(super) enum Listener {
+    /// A port.
+    Tcp(TcpListener),
+    /// A Unix socket.
+    SharedMemory(SharedListener),
+    /// An address of another network.
+    Other(Box<dyn PipeListener>, SocketAddr),
+}
+
+impl Listener {
+    /// Opens what the options ask for. Who finds the port open finds the shared memory before it, too.
+    pub(super) fn open_all(options: &LinkOptions) -> Result<Vec<Self>, LinkError> {
+        let mut all = Vec::new();
+        if let Some(path) = &options.listen_shared {
+            let failed = |source| LinkError::ListenShared { path: path.clone(), source };
+            all.push(SharedListener::open(path).map(Self::SharedMemory).map_err(failed)?);
+        }
+        if let Some(address) = options.listen {
+            let failed = |source| LinkError::Listen { address, source };
+            if let Network::Other(pipes) = &options.network {
+                all.push(Self::Other(pipes.listen(address).map_err(failed)?, address));
+                return Ok(all);
+            }
+            let listener = TcpListener::bind(address).map_err(failed)?;
+            listener.set_nonblocking(true).map_err(failed)?;
+            all.push(Self::Tcp(listener));
+        }
+        Ok(all)
+    }
+
+    /// The port, if it is one.
+    pub(super) fn network_address(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Tcp(listener) => listener.local_addr().ok(),
+            Self::SharedMemory(_) => None,
+            Self::Other(_, address) => Some(*address),
+        }
+    }
+
+    /// The next connection; none where who has connected is gone already.
+    pub(super) fn accept(&self, options: &LinkOptions) -> io::Result<Option<(Socket, Address)>> {
+        match self {
+            Self::Tcp(listener) => {
+                let (stream, address) = listener.accept()?;
+                let socket = TcpSocket::accepted(OwnedFd::from(stream), options.kernel_buffer_bytes)
+                    .and_then(|socket| Socket::accepted(socket, options));
+                Ok(socket.ok().map(|socket| (socket, Address::Network(address))))
+            }
+            Self::SharedMemory(listener) => {
+                let address = Address::SharedMemory(listener.path().into());
+                Ok(Some((Socket::shared(listener.accept()?), address)))
+            }
+            Self::Other(listener, _) => {
+                let (pipe, address) = listener.accept()?;
+                Ok(Some((Socket::Other(pipe), Address::Network(address))))
+            }
+        }
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tcp(listener) => listener.as_fd(),
+            Self::SharedMemory(listener) => listener.as_fd(),
+            Self::Other(listener, _) => listener.as_fd(),
+        }
+    }
+}

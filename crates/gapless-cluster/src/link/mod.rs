@@ -1,0 +1,56 @@
+//! The links between the members of a cluster: each member keeps one to each other, over TCP or, on one host, through
+//! shared memory.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`wire`] | every layout with its offsets; who a member is, and why it may be refused |
+//! | `links` | [`Links`]: all links of a member, polled by its own thread |
+//! | `peer` | the link to one other member: dialling, sending, receiving, events |
+//! | `strangers` | connections whose other side is not known yet |
+//! | `handshake` | [`judge`]: whether a member talks to another |
+//! | `connection` | messages over one socket |
+//! | `receive_buffer` | [`ReceiveBuffer`]: messages handed out in place |
+//! | `send_queue` | what a socket did not take |
+//! | `socket`, `tcp`, `shared_memory` | what bytes go through |
+//! | [`beacon`], `discovery` | members that say to a multicast group where they are |
+//! | `pipe` | [`Network`]: connections that are not the operating system's, for simulations |
+//! | [`tls`] | mutual TLS over TCP |
+//! | `listener` | where others connect to |
+//! | `address`, `addresses` | the form of addresses; where a peer may be; names are looked up on a thread of their own |
+//! | `options`, `error` | [`LinkOptions`], [`Peer`]; [`LinkError`], [`SendError`], [`GoneReason`], [`LinkEvent`] |
+//!
+//! `docs/cluster-protocol.md` says what the messages are for.
+
+mod address;
+mod addresses;
+pub mod beacon;
+mod connection;
+mod discovery;
+mod error;
+mod handshake;
+mod links;
+mod listener;
+mod options;
+mod peer;
+mod pipe;
+mod receive_buffer;
+mod send_queue;
+mod shared_memory;
+mod socket;
+mod strangers;
+mod tcp;
+pub mod tls;
+mod warnings;
+pub mod wire;
+
+pub use address::{SHARED_MEMORY_PREFIX, shared_memory_path};
+pub use error::{GoneReason, LinkError, LinkEvent, SendError};
+pub use handshake::judge;
+pub use links::{Content, Links, Received};
+pub use options::{ADDRESSES_MAX, DiscoveryOptions, LinkOptions, PEERS_MAX, Peer};
+pub use peer::LinkStatistics;
+pub use pipe::{Network, Pipe, PipeListener, Pipes};
+pub use receive_buffer::{Message, ReceiveBuffer};
+pub use strangers::StrangerStatistics;
+pub use tls::LinkTls;
+pub use wire::{Identity, MemberId};

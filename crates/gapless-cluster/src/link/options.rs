@@ -1,0 +1,150 @@
+//! [`LinkOptions`]: how a member's links behave, with every default. [`Peer`]: another member and where it is.
+
+use super::error::LinkError;
+use super::pipe::Network;
+use super::shared_memory::RING_BYTES;
+use super::tls::LinkTls;
+use super::wire::MemberId;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Peers at most.
+pub const PEERS_MAX: usize = 64;
+/// Addresses of one peer at most.
+pub const ADDRESSES_MAX: usize = 16;
+
+/// Another member, and where it may be found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Its number.
+    pub member: MemberId,
+    /// Host and port of each address (`10.0.0.5:9100`, `[fe80::1]:9100`, `db2.example.org:9100`), tried in this order;
+    /// at most [`ADDRESSES_MAX`]; or the path of a socket on this host (`shm:/run/orders/member-2`), by which memory is
+    /// shared. May be empty where the peer's number is lower than one's own, because then the peer
+    /// connects.
+    pub addresses: Vec<String>,
+}
+
+/// Where members tell each other where they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiscoveryOptions {
+    /// A multicast group.
+    pub group: SocketAddr,
+    /// The name of the interface to use it on.
+    pub interface: String,
+    /// Where this member is, 1 to [`ADDRESSES_MAX`]; of `0.0.0.0` and `[::]` the others take the address that its beacons
+    /// come from.
+    pub addresses: Vec<SocketAddr>,
+}
+
+/// How links behave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkOptions {
+    /// Where members with lower numbers connect to; port 0 is any free one. `None`: nobody does.
+    pub listen: Option<SocketAddr>,
+    /// The path of a Unix socket (mode 0600) to which members with lower numbers on this host connect, to share memory
+    /// with this one. It is made anew, and removed in the end. `None`: nobody does.
+    pub listen_shared: Option<PathBuf>,
+    /// What connections are made of.
+    pub network: Network,
+    /// What waits for one peer because its connection does not take it, bytes; at this limit messages are dropped. The
+    /// rest of a message that was begun is always kept, so that there can be one message more.
+    pub queue_bytes_max: usize,
+    /// The buffer for what comes from one peer, bytes; it grows for a longer message, for as long as they come.
+    pub receive_buffer_bytes: usize,
+    /// The operating system's buffers of each connection, bytes; 0 leaves their size to it, which is best on Linux.
+    pub kernel_buffer_bytes: usize,
+    /// Where addresses of peers are found beside those that are given. `None`: nowhere.
+    pub discovery: Option<DiscoveryOptions>,
+    /// Protects the connections over TCP, and refuses all others; shared memory is then refused, too. `None`: nothing is
+    /// encrypted, and who has the right name and number is let in.
+    pub tls: Option<LinkTls>,
+    /// Each of the two rings of a connection through shared memory, bytes: a power of two from 4 KiB to 256 MiB. Who
+    /// dials says it.
+    pub shared_ring_bytes: usize,
+    /// A peer to which nothing was sent for so long gets a ping, ns.
+    pub ping_interval_ns: u64,
+    /// A peer from which nothing came for so long is gone, ns; at least three ping intervals.
+    pub silence_ns_max: u64,
+    /// For connecting and introducing oneself, ns; then another address is tried, or the stranger is dropped.
+    pub handshake_ns_max: u64,
+    /// Connections whose other side is not known yet, at most; the oldest makes way.
+    pub half_open_max: usize,
+    /// Before the addresses of a peer are tried a second time, ns; doubled from time to time.
+    pub back_off_ns_min: u64,
+    /// The longest such time, ns; also after a refusal.
+    pub back_off_ns_max: u64,
+}
+
+impl Default for LinkOptions {
+    fn default() -> Self {
+        Self {
+            listen: None,
+            listen_shared: None,
+            network: Network::Tcp,
+            queue_bytes_max: 16 << 20,
+            receive_buffer_bytes: 1 << 20,
+            kernel_buffer_bytes: 0,
+            discovery: None,
+            tls: None,
+            shared_ring_bytes: 1 << 20,
+            ping_interval_ns: 100_000_000,
+            silence_ns_max: 2_000_000_000,
+            handshake_ns_max: 1_000_000_000,
+            half_open_max: 32,
+            back_off_ns_min: 5_000_000,
+            back_off_ns_max: 200_000_000,
+        }
+    }
+}
+
+impl LinkOptions {
+    /// Checks what cannot be.
+    ///
+    /// # Errors
+    /// The first option that cannot be as it is.
+    pub fn validate(&self) -> Result<(), LinkError> {
+        let checks = [
+            (self.receive_buffer_bytes >= 4096, "receive_buffer_bytes is at least 4096"),
+            (self.receive_buffer_bytes <= 1 << 30, "receive_buffer_bytes is at most 1 GiB"),
+            (self.kernel_buffer_bytes <= 1 << 30, "kernel_buffer_bytes is at most 1 GiB"),
+            (
+                self.shared_ring_bytes.is_power_of_two() && RING_BYTES.contains(&self.shared_ring_bytes),
+                "shared_ring_bytes is a power of two from 4 KiB to 256 MiB",
+            ),
+            (self.queue_bytes_max <= 1 << 32, "queue_bytes_max is at most 4 GiB"),
+            (
+                self.tls.is_none() || self.listen_shared.is_none(),
+                "with TLS there are no connections through shared memory",
+            ),
+            (
+                self.discovery.as_ref().is_none_or(|each| (1..=ADDRESSES_MAX).contains(&each.addresses.len())),
+                "who is to be discovered has 1 to 16 addresses",
+            ),
+            (self.ping_interval_ns > 0, "ping_interval_ns is at least 1"),
+            (self.silence_ns_max / 3 >= self.ping_interval_ns, "silence_ns_max is at least three ping intervals"),
+            (self.handshake_ns_max > 0, "handshake_ns_max is at least 1"),
+            ((1..=4096).contains(&self.half_open_max), "half_open_max is 1 to 4096"),
+            (self.back_off_ns_min > 0, "back_off_ns_min is at least 1"),
+            (self.back_off_ns_max >= self.back_off_ns_min, "back_off_ns_max is at least back_off_ns_min"),
+        ];
+        match checks.into_iter().find(|(is_valid, _)| !is_valid) {
+            None => Ok(()),
+            Some((_, rule)) => Err(LinkError::Option { rule }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_valid_and_contradictions_are_not() {
+        assert!(LinkOptions::default().validate().is_ok());
+        let wrong = LinkOptions { silence_ns_max: 250_000_000, ..LinkOptions::default() };
+        assert!(wrong.validate().unwrap_err().to_string().contains("three ping intervals"));
+        assert!(LinkOptions { half_open_max: 0, ..LinkOptions::default() }.validate().is_err());
+        assert!(LinkOptions { back_off_ns_max: 1, ..LinkOptions::default() }.validate().is_err());
+    }
+}

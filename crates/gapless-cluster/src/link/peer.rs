@@ -1,0 +1,520 @@
+//! [`PeerLink`]: the link to one other member, through all of its connections.
+
+use super::address::Address;
+use super::addresses::{Addresses, Resolver};
+use super::connection::{Broken, Connection};
+use super::error::{GoneReason, LinkError, LinkEvent, SendError};
+use super::handshake::judge;
+use super::links::{Content, Received};
+use super::options::{LinkOptions, Peer};
+use super::socket::Socket;
+use super::strangers::refuse;
+use super::warnings::Warnings;
+use super::wire::{self, Identity, Introduction, Kind, MemberId, Refusal, RefusalCode, WireError};
+use rustix::fd::{AsFd, BorrowedFd};
+use std::io::ErrorKind;
+
+/// Messages handed out of one peer before the others have their turn.
+const MESSAGES_PER_TURN: usize = 256;
+/// Addresses that are tried at one look because the one before failed at once.
+const DIALS_PER_LOOK: usize = 4;
+
+/// Who has a lower number dials; one that has not for so long is asked why, ns.
+const QUESTION_INTERVAL_NS: u64 = 3_000_000_000;
+
+/// What went over the link to a peer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkStatistics {
+    /// Messages that were given to the connection or its queue.
+    pub messages_sent: u64,
+    /// Messages that were dropped because too much waited.
+    pub messages_dropped: u64,
+    /// Messages that were handed out.
+    pub messages_received: u64,
+    /// Bytes of parts that were given to the connection or its queue.
+    pub bytes_sent: u64,
+    /// Bytes of parts that were handed out.
+    pub bytes_received: u64,
+    /// Connections that came about.
+    pub connections: u64,
+    /// Connections that were closed because what came made no sense.
+    pub garbage: u64,
+    /// Bytes that wait to be sent now.
+    pub queued_bytes: u64,
+}
+
+/// How the next connection comes about.
+#[derive(Debug)]
+enum Dial {
+    /// The other one connects.
+    Listens,
+    /// Later.
+    Waits { until_ns: u64 },
+    /// Connecting, or waiting for the welcome.
+    UnderWay { connection: Box<Connection>, address: Address, deadline_ns: u64 },
+}
+
+/// What a look at a dial brought.
+enum Dialled {
+    Nothing,
+    Welcome(Introduction),
+    /// The other side's no.
+    Refusal(Refusal),
+    Failed(Broken),
+}
+
+/// A peer.
+#[derive(Debug)]
+pub(super) struct PeerLink {
+    pub(super) member: MemberId,
+    pub(super) addresses: Addresses,
+    connection: Option<Connection>,
+    dial: Dial,
+    /// Whether this side is the one that connects.
+    dials: bool,
+    back_off_ns: u64,
+    connected_ns: u64,
+    /// Of the peer that is connected.
+    instance: u64,
+    /// That it has to have; 0 where nobody knows.
+    known_instance: u64,
+    /// Of one that dials: when to ask it why it does not.
+    next_question_ns: u64,
+    last_heard_ns: u64,
+    last_spoken_ns: u64,
+    /// The last event that was taken was that of a connection.
+    is_reported: bool,
+    /// Events that were not taken.
+    gone: Option<GoneReason>,
+    /// And whether this side refuses.
+    refusal: Option<(Refusal, bool)>,
+    statistics: LinkStatistics,
+    warnings: Warnings,
+}
+
+impl PeerLink {
+    pub(super) fn new(own: MemberId, peer: &Peer, options: &LinkOptions) -> Result<Self, LinkError> {
+        let wrong = |rule| Err(LinkError::Peer { member: peer.member, rule });
+        if peer.member == 0 {
+            return wrong("0 is no member");
+        }
+        if peer.member == own {
+            return wrong("it is the member itself");
+        }
+        let dials = own < peer.member;
+        if dials && peer.addresses.is_empty() && options.discovery.is_none() {
+            return wrong("its number is higher, so that it is to be connected to, but it has no address");
+        }
+        if !dials && options.listen.is_none() && options.listen_shared.is_none() {
+            return wrong("its number is lower, so that it connects, but nothing listens for it");
+        }
+        Ok(Self {
+            member: peer.member,
+            addresses: Addresses::new(peer)?,
+            connection: None,
+            dial: if dials { Dial::Waits { until_ns: 0 } } else { Dial::Listens },
+            dials,
+            back_off_ns: options.back_off_ns_min,
+            connected_ns: 0,
+            instance: 0,
+            known_instance: 0,
+            next_question_ns: 0,
+            last_heard_ns: 0,
+            last_spoken_ns: 0,
+            is_reported: false,
+            gone: None,
+            refusal: None,
+            statistics: LinkStatistics::default(),
+            warnings: Warnings::default(),
+        })
+    }
+
+    pub(super) const fn is_connected(&self) -> bool {
+        self.connection.is_some()
+    }
+
+    /// Whether somebody else than `instance` is connected as this member.
+    pub(super) const fn is_taken_by_other_than(&self, instance: u64) -> bool {
+        self.connection.is_some() && self.instance != instance
+    }
+
+    pub(super) const fn instance(&self) -> u64 {
+        self.instance
+    }
+
+    pub(super) const fn set_known_instance(&mut self, instance: u64) {
+        self.known_instance = instance;
+    }
+
+    /// Why this instance is not let in, if it is not.
+    pub(super) fn judge_instance(&self, instance: u64) -> Option<Box<Refusal>> {
+        let is_other = self.known_instance != 0 && self.known_instance != instance;
+        let text = || {
+            let member = self.member;
+            format!(
+                "it may have forgotten what it acknowledged; put the old directory of member {member} back, or run \
+                 `gapless cluster remove --member {member}` and add a new member"
+            )
+        };
+        is_other.then(|| Box::new(Refusal::new(RefusalCode::OtherDirectory, text())))
+    }
+
+    pub(super) fn statistics(&self) -> LinkStatistics {
+        let queued_bytes = self.connection.as_ref().map_or(0, Connection::unsent) as u64;
+        LinkStatistics { queued_bytes, ..self.statistics }
+    }
+
+    /// Sends a message; what is not taken now waits.
+    #[inline]
+    pub(super) fn send(
+        &mut self,
+        content: Content,
+        consensus: &[u8],
+        frames: &[&[u8]],
+        queue_bytes_max: usize,
+    ) -> Result<(), SendError> {
+        let Some(connection) = &mut self.connection else { return Err(SendError::NotConnected) };
+        let kind = content.kind();
+        let frames_length = frames.iter().map(|part| part.len()).sum();
+        let (consensus_length_max, frames_length_max) = kind.lengths_max();
+        if consensus.len() > consensus_length_max || frames_length > frames_length_max {
+            return Err(SendError::TooLong);
+        }
+        match connection.send(kind, consensus, frames, frames_length, queue_bytes_max) {
+            Ok(true) => {
+                self.statistics.messages_sent += 1;
+                self.statistics.bytes_sent += (consensus.len() + frames_length) as u64;
+                Ok(())
+            }
+            Ok(false) => {
+                self.statistics.messages_dropped += 1;
+                Err(SendError::Full)
+            }
+            Err(broken) => {
+                self.close(broken.into());
+                Err(SendError::NotConnected)
+            }
+        }
+    }
+
+    /// Sends what waits.
+    #[inline]
+    pub(super) fn flush(&mut self) -> usize {
+        let Some(connection) = &mut self.connection else { return 0 };
+        match connection.flush() {
+            Ok(sent) => usize::from(sent > 0),
+            Err(broken) => {
+                self.close(broken.into());
+                1
+            }
+        }
+    }
+
+    /// Hands out what has come, after one look at the socket at most: how many messages.
+    #[inline]
+    pub(super) fn receive(&mut self, now_ns: u64, take: &mut impl FnMut(Received<'_>)) -> usize {
+        // What comes over a connection is handed out when it is known that there is one.
+        if !self.is_reported || self.gone.is_some() {
+            return 0;
+        }
+        let Some(connection) = &mut self.connection else { return 0 };
+        let mut handed = 0;
+        let outcome = hand_out(self.member, connection, &mut handed, &mut self.statistics, take).and_then(|()| {
+            if handed == 0 && connection.look()? {
+                hand_out(self.member, connection, &mut handed, &mut self.statistics, take)?;
+            }
+            Ok(())
+        });
+        if let Err(why) = outcome {
+            if let GoneReason::Garbage(error) = &why {
+                self.statistics.garbage += 1;
+                let member = self.member;
+                self.warnings.warn(now_ns, || format!("the connection to member {member} is closed: {error}"));
+            }
+            self.close(why);
+        }
+        handed
+    }
+
+    /// Pings, and notices silence. `gap_ns` of the time since the last call nobody looked.
+    pub(super) fn keep_alive(&mut self, now_ns: u64, gap_ns: u64, options: &LinkOptions) {
+        let Some(connection) = &mut self.connection else { return };
+        connection.check();
+        self.last_heard_ns = if connection.take_heard() { now_ns } else { self.last_heard_ns + gap_ns };
+        if connection.take_spoken() {
+            self.last_spoken_ns = now_ns;
+        }
+        if now_ns.saturating_sub(self.last_heard_ns) >= options.silence_ns_max {
+            self.close(GoneReason::Silent { silence_ms: options.silence_ns_max / 1_000_000 });
+            return;
+        }
+        // Where something waits it is said already that this side lives.
+        let is_due = now_ns.saturating_sub(self.last_spoken_ns) >= options.ping_interval_ns && connection.unsent() == 0;
+        if is_due && let Err(broken) = connection.send(Kind::Ping, &[], &[], 0, options.queue_bytes_max) {
+            self.close(broken.into());
+        }
+    }
+
+    /// The caller is about to sleep.
+    pub(super) fn arm(&self) {
+        if let Some(connection) = &self.connection {
+            connection.arm();
+        }
+    }
+
+    /// The caller is awake.
+    pub(super) fn disarm(&mut self) {
+        if let Some(connection) = &mut self.connection {
+            connection.disarm();
+        }
+    }
+
+    /// Gives back memory that only a long message needed.
+    pub(super) fn shrink(&mut self) {
+        if let Some(connection) = &mut self.connection {
+            connection.shrink();
+        }
+    }
+
+    /// A connection came about.
+    pub(super) fn connect(&mut self, mut connection: Connection, instance: u64, now_ns: u64, options: &LinkOptions) {
+        if self.connection.is_some() {
+            self.close(GoneReason::Replaced);
+        }
+        connection.welcome(options.receive_buffer_bytes);
+        self.connection = Some(connection);
+        self.instance = instance;
+        self.back_off_ns = options.back_off_ns_min;
+        (self.connected_ns, self.last_heard_ns, self.last_spoken_ns) = (now_ns, now_ns, now_ns);
+        self.refusal = None;
+        self.statistics.connections += 1;
+        tracing::info!(member = self.member, "connected");
+    }
+
+    /// The connection is of no use any more.
+    fn close(&mut self, why: GoneReason) {
+        self.connection = None;
+        tracing::info!(member = self.member, %why, "not connected any more");
+        if self.is_reported {
+            // The first reason is the one that ended what was reported.
+            self.gone.get_or_insert(why);
+        }
+        if let Dial::Waits { until_ns } = &mut self.dial {
+            // At once, unless it came just now: who is let in and thrown out in turns does so at leisure.
+            *until_ns = self.connected_ns + self.back_off_ns;
+        }
+    }
+
+    /// The next event; what a connection that nobody has heard of did is none.
+    pub(super) fn next_event(&mut self) -> Option<LinkEvent> {
+        if let Some(why) = self.gone.take() {
+            self.is_reported = false;
+            return Some(LinkEvent::Gone(self.member, why));
+        }
+        if let Some((refusal, is_own)) = self.refusal.take() {
+            let event = if is_own { LinkEvent::NotWanted } else { LinkEvent::Refused };
+            return Some(event(self.member, refusal));
+        }
+        if self.connection.is_some() && !self.is_reported {
+            self.is_reported = true;
+            return Some(LinkEvent::Connected(self.member));
+        }
+        None
+    }
+
+    /// Goes on with the connection that is to come about, if this side dials.
+    pub(super) fn dial(&mut self, now_ns: u64, options: &LinkOptions, own: &Identity, resolver: &mut Resolver) {
+        match &mut self.dial {
+            // It may not know of this member any more; then it says so.
+            Dial::Listens => {
+                if self.connection.is_some() || self.next_question_ns == 0 {
+                    self.next_question_ns = now_ns + QUESTION_INTERVAL_NS;
+                } else if now_ns >= self.next_question_ns {
+                    self.next_question_ns = now_ns + QUESTION_INTERVAL_NS;
+                    self.addresses.begin(now_ns, resolver);
+                    self.dial_next(now_ns, options, own);
+                }
+            }
+            Dial::Waits { until_ns } => {
+                if self.connection.is_none() && now_ns >= *until_ns {
+                    self.addresses.begin(now_ns, resolver);
+                    self.dial_next(now_ns, options, own);
+                }
+            }
+            Dial::UnderWay { connection, address, deadline_ns } => {
+                let address = address.clone();
+                match look_at(connection, now_ns >= *deadline_ns) {
+                    Dialled::Nothing => {}
+                    Dialled::Welcome(theirs) => self.welcomed(&theirs, &address, now_ns, options, own),
+                    // Another member's address says nothing against this one's others.
+                    Dialled::Refusal(refusal) if refusal.code == RefusalCode::OtherMember => {
+                        self.refused(refusal, &address, now_ns, false);
+                        self.dial_next(now_ns, options, own);
+                    }
+                    Dialled::Refusal(refusal) => {
+                        self.refused(refusal, &address, now_ns, false);
+                        self.dial = self.dial_at(now_ns + options.back_off_ns_max);
+                    }
+                    Dialled::Failed(broken) => {
+                        let is_wrong =
+                            matches!(&broken, Broken::System(error) if error.kind() == ErrorKind::InvalidData);
+                        let (member, why) = (self.member, GoneReason::from(broken));
+                        if is_wrong {
+                            self.warnings
+                                .warn(now_ns, || format!("no connection to member {member} at {address}: {why}"));
+                        } else {
+                            tracing::debug!(member, %address, %why, "no connection");
+                        }
+                        self.addresses.not_found(&address);
+                        self.dial_next(now_ns, options, own);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Tries the next address; after the last one, waits.
+    fn dial_next(&mut self, now_ns: u64, options: &LinkOptions, own: &Identity) {
+        for _ in 0..DIALS_PER_LOOK {
+            let Some(address) = self.addresses.next() else { break };
+            let hello = Introduction { from: own.clone(), to: self.member }.to_bytes();
+            let dialled = Socket::dial(&address, self.member, options).map_err(Broken::from).and_then(|socket| {
+                let mut connection = Connection::new(socket);
+                connection.send(Kind::Hello, &hello, &[], 0, usize::MAX)?;
+                Ok(connection)
+            });
+            match dialled {
+                Ok(connection) => {
+                    let deadline_ns = now_ns + options.handshake_ns_max;
+                    self.dial = Dial::UnderWay { connection: Box::new(connection), address, deadline_ns };
+                    return;
+                }
+                Err(broken) => {
+                    let why = GoneReason::from(broken);
+                    tracing::debug!(member = self.member, %address, %why, "no connection");
+                }
+            }
+        }
+        self.dial = self.dial_at(now_ns + self.back_off_ns);
+        self.back_off_ns = (self.back_off_ns * 2).min(options.back_off_ns_max);
+    }
+
+    /// Judges who has answered.
+    fn welcomed(
+        &mut self,
+        theirs: &Introduction,
+        address: &Address,
+        now_ns: u64,
+        options: &LinkOptions,
+        own: &Identity,
+    ) {
+        let after = self.dial_at(now_ns + options.back_off_ns_max);
+        let Dial::UnderWay { mut connection, .. } = std::mem::replace(&mut self.dial, after) else { return };
+        let judged = judge(own, theirs, |member| member == self.member);
+        match judged.and_then(|()| self.judge_instance(theirs.from.instance).map_or(Ok(()), Err)) {
+            Ok(()) => {
+                self.addresses.found(address.clone());
+                self.connect(*connection, theirs.from.instance, now_ns, options);
+            }
+            Err(refusal) => {
+                // Who does not hear it sees the connection closed.
+                let _ = refuse(&mut connection, &refusal);
+                self.refused(*refusal, address, now_ns, true);
+            }
+        }
+    }
+
+    /// The next turn, if this side is the one that connects.
+    const fn dial_at(&self, until_ns: u64) -> Dial {
+        if self.dials { Dial::Waits { until_ns } } else { Dial::Listens }
+    }
+
+    fn refused(&mut self, refusal: Refusal, address: &Address, now_ns: u64, is_own: bool) {
+        let member = self.member;
+        if !self.dials && refusal.code == RefusalCode::WrongSide {
+            // It only was asked why it does not connect, and knows this member.
+            tracing::debug!(member, %address, "it is there, and has not connected");
+            return;
+        }
+        self.warnings.warn(now_ns, || format!("no connection to member {member} at {address}: {refusal}"));
+        self.refusal = Some((refusal, is_own));
+    }
+
+    /// When to look at the latest, if not only because of pings: at `soon_ns` where something is under way.
+    pub(super) fn deadline_ns(&self, soon_ns: u64) -> Option<u64> {
+        if self.gone.is_some() || self.refusal.is_some() || (self.connection.is_some() && !self.is_reported) {
+            // There is an event to be taken.
+            return Some(0);
+        }
+        match (&self.connection, &self.dial) {
+            (Some(connection), _) => connection.has_unsent().then_some(soon_ns),
+            (None, Dial::UnderWay { .. }) => Some(soon_ns),
+            (None, Dial::Waits { until_ns }) => Some(*until_ns.max(&soon_ns)),
+            (None, Dial::Listens) => None,
+        }
+    }
+
+    pub(super) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let dialled = match &self.dial {
+            Dial::UnderWay { connection, .. } => Some(connection.as_fd()),
+            _ => None,
+        };
+        self.connection.iter().map(AsFd::as_fd).chain(dialled)
+    }
+}
+
+/// Hands out whole messages that are there.
+#[inline]
+fn hand_out(
+    from: MemberId,
+    connection: &mut Connection,
+    handed: &mut usize,
+    statistics: &mut LinkStatistics,
+    take: &mut impl FnMut(Received<'_>),
+) -> Result<(), GoneReason> {
+    while *handed < MESSAGES_PER_TURN {
+        let Some(message) = connection.next_message().map_err(GoneReason::Garbage)? else { break };
+        let Some(content) = Content::from_kind(message.kind) else {
+            match message.kind {
+                Kind::Ping => continue,
+                Kind::Refusal => {
+                    return Err(Refusal::parse(message.consensus).map_or_else(GoneReason::Garbage, GoneReason::Refused));
+                }
+                kind => return Err(GoneReason::Garbage(WireError::Kind { found: kind as u8 })),
+            }
+        };
+        *handed += 1;
+        statistics.messages_received += 1;
+        statistics.bytes_received += (message.consensus.len() + message.frames.len()) as u64;
+        take(Received { from, content, consensus: message.consensus, frames: message.frames });
+    }
+    Ok(())
+}
+
+/// Looks once at a connection that waits for its welcome.
+fn look_at(connection: &mut Connection, is_late: bool) -> Dialled {
+    connection.check();
+    let looked = connection.flush().and_then(|_| connection.look());
+    let message = match looked {
+        Ok(_) => connection.next_message(),
+        Err(broken) => return Dialled::Failed(broken),
+    };
+    let parsed = match message {
+        Ok(Some(message)) => match message.kind {
+            Kind::Welcome => Introduction::parse(message.consensus).map(Dialled::Welcome),
+            Kind::Refusal => Refusal::parse(message.consensus).map(Dialled::Refusal),
+            kind => Err(WireError::Kind { found: kind as u8 }),
+        },
+        Ok(None) if is_late => return Dialled::Failed(Broken::System(std::io::ErrorKind::TimedOut.into())),
+        Ok(None) => return Dialled::Nothing,
+        Err(error) => Err(error),
+    };
+    match parsed {
+        Ok(dialled) => dialled,
+        Err(WireError::Version { found }) => {
+            let text = format!("here version {}, there {found}", wire::VERSION);
+            Dialled::Refusal(Refusal::new(RefusalCode::OtherVersion, text))
+        }
+        Err(error) => Dialled::Failed(Broken::Wire(error)),
+    }
+}

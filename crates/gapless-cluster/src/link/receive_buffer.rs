@@ -1,0 +1,330 @@
+//! [`ReceiveBuffer`]: bytes as they came, and the messages in them, handed out in place. No I/O.
+//!
+//! Messages begin at multiples of 8 bytes, and so do their frames.
+
+use super::wire::{HEADER_LENGTH, Header, Kind, WireError};
+
+/// Who aligns the bytes needs so much more of them.
+const ALIGNMENT: usize = 8;
+
+/// A whole message, as it lies in the buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message<'a> {
+    /// What it is.
+    pub kind: Kind,
+    /// The consensus part.
+    pub consensus: &'a [u8],
+    /// The frames part, at an address that is a multiple of 8. Its own checksums are not checked.
+    pub frames: &'a [u8],
+}
+
+/// The bytes that one side of a connection sends.
+///
+/// ```
+/// use gapless_cluster::link::{ReceiveBuffer, wire::{Header, Kind}};
+///
+/// let mut buffer = ReceiveBuffer::new(4096);
+/// let bytes = Header::new(Kind::Consensus, 1, b"", 0).to_bytes();
+/// buffer.room()[..bytes.len()].copy_from_slice(&bytes);
+/// buffer.commit(bytes.len());
+/// assert_eq!(buffer.next_message()?.map(|message| message.kind), Some(Kind::Consensus));
+/// assert_eq!(buffer.next_message()?, None);
+/// # Ok::<(), gapless_cluster::link::wire::WireError>(())
+/// ```
+#[derive(Debug)]
+pub struct ReceiveBuffer {
+    bytes: Vec<u8>,
+    /// The first byte at a multiple of 8.
+    base: usize,
+    /// Positions behind `base`.
+    start: usize,
+    end: usize,
+    capacity: usize,
+    capacity_usual: usize,
+    /// The header of the message at `start`, once it is checked.
+    header: Option<Header>,
+    /// The message at `start` needs so many bytes before there is anything to do.
+    needed: usize,
+    messages_taken: u64,
+    is_large_needed: bool,
+    /// Nobody knows yet who sends: only messages of the handshake are taken, which are short.
+    is_of_stranger: bool,
+}
+
+impl ReceiveBuffer {
+    /// An empty buffer of `capacity` bytes. It grows for a message that is longer, once its header is checked.
+    ///
+    /// # Panics
+    /// If a header does not fit.
+    #[must_use]
+    pub fn new(capacity: usize) -> Self {
+        assert!(capacity >= HEADER_LENGTH, "{capacity} bytes hold no header");
+        let capacity = capacity.next_multiple_of(ALIGNMENT);
+        let (bytes, base) = aligned(capacity);
+        Self {
+            bytes,
+            base,
+            start: 0,
+            end: 0,
+            capacity,
+            capacity_usual: capacity,
+            header: None,
+            needed: HEADER_LENGTH,
+            messages_taken: 0,
+            is_large_needed: false,
+            is_of_stranger: false,
+        }
+    }
+
+    /// An empty buffer of `capacity` bytes for who has not introduced itself. Until [`ReceiveBuffer::set_capacity`] any
+    /// message but one of the handshake is an error, whatever length it claims.
+    ///
+    /// # Panics
+    /// If a header does not fit.
+    #[must_use]
+    pub fn of_stranger(capacity: usize) -> Self {
+        Self { is_of_stranger: true, ..Self::new(capacity) }
+    }
+
+    /// From now on the buffer has `capacity` bytes, or what it needs if that is more, and takes messages of every kind.
+    pub fn set_capacity(&mut self, capacity: usize) {
+        self.is_of_stranger = false;
+        self.capacity_usual = capacity.next_multiple_of(ALIGNMENT);
+        self.resize(self.capacity_usual.max(self.needed).max((self.end - self.start).next_multiple_of(ALIGNMENT)));
+    }
+
+    /// Gives back what only a long message needed, if none has come since the last call.
+    pub fn shrink(&mut self) {
+        let is_large_needed = std::mem::take(&mut self.is_large_needed);
+        if self.capacity > self.capacity_usual && self.start == self.end && !is_large_needed {
+            self.resize(self.capacity_usual);
+        }
+    }
+
+    /// Bytes that it holds at most now.
+    #[must_use]
+    pub const fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Room for what comes next. Not empty when [`ReceiveBuffer::next_message`] has said that nothing is whole.
+    #[inline]
+    pub fn room(&mut self) -> &mut [u8] {
+        let is_at_end = self.start + self.needed > self.capacity;
+        // What waits is moved when it has to be, or when little room would be left.
+        if self.start > 0 && (is_at_end || self.capacity - self.end < self.capacity / 2) {
+            let (from, to) = (self.base + self.start, self.base + self.end);
+            self.bytes.copy_within(from..to, self.base);
+            self.end -= self.start;
+            self.start = 0;
+        }
+        &mut self.bytes[self.base + self.end..self.base + self.capacity]
+    }
+
+    /// The first `length` bytes of the room were filled.
+    ///
+    /// # Panics
+    /// If there was not so much room.
+    #[inline]
+    pub fn commit(&mut self, length: usize) {
+        assert!(length <= self.capacity - self.end, "{length} bytes were never claimed");
+        self.end += length;
+    }
+
+    /// The next whole message, which is done with at the next call; `None` until more has come.
+    ///
+    /// # Errors
+    /// The bytes are no message. Nothing behind it makes sense.
+    #[inline]
+    pub fn next_message(&mut self) -> Result<Option<Message<'_>>, WireError> {
+        if self.end - self.start < self.needed {
+            return Ok(None);
+        }
+        let header = match self.header {
+            Some(header) => header,
+            None => match self.read_header()? {
+                Some(header) => header,
+                None => return Ok(None),
+            },
+        };
+        let length = header.message_length();
+        let begin = self.base + self.start;
+        self.header = None;
+        self.needed = HEADER_LENGTH;
+        self.messages_taken += 1;
+        self.start += length;
+        if self.start == self.end {
+            // The lines at the beginning are still in the processor's cache.
+            (self.start, self.end) = (0, 0);
+        }
+        let (consensus, frames) = header.parts(&self.bytes[begin..begin + length])?;
+        Ok(Some(Message { kind: header.kind, consensus, frames }))
+    }
+
+    /// Checks the header at `start`; `None` if the rest of its message is still to come.
+    #[inline]
+    fn read_header(&mut self) -> Result<Option<Header>, WireError> {
+        let at = self.base + self.start;
+        let bytes = self.bytes[at..].first_chunk().expect("the caller has looked that it is there");
+        let header = Header::parse(bytes)?;
+        let expected = self.messages_taken + 1;
+        if header.number != expected {
+            return Err(WireError::Number { expected, found: header.number });
+        }
+        if self.is_of_stranger && !header.kind.is_of_handshake() {
+            return Err(WireError::Kind { found: header.kind as u8 });
+        }
+        let length = header.message_length();
+        if self.end - self.start >= length {
+            return Ok(Some(header));
+        }
+        (self.header, self.needed) = (Some(header), length);
+        self.is_large_needed |= length > self.capacity_usual;
+        if length > self.capacity {
+            self.resize(length);
+        }
+        Ok(None)
+    }
+
+    /// Drops what has come.
+    pub fn discard(&mut self) {
+        (self.start, self.end) = (0, 0);
+        (self.header, self.needed) = (None, HEADER_LENGTH);
+    }
+
+    #[cold]
+    fn resize(&mut self, capacity: usize) {
+        if capacity == self.capacity {
+            return;
+        }
+        let (mut bytes, base) = aligned(capacity);
+        let length = self.end - self.start;
+        bytes[base..base + length].copy_from_slice(&self.bytes[self.base + self.start..self.base + self.end]);
+        (self.bytes, self.base, self.capacity) = (bytes, base, capacity);
+        (self.start, self.end) = (0, length);
+    }
+}
+
+/// Bytes, and where the first multiple of 8 is in them. The vector is never made longer, so it never moves.
+fn aligned(capacity: usize) -> (Vec<u8>, usize) {
+    let bytes = vec![0; capacity + ALIGNMENT];
+    let base = bytes.as_ptr().align_offset(ALIGNMENT);
+    assert!(base < ALIGNMENT, "an address is less than {ALIGNMENT} bytes before a multiple of {ALIGNMENT}");
+    (bytes, base)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::wire::FRAMES_LENGTH_MAX;
+
+    fn message(number: u64, consensus: &[u8], frames: &[u8]) -> Vec<u8> {
+        let mut bytes = Header::new(Kind::Consensus, number, consensus, frames.len()).to_bytes().to_vec();
+        for part in [consensus, frames] {
+            bytes.extend(part);
+            bytes.resize(bytes.len().next_multiple_of(8), 0);
+        }
+        bytes
+    }
+
+    fn lengths(number: u64) -> (usize, usize) {
+        ((number as usize * 7) % 90, (number as usize * 131) % 1500)
+    }
+
+    /// Feeds messages of changing lengths in pieces of `piece` bytes.
+    fn run(piece: usize, capacity: usize) {
+        let mut wire = Vec::new();
+        for number in 1..=300 {
+            let (consensus, frames) = lengths(number);
+            wire.extend(message(number, &vec![number as u8; consensus], &vec![!number as u8; frames]));
+        }
+        let mut buffer = ReceiveBuffer::new(capacity);
+        let (mut rest, mut number) = (&wire[..], 1);
+        while !rest.is_empty() {
+            let room = buffer.room();
+            assert!(!room.is_empty());
+            let length = piece.min(room.len()).min(rest.len());
+            room[..length].copy_from_slice(&rest[..length]);
+            buffer.commit(length);
+            rest = &rest[length..];
+            while let Some(message) = buffer.next_message().unwrap() {
+                let (consensus, frames) = lengths(number);
+                assert_eq!(message.consensus, vec![number as u8; consensus]);
+                assert_eq!(message.frames, vec![!number as u8; frames]);
+                assert!(message.frames.as_ptr().cast::<u64>().is_aligned());
+                number += 1;
+            }
+        }
+        assert_eq!(number, 301, "pieces of {piece} in {capacity}");
+    }
+
+    #[test]
+    fn messages_come_out_whole_whatever_the_pieces() {
+        for piece in [1, 7, 32, 33, 1000, 100_000] {
+            for capacity in [32, 100, 2048, 1 << 20] {
+                run(piece, capacity);
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_message_gets_room_once_and_gives_it_back() {
+        let mut buffer = ReceiveBuffer::new(64);
+        let long = message(1, b"", &[5; 10_000]);
+        let mut rest = &long[..];
+        let mut capacities = std::collections::BTreeSet::new();
+        while !rest.is_empty() {
+            assert_eq!(buffer.next_message(), Ok(None));
+            let room = buffer.room();
+            let length = room.len().min(rest.len());
+            room[..length].copy_from_slice(&rest[..length]);
+            buffer.commit(length);
+            rest = &rest[length..];
+            capacities.insert(buffer.capacity());
+        }
+        assert_eq!(buffer.next_message().unwrap().unwrap().frames, [5; 10_000]);
+        assert_eq!(capacities.into_iter().collect::<Vec<_>>(), [64, long.len()]);
+        buffer.shrink();
+        assert_eq!(buffer.capacity(), long.len(), "the message came since the last look");
+        buffer.shrink();
+        assert_eq!(buffer.capacity(), 64);
+    }
+
+    #[test]
+    fn nothing_is_allocated_for_a_length_beyond_the_limits() {
+        let mut buffer = ReceiveBuffer::new(64);
+        let mut bytes = Header::new(Kind::Consensus, 1, b"", 0).to_bytes();
+        bytes[12..16].copy_from_slice(&(FRAMES_LENGTH_MAX as u32 + 8).to_le_bytes());
+        let crc = gapless_wire::checksum::crc32c(&bytes[..28]);
+        bytes[28..].copy_from_slice(&crc.to_le_bytes());
+        buffer.room()[..32].copy_from_slice(&bytes);
+        buffer.commit(32);
+        assert!(matches!(buffer.next_message(), Err(WireError::Length { .. })));
+        assert_eq!(buffer.capacity(), 64);
+    }
+
+    #[test]
+    fn a_stranger_gets_no_memory_for_what_it_may_not_say() {
+        let mut buffer = ReceiveBuffer::of_stranger(512);
+        let bytes = Header::new(Kind::Consensus, 1, b"", FRAMES_LENGTH_MAX).to_bytes();
+        buffer.room()[..32].copy_from_slice(&bytes);
+        buffer.commit(32);
+        assert_eq!(buffer.next_message(), Err(WireError::Kind { found: Kind::Consensus as u8 }));
+        assert_eq!(buffer.capacity(), 512);
+        let mut known = ReceiveBuffer::of_stranger(512);
+        known.set_capacity(1024);
+        known.room()[..32].copy_from_slice(&bytes);
+        known.commit(32);
+        assert_eq!(known.next_message(), Ok(None));
+    }
+
+    #[test]
+    fn a_number_that_is_not_the_next_is_an_error() {
+        let mut buffer = ReceiveBuffer::new(4096);
+        let bytes = [message(1, b"a", b""), message(3, b"b", b"")].concat();
+        buffer.room()[..bytes.len()].copy_from_slice(&bytes);
+        buffer.commit(bytes.len());
+        assert!(buffer.next_message().unwrap().is_some());
+        assert_eq!(buffer.next_message(), Err(WireError::Number { expected: 2, found: 3 }));
+    }
+}

@@ -1,0 +1,99 @@
+//! [`SendQueue`]: the bytes that a socket did not take. Bounded; its user decides what happens at the limit.
+
+use super::socket::Socket;
+use std::io;
+
+/// Memory beyond this is given back when the queue is empty, bytes.
+const KEPT_BYTES: usize = 1 << 20;
+/// Offered to the socket at a time, bytes.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// Bytes that wait, in order.
+#[derive(Debug, Default)]
+pub(super) struct SendQueue {
+    bytes: Vec<u8>,
+    start: usize,
+}
+
+impl SendQueue {
+    #[inline]
+    pub(super) const fn is_empty(&self) -> bool {
+        self.bytes.len() == self.start
+    }
+
+    #[inline]
+    pub(super) const fn length(&self) -> usize {
+        self.bytes.len() - self.start
+    }
+
+    /// Puts `bytes` at the end.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        // What waits is moved only where that is little beside the room that it makes.
+        if self.start > self.bytes.len() / 2 && self.bytes.len() + bytes.len() > self.bytes.capacity() {
+            self.bytes.drain(..self.start);
+            self.start = 0;
+        }
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Sends what the socket takes: how many bytes.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    pub(super) fn flush(&mut self, socket: &mut Socket) -> io::Result<usize> {
+        let before = self.length();
+        while !self.is_empty() {
+            let end = self.bytes.len().min(self.start + PIECE_BYTES);
+            let sent = socket.send(&self.bytes[self.start..end])?;
+            self.start += sent;
+            if sent == 0 {
+                break;
+            }
+        }
+        if self.is_empty() {
+            self.clear();
+        }
+        Ok(before - self.length())
+    }
+
+    fn clear(&mut self) {
+        self.start = 0;
+        self.bytes.clear();
+        self.bytes.shrink_to(KEPT_BYTES);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::tcp::TcpSocket;
+    use rustix::fd::OwnedFd;
+    use std::io::Read;
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn what_is_pushed_comes_out_in_order_and_the_memory_goes() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut far, _) = listener.accept().unwrap();
+        let mut socket = Socket::Tcp(TcpSocket::accepted(OwnedFd::from(near), 0).unwrap());
+        let mut queue = SendQueue::default();
+        let sent: Vec<u8> = (0..20_000_000u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        let reader = std::thread::spawn(move || {
+            let mut read = Vec::new();
+            far.read_to_end(&mut read).unwrap();
+            read
+        });
+        for piece in sent.chunks(777_777) {
+            queue.push(piece);
+            queue.flush(&mut socket).unwrap();
+        }
+        while !queue.is_empty() {
+            queue.flush(&mut socket).unwrap();
+            std::thread::yield_now();
+        }
+        assert!(queue.bytes.capacity() <= KEPT_BYTES);
+        drop(socket);
+        assert!(reader.join().unwrap() == sent);
+    }
+}

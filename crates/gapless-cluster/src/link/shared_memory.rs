@@ -1,0 +1,378 @@
+//! [`SharedSocket`]: bytes between two processes of one host, through two rings in memory that both map. Knows no message.
+//!
+//! Who dials makes both rings and sends their descriptors over a Unix socket (one packet of 8 bytes, "GAPRING\1", with
+//! the ring to the other side and the ring from it). After that the socket carries no byte but wake-ups: one, whatever its
+//! value, to a side that has said in its ring that it sleeps. The socket's end is the connection's end, so that a process
+//! that dies is noticed at once; what it had published before is still read.
+//!
+//! ```text
+//!  a record of a ring (a multiple of 8 bytes, 64 at least)
+//!   0  u32  length of the record
+//!   4  u32  bytes of the connection in it: a multiple of 8, not 0
+//!   8  …    the bytes, then anything
+//! ```
+//!
+//! Nothing that the other process writes is believed: a ring must be sealed against shrinking and of a size in range,
+//! positions and lengths are checked, and bytes are looked at in a copy only.
+
+use super::socket::Looked;
+use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, StreamIdentity, ring};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::SealFlags;
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType, sockopt,
+};
+use std::fmt;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::{Path, PathBuf};
+
+/// Sizes of a ring, bytes; powers of two.
+pub(super) const RING_BYTES: std::ops::RangeInclusive<usize> = 4096..=1 << 28;
+/// The packet that brings the rings.
+const RINGS_MAGIC: [u8; 8] = *b"GAPRING\x01";
+const RINGS: usize = 2;
+const PREFIX_LENGTH: usize = 8;
+/// Bytes of one record at most: the other side reads the first of a long message while the next is written.
+const PIECE_BYTES_MAX: usize = 32 << 10;
+const BACKLOG: i32 = 16;
+
+/// One side of a connection.
+pub(super) struct SharedSocket {
+    socket: OwnedFd,
+    /// None until they have come.
+    rings: Option<Rings>,
+    /// The other side has closed its socket, or said that nothing more comes.
+    is_hung_up: bool,
+}
+
+struct Rings {
+    writer: RingWriter,
+    reader: RingReader,
+    piece_bytes_max: usize,
+    /// Of the record at the front: its length, how much of its bytes was taken, and how much is left.
+    record_length: usize,
+    record_taken: usize,
+    record_left: usize,
+}
+
+impl SharedSocket {
+    /// Connects to who listens at `path`, and makes the rings.
+    pub(super) fn dial(path: &Path, ring_bytes: usize) -> io::Result<Self> {
+        let socket = unix_socket()?;
+        rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+        if !is_trusted(&socket)? {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        let identity = StreamIdentity { stream_id: 0, incarnation: 0 };
+        let make = || ring::create(&MemoryKind::Shared, ring_bytes, identity).map_err(of_ring);
+        let ((writer, its_reader), (its_writer, reader)) = (make()?, make()?);
+        send_rings(&socket, [its_reader.fd(), its_writer.fd()])?;
+        // The other process has these ends now; that they are dropped here is no word of theirs.
+        its_reader.leave_to_peer();
+        its_writer.leave_to_peer();
+        Ok(Self { socket, rings: Some(Rings::over(writer, reader)), is_hung_up: false })
+    }
+
+    #[inline]
+    pub(super) fn receive(&mut self, room: &mut [u8]) -> io::Result<Looked> {
+        let Some(rings) = &mut self.rings else { return self.take_rings() };
+        let mut taken = rings.take(room)?;
+        if taken == 0 {
+            if !self.is_hung_up && !rings.reader.is_writer_closed() {
+                return Ok(Looked::Nothing);
+            }
+            // What was published before the end was seen comes before the end.
+            taken = rings.take(room)?;
+        }
+        Ok(if taken > 0 { Looked::Bytes(taken) } else { Looked::End })
+    }
+
+    #[inline]
+    pub(super) fn send_slices(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        let Some(rings) = &mut self.rings else { return Ok(0) };
+        if rings.writer.is_reader_closed() {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        let (sent, sleeps) = rings.put(slices)?;
+        if sleeps && rings.writer.wakes_reader() {
+            // No room for a wake-up means that there are enough of them; an end is seen when something is received.
+            let _ = rustix::net::send(&self.socket, &[0], SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+        }
+        Ok(sent)
+    }
+
+    pub(super) fn finish(&self) {
+        // A connection that is broken needs no end.
+        let _ = rustix::net::shutdown(&self.socket, Shutdown::Write);
+    }
+
+    /// Takes wake-ups off the socket, and notices its end.
+    pub(super) fn check(&mut self) {
+        if self.rings.is_none() {
+            return;
+        }
+        loop {
+            match rustix::net::recv(&self.socket, &mut [0; 64], RecvFlags::DONTWAIT) {
+                Ok((1.., _)) => {}
+                Err(Errno::AGAIN | Errno::INTR) => return,
+                Ok(_) | Err(_) => {
+                    self.is_hung_up = true;
+                    return;
+                }
+            }
+        }
+    }
+
+    pub(super) fn arm(&self) {
+        if let Some(rings) = &self.rings {
+            rings.reader.arm();
+        }
+    }
+
+    pub(super) fn disarm(&mut self) {
+        if let Some(rings) = &self.rings {
+            rings.reader.disarm();
+        }
+        self.check();
+    }
+
+    /// Takes over the rings that who has dialled sends.
+    #[cold]
+    fn take_rings(&mut self) -> io::Result<Looked> {
+        let mut bytes = [0; RINGS_MAGIC.len() + 1];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(RINGS))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+        let came = match rustix::net::recvmsg(&self.socket, &mut [IoSliceMut::new(&mut bytes)], &mut control, flags) {
+            Ok(came) => came,
+            Err(Errno::AGAIN | Errno::INTR) => return Ok(Looked::Nothing),
+            Err(errno) => return Err(errno.into()),
+        };
+        let descriptors: Vec<OwnedFd> = control
+            .drain()
+            .filter_map(|message| match message {
+                RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
+                _ => None,
+            })
+            .flatten()
+            .collect();
+        if came.bytes == 0 {
+            return Ok(Looked::End);
+        }
+        let is_whole = !came.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC);
+        if !is_whole || bytes[..came.bytes] != RINGS_MAGIC {
+            return Err(foreign("the first packet brings no rings"));
+        }
+        let Ok([to_here, from_here]) = <[OwnedFd; RINGS]>::try_from(descriptors) else {
+            return Err(foreign("the first packet brings other than two rings"));
+        };
+        check_ring(&to_here)?;
+        check_ring(&from_here)?;
+        let reader = RingReader::open(to_here).map_err(of_ring)?;
+        let writer = RingWriter::open(from_here).map_err(of_ring)?;
+        self.rings = Some(Rings::over(writer, reader));
+        Ok(Looked::Nothing)
+    }
+}
+
+impl Rings {
+    fn over(writer: RingWriter, reader: RingReader) -> Self {
+        // A record with its prefix is at most half of a ring; a quarter lets both sides work.
+        let piece_bytes_max = PIECE_BYTES_MAX.min(writer.frame_length_max() / 2 - PREFIX_LENGTH);
+        Self { writer, reader, piece_bytes_max, record_length: 0, record_taken: 0, record_left: 0 }
+    }
+
+    /// Fills `room` as far as there are bytes: how many.
+    #[inline]
+    fn take(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < room.len() {
+            if self.record_left == 0 && !self.begin_record()? {
+                break;
+            }
+            // Both are multiples of 8, as everything that goes over a connection.
+            let length = self.record_left.min(room.len() - filled);
+            self.reader.copy_at(PREFIX_LENGTH + self.record_taken, &mut room[filled..filled + length]);
+            filled += length;
+            self.record_taken += length;
+            self.record_left -= length;
+            if self.record_left == 0 {
+                self.reader.advance(self.record_length);
+            }
+        }
+        if filled > 0 {
+            self.reader.release();
+        }
+        Ok(filled)
+    }
+
+    /// Looks at the next record; whether there is one.
+    #[inline]
+    fn begin_record(&mut self) -> io::Result<bool> {
+        let Some(length) = self.reader.next_length().map_err(of_ring)? else { return Ok(false) };
+        let mut prefix = [0; PREFIX_LENGTH];
+        self.reader.copy(&mut prefix);
+        let bytes = u64::from_le_bytes(prefix) >> 32;
+        if bytes == 0 || !bytes.is_multiple_of(8) || bytes > (length - PREFIX_LENGTH) as u64 {
+            return Err(foreign(&format!("a record of {length} bytes says that {bytes} are of the connection")));
+        }
+        (self.record_length, self.record_taken, self.record_left) = (length, 0, bytes as usize);
+        Ok(true)
+    }
+
+    /// Writes what there is room for: how many bytes, and whether the reader sleeps.
+    #[inline]
+    fn put(&mut self, slices: &[IoSlice<'_>]) -> io::Result<(usize, bool)> {
+        let length: usize = slices.iter().map(|slice| slice.len()).sum();
+        assert!(length.is_multiple_of(8), "messages have multiples of 8 bytes");
+        let (mut sent, mut sleeps) = (0, false);
+        let mut rest = slices.iter().map(|slice| &slice[..]);
+        let mut current: &[u8] = &[];
+        while sent < length {
+            let bytes = (length - sent).min(self.piece_bytes_max);
+            let record_length = (PREFIX_LENGTH + bytes).max(gapless_wire::HEADER_LENGTH);
+            let record = match self.writer.claim(record_length) {
+                Ok(record) => record,
+                Err(LogError::Full { .. }) => break,
+                Err(error) => return Err(of_ring(error)),
+            };
+            record[..4].copy_from_slice(&(record_length as u32).to_le_bytes());
+            record[4..PREFIX_LENGTH].copy_from_slice(&(bytes as u32).to_le_bytes());
+            let mut at = PREFIX_LENGTH;
+            while at < PREFIX_LENGTH + bytes {
+                if current.is_empty() {
+                    current = rest.next().expect("the slices are as long as they were");
+                    continue;
+                }
+                let part = current.len().min(PREFIX_LENGTH + bytes - at);
+                record[at..at + part].copy_from_slice(&current[..part]);
+                (at, current) = (at + part, &current[part..]);
+            }
+            self.writer.commit(record_length);
+            sleeps = self.writer.publish();
+            sent += bytes;
+        }
+        Ok((sent, sleeps))
+    }
+}
+
+impl AsFd for SharedSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl fmt::Debug for SharedSocket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (has_rings, is_hung_up) = (self.rings.is_some(), self.is_hung_up);
+        write!(f, "SharedSocket {{ has_rings: {has_rings}, is_hung_up: {is_hung_up} }}")
+    }
+}
+
+/// Where members of this host connect to. The socket's file goes with it.
+#[derive(Debug)]
+pub(super) struct SharedListener {
+    socket: OwnedFd,
+    path: PathBuf,
+}
+
+impl SharedListener {
+    /// Listens at `path`, mode 0600; a file that a killed process left there is replaced.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let address = SocketAddrUnix::new(path)?;
+        match rustix::net::connect(unix_socket()?, &address) {
+            Err(Errno::NOENT) => {}
+            // The answer for what is no socket, too, and that is somebody's.
+            Err(Errno::CONNREFUSED) if std::fs::symlink_metadata(path)?.file_type().is_socket() => {
+                std::fs::remove_file(path)?;
+            }
+            Ok(()) | Err(Errno::AGAIN) => return Err(io::Error::other("another process listens there")),
+            Err(errno) => return Err(errno.into()),
+        }
+        let socket = unix_socket()?;
+        rustix::net::bind(&socket, &address)?;
+        let listener = Self { socket, path: path.to_owned() };
+        // Nobody is let in before this: nothing listens yet.
+        rustix::fs::chmod(path, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)?;
+        rustix::net::listen(&listener.socket, BACKLOG)?;
+        Ok(listener)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Who has connected; its rings are still to come.
+    pub(super) fn accept(&self) -> io::Result<SharedSocket> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = rustix::net::accept_with(&self.socket, flags)?;
+        if !is_trusted(&socket)? {
+            // As one that has gone already: there may be others behind it.
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
+        Ok(SharedSocket { socket, rings: None, is_hung_up: false })
+    }
+}
+
+impl AsFd for SharedListener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl Drop for SharedListener {
+    fn drop(&mut self) {
+        // A file that is gone already is what we want.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn unix_socket() -> rustix::io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
+}
+
+/// Whether the other side's process is of the same user, or of root.
+fn is_trusted(socket: &OwnedFd) -> io::Result<bool> {
+    let its = sockopt::socket_peercred(socket)?.uid;
+    Ok(its == rustix::process::geteuid() || its.is_root())
+}
+
+fn send_rings(socket: &OwnedFd, descriptors: [BorrowedFd<'_>; RINGS]) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(RINGS))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let is_pushed = control.push(SendAncillaryMessage::ScmRights(&descriptors));
+    assert!(is_pushed, "the space is made for {RINGS} descriptors");
+    rustix::net::sendmsg(socket, &[IoSlice::new(&RINGS_MAGIC)], &mut control, SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+/// Whether it is memory that nobody can shrink under its reader, and not too much of it to map.
+fn check_ring(descriptor: &OwnedFd) -> io::Result<()> {
+    // Of what is no memory file the kernel says so.
+    let seals = rustix::fs::fcntl_get_seals(descriptor).map_err(|_| foreign("a ring is no memory file"))?;
+    if !seals.contains(SealFlags::SHRINK) {
+        return Err(foreign("a ring is not sealed against shrinking"));
+    }
+    let length = rustix::fs::fstat(descriptor)?.st_size;
+    let length_max = (gapless_log::descriptor::HEADER_LENGTH + RING_BYTES.end()) as u64;
+    if u64::try_from(length).is_ok_and(|length| length <= length_max) {
+        return Ok(());
+    }
+    Err(foreign(&format!("a ring of {length} bytes, where {length_max} are the most")))
+}
+
+fn foreign(reason: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, reason.to_owned())
+}
+
+fn of_ring(error: LogError) -> io::Error {
+    match error {
+        LogError::System { source, .. } => source,
+        error => io::Error::new(io::ErrorKind::InvalidData, error),
+    }
+}

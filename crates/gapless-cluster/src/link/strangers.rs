@@ -1,0 +1,190 @@
+//! [`Strangers`]: connections that were accepted and whose other side is not known yet. Bounded in number and in time.
+
+use super::address::Address;
+use super::connection::{Broken, Connection};
+use super::error::GoneReason;
+use super::options::LinkOptions;
+use super::socket::Socket;
+use super::tls::certificate_name;
+use super::warnings::Warnings;
+use super::wire::{Introduction, Kind, Refusal, RefusalCode, VERSION, WireError};
+use rustix::fd::{AsFd, BorrowedFd};
+use std::io;
+
+/// What became of strangers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StrangerStatistics {
+    /// Connections that were accepted.
+    pub accepted: u64,
+    /// Dropped because what they said was no message.
+    pub garbage: u64,
+    /// Dropped because they said nothing for too long, or went before they said anything.
+    pub silent: u64,
+    /// Dropped because others came while there were as many as there may be.
+    pub displaced: u64,
+    /// Members that were refused.
+    pub refused: u64,
+}
+
+#[derive(Debug)]
+struct Stranger {
+    connection: Connection,
+    address: Address,
+    deadline_ns: u64,
+    /// It was refused, and is kept until it has read that.
+    is_parting: bool,
+}
+
+/// What a look at a stranger means.
+enum Verdict {
+    Stays,
+    Member(Box<Introduction>),
+    Refused(Box<Refusal>),
+    Garbage(String),
+    Gone,
+}
+
+/// All of them, the oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Strangers {
+    all: Vec<Stranger>,
+    warnings: Warnings,
+    pub(super) statistics: StrangerStatistics,
+}
+
+impl Strangers {
+    pub(super) const fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Takes over a connection; the oldest makes way for it where there are too many.
+    pub(super) fn admit(&mut self, socket: Socket, address: Address, now_ns: u64, options: &LinkOptions) {
+        self.statistics.accepted += 1;
+        if self.all.len() >= options.half_open_max {
+            self.all.remove(0);
+            self.statistics.displaced += 1;
+            self.warnings.warn(now_ns, || format!("more than {} connections say nothing", options.half_open_max));
+        }
+        let deadline_ns = now_ns + options.handshake_ns_max;
+        self.all.push(Stranger { connection: Connection::new(socket), address, deadline_ns, is_parting: false });
+    }
+
+    /// Looks at each once. `judge` says whether a member is let in; the next that was is returned, until there is none.
+    pub(super) fn next_member(
+        &mut self,
+        now_ns: u64,
+        options: &LinkOptions,
+        mut judge: impl FnMut(&Introduction) -> Result<(), Box<Refusal>>,
+    ) -> Option<(Connection, Introduction, Address)> {
+        let mut index = 0;
+        while let Some(stranger) = self.all.get_mut(index) {
+            let address = stranger.address.clone();
+            match stranger.look(now_ns, &mut judge) {
+                Verdict::Stays => {
+                    index += 1;
+                    continue;
+                }
+                Verdict::Refused(refusal) => {
+                    self.statistics.refused += 1;
+                    self.warnings.warn(now_ns, || format!("a member at {address} is refused: {refusal}"));
+                    if stranger.part(&refusal) {
+                        stranger.deadline_ns = now_ns + options.handshake_ns_max;
+                        index += 1;
+                        continue;
+                    }
+                }
+                Verdict::Member(introduction) => {
+                    let stranger = self.all.remove(index);
+                    return Some((stranger.connection, *introduction, address));
+                }
+                Verdict::Garbage(error) => {
+                    self.statistics.garbage += 1;
+                    self.warnings.warn(now_ns, || format!("a stranger at {address} is dropped: {error}"));
+                }
+                Verdict::Gone if stranger.is_parting => {}
+                Verdict::Gone => {
+                    self.statistics.silent += 1;
+                    self.warnings.warn(now_ns, || format!("a stranger at {address} said nothing"));
+                }
+            }
+            self.all.remove(index);
+        }
+        None
+    }
+
+    pub(super) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.all.iter().map(|stranger| stranger.connection.as_fd())
+    }
+}
+
+impl Stranger {
+    fn look(&mut self, now_ns: u64, judge: &mut impl FnMut(&Introduction) -> Result<(), Box<Refusal>>) -> Verdict {
+        if now_ns >= self.deadline_ns {
+            return Verdict::Gone;
+        }
+        self.connection.check();
+        match self.connection.flush().and_then(|_| self.connection.look()) {
+            Ok(true) => {}
+            Ok(false) => return Verdict::Stays,
+            Err(Broken::System(error)) if error.kind() == io::ErrorKind::InvalidData => {
+                return Verdict::Garbage(error.to_string());
+            }
+            Err(_) => return Verdict::Gone,
+        }
+        if self.is_parting {
+            self.connection.discard();
+            return Verdict::Stays;
+        }
+        let introduction = match self.connection.next_message() {
+            Ok(None) => return Verdict::Stays,
+            Ok(Some(message)) if message.kind == Kind::Hello => Introduction::parse(message.consensus),
+            Ok(Some(message)) => Err(WireError::Kind { found: message.kind as u8 }),
+            Err(error) => Err(error),
+        };
+        match introduction {
+            Ok(introduction) => match judge(&introduction).and_then(|()| self.check_proof(&introduction)) {
+                Ok(()) => Verdict::Member(Box::new(introduction)),
+                Err(refusal) => Verdict::Refused(refusal),
+            },
+            Err(WireError::Version { found }) => {
+                let text = format!("here version {VERSION}, there {found}");
+                Verdict::Refused(Box::new(Refusal::new(RefusalCode::OtherVersion, text)))
+            }
+            Err(error) => Verdict::Garbage(error.to_string()),
+        }
+    }
+
+    fn check_proof(&self, introduction: &Introduction) -> Result<(), Box<Refusal>> {
+        let member = introduction.from.member;
+        if self.connection.proves(member) {
+            return Ok(());
+        }
+        let name = certificate_name(introduction.from.cluster.as_str(), member);
+        Err(Box::new(Refusal::new(RefusalCode::NotProven, format!("the certificate is not for {name}"))))
+    }
+
+    /// Says no; whether there is reason to stay until it was read.
+    fn part(&mut self, refusal: &Refusal) -> bool {
+        self.is_parting = true;
+        // What it said behind its hello would make the connection break before the refusal is read.
+        self.connection.discard();
+        refuse(&mut self.connection, refusal).is_ok()
+    }
+}
+
+/// Sends a refusal, and that nothing follows.
+pub(super) fn refuse(connection: &mut Connection, refusal: &Refusal) -> Result<(), Broken> {
+    connection.send(Kind::Refusal, &refusal.to_bytes(), &[], 0, usize::MAX)?;
+    connection.finish();
+    Ok(())
+}
+
+impl From<Broken> for GoneReason {
+    fn from(broken: Broken) -> Self {
+        match broken {
+            Broken::Closed => Self::Closed,
+            Broken::System(error) => Self::Broken(error),
+            Broken::Wire(error) => Self::Garbage(error),
+        }
+    }
+}

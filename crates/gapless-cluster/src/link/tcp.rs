@@ -1,0 +1,96 @@
+//! [`TcpSocket`]: bytes over a TCP connection. Knows no message.
+
+use super::socket::Looked;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, SocketFlags, SocketType, ipproto, sockopt,
+};
+use std::io::{self, IoSlice};
+use std::net::SocketAddr;
+
+/// A TCP connection that never blocks.
+#[derive(Debug)]
+pub(super) struct TcpSocket(OwnedFd);
+
+impl TcpSocket {
+    /// Begins to connect; whether it works out is said by the first calls of the others.
+    pub(super) fn dial(address: SocketAddr, kernel_buffer_bytes: usize) -> io::Result<Self> {
+        let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
+        // Before connecting: the window that is announced follows from it.
+        set_buffers(&socket, kernel_buffer_bytes)?;
+        match rustix::net::connect(&socket, &address) {
+            Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        // Where nobody listens, the port that the caller is given can be the one that it calls.
+        let own = rustix::net::getsockname(&socket)?;
+        if SocketAddr::try_from(own).is_ok_and(|own| own == address) {
+            return Err(io::ErrorKind::ConnectionRefused.into());
+        }
+        Self::over(socket)
+    }
+
+    /// Takes over a connection that was accepted.
+    pub(super) fn accepted(socket: OwnedFd, kernel_buffer_bytes: usize) -> io::Result<Self> {
+        rustix::io::ioctl_fionbio(&socket, true)?;
+        set_buffers(&socket, kernel_buffer_bytes)?;
+        Self::over(socket)
+    }
+
+    fn over(socket: OwnedFd) -> io::Result<Self> {
+        // Whoever writes here has put together what belongs together.
+        sockopt::set_tcp_nodelay(&socket, true)?;
+        Ok(Self(socket))
+    }
+
+    #[inline]
+    pub(super) fn receive(&mut self, room: &mut [u8]) -> io::Result<Looked> {
+        match rustix::net::recv(&self.0, room, RecvFlags::empty()) {
+            Ok((0, _)) => Ok(Looked::End),
+            Ok((length, _)) => Ok(Looked::Bytes(length)),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(Looked::Nothing),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    #[inline]
+    pub(super) fn send_slices(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        match rustix::net::sendmsg(&self.0, slices, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL) {
+            Ok(length) => Ok(length),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(0),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    #[inline]
+    pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match rustix::net::send(&self.0, bytes, SendFlags::NOSIGNAL) {
+            Ok(length) => Ok(length),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(0),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    pub(super) fn finish(&self) {
+        // A connection that is broken needs no end.
+        let _ = rustix::net::shutdown(&self.0, rustix::net::Shutdown::Write);
+    }
+}
+
+impl AsFd for TcpSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// The operating system's buffers in both directions; 0 leaves them to it.
+fn set_buffers(socket: &OwnedFd, bytes: usize) -> io::Result<()> {
+    if bytes > 0 {
+        sockopt::set_socket_recv_buffer_size(socket, bytes)?;
+        sockopt::set_socket_send_buffer_size(socket, bytes)?;
+    }
+    Ok(())
+}

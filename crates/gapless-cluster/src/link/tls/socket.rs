@@ -1,0 +1,149 @@
+//! [`TlsSocket`]: bytes over TLS over a TCP connection. Knows no message.
+
+use super::certificates::is_of;
+use crate::link::socket::Looked;
+use crate::link::tcp::TcpSocket;
+use crate::link::wire::MemberId;
+use rustix::fd::{AsFd, BorrowedFd};
+use rustls::Connection;
+use std::io::{self, IoSlice, Read, Write};
+use std::sync::Arc;
+
+/// What is encrypted and not taken by the connection, bytes at most.
+const BUFFER_BYTES_MAX: usize = 256 << 10;
+
+/// A TLS connection that never blocks.
+#[derive(Debug)]
+pub(in crate::link) struct TlsSocket {
+    tcp: TcpSocket,
+    connection: Connection,
+    cluster: Arc<str>,
+    is_at_end: bool,
+}
+
+/// The connection below as the library wants it.
+struct Below<'a>(&'a mut TcpSocket);
+
+impl Read for Below<'_> {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        match self.0.receive(room)? {
+            Looked::Bytes(length) => Ok(length),
+            Looked::Nothing => Err(io::ErrorKind::WouldBlock.into()),
+            Looked::End => Ok(0),
+        }
+    }
+}
+
+impl Write for Below<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_vectored(&[IoSlice::new(bytes)])
+    }
+
+    fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        match self.0.send_slices(slices)? {
+            0 => Err(io::ErrorKind::WouldBlock.into()),
+            length => Ok(length),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl TlsSocket {
+    pub(super) fn new(tcp: TcpSocket, mut connection: Connection, cluster: Arc<str>) -> Self {
+        connection.set_buffer_limit(Some(BUFFER_BYTES_MAX));
+        Self { tcp, connection, cluster, is_at_end: false }
+    }
+
+    pub(in crate::link) fn receive(&mut self, room: &mut [u8]) -> io::Result<Looked> {
+        match self.take(room)? {
+            Looked::Nothing => {}
+            looked => return Ok(looked),
+        }
+        match self.connection.read_tls(&mut Below(&mut self.tcp)) {
+            Ok(0) => self.is_at_end = true,
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Looked::Nothing),
+            Err(error) => return Err(error),
+        }
+        let processed = self.connection.process_new_packets();
+        // An answer of the handshake, or the reason why there is none.
+        let flushed = self.flush();
+        processed.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        flushed?;
+        self.take(room)
+    }
+
+    /// Takes what is decrypted already.
+    fn take(&mut self, room: &mut [u8]) -> io::Result<Looked> {
+        match self.connection.reader().read(room) {
+            Ok(0) => Ok(Looked::End),
+            Ok(length) => Ok(Looked::Bytes(length)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                Ok(if self.is_at_end { Looked::End } else { Looked::Nothing })
+            }
+            // Messages are numbered and whole, so nobody gains by cutting the connection short.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(Looked::End),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(in crate::link) fn send_slices(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        let mut sent = 0;
+        for slice in slices {
+            let mut rest = &slice[..];
+            while !rest.is_empty() {
+                let taken = self.connection.writer().write(rest)?;
+                rest = &rest[taken..];
+                sent += taken;
+                if taken == 0 {
+                    // The buffer is full; on if the connection takes it.
+                    self.flush()?;
+                    if self.has_unsent() || self.connection.is_handshaking() {
+                        return Ok(sent);
+                    }
+                }
+            }
+        }
+        self.flush()?;
+        Ok(sent)
+    }
+
+    /// Gives what is encrypted to the connection, as far as that takes it.
+    pub(in crate::link) fn flush(&mut self) -> io::Result<()> {
+        while self.connection.wants_write() {
+            match self.connection.write_tls(&mut Below(&mut self.tcp)) {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether something is encrypted that the connection has not taken.
+    pub(in crate::link) fn has_unsent(&self) -> bool {
+        self.connection.wants_write()
+    }
+
+    pub(in crate::link) fn finish(&mut self) {
+        self.connection.send_close_notify();
+        // A connection that is broken needs no end.
+        let _ = self.flush();
+        self.tcp.finish();
+    }
+
+    /// Whether the other side's certificate, which the handshake has checked, is that of this member.
+    pub(in crate::link) fn proves(&self, member: MemberId) -> bool {
+        let first = self.connection.peer_certificates().and_then(<[_]>::first);
+        first.is_some_and(|certificate| is_of(certificate, &self.cluster, member))
+    }
+}
+
+impl AsFd for TlsSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.tcp.as_fd()
+    }
+}

@@ -1,0 +1,555 @@
+//! What goes over a link, byte by byte. No I/O and no clock; safe on any bytes.
+//!
+//! ```text
+//!  every message (header 32 bytes, little-endian)      then
+//!   0  u32  magic "GCL\1"                              32  …  consensus part, filled up with zeros to 8 bytes
+//!   4  u8   version, 1                                     …  frames part, filled up with zeros to 8 bytes
+//!   5  u8   kind
+//!   6  u16  reserved, 0
+//!   8  u32  consensus length, bytes without filling     kinds: 1 hello, 2 welcome, 3 refusal, 4 ping,
+//!  12  u32  frames length, bytes without filling               5 consensus, 6 catch-up request,
+//!  16  u64  number: of its sender's messages on this           7 catch-up frames
+//!           connection, from 1 without a gap              8 members, 9 copies, 10 doors,
+//!  24  u32  CRC-32C of the consensus part                      11 parcel request, 12 parcel
+//!  28  u32  CRC-32C of bytes 0–27
+//!
+//!  hello, welcome: the consensus part (128 bytes)       refusal: the consensus part (8 bytes + text)
+//!   0  u128 stream id, 0 for any                        0  u32  code
+//!  16  u64  incarnation, 0 for any                      4  u32  reserved, 0
+//!  24  u64  member who speaks, not 0                    8  …    text, UTF-8, at most 200 bytes
+//!  32  u64  member who is spoken to, not 0
+//!  40  u64  instance of the member who speaks
+//!  48  u32  reserved, 0
+//!  52  u16  reserved, 0
+//!  54  u16  length of the cluster's name, bytes
+//!  56  64 B the cluster's name, UTF-8, then zeros
+//! 120  u64  reserved, 0
+//! ```
+//!
+//! Magic, version and kind stay where they are in every version, so that a member of another version can be told so.
+
+use gapless_wire::checksum::crc32c;
+use std::fmt;
+
+/// The first word of every message.
+pub const MAGIC: u32 = u32::from_le_bytes(*b"GCL\x01");
+/// The version of this protocol.
+pub const VERSION: u8 = 1;
+/// Bytes before the parts.
+pub const HEADER_LENGTH: usize = 32;
+/// The longest consensus part, bytes.
+pub const CONSENSUS_LENGTH_MAX: usize = 1 << 20;
+/// The longest frames part, bytes.
+pub const FRAMES_LENGTH_MAX: usize = 64 << 20;
+/// The longest consensus part of a hello, a welcome or a refusal, bytes: nothing longer is taken from a stranger.
+pub const STRANGER_LENGTH_MAX: usize = 256;
+/// The longest consensus part about copies of a service, bytes.
+pub const COPIES_LENGTH_MAX: usize = 4096;
+/// The longest name of a cluster, bytes.
+pub const NAME_LENGTH_MAX: usize = 64;
+/// Bytes of a hello's or welcome's consensus part.
+pub const INTRODUCTION_LENGTH: usize = 128;
+/// The longest text of a refusal, bytes.
+pub const REFUSAL_TEXT_LENGTH_MAX: usize = 200;
+/// The longest text that says where publishers find a member, bytes.
+pub const DOORS_LENGTH_MAX: usize = 256;
+/// The longest request for a parcel, bytes.
+pub const PARCEL_REQUEST_LENGTH_MAX: usize = 64;
+/// The longest piece of a parcel, bytes.
+pub const PARCEL_PIECE_LENGTH_MAX: usize = 1 << 20;
+
+const VERSION_OFFSET: usize = 4;
+const KIND_OFFSET: usize = 5;
+const CONSENSUS_LENGTH_OFFSET: usize = 8;
+const FRAMES_LENGTH_OFFSET: usize = 12;
+const NUMBER_OFFSET: usize = 16;
+const CONSENSUS_CRC_OFFSET: usize = 24;
+const HEADER_CRC_OFFSET: usize = 28;
+const REFUSAL_HEADER_LENGTH: usize = 8;
+
+/// Who a member is, in the cluster's configuration; never 0.
+pub type MemberId = u64;
+
+/// Why bytes are not a message, or not one that may come now. The connection that they came over is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WireError {
+    /// Another first word.
+    #[error("a message of a link begins with {MAGIC:#010x}, not {found:#010x}")]
+    Magic {
+        /// The first word.
+        found: u32,
+    },
+    /// Another version of the protocol.
+    #[error("the other side speaks version {found} of the cluster protocol, this one version {VERSION}")]
+    Version {
+        /// Its version.
+        found: u8,
+    },
+    /// The header's checksum is not that of its bytes.
+    #[error("the checksum of a message's header is {found:#010x}, its bytes give {computed:#010x}")]
+    HeaderChecksum {
+        /// The field.
+        found: u32,
+        /// What the bytes sum to.
+        computed: u32,
+    },
+    /// The checksum of the consensus part is not that of its bytes.
+    #[error("the checksum of a message's consensus part is {found:#010x}, its bytes give {computed:#010x}")]
+    ConsensusChecksum {
+        /// The field.
+        found: u32,
+        /// What the bytes sum to.
+        computed: u32,
+    },
+    /// An unknown kind, or one that has no place here.
+    #[error("a message of kind {found} has no place here")]
+    Kind {
+        /// The kind byte.
+        found: u8,
+    },
+    /// A part is longer than it may be.
+    #[error("the {part} part of a message has {found_bytes} bytes, {limit_bytes} at most are allowed")]
+    Length {
+        /// Which part.
+        part: &'static str,
+        /// Its length.
+        found_bytes: usize,
+        /// The longest that is taken.
+        limit_bytes: usize,
+    },
+    /// A message is missing, or came twice.
+    #[error("message {expected} was expected on this connection, {found} came")]
+    Number {
+        /// The next one.
+        expected: u64,
+        /// The field.
+        found: u64,
+    },
+    /// A reserved field or filling is not zero, or a body is malformed.
+    #[error("the {what} of a message is malformed")]
+    Malformed {
+        /// What it is.
+        what: &'static str,
+    },
+}
+
+/// What a message is. The discriminant is the wire value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    /// The first word of who dialled.
+    Hello = 1,
+    /// The yes of who was dialled.
+    Welcome = 2,
+    /// The no of either; the connection ends with it.
+    Refusal = 3,
+    /// Nothing else was to be said for a while.
+    Ping = 4,
+    /// A message of consensus with the frames that belong to it.
+    Consensus = 5,
+    /// A follower asks for old frames.
+    CatchUpRequest = 6,
+    /// Old frames.
+    CatchUpFrames = 7,
+    /// Who is a member, as its sender knows.
+    Members = 8,
+    /// Whether the copies of a service are the same.
+    Copies = 9,
+    /// Where publishers find its sender.
+    Doors = 10,
+    /// A follower asks for a parcel, or for a piece of one.
+    ParcelRequest = 11,
+    /// What a parcel holds, or a piece of it.
+    Parcel = 12,
+}
+
+impl Kind {
+    const fn from_value(value: u8) -> Option<Self> {
+        Some(match value {
+            1 => Self::Hello,
+            2 => Self::Welcome,
+            3 => Self::Refusal,
+            4 => Self::Ping,
+            5 => Self::Consensus,
+            6 => Self::CatchUpRequest,
+            7 => Self::CatchUpFrames,
+            8 => Self::Members,
+            9 => Self::Copies,
+            10 => Self::Doors,
+            11 => Self::ParcelRequest,
+            12 => Self::Parcel,
+            _ => return None,
+        })
+    }
+
+    /// Whether only this is said before both sides know each other.
+    #[must_use]
+    pub const fn is_of_handshake(self) -> bool {
+        matches!(self, Self::Hello | Self::Welcome | Self::Refusal)
+    }
+
+    /// The longest consensus and frames part of this kind, bytes.
+    #[must_use]
+    pub const fn lengths_max(self) -> (usize, usize) {
+        match self {
+            Self::Hello | Self::Welcome | Self::Refusal => (STRANGER_LENGTH_MAX, 0),
+            Self::Ping => (0, 0),
+            Self::Copies => (COPIES_LENGTH_MAX, 0),
+            Self::Doors => (DOORS_LENGTH_MAX, 0),
+            Self::ParcelRequest => (PARCEL_REQUEST_LENGTH_MAX, 0),
+            Self::Parcel => (CONSENSUS_LENGTH_MAX, PARCEL_PIECE_LENGTH_MAX),
+            Self::CatchUpRequest | Self::Members => (CONSENSUS_LENGTH_MAX, 0),
+            Self::Consensus | Self::CatchUpFrames => (CONSENSUS_LENGTH_MAX, FRAMES_LENGTH_MAX),
+        }
+    }
+}
+
+/// A checked header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// What the message is.
+    pub kind: Kind,
+    /// Bytes of the consensus part, without filling.
+    pub consensus_length: usize,
+    /// Bytes of the frames part, without filling.
+    pub frames_length: usize,
+    /// The message's number on its connection, from 1.
+    pub number: u64,
+    consensus_crc: u32,
+}
+
+impl Header {
+    /// The header of a message with this consensus part.
+    ///
+    /// # Panics
+    /// If a part is longer than its kind allows.
+    #[inline]
+    #[must_use]
+    pub fn new(kind: Kind, number: u64, consensus: &[u8], frames_length: usize) -> Self {
+        let (consensus_length_max, frames_length_max) = kind.lengths_max();
+        assert!(consensus.len() <= consensus_length_max, "a consensus part of {} bytes in {kind:?}", consensus.len());
+        assert!(frames_length <= frames_length_max, "a frames part of {frames_length} bytes in {kind:?}");
+        Self { kind, consensus_length: consensus.len(), frames_length, number, consensus_crc: crc32c(consensus) }
+    }
+
+    /// The bytes on the wire.
+    #[inline]
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; HEADER_LENGTH] {
+        let mut bytes = [0; HEADER_LENGTH];
+        put(&mut bytes, 0, MAGIC.to_le_bytes());
+        bytes[VERSION_OFFSET] = VERSION;
+        bytes[KIND_OFFSET] = self.kind as u8;
+        put(&mut bytes, CONSENSUS_LENGTH_OFFSET, (self.consensus_length as u32).to_le_bytes());
+        put(&mut bytes, FRAMES_LENGTH_OFFSET, (self.frames_length as u32).to_le_bytes());
+        put(&mut bytes, NUMBER_OFFSET, self.number.to_le_bytes());
+        put(&mut bytes, CONSENSUS_CRC_OFFSET, self.consensus_crc.to_le_bytes());
+        let crc = crc32c(&bytes[..HEADER_CRC_OFFSET]);
+        put(&mut bytes, HEADER_CRC_OFFSET, crc.to_le_bytes());
+        bytes
+    }
+
+    /// Reads and checks a header; the lengths are within the limits of its kind afterwards.
+    ///
+    /// # Errors
+    /// It is none.
+    #[inline]
+    pub fn parse(bytes: &[u8; HEADER_LENGTH]) -> Result<Self, WireError> {
+        let magic = u32_at(bytes, 0);
+        if magic != MAGIC {
+            return Err(WireError::Magic { found: magic });
+        }
+        if bytes[VERSION_OFFSET] != VERSION {
+            return Err(WireError::Version { found: bytes[VERSION_OFFSET] });
+        }
+        let (found, computed) = (u32_at(bytes, HEADER_CRC_OFFSET), crc32c(&bytes[..HEADER_CRC_OFFSET]));
+        if found != computed {
+            return Err(WireError::HeaderChecksum { found, computed });
+        }
+        let kind = Kind::from_value(bytes[KIND_OFFSET]).ok_or(WireError::Kind { found: bytes[KIND_OFFSET] })?;
+        if bytes[KIND_OFFSET + 1..CONSENSUS_LENGTH_OFFSET] != [0; 2] {
+            return Err(WireError::Malformed { what: "header" });
+        }
+        let header = Self {
+            kind,
+            consensus_length: u32_at(bytes, CONSENSUS_LENGTH_OFFSET) as usize,
+            frames_length: u32_at(bytes, FRAMES_LENGTH_OFFSET) as usize,
+            number: u64_at(bytes, NUMBER_OFFSET),
+            consensus_crc: u32_at(bytes, CONSENSUS_CRC_OFFSET),
+        };
+        let (consensus_length_max, frames_length_max) = kind.lengths_max();
+        for (part, found_bytes, limit_bytes) in [
+            ("consensus", header.consensus_length, consensus_length_max),
+            ("frames", header.frames_length, frames_length_max),
+        ] {
+            if found_bytes > limit_bytes {
+                return Err(WireError::Length { part, found_bytes, limit_bytes });
+            }
+        }
+        Ok(header)
+    }
+
+    /// Bytes of the whole message, with header and filling: a multiple of 8.
+    #[inline]
+    #[must_use]
+    pub const fn message_length(&self) -> usize {
+        self.frames_offset() + self.frames_length.next_multiple_of(8)
+    }
+
+    /// Where the frames part begins in the message.
+    #[inline]
+    #[must_use]
+    pub const fn frames_offset(&self) -> usize {
+        HEADER_LENGTH + self.consensus_length.next_multiple_of(8)
+    }
+
+    /// Takes a whole message apart: its consensus part and its frames part.
+    ///
+    /// # Errors
+    /// The consensus part is damaged, or the filling is not zero.
+    ///
+    /// # Panics
+    /// If `message` has another length than [`Header::message_length`].
+    #[inline]
+    pub fn parts<'a>(&self, message: &'a [u8]) -> Result<(&'a [u8], &'a [u8]), WireError> {
+        assert_eq!(message.len(), self.message_length(), "a whole message is taken apart");
+        let (head, frames) = message.split_at(self.frames_offset());
+        let (consensus, consensus_filling) = head[HEADER_LENGTH..].split_at(self.consensus_length);
+        let (frames, frames_filling) = frames.split_at(self.frames_length);
+        if consensus_filling.iter().chain(frames_filling).any(|byte| *byte != 0) {
+            return Err(WireError::Malformed { what: "filling" });
+        }
+        let computed = crc32c(consensus);
+        if computed != self.consensus_crc {
+            return Err(WireError::ConsensusChecksum { found: self.consensus_crc, computed });
+        }
+        Ok((consensus, frames))
+    }
+}
+
+/// The name of a cluster: 1 to [`NAME_LENGTH_MAX`] bytes without control characters.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct ClusterName(Box<str>);
+
+impl ClusterName {
+    /// A name; `None` if it is empty, too long, or has control characters.
+    #[must_use]
+    pub fn new(name: &str) -> Option<Self> {
+        let is_valid = !name.is_empty() && name.len() <= NAME_LENGTH_MAX && !name.chars().any(char::is_control);
+        is_valid.then(|| Self(name.into()))
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ClusterName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for ClusterName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&*self.0, formatter)
+    }
+}
+
+/// Who a member is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The cluster.
+    pub cluster: ClusterName,
+    /// The stream, 0 while it is not known.
+    pub stream_id: u128,
+    /// The stream's life, 0 while it is not known.
+    pub incarnation: u64,
+    /// The member, not 0.
+    pub member: MemberId,
+    /// A random number that the member drew when its disk was empty, and keeps there: two members that were
+    /// configured with one identity differ in it.
+    pub instance: u64,
+}
+
+/// A hello or a welcome.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Introduction {
+    /// Who speaks.
+    pub from: Identity,
+    /// Who is spoken to, not 0.
+    pub to: MemberId,
+}
+
+impl Introduction {
+    /// The bytes on the wire.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; INTRODUCTION_LENGTH] {
+        let mut bytes = [0; INTRODUCTION_LENGTH];
+        let name = self.from.cluster.as_str().as_bytes();
+        put(&mut bytes, 0, self.from.stream_id.to_le_bytes());
+        put(&mut bytes, 16, self.from.incarnation.to_le_bytes());
+        put(&mut bytes, 24, self.from.member.to_le_bytes());
+        put(&mut bytes, 32, self.to.to_le_bytes());
+        put(&mut bytes, 40, self.from.instance.to_le_bytes());
+        put(&mut bytes, 54, (name.len() as u16).to_le_bytes());
+        bytes[56..56 + name.len()].copy_from_slice(name);
+        bytes
+    }
+
+    /// Reads one.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn parse(bytes: &[u8]) -> Result<Self, WireError> {
+        let malformed = WireError::Malformed { what: "introduction" };
+        let bytes: &[u8; INTRODUCTION_LENGTH] = bytes.try_into().map_err(|_| malformed)?;
+        let name_length = usize::from(u16::from_le_bytes([bytes[54], bytes[55]]));
+        let name = bytes[56..56 + NAME_LENGTH_MAX].get(..name_length).ok_or(malformed)?;
+        let cluster = std::str::from_utf8(name).ok().and_then(ClusterName::new).ok_or(malformed)?;
+        let mut stream_id = [0; 16];
+        stream_id.copy_from_slice(&bytes[..16]);
+        let introduction = Self {
+            from: Identity {
+                cluster,
+                stream_id: u128::from_le_bytes(stream_id),
+                incarnation: u64_at(bytes, 16),
+                member: u64_at(bytes, 24),
+                instance: u64_at(bytes, 40),
+            },
+            to: u64_at(bytes, 32),
+        };
+        // Reserved fields are zero, or it would not be written the same way again.
+        let is_valid = introduction.from.member != 0 && introduction.to != 0 && introduction.to_bytes() == *bytes;
+        is_valid.then_some(introduction).ok_or(malformed)
+    }
+}
+
+/// Why a member does not talk to another. The discriminant is the wire value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[repr(u32)]
+pub enum RefusalCode {
+    /// Another cluster.
+    #[error("it belongs to a cluster of another name")]
+    OtherCluster = 1,
+    /// Another stream.
+    #[error("it belongs to another stream")]
+    OtherStream = 2,
+    /// Another life of the stream.
+    #[error("it belongs to another incarnation of the stream")]
+    OtherIncarnation = 3,
+    /// The member is not in the cluster.
+    #[error("it is not a member of the cluster")]
+    UnknownMember = 4,
+    /// Somebody else with this member's number is connected, or is the other side itself.
+    #[error("two members have one number")]
+    DuplicateIdentity = 5,
+    /// Another version of the protocol.
+    #[error("it speaks another version of the protocol")]
+    OtherVersion = 6,
+    /// The member has dialled itself.
+    #[error("it has connected to itself")]
+    Itself = 7,
+    /// The hello was for another member: the address is wrong.
+    #[error("the address is that of another member")]
+    OtherMember = 8,
+    /// Of two members the one with the lower number dials.
+    #[error("of two members the one with the lower number connects")]
+    WrongSide = 9,
+    /// The member was removed from the cluster.
+    #[error("it is a member of the cluster no longer")]
+    Removed = 10,
+    /// The member has another instance than ever before: its directory is not the one that it acknowledged with.
+    #[error("it comes with another directory than before")]
+    OtherDirectory = 11,
+    /// Connections are protected, and what it has shown is not this member's.
+    #[error("its certificate is another member's")]
+    NotProven = 12,
+}
+
+impl RefusalCode {
+    const ALL: [Self; 12] = [
+        Self::OtherCluster,
+        Self::OtherStream,
+        Self::OtherIncarnation,
+        Self::UnknownMember,
+        Self::DuplicateIdentity,
+        Self::OtherVersion,
+        Self::Itself,
+        Self::OtherMember,
+        Self::WrongSide,
+        Self::Removed,
+        Self::OtherDirectory,
+        Self::NotProven,
+    ];
+
+    fn from_value(value: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|code| *code as u32 == value)
+    }
+}
+
+/// A no, with what was expected and what was found in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Why.
+    pub code: RefusalCode,
+    /// The same in words; at most [`REFUSAL_TEXT_LENGTH_MAX`] bytes go over the wire.
+    pub text: String,
+}
+
+impl Refusal {
+    /// The bytes on the wire; the text is cut where it is too long.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let end = self.text.floor_char_boundary(REFUSAL_TEXT_LENGTH_MAX);
+        let mut bytes = (self.code as u32).to_le_bytes().to_vec();
+        bytes.extend([0; 4]);
+        bytes.extend(&self.text.as_bytes()[..end]);
+        bytes
+    }
+
+    /// Reads one. Control characters in the text, which would break a line of a log, become spaces.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn parse(bytes: &[u8]) -> Result<Self, WireError> {
+        let malformed = WireError::Malformed { what: "refusal" };
+        let (head, text) = bytes.split_first_chunk::<REFUSAL_HEADER_LENGTH>().ok_or(malformed)?;
+        let code = RefusalCode::from_value(u32_at(head, 0)).ok_or(malformed)?;
+        if u32_at(head, 4) != 0 || text.len() > REFUSAL_TEXT_LENGTH_MAX {
+            return Err(malformed);
+        }
+        let text = std::str::from_utf8(text).map_err(|_| malformed)?;
+        Ok(Self { code, text: text.replace(char::is_control, " ") })
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} ({})", self.code, self.text)
+    }
+}
+
+#[inline]
+fn put<const N: usize>(bytes: &mut [u8], offset: usize, value: [u8; N]) {
+    bytes[offset..offset + N].copy_from_slice(&value);
+}
+
+#[inline]
+fn u32_at(bytes: &[u8], offset: usize) -> u32 {
+    let mut value = [0; 4];
+    value.copy_from_slice(&bytes[offset..offset + 4]);
+    u32::from_le_bytes(value)
+}
+
+#[inline]
+fn u64_at(bytes: &[u8], offset: usize) -> u64 {
+    let mut value = [0; 8];
+    value.copy_from_slice(&bytes[offset..offset + 8]);
+    u64::from_le_bytes(value)
+}
+
+#[cfg(test)]
+mod tests;

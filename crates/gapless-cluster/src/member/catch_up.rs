@@ -1,0 +1,323 @@
+//! [`CatchUp`]: a member that is further behind than its leader's log fetches the frames up to a place from the leader's
+//! journal, a piece at a time, and serves others from its own.
+//!
+//! ```text
+//! request   u64 first sequence, u64 last sequence
+//! frames    u64 first sequence, u64 last sequence asked for; without frames: the journal no longer holds the first
+//! ```
+//!
+//! A piece is asked for when the one before it is here; one that does not come is asked for again.
+
+use crate::ClusterError;
+use crate::consensus::{Chain, Fetch, MemberId, Place};
+use crate::link::{Content, Links};
+use gapless_journal::{JournalError, JournalReader};
+use gapless_wire::{Frame, aligned_length};
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::path::Path;
+
+/// Frames of one answer, bytes.
+const PIECE_BYTES: usize = 1 << 20;
+/// An answer that has not come after so long is asked for again, ns.
+const ASK_AGAIN_NS: u64 = 500_000_000;
+/// Requests that wait to be served; more are dropped, and asked again.
+const ASKED_MAX: usize = 64;
+/// Length of what stands before the frames.
+const HEADER_LENGTH: usize = 16;
+/// What is fetched in the place of frames that no quorum has, bytes: more than a leader has in flight.
+const STASH_BYTES_MAX: usize = 48 << 20;
+
+/// What is fetched here, and served to others.
+#[derive(Default)]
+pub(super) struct CatchUp {
+    fetching: Option<Fetching>,
+    /// From whom, and which sequences.
+    asked: VecDeque<(MemberId, u64, u64)>,
+    bytes: Vec<u8>,
+    next_ask_ns: u64,
+    /// Places that were reached.
+    fetched: u64,
+}
+
+struct Fetching {
+    fetch: Fetch,
+    /// Behind the last frame that was looked at.
+    chain: Chain,
+    last_sequence: u64,
+    is_waiting: bool,
+    /// Up to where the frames here are surely the leader's.
+    common_sequence: u64,
+    /// Whether those behind it are not: they stay until consensus says that they are to be cut.
+    is_other: bool,
+    /// What was fetched of the stretch that is to be compared, or that takes the place of what is here.
+    stash: Vec<u8>,
+}
+
+/// What becomes of a piece.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// Nothing now.
+    Kept,
+    /// This part of it is to be appended.
+    Append(Range<usize>),
+    /// The leader's journal does not hold the next frame.
+    NotHeld,
+}
+
+pub(super) fn words(bytes: &[u8]) -> Option<(u64, u64)> {
+    let (first, rest) = bytes.split_first_chunk::<8>()?;
+    let last: &[u8; 8] = rest.try_into().ok()?;
+    Some((u64::from_le_bytes(*first), u64::from_le_bytes(*last)))
+}
+
+pub(super) fn header(first: u64, last: u64) -> [u8; HEADER_LENGTH] {
+    let mut bytes = [0; HEADER_LENGTH];
+    bytes[..8].copy_from_slice(&first.to_le_bytes());
+    bytes[8..].copy_from_slice(&last.to_le_bytes());
+    bytes
+}
+
+impl CatchUp {
+    /// Fetches up to a place. `last_sequence` is that of the last frame here.
+    pub fn begin(&mut self, fetch: Fetch, last_sequence: u64, now_ns: u64) {
+        let Place { sequence, hash, .. } = fetch.behind;
+        tracing::info!(
+            from = sequence + 1,
+            to = fetch.place.sequence,
+            last_sequence,
+            "frames are fetched from the leader"
+        );
+        self.fetching = Some(Fetching {
+            fetch,
+            chain: Chain::at(hash),
+            last_sequence: sequence,
+            is_waiting: false,
+            common_sequence: sequence,
+            is_other: false,
+            stash: Vec::new(),
+        });
+        self.next_ask_ns = now_ns;
+    }
+
+    /// The place was reached.
+    pub fn is_fetched(&mut self) {
+        self.fetched += 1;
+        self.end();
+    }
+
+    /// How many places were reached.
+    pub const fn fetched(&self) -> u64 {
+        self.fetched
+    }
+
+    /// Nothing is fetched any more.
+    pub fn end(&mut self) {
+        self.fetching = None;
+    }
+
+    /// Up to where frames are fetched.
+    pub fn target(&self) -> Option<u64> {
+        self.fetching.as_ref().map(|fetching| fetching.fetch.place.sequence)
+    }
+
+    /// Another member leads: what is fetched comes from there. Any journal would do, the hash tells.
+    pub fn follow(&mut self, leader: MemberId) {
+        if let Some(fetching) = self.fetching.as_mut().filter(|fetching| fetching.fetch.leader != leader) {
+            fetching.fetch.leader = leader;
+            fetching.is_waiting = false;
+        }
+    }
+
+    /// From whom something is fetched.
+    pub fn leader(&self) -> Option<MemberId> {
+        self.fetching.as_ref().map(|fetching| fetching.fetch.leader)
+    }
+
+    /// A member's connection is gone, and with it what it asked for.
+    pub fn gone(&mut self, member: MemberId) {
+        self.asked.retain(|(other, ..)| *other != member);
+        if let Some(fetching) = &mut self.fetching {
+            fetching.is_waiting = false;
+        }
+    }
+
+    /// The place, if all its frames are here, and up to where the frames here are the same.
+    pub fn complete(&self) -> Option<(Place, u64)> {
+        let fetching = self.fetching.as_ref()?;
+        let place = fetching.fetch.place;
+        (fetching.last_sequence == place.sequence).then_some((place, fetching.common_sequence))
+    }
+
+    /// What is appended behind `sequence` once consensus has cut what was there; nothing if nothing was.
+    pub fn stash(&self, sequence: u64) -> &[u8] {
+        let Some(fetching) = self.fetching.as_ref().filter(|fetching| fetching.is_other) else { return &[] };
+        let mut start = 0;
+        while start < fetching.stash.len() {
+            let frame = Frame::parse(&fetching.stash[start..]).expect("checked when it came");
+            if frame.sequence() > sequence {
+                break;
+            }
+            start += aligned_length(frame.length());
+        }
+        &fetching.stash[start..]
+    }
+
+    /// Asks for the next piece.
+    pub fn ask(&mut self, links: &mut Links, now_ns: u64) {
+        let Some(fetching) = &mut self.fetching else { return };
+        let (place, next) = (fetching.fetch.place, fetching.last_sequence + 1);
+        if next > place.sequence || (fetching.is_waiting && now_ns < self.next_ask_ns) {
+            return;
+        }
+        let leader = fetching.fetch.leader.get();
+        // Not connected: asked again later.
+        fetching.is_waiting = true;
+        self.next_ask_ns = now_ns + ASK_AGAIN_NS;
+        let _ = links.send(leader, Content::CatchUpRequest, &header(next, place.sequence), &[]);
+    }
+
+    /// Somebody asks for frames.
+    pub fn asked(&mut self, from: MemberId, bytes: &[u8]) {
+        let Some((first, last)) = words(bytes).filter(|(first, last)| *first >= 1 && first <= last) else { return };
+        self.asked.retain(|(other, ..)| *other != from);
+        if self.asked.len() < ASKED_MAX {
+            self.asked.push_back((from, first, last));
+        }
+    }
+
+    /// Serves one of those who have asked.
+    pub fn serve(&mut self, links: &mut Links, journal: &Path) -> Result<(), ClusterError> {
+        let Some((to, first, last)) = self.asked.pop_front() else { return Ok(()) };
+        self.bytes.clear();
+        let mut is_gone = false;
+        let replay = JournalReader::open(journal).and_then(|reader| reader.replay(first));
+        match replay {
+            Ok(mut replay) => {
+                while self.bytes.len() < PIECE_BYTES {
+                    let next = match replay.next_frame() {
+                        // Retention was faster.
+                        Err(JournalError::NotHeld { .. }) => {
+                            is_gone = true;
+                            break;
+                        }
+                        next => next?,
+                    };
+                    let Some(frame) = next.filter(|frame| frame.sequence() <= last) else { break };
+                    let start = self.bytes.len();
+                    self.bytes.resize(start + aligned_length(frame.length()), 0);
+                    self.bytes[start..start + frame.length()].copy_from_slice(frame.bytes());
+                }
+            }
+            Err(JournalError::NotHeld { .. }) => {
+                tracing::warn!(member = %to, first, "a member needs frames that this journal no longer holds");
+                is_gone = true;
+            }
+            Err(error) => return Err(error.into()),
+        }
+        if self.bytes.is_empty() && !is_gone {
+            // A quorum was faster than this journal.
+            return Ok(());
+        }
+        // Asked again if it does not arrive.
+        let _ = links.send(to.get(), Content::CatchUpFrames, &header(first, last), &[&self.bytes]);
+        Ok(())
+    }
+
+    /// A piece has come. `held` are the frames here from the first sequence that it was asked for on, as far as there are
+    /// any, the last of them `last_sequence`. What is `released` is committed, so the same everywhere.
+    pub fn take(
+        &mut self,
+        from: MemberId,
+        bytes: &[u8],
+        frames: &[u8],
+        (held, last_sequence, released): (&[u8], u64, u64),
+    ) -> Result<Taken, String> {
+        let Some(fetching) = &mut self.fetching else { return Ok(Taken::Kept) };
+        let Some((first, _)) = words(bytes) else { return Ok(Taken::Kept) };
+        if from != fetching.fetch.leader || first != fetching.last_sequence + 1 {
+            return Ok(Taken::Kept);
+        }
+        if frames.is_empty() {
+            return Ok(Taken::NotHeld);
+        }
+        let place = fetching.fetch.place;
+        let (mut chain, mut sequence) = (fetching.chain, fetching.last_sequence);
+        let (mut known, mut compared, mut end) = (0, 0, 0);
+        while end < frames.len() {
+            let frame = Frame::parse(&frames[end..]).map_err(|error| error.to_string())?;
+            frame.verify().map_err(|error| error.to_string())?;
+            sequence += 1;
+            if frame.sequence() != sequence || sequence > place.sequence {
+                return Err(format!("frame {} came, {sequence} is expected", frame.sequence()));
+            }
+            chain.extend(&frame);
+            let next = end + aligned_length(frame.length());
+            if next > frames.len() {
+                return Err(format!("frame {sequence} is cut in its padding"));
+            }
+            if sequence <= last_sequence && !fetching.is_other {
+                compared = next;
+                if sequence <= released {
+                    known = next;
+                    fetching.common_sequence = sequence;
+                } else if held.get(end..next) == frames.get(end..next) {
+                    fetching.common_sequence = sequence;
+                } else {
+                    fetching.is_other = true;
+                }
+            }
+            end = next;
+        }
+        if sequence == place.sequence && chain.value() != place.hash {
+            return Err(format!("the frames up to {sequence} are not those of the leader: the chain differs"));
+        }
+        // What is released is not cut, so nothing takes its place.
+        let kept = if fetching.is_other { &frames[known..] } else { &frames[known..compared] };
+        if fetching.stash.len() + kept.len() > STASH_BYTES_MAX {
+            return Err(format!("more than {STASH_BYTES_MAX} bytes would take the place of frames that no quorum has"));
+        }
+        fetching.stash.extend_from_slice(kept);
+        (fetching.chain, fetching.last_sequence, fetching.is_waiting) = (chain, sequence, false);
+        if fetching.is_other {
+            return Ok(Taken::Kept);
+        }
+        if sequence >= last_sequence {
+            // Everything here is the leader's: from now on it is appended as it comes.
+            fetching.stash = Vec::new();
+            fetching.common_sequence = sequence;
+        }
+        Ok(if compared < frames.len() { Taken::Append(compared..frames.len()) } else { Taken::Kept })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+    use crate::consensus::Members;
+    use gapless_wire::{FrameHeader, FrameWriter};
+
+    #[test]
+    fn a_piece_whose_last_frame_is_cut_in_its_padding_is_refused() {
+        let mut frames = vec![0; 72];
+        let mut writer = FrameWriter::new(&mut frames);
+        writer.payload_mut()[..3].copy_from_slice(b"abc");
+        writer.finish(&FrameHeader { sequence: 1, term: 2, ..FrameHeader::default() }, 3);
+        let mut chain = Chain::new(7);
+        let behind = Place { index: 1, term: 1, sequence: 0, hash: chain.value() };
+        chain.extend_frames(&frames).unwrap();
+        let place = Place { index: 2, term: 2, sequence: 1, hash: chain.value() };
+        let leader = MemberId::new(2).unwrap();
+        let fetch = Fetch { place, members: Members::of_voters(&[leader]), behind, leader };
+        let taken = |frames: &[u8]| {
+            let mut catch_up = CatchUp::default();
+            catch_up.begin(fetch.clone(), 0, 0);
+            catch_up.take(leader, &header(1, 1), frames, (&[], 0, 0))
+        };
+        for length in 67..72 {
+            assert_eq!(taken(&frames[..length]), Err("frame 1 is cut in its padding".to_owned()), "{length} bytes");
+        }
+        assert_eq!(taken(&frames), Ok(Taken::Append(0..72)));
+    }
+}

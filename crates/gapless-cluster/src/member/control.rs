@@ -1,0 +1,357 @@
+//! A member's control socket, `cluster.socket` in its directory: one line of JSON asks, one line answers. For
+//! `gapless cluster …` and for scripts; the directory's permissions say who may.
+
+use super::membership::NewMember;
+use super::shared::{MemberShared, MemberStatus, Outcome, Wish};
+use crate::ClusterError;
+use crate::config::MemberKind;
+use crate::consensus::{MemberId, Role};
+use gapless_agent::thread::spawn_helper;
+use gapless_stream::Tier;
+use serde::{Deserialize, Serialize};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// The longest request, bytes.
+const REQUEST_LENGTH_MAX: u64 = 4096;
+/// The longest answer that is read, bytes.
+const ANSWER_LENGTH_MAX: u64 = 1 << 20;
+/// Who has connected has so long to ask; the agent has so long to answer.
+const TIMEOUT: Duration = Duration::from_secs(2);
+/// Between two looks at the socket.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// What can be asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Request {
+    /// How the member stands.
+    Status,
+    /// Hand the lead over to this member.
+    Transfer {
+        /// Its number.
+        to: u64,
+    },
+    /// Add a member.
+    Add {
+        /// Its number.
+        member: u64,
+        /// Where the others reach it, `host:port`.
+        addresses: Vec<String>,
+        /// `full`, `witness` or `learner`.
+        kind: String,
+        /// Who goes when it votes.
+        replaces: Option<u64>,
+    },
+    /// Let the service act as another version of itself.
+    Upgrade {
+        /// Which.
+        version: u32,
+    },
+    /// Remove a member.
+    Remove {
+        /// Its number.
+        member: u64,
+    },
+    /// Take a snapshot of the service that runs here. Answered when it is on the device.
+    Snapshot,
+}
+
+/// What is answered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// How the member stands.
+    Status(Box<StatusReport>),
+    /// It is under way.
+    Begun,
+    /// A snapshot was taken.
+    Snapshot {
+        /// Of which member.
+        member: u64,
+        /// The sequence at which it stands.
+        sequence: u64,
+    },
+    /// Nothing has happened, because of this.
+    Refused(String),
+}
+
+/// How a member stands, for people and programs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StatusReport {
+    /// The cluster's name.
+    pub cluster: String,
+    /// The member's number.
+    pub member: u64,
+    /// `leader`, `follower` or `candidate`.
+    pub role: String,
+    /// The newest term that it knows.
+    pub term: u64,
+    /// Who leads, as far as it knows.
+    pub leader: Option<u64>,
+    /// How durable a message is before anybody sees it.
+    pub tier: String,
+    /// The last sequence that readers here see.
+    pub released_sequence: u64,
+    /// The last sequence that is journaled here.
+    pub journaled_sequence: u64,
+    /// Sessions open.
+    pub sessions: u64,
+    /// Up to which sequence frames are being fetched from the leader's journal.
+    pub fetching_to: Option<u64>,
+    /// Messages of other members that were refused, since the start.
+    pub messages_refused: u64,
+    /// Messages of the leader that found no room here, since the start.
+    pub messages_dropped: u64,
+    /// Of a new member: from whom it has not heard yet. It takes part when it has heard from all.
+    #[serde(default)]
+    pub waits_for: Vec<u64>,
+    /// Whether its machine has lost power and it has not caught up since, so that its vote counts only with everybody's.
+    #[serde(default)]
+    pub is_behind: bool,
+    /// The newest sequence behind which the states of the full members were compared here, while this one led.
+    #[serde(default)]
+    pub compared_sequence: Option<u64>,
+    /// The members.
+    pub members: Vec<MemberReport>,
+}
+
+/// A member, as another one sees it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MemberReport {
+    /// Its number.
+    pub member: u64,
+    /// `voter`, `witness`, `learner`, or `joining`: a learner that becomes a voter or a witness.
+    pub kind: String,
+    /// Where it is reached, as was agreed on.
+    #[serde(default)]
+    pub addresses: Vec<String>,
+    /// Whether there is a connection to it; of the member itself, that it runs.
+    pub is_connected: bool,
+    /// What it has, as its leader knows; `None` on everybody else.
+    pub matched_sequence: Option<u64>,
+    /// How many frames it lags, as its leader knows.
+    pub lag_frames: Option<u64>,
+}
+
+impl StatusReport {
+    fn new(cluster: &str, tier: Tier, status: &MemberStatus) -> Self {
+        let consensus = &status.consensus;
+        let members = &status.members;
+        let report = |member: MemberId| {
+            let details = members.details_of(member);
+            let kind = if details.is_some_and(|details| details.joining.is_some()) {
+                "joining"
+            } else if members.witnesses.contains(&member) {
+                "witness"
+            } else if members.votes(member) {
+                "voter"
+            } else {
+                "learner"
+            };
+            let peer = consensus.peers.iter().find(|peer| peer.member == member);
+            let is_self = member == status.member;
+            let leads = consensus.role == Role::Leader;
+            let own = (is_self && leads).then_some((consensus.end.sequence, 0));
+            let seen = peer.map(|peer| (peer.matched_sequence, peer.lag_frames)).or(own);
+            MemberReport {
+                member: member.get(),
+                kind: kind.to_owned(),
+                addresses: details.map(|details| details.addresses.clone()).unwrap_or_default(),
+                is_connected: is_self || status.links.iter().any(|(other, is, _)| *other == member && *is),
+                matched_sequence: seen.map(|(sequence, _)| sequence),
+                lag_frames: seen.map(|(_, lag)| lag),
+            }
+        };
+        let role = match consensus.role {
+            Role::Leader => "leader",
+            Role::Follower => "follower",
+            Role::Candidate => "candidate",
+        };
+        Self {
+            cluster: cluster.to_owned(),
+            member: status.member.get(),
+            role: role.to_owned(),
+            term: consensus.term,
+            leader: consensus.leader.map(MemberId::get),
+            tier: tier.name().to_owned(),
+            released_sequence: status.released_sequence,
+            journaled_sequence: status.journaled_sequence,
+            sessions: status.sessions,
+            fetching_to: status.fetching_to,
+            messages_refused: consensus.refused_messages,
+            messages_dropped: status.dropped_full,
+            waits_for: status.waits_for.iter().map(|member| member.get()).collect(),
+            is_behind: consensus.is_behind,
+            compared_sequence: status.compared_sequence,
+            members: members.all().into_iter().map(report).collect(),
+        }
+    }
+}
+
+/// The socket of the member in `directory`.
+fn socket(directory: &Path) -> PathBuf {
+    directory.join("cluster.socket")
+}
+
+/// Asks the member in `directory`.
+///
+/// # Errors
+/// None runs there, or it does not answer.
+pub fn ask(directory: &Path, request: &Request) -> Result<Answer, ClusterError> {
+    ask_within(directory, request, 2 * TIMEOUT)
+}
+
+/// As [`ask`], for what takes longer: a snapshot.
+///
+/// # Errors
+/// None runs there, or it does not answer within `timeout`.
+pub fn ask_within(directory: &Path, request: &Request, timeout: Duration) -> Result<Answer, ClusterError> {
+    let path = socket(directory);
+    let failed = |source| ClusterError::System { action: format!("asking the member at {}", path.display()), source };
+    let mut stream = UnixStream::connect(&path).map_err(failed)?;
+    stream.set_read_timeout(Some(timeout)).map_err(failed)?;
+    let mut line = serde_json::to_string(request).map_err(|error| failed(error.into()))?;
+    line.push('\n');
+    stream.write_all(line.as_bytes()).map_err(failed)?;
+    let mut answer = String::new();
+    BufReader::new(stream.take(ANSWER_LENGTH_MAX)).read_line(&mut answer).map_err(failed)?;
+    serde_json::from_str(&answer).map_err(|error| failed(error.into()))
+}
+
+/// The thread that answers; dropping it ends it and removes the socket.
+pub(super) struct ControlThread {
+    path: PathBuf,
+    stopping: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ControlThread {
+    /// Listens in `directory`, whose lock this process holds.
+    pub fn start(directory: &Path, cluster: &str, tier: Tier, shared: Arc<MemberShared>) -> Result<Self, ClusterError> {
+        let path = socket(directory);
+        let failed = |source| ClusterError::System { action: format!("listening at {}", path.display()), source };
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
+            _ => {}
+        }
+        let listener = UnixListener::bind(&path).map_err(failed)?;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let stopping = Arc::<AtomicBool>::default();
+        let (seen, cluster) = (Arc::clone(&stopping), cluster.to_owned());
+        let run = move || {
+            // Relaxed: the flag guards no data.
+            while !seen.load(Ordering::Relaxed) {
+                match listener.accept() {
+                    Ok((stream, _)) => {
+                        // Who asks badly, or has gone, hurts only itself.
+                        if let Err(error) = answer(stream, &cluster, tier, &shared, &seen) {
+                            tracing::debug!(%error, "a request was not answered");
+                        }
+                    }
+                    Err(_) => std::thread::sleep(PAUSE),
+                }
+            }
+        };
+        let thread = spawn_helper("gapless-cluster", run).map_err(ClusterError::Agent)?;
+        Ok(Self { path, stopping, thread: Some(thread) })
+    }
+}
+
+impl Drop for ControlThread {
+    fn drop(&mut self) {
+        self.stopping.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn answer(
+    stream: UnixStream,
+    cluster: &str,
+    tier: Tier,
+    shared: &Arc<MemberShared>,
+    stopping: &Arc<AtomicBool>,
+) -> std::io::Result<()> {
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
+    let mut line = String::new();
+    BufReader::new((&stream).take(REQUEST_LENGTH_MAX)).read_line(&mut line)?;
+    let answer = match serde_json::from_str(&line) {
+        Ok(Request::Status) => match shared.status() {
+            Some(status) => Answer::Status(Box::new(StatusReport::new(cluster, tier, &status))),
+            None => Answer::Refused("the member has only just started; ask again".to_owned()),
+        },
+        Ok(Request::Transfer { to }) => match MemberId::new(to) {
+            Some(to) => wish(shared, Wish::Transfer(to)),
+            None => Answer::Refused(format!("{to} is no member")),
+        },
+        Ok(Request::Add { member, addresses, kind, replaces }) => {
+            match new_member(member, addresses, &kind, replaces) {
+                Ok(new) => wish(shared, Wish::Add(new)),
+                Err(reason) => Answer::Refused(reason),
+            }
+        }
+        Ok(Request::Snapshot) => return answer_snapshot(stream, shared, stopping),
+        Ok(Request::Upgrade { version }) => wish(shared, Wish::Upgrade(version)),
+        Ok(Request::Remove { member }) => match MemberId::new(member) {
+            Some(member) => wish(shared, Wish::Remove(member)),
+            None => Answer::Refused(format!("{member} is no member")),
+        },
+        Err(error) => Answer::Refused(format!("that is no request: {error}")),
+    };
+    write(&stream, &answer)
+}
+
+fn write(mut stream: &UnixStream, answer: &Answer) -> std::io::Result<()> {
+    let mut text = serde_json::to_string(answer)?;
+    text.push('\n');
+    stream.write_all(text.as_bytes())
+}
+
+/// On a thread of its own: a large state takes a while, and others ask for the status meanwhile.
+fn answer_snapshot(stream: UnixStream, shared: &Arc<MemberShared>, stopping: &Arc<AtomicBool>) -> std::io::Result<()> {
+    let (shared, stopping) = (Arc::clone(shared), Arc::clone(stopping));
+    let run = move || {
+        // Relaxed: the flag guards no data.
+        let answer = match shared.snapshot(&|| stopping.load(Ordering::Relaxed)) {
+            Ok(sequence) => {
+                let member = shared.status().map_or(0, |status| status.member.get());
+                Answer::Snapshot { member, sequence }
+            }
+            Err(reason) => Answer::Refused(reason),
+        };
+        // Who asked may have gone.
+        if let Err(error) = write(&stream, &answer) {
+            tracing::debug!(%error, "a request was not answered");
+        }
+    };
+    spawn_helper("gapless-asked", run).map(drop).map_err(std::io::Error::other)
+}
+
+fn new_member(member: u64, addresses: Vec<String>, kind: &str, replaces: Option<u64>) -> Result<NewMember, String> {
+    let id = |number| MemberId::new(number).ok_or_else(|| format!("{number} is no number of a member"));
+    let found = MemberKind::NAMES.iter().find(|(name, _)| *name == kind);
+    let Some((_, kind)) = found else { return Err(format!("{kind:?} is no kind of member")) };
+    Ok(NewMember { member: id(member)?, addresses, kind: *kind, replaces: replaces.map(id).transpose()? })
+}
+
+fn wish(shared: &MemberShared, wish: Wish) -> Answer {
+    match shared.ask(wish, TIMEOUT) {
+        Some(Outcome::Begun) => Answer::Begun,
+        Some(Outcome::Refused(reason)) => Answer::Refused(reason.to_string()),
+        Some(Outcome::NotChanged(reason)) => Answer::Refused(reason.to_string()),
+        Some(Outcome::NotUpgraded(reason)) => Answer::Refused(reason),
+        None => Answer::Refused("the member does not answer; it may be busy, or stopping".to_owned()),
+    }
+}

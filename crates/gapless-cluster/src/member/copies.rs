@@ -1,0 +1,474 @@
+//! `Copies`: whether the copies of a service on the members are the same. Each full member hashes its state behind the
+//! same sequences and tells its leader; the leader compares, and tells who differs. Pure but for the agent's part at the
+//! end. Nothing here is waited for, and what is lost is said again.
+//!
+//! ```text
+//!   0  u8   version, 1
+//!   1  u8   1 report, 2 verdict
+//!  report, to the leader:                          verdict, of the leader:
+//!   2  u32  lowest version of the service, not 0    2  u64  the last sequence at which the receiver agreed, or 0
+//!   6  u32  highest, not less                      10  u64  the first at which it differs
+//!  10  u8   hashes, 64 at most, then each:         18  u64  its hash there, by which it knows itself
+//!   …  u64  sequence, rising from 1
+//!   …  u64  hash of the state behind it
+//! ```
+//! All numbers little-endian.
+
+use super::Member;
+use super::core::Core;
+use crate::ClusterError;
+use crate::consensus::{MemberId, Members};
+use crate::link::Content;
+use gapless_stream::link::ForSequencer;
+use gapless_stream::mailbox::Mailbox;
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+/// Hashes of a member that are kept, the newest ones.
+pub const HASHES_MAX: usize = 64;
+/// What a leader may have missed is said again after so long, ns.
+const REPORT_INTERVAL_NS: u64 = 1_000_000_000;
+/// A leader that differs hands over for so long at most, ns.
+const HAND_OVER_NS_MAX: u64 = 2_000_000_000;
+const VERSION: u8 = 1;
+const REPORT: u8 = 1;
+const VERDICT: u8 = 2;
+
+/// The hash of a state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StateHash {
+    /// Behind which frame.
+    pub sequence: u64,
+    /// The hash.
+    pub hash: u64,
+}
+
+/// Who differs, and where that began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// The last sequence at which it agreed with the others; 0 if none is known.
+    pub agreed_sequence: u64,
+    /// Its hash at the first sequence at which it differs.
+    pub differs: StateHash,
+}
+
+/// What members say to each other of their copies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Said {
+    Report(RangeInclusive<u32>, Vec<StateHash>),
+    Verdict(Verdict),
+}
+
+impl Said {
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![VERSION];
+        let mut put = |number: u64| bytes.extend_from_slice(&number.to_le_bytes());
+        match self {
+            Self::Report(versions, hashes) => {
+                bytes.push(REPORT);
+                bytes.extend_from_slice(&versions.start().to_le_bytes());
+                bytes.extend_from_slice(&versions.end().to_le_bytes());
+                bytes.push(hashes.len() as u8);
+                for each in hashes {
+                    bytes.extend_from_slice(&each.sequence.to_le_bytes());
+                    bytes.extend_from_slice(&each.hash.to_le_bytes());
+                }
+            }
+            Self::Verdict(Verdict { agreed_sequence, differs }) => {
+                [*agreed_sequence, differs.sequence, differs.hash].into_iter().for_each(&mut put);
+                bytes.insert(1, VERDICT);
+            }
+        }
+        bytes
+    }
+
+    /// What these bytes say; `None` if it is nothing.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (&[VERSION, what], rest) = bytes.split_first_chunk()? else { return None };
+        let hashes = |bytes: &[u8]| {
+            let (pairs, []) = bytes.as_chunks::<16>() else { return None };
+            let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("8 bytes"));
+            let hash = |pair: &[u8; 16]| StateHash { sequence: number(&pair[..8]), hash: number(&pair[8..]) };
+            Some(pairs.iter().map(hash).collect::<Vec<_>>())
+        };
+        match what {
+            REPORT => {
+                let (first, rest) = rest.split_first_chunk()?;
+                let (last, rest) = rest.split_first_chunk()?;
+                let versions = u32::from_le_bytes(*first)..=u32::from_le_bytes(*last);
+                if *versions.start() == 0 || versions.is_empty() {
+                    return None;
+                }
+                let (&count, rest) = rest.split_first()?;
+                let hashes = hashes(rest)?;
+                let is_right = hashes.len() == usize::from(count) && hashes.len() <= HASHES_MAX;
+                let rises = hashes.windows(2).all(|pair| pair[0].sequence < pair[1].sequence);
+                (is_right && rises && hashes.first().is_none_or(|first| first.sequence > 0))
+                    .then_some(Self::Report(versions, hashes))
+            }
+            VERDICT => {
+                let (agreed, rest) = rest.split_first_chunk()?;
+                let agreed_sequence = u64::from_le_bytes(*agreed);
+                let hashes = hashes(rest)?;
+                let &[differs] = &hashes[..] else { return None };
+                (agreed_sequence < differs.sequence).then_some(Self::Verdict(Verdict { agreed_sequence, differs }))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What a member knows of its copy, and of the others'.
+pub(super) struct Copies {
+    /// From the service.
+    own: Mailbox<StateHash>,
+    reports: BTreeMap<MemberId, Vec<StateHash>>,
+    versions: BTreeMap<MemberId, RangeInclusive<u32>>,
+    own_versions: Option<RangeInclusive<u32>>,
+    has_news: bool,
+    /// The newest sequence that was compared here, while this member led.
+    compared_sequence: Option<u64>,
+    told_leader: Option<MemberId>,
+    next_report_ns: u64,
+    verdict: Option<Verdict>,
+    /// When it ends, because it differs.
+    ends_by_ns: Option<u64>,
+}
+
+impl Copies {
+    /// Of `member`, whose service, if it runs one, has these versions and puts its hashes there.
+    pub fn new(member: MemberId, versions: Option<RangeInclusive<u32>>, own: Mailbox<StateHash>) -> Self {
+        Self {
+            own,
+            reports: versions.iter().map(|_| (member, Vec::new())).collect(),
+            versions: versions.clone().map(|versions| (member, versions)).into_iter().collect(),
+            own_versions: versions,
+            has_news: false,
+            compared_sequence: None,
+            told_leader: None,
+            next_report_ns: 0,
+            verdict: None,
+            ends_by_ns: None,
+        }
+    }
+
+    pub const fn compared_sequence(&self) -> Option<u64> {
+        self.compared_sequence
+    }
+
+    /// A new connection: who is there may have another state than who was.
+    pub fn came(&mut self, member: u64) {
+        let Some(member) = MemberId::new(member) else { return };
+        self.reports.remove(&member);
+        self.versions.remove(&member);
+        self.told_leader = self.told_leader.filter(|leader| *leader != member);
+    }
+
+    /// What `from` says; `leader` is who leads, as far as is known. False if it is nothing that can be said.
+    pub fn hear(&mut self, own: MemberId, from: MemberId, leader: Option<MemberId>, bytes: &[u8]) -> bool {
+        match Said::from_bytes(bytes) {
+            Some(Said::Report(versions, hashes)) => {
+                self.versions.insert(from, versions);
+                self.has_news |= self.reports.get(&from) != Some(&hashes) || leader == Some(own);
+                self.reports.insert(from, hashes);
+            }
+            // One about another life of this member is none about this one.
+            Some(Said::Verdict(verdict)) if leader == Some(from) => {
+                if self.reports.get(&own).is_some_and(|hashes| hashes.contains(&verdict.differs)) {
+                    self.verdict = Some(verdict);
+                }
+            }
+            Some(Said::Verdict(_)) => {}
+            None => return false,
+        }
+        true
+    }
+
+    /// The version with which a new stream begins, where that is not the first.
+    pub fn first_version(&self) -> Option<u32> {
+        self.own_versions.as_ref().map(|versions| *versions.start()).filter(|version| *version > 1)
+    }
+
+    /// Why the service cannot act as `version` on all of `members`, if so.
+    fn lacking(&self, version: u32, members: &Members) -> Option<String> {
+        if self.own_versions.is_none() {
+            return Some("this member runs no service; ask one that does".to_owned());
+        }
+        let runs = members.all().into_iter().filter(|member| !members.witnesses.contains(member));
+        runs.into_iter().find_map(|member| match self.versions.get(&member) {
+            None => Some(format!("member {member} has not said which versions its program has; is it there?")),
+            Some(versions) if versions.contains(&version) => None,
+            Some(versions) => {
+                let (first, last) = (versions.start(), versions.end());
+                Some(format!(
+                    "member {member} has the versions {first} to {last}, not {version}; replace its program first"
+                ))
+            }
+        })
+    }
+
+    fn take_own(&mut self, own: MemberId) {
+        while let Some(new) = self.own.pop() {
+            let hashes = self.reports.entry(own).or_default();
+            if hashes.len() == HASHES_MAX {
+                hashes.remove(0);
+            }
+            hashes.push(new);
+            self.has_news = true;
+            self.next_report_ns = 0;
+        }
+    }
+
+    /// Compares what is known at each sequence, and says who differs.
+    fn compare(&mut self, leader: MemberId, members: &Members) -> Vec<(MemberId, Verdict)> {
+        self.reports.retain(|member, _| members.contains(*member));
+        self.versions.retain(|member, _| members.contains(*member));
+        let counts = |member: &MemberId| members.voters.contains(member) && !members.witnesses.contains(member);
+        let full = members.voters.iter().filter(|member| counts(member)).count();
+        let mut by_sequence = BTreeMap::<u64, Vec<(MemberId, u64)>>::new();
+        for (member, hashes) in &self.reports {
+            for each in hashes {
+                by_sequence.entry(each.sequence).or_default().push((*member, each.hash));
+            }
+        }
+        let (mut agreed, mut differing) = (BTreeMap::new(), BTreeMap::new());
+        for (sequence, found) in by_sequence {
+            let votes: Vec<_> = found.iter().copied().filter(|(member, _)| counts(member)).collect();
+            let Some(winner) = winner(&votes, leader, full) else { continue };
+            if full > 1 {
+                self.compared_sequence = self.compared_sequence.max(Some(sequence));
+            }
+            for (member, hash) in found {
+                if hash == winner {
+                    agreed.insert(member, sequence);
+                } else {
+                    let agreed_sequence = agreed.get(&member).copied().unwrap_or(0);
+                    let verdict = Verdict { agreed_sequence, differs: StateHash { sequence, hash } };
+                    differing.entry(member).or_insert(verdict);
+                }
+            }
+        }
+        differing.into_iter().collect()
+    }
+}
+
+/// Which hash counts, if that can be told: that of a majority of all `full` members; if all have said theirs, the most
+/// frequent one, at a tie the leader's if it is among these, else that of the lowest number.
+fn winner(votes: &[(MemberId, u64)], leader: MemberId, full: usize) -> Option<u64> {
+    let count = |hash: u64| votes.iter().filter(|(_, other)| *other == hash).count();
+    let most = votes.iter().map(|(_, hash)| count(*hash)).max()?;
+    if 2 * most <= full && votes.len() < full {
+        return None;
+    }
+    let mut first = votes.iter().filter(|(_, hash)| count(*hash) == most);
+    let of_leader = first.clone().find(|(member, _)| *member == leader);
+    of_leader.or_else(|| first.next()).map(|(_, hash)| *hash)
+}
+
+impl Core {
+    /// Has the stream say from where on the service acts as `version`.
+    pub(super) fn upgrade(&mut self, version: u32) -> Result<(), String> {
+        if !self.consensus.is_leader() {
+            let leader =
+                self.role.leader.map_or_else(|| "no leader is known".to_owned(), |it| format!("ask member {it}"));
+            return Err(format!("this member does not lead; {leader}"));
+        }
+        if let Some(reason) = self.copies.lacking(version, self.consensus.members()) {
+            return Err(reason);
+        }
+        let asked = self.requests.push(ForSequencer::ServiceVersion { version });
+        asked.map_err(|_| "too much is asked for already; ask again".to_owned())
+    }
+}
+
+impl Member {
+    /// Tells and compares; an error if this member's copy is the one that differs.
+    pub(super) fn compare_copies(&mut self) -> Result<(), ClusterError> {
+        let (own, now_ns) = (self.core.member, self.core.now.monotonic_ns);
+        let copies = &mut self.core.copies;
+        copies.take_own(own);
+        let leads = self.core.consensus.is_leader();
+        if leads && std::mem::take(&mut copies.has_news) {
+            for (member, verdict) in copies.compare(own, self.core.consensus.members()) {
+                if member == own {
+                    copies.verdict = Some(verdict);
+                } else {
+                    tracing::error!(
+                        %member,
+                        agreed_sequence = verdict.agreed_sequence,
+                        sequence = verdict.differs.sequence,
+                        "the state of a member differs from the others'"
+                    );
+                    // Not sent, or lost: it is said again when the member reports again.
+                    let _ = self.links.send(member.get(), Content::Copies, &Said::Verdict(verdict).to_bytes(), &[]);
+                }
+            }
+        }
+        let leader = self.core.role.leader.filter(|leader| *leader != own);
+        let is_told = copies.told_leader == leader && now_ns < copies.next_report_ns;
+        let versions = copies.own_versions.clone();
+        if let (false, Some(leader), Some(versions)) = (is_told, leader, versions) {
+            let hashes = copies.reports.get(&own).cloned().unwrap_or_default();
+            let said = Said::Report(versions, hashes).to_bytes();
+            if self.links.send(leader.get(), Content::Copies, &said, &[]).is_ok() {
+                copies.told_leader = Some(leader);
+            }
+            copies.next_report_ns = now_ns + REPORT_INTERVAL_NS;
+        }
+        let Some(verdict) = copies.verdict else { return Ok(()) };
+        if copies.ends_by_ns.is_none() {
+            copies.ends_by_ns = Some(now_ns + HAND_OVER_NS_MAX);
+            self.core.hand_over();
+        }
+        let is_late = self.core.copies.ends_by_ns.is_some_and(|by_ns| now_ns >= by_ns);
+        if self.core.consensus.is_leader() && !is_late {
+            return Ok(());
+        }
+        let Verdict { agreed_sequence, differs } = verdict;
+        Err(ClusterError::Differs { member: own.get(), agreed_sequence, sequence: differs.sequence })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+
+    fn id(number: u64) -> MemberId {
+        MemberId::new(number).unwrap()
+    }
+
+    fn hashes(each: &[(u64, u64)]) -> Vec<StateHash> {
+        each.iter().map(|(sequence, hash)| StateHash { sequence: *sequence, hash: *hash }).collect()
+    }
+
+    /// Member 1 leads, and hears these reports; its own is the first.
+    fn compared(full: u64, more: Members, reports: &[&[(u64, u64)]]) -> (Copies, Vec<(u64, u64, u64)>) {
+        let own = Mailbox::new(HASHES_MAX);
+        let mut copies = Copies::new(id(9), Some(1..=1), own.clone());
+        hashes(reports[0]).into_iter().for_each(|each| own.push(each).unwrap());
+        copies.take_own(id(1));
+        for (member, report) in (2..).zip(&reports[1..]) {
+            let bytes = Said::Report(1..=2, hashes(report)).to_bytes();
+            assert!(copies.hear(id(1), id(member), Some(id(1)), &bytes));
+        }
+        let voters = (1..=full).map(id).chain(more.witnesses.iter().copied()).collect();
+        let members = Members { voters, ..more };
+        let odd = copies.compare(id(1), &members);
+        let odd = odd.into_iter().map(|(member, it)| (member.get(), it.agreed_sequence, it.differs.sequence));
+        let odd = odd.collect();
+        (copies, odd)
+    }
+
+    #[test]
+    fn the_majority_is_right_and_the_odd_one_learns_where_it_began() {
+        let same: &[(u64, u64)] = &[(10, 1), (20, 2), (30, 3), (40, 4)];
+        let odd: &[(u64, u64)] = &[(10, 1), (20, 2), (30, 9), (40, 8)];
+        let none = Members::default;
+        let (copies, found) = compared(3, none(), &[same, same, same]);
+        assert_eq!((found, copies.compared_sequence()), (vec![], Some(40)));
+        assert_eq!(compared(3, none(), &[same, same, odd]).1, [(3, 20, 30)]);
+        assert_eq!(compared(3, none(), &[odd, same, same]).1, [(1, 20, 30)], "also the leader");
+        // The first one at which it is known to have agreed is gone.
+        assert_eq!(compared(3, none(), &[same, same, &odd[2..]]).1, [(3, 0, 30)]);
+        // One of three is away: with it two could be right. Where all have spoken, the leader is at a tie.
+        let (copies, found) = compared(3, none(), &[same, odd]);
+        assert_eq!((found, copies.compared_sequence()), (vec![], Some(20)));
+        assert_eq!(compared(2, none(), &[same, odd]).1, [(2, 20, 30)]);
+        assert_eq!(compared(4, none(), &[odd, same, odd, same]).1, [(2, 20, 30), (4, 20, 30)]);
+        let third: &[(u64, u64)] = &[(30, 7)];
+        assert_eq!(compared(3, none(), &[odd, same, third]).1, [(2, 20, 30), (3, 0, 30)], "all differ");
+    }
+
+    #[test]
+    fn who_does_not_vote_does_not_count() {
+        let same: &[(u64, u64)] = &[(10, 1)];
+        let odd: &[(u64, u64)] = &[(10, 9)];
+        let learners = || Members { learners: vec![id(2), id(3)], ..Members::default() };
+        assert_eq!(compared(1, learners(), &[same, odd, odd]).1, [(2, 0, 10), (3, 0, 10)]);
+        let witness = || Members { witnesses: vec![id(3)], ..Members::default() };
+        assert_eq!(compared(2, witness(), &[same, odd]).1, [(2, 0, 10)]);
+        // Who is no member says nothing.
+        assert_eq!(compared(2, Members::default(), &[same, same, odd]).1, []);
+    }
+
+    #[test]
+    fn the_newest_hashes_are_kept() {
+        let own = Mailbox::new(HASHES_MAX);
+        let mut copies = Copies::new(id(9), Some(1..=1), own.clone());
+        for sequence in 1..=100 {
+            own.push(StateHash { sequence, hash: 7 }).unwrap();
+            copies.take_own(id(1));
+        }
+        let kept = &copies.reports[&id(1)];
+        assert_eq!((kept.len(), kept[0].sequence, kept[63].sequence), (64, 37, 100));
+        copies.came(1);
+        assert!(!copies.reports.contains_key(&id(1)));
+    }
+
+    #[test]
+    fn a_verdict_is_of_the_leader_and_of_this_life() {
+        let own = Mailbox::new(HASHES_MAX);
+        let mut copies = Copies::new(id(9), Some(1..=1), own.clone());
+        own.push(StateHash { sequence: 10, hash: 5 }).unwrap();
+        copies.take_own(id(2));
+        let verdict = |hash| Verdict { agreed_sequence: 0, differs: StateHash { sequence: 10, hash } };
+        let mut hear = |from, hash| {
+            assert!(copies.hear(id(2), id(from), Some(id(1)), &Said::Verdict(verdict(hash)).to_bytes()));
+            copies.verdict
+        };
+        assert_eq!(hear(3, 5), None, "not of the leader");
+        assert_eq!(hear(1, 6), None, "of another state");
+        assert_eq!(hear(1, 5), Some(verdict(5)));
+    }
+
+    #[test]
+    fn a_version_is_activated_when_all_who_run_the_service_have_it() {
+        let members = Members { voters: vec![id(1), id(2), id(3)], witnesses: vec![id(3)], ..Members::default() };
+        let mut copies = Copies::new(id(1), Some(1..=2), Mailbox::new(1));
+        let lacks = |copies: &Copies, version, words: &str| {
+            copies.lacking(version, &members).is_some_and(|reason| reason.contains(words))
+        };
+        assert!(lacks(&copies, 2, "member 2 has not said"));
+        assert!(copies.hear(id(1), id(2), None, &Said::Report(1..=1, Vec::new()).to_bytes()));
+        assert!(lacks(&copies, 2, "member 2 has the versions 1 to 1, not 2"));
+        assert!(copies.hear(id(1), id(2), None, &Said::Report(2..=3, Vec::new()).to_bytes()));
+        assert_eq!(copies.lacking(2, &members), None);
+        assert!(lacks(&copies, 3, "member 1 has the versions 1 to 2, not 3") && lacks(&copies, 1, "member 2"));
+        copies.came(2);
+        assert!(lacks(&copies, 2, "member 2 has not said"), "who comes back may be another program");
+        assert!(lacks(&Copies::new(id(1), None, Mailbox::new(1)), 1, "no service"));
+    }
+
+    #[test]
+    fn foreign_bytes_are_checked() {
+        let report = Said::Report(1..=2, hashes(&[(1, 2), (3, 4)]));
+        let verdict = Said::Verdict(Verdict { agreed_sequence: 4, differs: StateHash { sequence: 8, hash: u64::MAX } });
+        let full = Said::Report(1..=u32::MAX, (1..=64).map(|sequence| StateHash { sequence, hash: 0 }).collect());
+        for said in [Said::Report(3..=3, Vec::new()), report, verdict.clone(), full] {
+            let bytes = said.to_bytes();
+            assert_eq!(Said::from_bytes(&bytes), Some(said.clone()));
+            for length in 0..bytes.len() {
+                assert_eq!(Said::from_bytes(&bytes[..length]), None, "{said:?} cut to {length}");
+            }
+            assert_eq!(Said::from_bytes(&[&bytes[..], &[0]].concat()), None);
+            assert_eq!(Said::from_bytes(&[&[2], &bytes[1..]].concat()), None, "another version");
+            assert_eq!(Said::from_bytes(&[&[1, 3], &bytes[2..]].concat()), None, "something else");
+        }
+        let wrong =
+            |each: &[(u64, u64)]| assert_eq!(Said::from_bytes(&Said::Report(1..=2, hashes(each)).to_bytes()), None);
+        for versions in [0..=1, RangeInclusive::new(3, 2)] {
+            assert_eq!(Said::from_bytes(&Said::Report(versions, Vec::new()).to_bytes()), None);
+        }
+        wrong(&[(0, 1)]);
+        wrong(&[(3, 1), (3, 1)]);
+        wrong(&[(4, 1), (3, 1)]);
+        wrong(&(1..=65).map(|sequence| (sequence, 0)).collect::<Vec<_>>());
+        let mut late = verdict.to_bytes();
+        late[2] = 8;
+        assert_eq!(Said::from_bytes(&late), None, "agreed behind where it differs");
+        let mut copies = Copies::new(id(1), None, Mailbox::new(1));
+        assert!(!copies.hear(id(1), id(2), None, &[1, 1, 200]));
+        assert!(copies.reports.is_empty());
+    }
+}

@@ -1,0 +1,562 @@
+//! [`Core`]: all of a member but its links, so that what they have received can be worked on where it lies.
+
+use super::MESSAGE_BYTES_MAX;
+use super::catch_up::{CatchUp, Taken, words};
+use super::copies::Copies;
+use super::doors::Doors;
+use super::keeper::Keeper;
+use super::membership::Membership;
+use super::parcel::Parcels;
+use super::shared::{MemberRequest, MemberShared, Outcome, Wish};
+use super::voting::Voting;
+use crate::ClusterError;
+use crate::consensus::{Batch, Chain, Consensus, Effects, MemberId, Outgoing, ProposeError, Role, RoleChange, wire};
+use crate::link::{Content, Links, Received};
+use gapless_agent::fault::crash_point;
+use gapless_agent::{Agent, Now, Waker};
+use gapless_log::{Releaser, StreamIdentity};
+use gapless_stream::link::ForSequencer;
+use gapless_stream::mailbox::Mailbox;
+use gapless_stream::sequencer::SequencerRules;
+use gapless_stream::stream_layout::StreamLayout;
+use gapless_stream::{Ingress, StreamError, sequencer_recovery};
+use gapless_wire::feed_session::FeedSession;
+use gapless_wire::{Frame, aligned_length};
+use std::path::Path;
+
+/// What else was refused is told so often at most, ns.
+const WARNING_INTERVAL_NS: u64 = 1_000_000_000;
+/// The frames of one entry, bytes; a message that is longer is an entry by itself.
+pub(super) const ENTRY_BYTES_MAX: usize = MESSAGE_BYTES_MAX / 4;
+
+/// Everything a member knows and keeps.
+pub(super) struct Core {
+    /// Who this is.
+    pub member: MemberId,
+    pub membership: Membership,
+    pub voting: Voting,
+    pub doors: Doors,
+    pub ingress: Ingress,
+    pub keeper: Keeper,
+    pub releaser: Releaser,
+    pub consensus: Consensus,
+    /// Taken out while it is worked on.
+    pub effects: Option<Box<Effects>>,
+    pub outbox: Vec<Outgoing>,
+    pub catch_up: CatchUp,
+    pub parcels: Parcels,
+    pub copies: Copies,
+    pub layout: StreamLayout,
+    pub identity: StreamIdentity,
+    pub rules: SequencerRules,
+    /// The name of the first feed session of the stream.
+    pub feed_session: FeedSession,
+    /// Whether it begins that when it leads. A service's stream has none, and a witness does not know which it is.
+    pub begins_feeds: bool,
+    pub requests: Mailbox<ForSequencer>,
+    pub downstream: Vec<Waker>,
+    /// Behind the last frame that was proposed.
+    pub chain: Chain,
+    pub proposed_sequence: u64,
+    /// Of what is in the window and not in the journal: how much may go there.
+    pub proposed_bytes: usize,
+    /// What may be released, and what is.
+    pub released: u64,
+    pub told_released: u64,
+    /// Where the journal begins, as consensus was told.
+    pub first_sequence: u64,
+    pub role: RoleChange,
+    /// The role that others were last told of.
+    pub told_role: RoleChange,
+    /// Frames of one entry, bytes, but for a long message: far less than a window holds.
+    pub entry_bytes_max: usize,
+    pub dropped_full: u64,
+    pub next_warning_ns: u64,
+    pub next_status_ns: u64,
+    pub now: Now,
+}
+
+impl Core {
+    /// A message of another member.
+    pub fn hear(&mut self, received: &Received<'_>) -> Result<(), ClusterError> {
+        let Some(from) = MemberId::new(received.from) else { return Ok(()) };
+        if self.voting.is_new() {
+            self.voting.heard(received.from);
+        }
+        match received.content {
+            // It takes part in nothing yet; what matters is sent again.
+            Content::Consensus if self.voting.is_new() => Ok(()),
+            Content::Consensus => self.hear_consensus(from, received.consensus, received.frames),
+            Content::CatchUpRequest => {
+                self.catch_up.asked(from, received.consensus);
+                Ok(())
+            }
+            Content::Members => {
+                self.hear_members(received.consensus);
+                Ok(())
+            }
+            Content::Copies => {
+                if !self.copies.hear(self.member, from, self.role.leader, received.consensus) {
+                    self.warn(from, &"it says nothing about copies that can be said");
+                }
+                Ok(())
+            }
+            Content::Doors => {
+                self.hear_doors(from, received.consensus);
+                Ok(())
+            }
+            Content::CatchUpFrames => self.take_fetched(from, received.consensus, received.frames),
+            Content::ParcelRequest => {
+                if let Err(error) = self.parcels.asked(from, received.consensus) {
+                    self.warn(from, &error);
+                }
+                Ok(())
+            }
+            Content::Parcel => {
+                let taken = self.parcels.answered(from, received.consensus, received.frames)?;
+                self.parcel_taken(from, taken);
+                Ok(())
+            }
+        }
+    }
+
+    fn hear_consensus(&mut self, from: MemberId, bytes: &[u8], frames: &[u8]) -> Result<(), ClusterError> {
+        let message = match wire::decode(bytes) {
+            Ok(message) => message,
+            Err(error) => {
+                self.warn(from, &error);
+                return Ok(());
+            }
+        };
+        // As if it were lost on the way: the leader sends it again.
+        if !self.has_room(from, frames.len()) {
+            self.dropped_full += 1;
+            return Ok(());
+        }
+        if let Err(error) = self.consensus.verify_append(&message, frames) {
+            self.warn(from, &error);
+            return Ok(());
+        }
+        if let Err(error) = self.consensus.step(from, message) {
+            tracing::debug!(%from, %error, "a message was refused");
+            return Ok(());
+        }
+        self.advance(frames)
+    }
+
+    fn hear_doors(&mut self, from: MemberId, bytes: &[u8]) {
+        if !self.doors.hear(from.get(), bytes) {
+            self.warn(from, &"where publishers should find it is not a list of absolute paths");
+        } else if self.role.role != Role::Leader && self.role.leader == Some(from) {
+            self.follow();
+        }
+    }
+
+    /// Publishers are sent to the leader, as far as there is one and it has said where it is; they wait for one that this
+    /// member is about to become.
+    fn follow(&mut self) {
+        let leader = self.role.leader.filter(|leader| *leader != self.member);
+        self.ingress.follow(leader.map(|leader| self.doors.of(leader.get())));
+    }
+
+    /// Whether the window takes so much now. One that never does, because it is smaller than the sender's, is told of.
+    fn has_room(&mut self, from: MemberId, length_bytes: usize) -> bool {
+        match self.ingress.has_room(length_bytes) {
+            Ok(has_room) => has_room,
+            Err(error) => {
+                self.warn(from, &format_args!("{error}; is stream.window smaller here than there?"));
+                false
+            }
+        }
+    }
+
+    pub fn warn(&mut self, from: MemberId, error: &dyn std::fmt::Display) {
+        if self.now.monotonic_ns >= self.next_warning_ns {
+            self.next_warning_ns = self.now.monotonic_ns + WARNING_INTERVAL_NS;
+            tracing::warn!(%from, %error, "what a member sends is not taken");
+        }
+    }
+
+    /// Appends what publishers have sent, where this member leads and may propose; turns them away where it follows.
+    pub fn take_from_publishers(&mut self, now: Now) -> Result<usize, ClusterError> {
+        let may_append = self.ingress.is_following() || self.consensus.can_propose().is_ok();
+        if !may_append {
+            return Ok(0);
+        }
+        let polled = self.ingress.poll(now);
+        polled.map_err(|error| match error.downcast::<StreamError>() {
+            Ok(error) => ClusterError::Stream(*error),
+            Err(error) => ClusterError::System {
+                action: "taking from publishers".to_owned(),
+                source: std::io::Error::other(error.to_string()),
+            },
+        })
+    }
+
+    /// Proposes what was appended: one entry, or several where it is long.
+    pub fn propose(&mut self) -> Result<(), ClusterError> {
+        while !self.ingress.is_following() && self.ingress.last_sequence() > self.proposed_sequence {
+            if self.consensus.can_propose().is_err() {
+                break;
+            }
+            let frames = &self.keeper.unjournaled()?[self.proposed_bytes..];
+            let mut chain = self.chain;
+            let (mut length, mut end) = (0, None);
+            while length < frames.len() {
+                let frame = Frame::parse(&frames[length..]).expect("the window holds whole frames");
+                chain.extend(&frame);
+                length += aligned_length(frame.length());
+                if length > self.entry_bytes_max && end.is_some() {
+                    break;
+                }
+                // A message is proposed whole (decision 17).
+                if frame.fragment().is_last() {
+                    end = Some((frame.sequence(), length, chain));
+                }
+            }
+            // The cursor looks again once everything that it has seen is journaled.
+            let Some((end_sequence, length, chain)) = end else { break };
+            let batch = Batch { first_sequence: self.proposed_sequence + 1, end_sequence, hash: chain.value() };
+            crash_point("leader_before_proposing");
+            match self.consensus.propose(batch, length as u64) {
+                Ok(()) => crash_point("leader_after_proposing"),
+                Err(ProposeError::Gap { expected_sequence }) => {
+                    unreachable!("{batch:?} is proposed, {expected_sequence} is expected")
+                }
+                // Not any more: what was appended is cut when the next leader is heard.
+                Err(_) => break,
+            }
+            self.chain = chain;
+            self.proposed_sequence = end_sequence;
+            self.proposed_bytes += length;
+        }
+        Ok(())
+    }
+
+    /// Does what consensus asks for, all but sending and journaling. `frames` came with the message that it may ask for.
+    pub fn advance(&mut self, frames: &[u8]) -> Result<(), ClusterError> {
+        if !self.consensus.has_news() {
+            return Ok(());
+        }
+        loop {
+            let mut effects = self.effects.take().unwrap_or_default();
+            self.consensus.poll(&mut effects);
+            let (is_done, number) = (effects.is_empty(), effects.number);
+            let done = if is_done { Ok(()) } else { self.take_effects(&mut effects, frames) };
+            // Behind its effects: a cut among them journals what was before, and answers for no more. Also where there is
+            // nothing to persist: answers wait for the poll's number.
+            self.keeper.is_polled(number);
+            self.effects = Some(effects);
+            done?;
+            if is_done {
+                return Ok(());
+            }
+        }
+    }
+
+    fn take_effects(&mut self, effects: &mut Effects, frames: &[u8]) -> Result<(), ClusterError> {
+        if let Some(sequence) = effects.cut_behind {
+            // What was fetched is committed, and may go beyond what the log covers.
+            let sequence = sequence.max(self.released);
+            if self.ingress.last_sequence() > sequence || self.keeper.last_sequence() > sequence {
+                let checkpoint = effects.records.remove(0);
+                self.cut(sequence, &checkpoint.payload)?;
+            } else if !self.ingress.is_following() {
+                // Nothing is there to be cut, as at every orderly hand-over. The checkpoint is a record like others, and
+                // publishers are not kept waiting for the device.
+                self.ingress.follow(None);
+            }
+            if effects.restored.is_none() && self.catch_up.target().is_some() {
+                // What was fetched stood behind the cut.
+                self.catch_up.end();
+                self.consensus.fetch_failed();
+            }
+        }
+        if let Some(place) = effects.restored {
+            let catch_up = std::mem::take(&mut self.catch_up);
+            let appended = self.append_all(catch_up.stash(self.ingress.last_sequence()));
+            self.catch_up = catch_up;
+            appended?;
+            // An earlier fetch may have gone beyond: its frames are committed, too.
+            assert!(self.ingress.last_sequence() >= place.sequence, "what was fetched is appended");
+        }
+        let needed = effects.records.iter().map(|record| record.behind_sequence).max().unwrap_or(0);
+        if needed > self.ingress.last_sequence() {
+            self.append(frames, needed)?;
+        }
+        self.keeper.take(effects);
+        self.outbox.append(&mut effects.messages);
+        if let Some(released) = effects.released {
+            self.released = self.released.max(released);
+        }
+        if let Some(role) = effects.role {
+            self.change_role(role)?;
+        }
+        if effects.members.take().is_some() {
+            self.membership.is_changed = true;
+        }
+        if let Some(fetch) = effects.fetch.take() {
+            // With a parcel come frames further than that.
+            if !self.parcels.is_receiving() {
+                self.catch_up.begin(fetch, self.ingress.last_sequence(), self.now.monotonic_ns);
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends the frames up to `last_sequence` of those that came with a message.
+    fn append(&mut self, frames: &[u8], last_sequence: u64) -> Result<(), ClusterError> {
+        let due = self.ingress.last_sequence() + 1;
+        let (mut start, mut end) = (0, 0);
+        while end < frames.len() {
+            let frame = Frame::parse(&frames[end..]).expect("verified before");
+            if frame.sequence() > last_sequence {
+                break;
+            }
+            end += aligned_length(frame.length());
+            if frame.sequence() < due {
+                start = end;
+            }
+        }
+        self.append_all(&frames[start..end])?;
+        let found = self.ingress.last_sequence();
+        assert_eq!(found, last_sequence, "the message brings the frames of its entries");
+        Ok(())
+    }
+
+    /// Appends frames, for which there is room.
+    pub fn append_all(&mut self, frames: &[u8]) -> Result<(), ClusterError> {
+        let taken = self.ingress.append_followed(frames)?;
+        assert_eq!(taken, frames.len(), "there was room");
+        self.ingress.publish();
+        self.proposed_bytes += taken;
+        self.proposed_sequence = self.ingress.last_sequence();
+        Ok(())
+    }
+
+    /// Journals what is proposed, or what a leader has sent, and the records behind it.
+    pub fn keep(&mut self) -> Result<(), ClusterError> {
+        let has_frames = self.proposed_bytes > 0;
+        if has_frames {
+            self.crash_point("leader_before_journaling", "follower_before_journaling");
+        }
+        self.keep_or(None)?;
+        if has_frames {
+            self.crash_point("leader_before_acknowledging", "follower_before_acknowledging");
+        }
+        Ok(())
+    }
+
+    /// Dies here if a test asks for it, by what this member is.
+    fn crash_point(&self, leader: &'static str, follower: &'static str) {
+        crash_point(if self.ingress.is_following() { follower } else { leader });
+    }
+
+    /// As [`Core::keep`]; in the place of what consensus keeps by now, `checkpoint` goes into a new segment.
+    fn keep_or(&mut self, checkpoint: Option<&[u8]>) -> Result<(), ClusterError> {
+        let (consensus, length_bytes) = (&self.consensus, std::mem::take(&mut self.proposed_bytes));
+        let all = || checkpoint.map_or_else(|| consensus.checkpoint(), <[u8]>::to_vec);
+        let durable = self.keeper.keep(length_bytes, self.proposed_sequence, all)?;
+        self.consensus.persisted(durable);
+        Ok(())
+    }
+
+    /// Cuts what no leader has, in window and journal, and takes the sequencer back to there.
+    fn cut(&mut self, sequence: u64, checkpoint: &[u8]) -> Result<(), ClusterError> {
+        // Consensus is past the cut already: a new segment gets what is kept behind it.
+        self.keep_or(Some(checkpoint))?;
+        if !self.ingress.is_following() {
+            self.ingress.follow(None);
+        }
+        if sequence < self.ingress.last_sequence() {
+            tracing::info!(sequence, last_sequence = self.ingress.last_sequence(), "frames are cut that no quorum has");
+            let sequencer = sequencer_recovery::rebuild(&self.layout, self.identity, self.rules, sequence)?;
+            self.ingress.truncate_after(sequence, sequencer)?;
+        }
+        self.keeper.cut(sequence, checkpoint)?;
+        self.proposed_sequence = sequence;
+        self.proposed_bytes = 0;
+        Ok(())
+    }
+
+    fn change_role(&mut self, role: RoleChange) -> Result<(), ClusterError> {
+        let (before, leader) = (self.role, role.leader.map_or(0, MemberId::get));
+        if before.role != role.role || before.leader != role.leader {
+            tracing::info!(role = ?role.role, term = role.term, leader, "this member's role has changed");
+        }
+        self.role = role;
+        if let Some(leader) = role.leader {
+            self.catch_up.follow(leader);
+            if !self.parcels.follow(leader) {
+                self.give_up_parcel();
+            }
+        }
+        if role.role != Role::Leader {
+            if before.role == Role::Leader {
+                crash_point("ceasing_to_lead");
+            }
+            self.follow();
+            return Ok(());
+        }
+        self.give_up_parcel();
+        let end = self.consensus.end();
+        assert_eq!(end.sequence, self.ingress.last_sequence(), "a leader begins where its log ends");
+        self.chain = Chain::at(end.hash);
+        self.proposed_sequence = end.sequence;
+        if self.ingress.is_following() {
+            crash_point("becoming_leader");
+            self.ingress.lead(role.term)?;
+            if let Some(version) = self.copies.first_version().filter(|_| end.sequence == 0) {
+                // A full mailbox would be one that nobody reads.
+                let _ = self.requests.push(ForSequencer::ServiceVersion { version });
+            }
+            if self.begins_feeds && self.ingress.sequencer().feeds().newest().is_none() {
+                // A full mailbox would be one that nobody reads.
+                let _ = self.requests.push(ForSequencer::BeginFeed { name: self.feed_session });
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets readers see what a quorum has.
+    pub fn release(&mut self) {
+        if self.released <= self.told_released {
+            return;
+        }
+        let sequence = self.released.min(self.ingress.last_sequence());
+        if sequence <= self.told_released {
+            return;
+        }
+        let position = self.ingress.end_of(sequence).expect("what is not released is in the window");
+        self.crash_point("leader_before_releasing", "follower_before_releasing");
+        self.keeper.set_released(sequence);
+        self.releaser.release(position, sequence);
+        self.crash_point("leader_after_releasing", "follower_after_releasing");
+        self.told_released = sequence;
+        self.downstream.iter().for_each(Waker::wake);
+    }
+
+    /// Fetches and serves frames of the journal.
+    pub fn catch_up(&mut self, links: &mut Links, journal: &Path) -> Result<(), ClusterError> {
+        let first_sequence = self.keeper.first_sequence();
+        if first_sequence != self.first_sequence {
+            self.first_sequence = first_sequence;
+            self.consensus.forget_before(first_sequence);
+        }
+        let taken = self.parcels.turn(links, &self.consensus, self.now)?;
+        self.parcel_taken(self.member, taken);
+        self.catch_up.serve(links, journal)?;
+        self.catch_up.ask(links, self.now.monotonic_ns);
+        let Some((place, common_sequence)) = self.catch_up.complete() else { return Ok(()) };
+        let stash_bytes = self.catch_up.stash(0).len();
+        let leader = self.catch_up.leader().expect("something is fetched");
+        if self.has_room(leader, stash_bytes) && self.consensus.fetched(place, common_sequence) {
+            crash_point("fetch_before_place");
+            self.advance(&[])?;
+            crash_point("fetch_after_place");
+            self.catch_up.is_fetched();
+        }
+        Ok(())
+    }
+
+    /// What came of a part of a parcel; where that cannot be right, the leader is to offer a place anew.
+    fn parcel_taken(&mut self, from: MemberId, taken: Result<(), String>) {
+        if let Err(reason) = taken {
+            tracing::error!(%from, reason, "the state of the leader is not taken; it is asked for anew");
+            self.give_up_parcel();
+        }
+    }
+
+    fn give_up_parcel(&mut self) {
+        if self.parcels.is_receiving() {
+            self.parcels.give_up();
+            self.consensus.fetch_failed();
+        }
+    }
+
+    fn take_fetched(&mut self, from: MemberId, header: &[u8], frames: &[u8]) -> Result<(), ClusterError> {
+        if self.parcels.is_receiving() {
+            let Some((first, _)) = words(header) else { return Ok(()) };
+            let taken = self.parcels.take_frames(from, first, frames)?;
+            self.parcel_taken(from, taken);
+            return Ok(());
+        }
+        if !self.ingress.is_following() || !self.has_room(from, frames.len()) {
+            // Asked for again when it has become late.
+            return Ok(());
+        }
+        let last_sequence = self.ingress.last_sequence();
+        let first = Frame::parse(frames).map_or(0, |frame| frame.sequence());
+        let held = self.ingress.frames(first, last_sequence).unwrap_or_default();
+        match self.catch_up.take(from, header, frames, (held, last_sequence, self.released)) {
+            Ok(Taken::Kept) => Ok(()),
+            Ok(Taken::NotHeld) => {
+                self.catch_up.end();
+                self.parcels.begin(from, self.now.monotonic_ns)
+            }
+            Ok(Taken::Append(range)) => {
+                crash_point("fetch_before_appending");
+                self.append_all(&frames[range])?;
+                crash_point("fetch_after_appending");
+                // Up to the place everything is committed; without that a window would be all that could be fetched.
+                self.released = self.released.max(self.ingress.last_sequence());
+                Ok(())
+            }
+            Err(reason) => {
+                self.warn(from, &reason);
+                self.catch_up.end();
+                self.consensus.fetch_failed();
+                Ok(())
+            }
+        }
+    }
+
+    /// Whom to hand over to at a stop: somebody who has everything, or nearly so.
+    pub fn hand_over(&mut self) {
+        if !self.consensus.is_leader() {
+            return;
+        }
+        let status = self.consensus.status();
+        let voters = &self.consensus.members().voters;
+        let best = status.peers.iter().filter(|peer| peer.is_active && voters.contains(&peer.member));
+        if let Some(best) = best.max_by_key(|peer| peer.matched_index) {
+            // Refused only where there is nothing to hand over any more.
+            let _ = self.consensus.transfer_to(best.member);
+            crash_point("hand_over");
+        }
+    }
+
+    pub fn is_handing_over(&self) -> bool {
+        self.consensus.is_leader() && self.consensus.can_propose() == Err(ProposeError::HandingOver)
+    }
+
+    /// Does what was asked for from outside, and says what became of it.
+    pub fn obey(&mut self, request: MemberRequest) {
+        let MemberRequest { wish, answer } = request;
+        let proposed = |outcome: Result<(), _>| outcome.map_or_else(Outcome::Refused, |()| Outcome::Begun);
+        let changed = |outcome: Result<(), _>| outcome.map_or_else(Outcome::NotChanged, |()| Outcome::Begun);
+        let outcome = match wish {
+            Wish::Transfer(member) => proposed(self.consensus.transfer_to(member)),
+            Wish::Change(change) => proposed(self.consensus.propose_members(&change)),
+            Wish::Add(new) => changed(self.add_member(&new)),
+            Wish::Upgrade(version) => self.upgrade(version).map_or_else(Outcome::NotUpgraded, |()| Outcome::Begun),
+            Wish::Remove(member) => changed(self.remove_member(member)),
+            Wish::KeepState => {
+                self.ingress.keep_state_soon();
+                Outcome::Begun
+            }
+        };
+        // Who asked may have gone.
+        let _ = answer.send(outcome);
+    }
+
+    /// Says how the member stands, now and then and when its role has changed.
+    pub fn tell(&mut self, shared: &MemberShared, links: &Links) {
+        if self.role == self.told_role && self.now.monotonic_ns < self.next_status_ns {
+            return;
+        }
+        self.told_role = self.role;
+        self.next_status_ns = self.now.monotonic_ns + super::shared::STATUS_INTERVAL_NS;
+        shared.tell(self, links);
+    }
+}

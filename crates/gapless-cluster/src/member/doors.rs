@@ -1,0 +1,77 @@
+//! [`Doors`]: where publishers find each member, so that who follows can send them straight to the leader. Members tell each
+//! other when they connect; nobody has to write it into a file, and a member that is added brings it along.
+
+use crate::link::wire::DOORS_LENGTH_MAX;
+use gapless_stream::stream_layout::StreamLayout;
+use std::path::Path;
+
+/// The doors of this member, and of those that have told theirs.
+#[derive(Debug, Default)]
+pub(super) struct Doors {
+    own: String,
+    others: Vec<(u64, String)>,
+}
+
+impl Doors {
+    /// Of a member whose stream is in `layout`: its socket, from the root on. One whose path is too long is not told.
+    pub fn new(layout: &StreamLayout) -> Self {
+        let socket = std::path::absolute(layout.socket()).unwrap_or_else(|_| layout.socket());
+        let own = socket.to_str().filter(|text| are_doors(text)).unwrap_or_default().to_owned();
+        Self { own, others: Vec::new() }
+    }
+
+    /// What the others are told: addresses, one a line.
+    pub fn own(&self) -> &[u8] {
+        self.own.as_bytes()
+    }
+
+    /// Another member has told its own. `false` if that makes no sense, and then what was known stays.
+    pub fn hear(&mut self, from: u64, bytes: &[u8]) -> bool {
+        let Ok(text) = std::str::from_utf8(bytes) else { return false };
+        if !text.is_empty() && !are_doors(text) {
+            return false;
+        }
+        self.forget(from);
+        self.others.push((from, text.to_owned()));
+        true
+    }
+
+    /// It is a member no more.
+    pub fn forget(&mut self, member: u64) {
+        self.others.retain(|(other, _)| *other != member);
+    }
+
+    /// Where `member` is found, one address a line; empty if it has not told.
+    pub fn of(&self, member: u64) -> &str {
+        self.others.iter().find(|(other, _)| *other == member).map_or("", |(_, text)| text)
+    }
+}
+
+/// Lines that are paths from the root on, and no more of them than fit.
+fn are_doors(text: &str) -> bool {
+    let is_door = |line: &str| Path::new(line).is_absolute() && !line.contains(char::is_control);
+    text.len() <= DOORS_LENGTH_MAX && text.split('\n').all(is_door)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_is_heard_and_nonsense_is_not() {
+        let (first, mut second) = (Doors::new(&StreamLayout::new("/run/orders/a")), Doors::default());
+        assert_eq!(first.own(), b"/run/orders/a/stream.socket");
+        assert!(second.hear(1, first.own()));
+        assert_eq!((second.of(1), second.of(2)), ("/run/orders/a/stream.socket", ""));
+        for nonsense in
+            [&b"relative/path"[..], b"/a\n", b"/a\n\n/b", b"/a\x07", b"/\xff", &[b'/'; DOORS_LENGTH_MAX + 1]]
+        {
+            assert!(!second.hear(1, nonsense), "{nonsense:?}");
+        }
+        assert_eq!(second.of(1), "/run/orders/a/stream.socket");
+        assert!(second.hear(1, b"/b\n/c") && second.of(1) == "/b\n/c");
+        assert!(second.hear(1, b"") && second.of(1).is_empty());
+        let far = StreamLayout::new("/".to_owned() + &"x".repeat(DOORS_LENGTH_MAX));
+        assert_eq!(Doors::new(&far).own(), b"");
+    }
+}

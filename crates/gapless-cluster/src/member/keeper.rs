@@ -1,0 +1,187 @@
+//! [`Keeper`]: a member's journal: frames, and behind them the records that describe them.
+
+use super::aside::Aside;
+use super::ballot::Ballot;
+use super::durable::Durable;
+use crate::ClusterError;
+use crate::consensus::{Effects, Record};
+use gapless_agent::fault::crash_point;
+use gapless_journal::{Journal, JournalError};
+use gapless_log::{GatingCursor, LogError};
+use gapless_stream::StreamError;
+
+/// The journal, and what is to go there.
+pub(super) struct Keeper {
+    journal: Journal,
+    /// Behind everything that is journaled.
+    cursor: GatingCursor,
+    /// To be appended behind the frames.
+    records: Vec<Record>,
+    /// Whether the records have to be on the device before anything is answered.
+    must_sync: bool,
+    /// Term and vote, as they are to be on the device.
+    vote: Option<Vec<u8>>,
+    ballot: Ballot,
+    /// The poll that they are of.
+    number: u64,
+    /// The poll that was journaled last.
+    journaled_number: u64,
+    segments_begun: u64,
+    /// At tier `quorum-sync`.
+    worker: Option<Durable>,
+    aside: Aside,
+}
+
+impl Keeper {
+    pub fn new(
+        journal: Journal,
+        cursor: GatingCursor,
+        worker: Option<Durable>,
+        (aside, ballot): (Aside, Ballot),
+    ) -> Self {
+        let (records, segments_begun) = (Vec::new(), journal.segments_begun());
+        Self {
+            journal,
+            cursor,
+            records,
+            must_sync: false,
+            vote: None,
+            ballot,
+            number: 0,
+            journaled_number: 0,
+            segments_begun,
+            worker,
+            aside,
+        }
+    }
+
+    /// The last sequence that is journaled.
+    pub fn last_sequence(&self) -> u64 {
+        self.journal.last_sequence()
+    }
+
+    /// The oldest sequence that is journaled.
+    pub fn first_sequence(&self) -> u64 {
+        self.journal.first_sequence()
+    }
+
+    /// Frames that are in the window and not in the journal, back to back.
+    pub fn unjournaled(&mut self) -> Result<&[u8], ClusterError> {
+        Ok(self.cursor.available().map_err(StreamError::from)?)
+    }
+
+    /// Frames that came from this journal into the window need not go there again.
+    pub fn pass_over(&mut self, length_bytes: usize) -> Result<(), ClusterError> {
+        let available = self.unjournaled()?.len();
+        assert!(length_bytes <= available, "they are in the window");
+        self.cursor.advance(length_bytes);
+        Ok(())
+    }
+
+    /// Records of the last poll, and what is to become of them.
+    pub fn take(&mut self, effects: &mut Effects) {
+        self.records.append(&mut effects.records);
+        self.must_sync |= effects.must_sync;
+        if let Some(vote) = effects.ballot.take() {
+            self.vote = Some(vote);
+        }
+    }
+
+    /// What is taken is of the poll `number` and of those before it.
+    pub fn is_polled(&mut self, number: u64) {
+        self.number = number;
+    }
+
+    /// Journals the first `length_bytes` of the frames that are not journaled, the last of them `last_sequence`, and the
+    /// records behind them. Returns the poll up to which everything is as durable as the tier says; `checkpoint` says all
+    /// that consensus keeps, for a new segment.
+    pub fn keep(
+        &mut self,
+        length_bytes: usize,
+        last_sequence: u64,
+        checkpoint: impl FnOnce() -> Vec<u8>,
+    ) -> Result<u64, ClusterError> {
+        if length_bytes > 0 {
+            let frames = self.cursor.available().map_err(StreamError::from)?;
+            let first_sequence = self.journal.last_sequence() + 1;
+            self.journal.append(&frames[..length_bytes], first_sequence, last_sequence)?;
+            self.cursor.advance(length_bytes);
+        }
+        let is_news = self.number != self.journaled_number;
+        match self.append_records() {
+            Ok(()) if self.journal.segments_begun() != self.segments_begun => {
+                self.segments_begun = self.journal.segments_begun();
+                self.journal.append_checkpoint(&checkpoint())?;
+            }
+            Ok(()) => {}
+            Err(JournalError::RecordsFull { .. }) => {
+                // Nothing is published, and each start and each election is a record: one takes the place of all.
+                self.cut(self.journal.last_sequence(), &checkpoint())?;
+                self.segments_begun = self.journal.segments_begun();
+            }
+            Err(error) => return Err(error.into()),
+        }
+        if length_bytes > 0 || is_news {
+            self.journal.commit()?;
+        }
+        if std::mem::take(&mut self.must_sync) {
+            self.journal.sync()?;
+        }
+        if let Some(vote) = self.vote.take() {
+            self.ballot.write(&vote)?;
+        }
+        self.journaled_number = self.number;
+        let Some(worker) = &mut self.worker else { return Ok(self.number) };
+        if length_bytes > 0 || is_news {
+            worker.ask(self.number);
+        }
+        worker.done()
+    }
+
+    fn append_records(&mut self) -> Result<(), JournalError> {
+        for record in self.records.drain(..) {
+            if record.is_checkpoint {
+                self.journal.append_checkpoint(&record.payload)?;
+            } else {
+                self.journal.append_record(&record.payload)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Cuts everything behind `sequence` off the journal, records too, and appends `checkpoint`, which holds what they
+    /// said. No crash forgets it.
+    pub fn cut(&mut self, sequence: u64, checkpoint: &[u8]) -> Result<(), ClusterError> {
+        // What the checkpoint speaks of is durable before it is.
+        self.journal.sync()?;
+        crash_point("cut_before_checkpoint");
+        self.aside.write(checkpoint)?;
+        crash_point("cut_after_checkpoint");
+        if sequence < self.journal.last_sequence() {
+            self.journal.truncate_after(sequence)?;
+        }
+        crash_point("cut_after_truncation");
+        match self.journal.append_checkpoint(checkpoint) {
+            Err(JournalError::RecordsFull { .. }) => {
+                // No frame goes, but records do, and make room.
+                self.journal.truncate_after(sequence)?;
+                self.journal.append_checkpoint(checkpoint)?;
+            }
+            appended => appended?,
+        }
+        self.journal.sync()?;
+        crash_point("cut_before_removal");
+        self.aside.remove()?;
+        match self.cursor.available() {
+            Ok(_) => {}
+            Err(LogError::Truncated { .. }) => self.cursor.rewind(),
+            Err(error) => return Err(StreamError::from(error).into()),
+        }
+        Ok(())
+    }
+
+    /// What is released is never cut.
+    pub fn set_released(&mut self, sequence: u64) {
+        self.journal.set_released(sequence);
+    }
+}

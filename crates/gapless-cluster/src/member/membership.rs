@@ -1,0 +1,326 @@
+//! Changes of members: what is asked for is checked and becomes a [`Change`], and a member that joins is promoted when it
+//! has nearly everything. Pure but for the agent's part at the end.
+//!
+//! A new member begins as a learner: nobody waits for it. Its leader looks at it now and then, whoever leads by then, and
+//! makes it a voter when it lags by little; who is replaced goes in the same joint change.
+
+use super::core::Core;
+use crate::config::{MEMBERS_MAX, MemberKind};
+use crate::consensus::details::{ADDRESSES_MAX, Joining, MemberDetails, is_address};
+use crate::consensus::{Change, ChangeStep, MemberId, Members, PeerStatus, ProposeError, Role, Standing, Status};
+
+/// A learner that joins is promoted when it lags by so many frames at most, and by so many entries.
+pub const PROMOTION_LAG_FRAMES_MAX: u64 = 65_536;
+/// As [`PROMOTION_LAG_FRAMES_MAX`].
+pub const PROMOTION_LAG_ENTRIES_MAX: u64 = 1024;
+/// Between two looks at who joins, ns.
+const LOOK_INTERVAL_NS: u64 = 20_000_000;
+
+/// A member to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewMember {
+    /// Its number: higher than any member ever had.
+    pub member: MemberId,
+    /// Where the others reach it.
+    pub addresses: Vec<String>,
+    /// What it does in the end.
+    pub kind: MemberKind,
+    /// Who goes when it votes.
+    pub replaces: Option<MemberId>,
+}
+
+/// Why members are not changed. Nothing has happened then.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ChangeRefused {
+    /// Another member leads, or none.
+    #[error("this member does not lead; {}", .leader.as_ref().map_or_else(|| "no leader is known".to_owned(), |leader| format!("ask {leader}")))]
+    NotLeader {
+        /// Who leads, and where it is reached.
+        leader: Option<String>,
+    },
+    /// One at a time.
+    #[error("another change of members is under way; ask again when it is done")]
+    UnderWay,
+    /// One at a time, and a member that joins is a change until it votes.
+    #[error("member {0} is joining; wait until it votes, or give that up: gapless cluster remove --member {0}")]
+    IsJoining(MemberId),
+    /// There is such a member.
+    #[error("member {0} is a member already")]
+    Exists(MemberId),
+    /// A number is given once.
+    #[error("number {member} was used before or passed over; a new member takes {} or a higher one", .highest + 1)]
+    NumberUsed {
+        /// The number.
+        member: MemberId,
+        /// The highest number that a member had.
+        highest: u64,
+    },
+    /// As many as may be.
+    #[error("there are {MEMBERS_MAX} members already, which is as many as may be")]
+    Full,
+    /// No address.
+    #[error("addresses: 1 to {ADDRESSES_MAX} of the form host:port are expected, and {found:?} is none")]
+    Address {
+        /// What was given.
+        found: String,
+    },
+    /// Only a voter takes the place of one.
+    #[error("a learner replaces nobody: it does not vote")]
+    LearnerReplaces,
+    /// There is no such member.
+    #[error("there is no member {0}")]
+    NotMember(MemberId),
+    /// A leader does not remove itself.
+    #[error("member {0} leads; let it hand over first: gapless cluster transfer --to another one")]
+    Leads(MemberId),
+    /// Nobody would be left.
+    #[error("member {0} is the last one that votes")]
+    LastVoter(MemberId),
+    /// Nobody would be left who runs the service.
+    #[error("member {0} is the last full member that votes; witnesses alone serve nobody")]
+    LastFull(MemberId),
+    /// Nothing would be committed any more.
+    #[error(
+        "of the {voters} that would vote {needed} are needed and {live} are there; start the others first, or add a \
+         member before one is removed"
+    )]
+    TooFewLive {
+        /// Who would vote.
+        voters: usize,
+        /// A majority of them.
+        needed: usize,
+        /// How many of them were heard of lately.
+        live: usize,
+    },
+    /// Consensus does not take it.
+    #[error(transparent)]
+    Consensus(#[from] ProposeError),
+}
+
+/// What is looked at now and then.
+#[derive(Debug, Default)]
+pub(super) struct Membership {
+    /// The members have changed, and links have not yet.
+    pub is_changed: bool,
+    /// What another member said of the members, and knows more of the log.
+    pub told: Option<Standing>,
+    pub next_look_ns: u64,
+    /// To whom there is a connection.
+    pub connected: Vec<MemberId>,
+}
+
+impl Membership {
+    /// Whether links are to follow.
+    pub const fn has_news(&self) -> bool {
+        self.is_changed || self.told.is_some()
+    }
+}
+
+/// The change that adds a member.
+fn plan_add(new: &NewMember, own: MemberId, members: &Members) -> Result<Change, ChangeRefused> {
+    one_at_a_time(members)?;
+    if let Some((joining, _)) = members.joining() {
+        return Err(ChangeRefused::IsJoining(joining));
+    }
+    let (member, highest) = (new.member, members.highest_number());
+    if members.contains(member) {
+        return Err(ChangeRefused::Exists(member));
+    }
+    if member.get() <= highest {
+        return Err(ChangeRefused::NumberUsed { member, highest });
+    }
+    if members.all().len() >= MEMBERS_MAX {
+        return Err(ChangeRefused::Full);
+    }
+    let wrong = new.addresses.iter().find(|address| !is_address(address)).cloned();
+    if wrong.is_some() || !(1..=ADDRESSES_MAX).contains(&new.addresses.len()) {
+        let found = wrong.unwrap_or_else(|| format!("{} addresses", new.addresses.len()));
+        return Err(ChangeRefused::Address { found });
+    }
+    if let Some(old) = new.replaces {
+        if !new.kind.votes() {
+            return Err(ChangeRefused::LearnerReplaces);
+        }
+        if !members.contains(old) {
+            return Err(ChangeRefused::NotMember(old));
+        }
+        if old == own {
+            return Err(ChangeRefused::Leads(old));
+        }
+        keeps_full(old, members, new.kind == MemberKind::Full)?;
+    }
+    let joining = new.kind.votes().then_some(Joining { replaces: new.replaces });
+    Ok(Change {
+        steps: vec![ChangeStep::Learner(member)],
+        witnesses: if new.kind == MemberKind::Witness { vec![member] } else { Vec::new() },
+        details: vec![MemberDetails { member, addresses: new.addresses.clone(), joining }],
+        ..Change::default()
+    })
+}
+
+/// The change that removes a member. `peers` is how their leader sees the others.
+fn plan_remove(
+    member: MemberId,
+    own: MemberId,
+    members: &Members,
+    peers: &[PeerStatus],
+) -> Result<Change, ChangeRefused> {
+    one_at_a_time(members)?;
+    if !members.contains(member) {
+        return Err(ChangeRefused::NotMember(member));
+    }
+    if let Some((joining, _)) = members.joining().filter(|(joining, _)| *joining != member) {
+        return Err(ChangeRefused::IsJoining(joining));
+    }
+    if members.voters == [member] {
+        return Err(ChangeRefused::LastVoter(member));
+    }
+    if member == own {
+        return Err(ChangeRefused::Leads(member));
+    }
+    keeps_full(member, members, false)?;
+    if members.votes(member) {
+        let left: Vec<_> = members.voters.iter().copied().filter(|voter| *voter != member).collect();
+        enough_live(&members.voters, own, peers)?;
+        enough_live(&left, own, peers)?;
+    }
+    Ok(Change::of(ChangeStep::Remove(member)))
+}
+
+/// What is to be done about a member that joins.
+#[derive(Debug, PartialEq, Eq)]
+enum Promotion {
+    /// Nothing now.
+    Waits,
+    /// It becomes a voter.
+    Now(Change),
+    /// The leader itself goes then, and hands over first.
+    HandOver,
+}
+
+fn plan_promotion(own: MemberId, members: &Members, status: &Status) -> Promotion {
+    let Some((member, Joining { replaces })) = members.joining() else { return Promotion::Waits };
+    if one_at_a_time(members).is_err() {
+        return Promotion::Waits;
+    }
+    let has_nearly_all = |peer: &&PeerStatus| {
+        let lag_entries = status.end.index.saturating_sub(peer.matched_index);
+        let is_near = peer.lag_frames <= PROMOTION_LAG_FRAMES_MAX && lag_entries <= PROMOTION_LAG_ENTRIES_MAX;
+        peer.member == member && peer.is_active && !peer.is_fetching && peer.matched_index > 0 && is_near
+    };
+    if !status.peers.iter().any(|peer| has_nearly_all(&peer)) {
+        return Promotion::Waits;
+    }
+    if replaces == Some(own) {
+        return Promotion::HandOver;
+    }
+    let mut voters: Vec<_> = members.voters.iter().copied().filter(|voter| Some(*voter) != replaces).collect();
+    voters.push(member);
+    if enough_live(&voters, own, &status.peers).is_err() {
+        return Promotion::Waits;
+    }
+    let mut steps = vec![ChangeStep::Voter(member)];
+    steps.extend(replaces.map(ChangeStep::Remove));
+    Promotion::Now(Change { steps, ..Change::default() })
+}
+
+fn one_at_a_time(members: &Members) -> Result<(), ChangeRefused> {
+    if members.voters_outgoing.is_empty() { Ok(()) } else { Err(ChangeRefused::UnderWay) }
+}
+
+/// Whether somebody stays who votes and runs the service.
+fn keeps_full(goes: MemberId, members: &Members, full_comes: bool) -> Result<(), ChangeRefused> {
+    let is_full = |voter: &&MemberId| **voter != goes && !members.witnesses.contains(voter);
+    let stays = full_comes || !members.votes(goes) || members.voters.iter().any(|voter| is_full(&voter));
+    if stays { Ok(()) } else { Err(ChangeRefused::LastFull(goes)) }
+}
+
+fn enough_live(voters: &[MemberId], own: MemberId, peers: &[PeerStatus]) -> Result<(), ChangeRefused> {
+    let is_live =
+        |voter: &&MemberId| **voter == own || peers.iter().any(|peer| peer.member == **voter && peer.is_active);
+    let (live, needed) = (voters.iter().filter(is_live).count(), voters.len() / 2 + 1);
+    if live >= needed { Ok(()) } else { Err(ChangeRefused::TooFewLive { voters: voters.len(), needed, live }) }
+}
+
+impl Core {
+    /// Adds a member, as a learner at first.
+    pub fn add_member(&mut self, new: &NewMember) -> Result<(), ChangeRefused> {
+        self.leads()?;
+        let change = plan_add(new, self.member, self.consensus.members())?;
+        self.propose_change(&change)?;
+        tracing::info!(member = %new.member, addresses = ?new.addresses, kind = ?new.kind, "a member is added");
+        Ok(())
+    }
+
+    /// Removes a member.
+    pub fn remove_member(&mut self, member: MemberId) -> Result<(), ChangeRefused> {
+        self.leads()?;
+        let peers = self.status_now().peers;
+        let change = plan_remove(member, self.member, self.consensus.members(), &peers)?;
+        self.propose_change(&change)?;
+        tracing::info!(%member, "a member is removed");
+        Ok(())
+    }
+
+    /// How the members stand; whose connection is gone is not there, although it was heard of a moment ago.
+    fn status_now(&self) -> Status {
+        let mut status = self.consensus.status();
+        for peer in &mut status.peers {
+            peer.is_active &= self.membership.connected.contains(&peer.member);
+        }
+        status
+    }
+
+    fn leads(&self) -> Result<(), ChangeRefused> {
+        if self.consensus.is_leader() {
+            return Ok(());
+        }
+        let describe = |leader: MemberId| {
+            let at = self.consensus.members().details_of(leader).and_then(|details| details.addresses.first());
+            at.map_or_else(|| format!("member {leader}"), |at| format!("member {leader}, which is at {at}"))
+        };
+        Err(ChangeRefused::NotLeader { leader: self.consensus.leader().map(describe) })
+    }
+
+    fn propose_change(&mut self, change: &Change) -> Result<(), ChangeRefused> {
+        match self.consensus.propose_members(change) {
+            // What makes no sense was refused before.
+            Err(ProposeError::Change) => Err(ChangeRefused::UnderWay),
+            outcome => Ok(outcome?),
+        }
+    }
+
+    /// Another member says who is a member; believed where it knows more of the log than this one.
+    pub fn hear_members(&mut self, bytes: &[u8]) {
+        let Some(standing) = Standing::from_bytes(bytes) else { return };
+        let is_news = self.consensus.standing().is_none_or(|own| own.index < standing.index);
+        if is_news {
+            self.membership.told = Some(standing);
+        }
+    }
+
+    /// Promotes who joins, when it is time.
+    pub fn promote(&mut self) {
+        let is_due = self.role.role == Role::Leader && self.now.monotonic_ns >= self.membership.next_look_ns;
+        if !is_due {
+            return;
+        }
+        self.membership.next_look_ns = self.now.monotonic_ns + LOOK_INTERVAL_NS;
+        if self.consensus.members().joining().is_none() || !self.consensus.is_leader() {
+            return;
+        }
+        match plan_promotion(self.member, self.consensus.members(), &self.status_now()) {
+            Promotion::Waits => {}
+            // Refused while the entry before it is not applied; tried again.
+            Promotion::Now(change) => match self.consensus.propose_members(&change) {
+                Ok(()) => tracing::info!(?change.steps, "a member that joined becomes a voter"),
+                Err(error) => tracing::debug!(%error, "a member that joined cannot become a voter now"),
+            },
+            Promotion::HandOver => self.hand_over(),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "membership_tests.rs"]
+mod tests;

@@ -1,0 +1,401 @@
+//! [`Member`]: the agent of a cluster's member. Everything between a frame's arrival and its release happens here, in one
+//! place and in one order (decision 24):
+//!
+//! 1. what other members have sent is looked through: a leader's frames go into the window;
+//! 2. what publishers have sent is appended, if this member leads;
+//! 3. what was appended is proposed;
+//! 4. messages leave, the leader's with the frames in the same write, before anything is journaled here;
+//! 5. frames and records are journaled, and consensus is told;
+//! 6. what a quorum has is released.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | this | [`Member`]: the order of things |
+//! | `core` | all of it but the links |
+//! | `keeper` | the journal |
+//! | [`membership`] | changes of members |
+//! | [`parcel`] | what a member gets that is too far behind for its leader's journal |
+//! | `peers` | links follow the members |
+//! | [`copies`] | whether the copies of a service are the same |
+//! | `doors` | where publishers find each member |
+//! | [`recover`] | a member whose partners are lost becomes a cluster of one |
+//! | `voting` | whether this one may vote |
+//! | `standing_files` | who the others are, and that one was removed |
+//! | `aside` | a checkpoint beside the journal |
+//! | `ballot` | term and vote beside the journal |
+//! | `durable` | the thread of tier `quorum-sync` |
+//! | [`control`] | the socket by which others ask |
+//! | `catch_up` | frames that are fetched from a leader's journal, and served from one's own |
+//! | `start` | [`ClusterMember`]: a member put together, and run |
+//! | [`service`] | what a service is to a member |
+//! | `surroundings` | [`Surroundings`]: what a member takes from its machine, for simulations |
+//! | `shared` | what is known outside of the agent, and asked of it |
+
+pub(crate) mod aside;
+mod ballot;
+mod catch_up;
+pub mod control;
+pub mod copies;
+mod core;
+mod doors;
+pub(crate) mod durable;
+mod keeper;
+pub mod membership;
+pub mod parcel;
+mod peers;
+pub mod recover;
+pub mod service;
+pub mod shared;
+mod standing_files;
+pub mod start;
+pub mod surroundings;
+mod voting;
+
+pub use shared::{MemberRequest, MemberStatus};
+pub use start::ClusterMember;
+pub use surroundings::Surroundings;
+
+use self::core::Core;
+use crate::ClusterError;
+use crate::consensus::{MemberId, Message, Outgoing, wire};
+use crate::link::wire::{Refusal, RefusalCode};
+use crate::link::{Content, GoneReason, LinkEvent, Links};
+use gapless_agent::fault::crash_point;
+use gapless_agent::{Agent, AgentError, Now};
+use gapless_journal::{JournalError, JournalReader};
+use peers::Peers;
+use rustix::fd::BorrowedFd;
+use shared::MemberShared;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Frames of one message, bytes; entries whose frames do not fit leave with the next one.
+const MESSAGE_BYTES_MAX: usize = 4 << 20;
+/// At a clean stop a leader hands over for so long at most, ns.
+const HAND_OVER_NS_MAX: u64 = 2_000_000_000;
+/// Who was removed answers for so long still, ns.
+const REMOVED_LINGERS_NS: u64 = 2_000_000_000;
+
+/// The agent.
+pub struct Member {
+    core: Core,
+    links: Links,
+    peers: Peers,
+    /// When it ends, because it was removed, and who said so.
+    removed: Option<(u64, String)>,
+    shared: Arc<MemberShared>,
+    /// What only says how far is committed, until the next turn.
+    waiting: Vec<Outgoing>,
+    /// Where its journal is, for followers that lag behind the window.
+    journal: PathBuf,
+    /// Frames of one message, bytes.
+    message_bytes_max: usize,
+    /// A message as bytes.
+    bytes: Vec<u8>,
+    /// Frames that the window no longer has.
+    late: Vec<u8>,
+    /// When a stop no longer waits for the hand-over.
+    closes_by_ns: Option<u64>,
+}
+
+impl Member {
+    /// Sends what consensus wants to send. What only says how far is committed waits for the next turn: the reply that
+    /// it is about leaves first, and often an append goes that says the same.
+    fn send(&mut self) -> Result<(), ClusterError> {
+        if self.core.outbox.is_empty() {
+            return Ok(());
+        }
+        let mut outbox = std::mem::take(&mut self.core.outbox);
+        for outgoing in outbox.drain(..) {
+            if outgoing.says_only_commit() {
+                self.waiting.push(outgoing);
+            } else {
+                self.send_one(outgoing)?;
+            }
+        }
+        self.core.outbox = outbox;
+        Ok(())
+    }
+
+    /// Sends what waits since the last turn, but for what an append says that is about to leave.
+    fn send_waiting(&mut self) -> Result<(), ClusterError> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        let mut waiting = std::mem::take(&mut self.waiting);
+        for outgoing in waiting.drain(..) {
+            let says_so = |other: &Outgoing| other.to == outgoing.to && other.is_append() && !other.says_only_commit();
+            if !self.core.outbox.iter().any(says_so) {
+                self.send_one(outgoing)?;
+            }
+        }
+        self.waiting = waiting;
+        Ok(())
+    }
+
+    fn send_one(&mut self, mut outgoing: Outgoing) -> Result<(), ClusterError> {
+        let to = outgoing.to;
+        let (mut is_all, mut frames) = (true, &[][..]);
+        if let Some((first, last)) = outgoing.frames {
+            frames = match self.core.ingress.frames(first, last) {
+                Some(found) if found.len() <= self.message_bytes_max => found,
+                held => {
+                    let first_end =
+                        shorten(&mut outgoing.message, first, held.map(<[u8]>::len), self.message_bytes_max);
+                    is_all = first_end == last;
+                    match self.core.ingress.frames(first, first_end) {
+                        Some(found) => found,
+                        None if read_late(&self.journal, first, first_end, &mut self.late)? => &self.late,
+                        None => {
+                            let reason = format!("frame {first}, which it needs, is not in this journal any more");
+                            self.core.warn(to, &reason);
+                            self.core.consensus.unreachable(to);
+                            return Ok(());
+                        }
+                    }
+                }
+            };
+        }
+        self.bytes.clear();
+        wire::encode(&outgoing.message, &mut self.bytes);
+        if !frames.is_empty() {
+            crash_point("leader_before_sending");
+        }
+        let sent = self.links.send(to.get(), Content::Consensus, &self.bytes, &[frames]);
+        if !frames.is_empty() {
+            crash_point("leader_after_sending");
+        }
+        if sent.is_err() || !is_all {
+            // What was not sent is sent again from where the member stands.
+            self.core.consensus.unreachable(to);
+        }
+        Ok(())
+    }
+
+    /// What has happened to connections.
+    fn take_event(&mut self, event: LinkEvent) -> Result<(), ClusterError> {
+        match event {
+            LinkEvent::Connected(member) => {
+                tracing::info!(member, "a member is connected");
+                self.core.membership.connected.extend(MemberId::new(member));
+                self.core.copies.came(member);
+                self.peers.meet(member, &mut self.links)?;
+                // Not sent, here and below: then it is not connected any more.
+                let _ = self.links.send(member, Content::Doors, self.core.doors.own(), &[]);
+                if let Some(standing) = self.core.consensus.standing() {
+                    let _ = self.links.send(member, Content::Members, &standing.to_bytes(), &[]);
+                }
+                if let Some(member) = MemberId::new(member) {
+                    self.core.consensus.peer_came(member);
+                }
+            }
+            LinkEvent::Gone(member, reason) => {
+                tracing::info!(member, %reason, "a member is gone");
+                if let Some(member) = MemberId::new(member) {
+                    self.core.consensus.peer_gone(member);
+                    self.core.catch_up.gone(member);
+                    self.core.parcels.gone(member);
+                    self.core.membership.connected.retain(|other| *other != member);
+                }
+                if let GoneReason::Refused(refusal) = reason {
+                    self.is_refused(member, &refusal)?;
+                }
+            }
+            LinkEvent::Refused(member, refusal) => {
+                tracing::warn!(member, %refusal, "a member cannot be connected");
+                self.is_refused(member, &refusal)?;
+            }
+            LinkEvent::NotWanted(member, refusal) => tracing::warn!(member, %refusal, "a member is refused"),
+        }
+        Ok(())
+    }
+
+    /// Some refusals are for good.
+    fn is_refused(&mut self, by: u64, refusal: &Refusal) -> Result<(), ClusterError> {
+        match refusal.code {
+            RefusalCode::Removed => self.removed = Some((0, refusal.text.clone())),
+            RefusalCode::OtherDirectory => {
+                let (member, reason) = (self.core.member.get(), refusal.to_string());
+                return Err(ClusterError::NotTheSame { member, by, reason });
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Links follow the members; everybody is told of them who may know less, also who goes.
+    fn follow_members(&mut self) -> Result<(), ClusterError> {
+        let own = self.core.member;
+        if let Some(told) = self.core.membership.told.take() {
+            if told.has_removed(own) {
+                self.removed = Some((0, "another member says so".to_owned()));
+            } else {
+                self.peers.widen(&told.members, &mut self.links);
+            }
+        }
+        if std::mem::take(&mut self.core.membership.is_changed)
+            && let Some(standing) = self.core.consensus.standing()
+        {
+            let (bytes, all) = (standing.to_bytes(), self.links.peers().collect::<Vec<_>>());
+            for peer in all {
+                // Who is not connected is told when it is.
+                let _ = self.links.send(peer, Content::Members, &bytes, &[]);
+            }
+            if standing.has_removed(own) {
+                // Others may still need its answers to learn of it.
+                let until_ns = self.core.now.monotonic_ns + REMOVED_LINGERS_NS;
+                self.removed.get_or_insert((until_ns, "its own journal says so".to_owned()));
+            } else {
+                for gone in self.peers.follow(&standing.members, &mut self.links) {
+                    self.core.doors.forget(gone);
+                    let Some(gone) = MemberId::new(gone) else { continue };
+                    self.core.catch_up.gone(gone);
+                    self.core.parcels.forget(gone);
+                    self.core.membership.connected.retain(|other| *other != gone);
+                }
+            }
+        }
+        match self.removed.take() {
+            Some((at_ns, reason)) if self.core.now.monotonic_ns >= at_ns => {
+                standing_files::mark_removed(self.core.layout.root(), &reason)?;
+                Err(ClusterError::Removed { member: own.get(), reason })
+            }
+            waits => {
+                self.removed = waits;
+                Ok(())
+            }
+        }
+    }
+
+    /// What was asked for from outside.
+    fn take_requests(&mut self) -> usize {
+        let mut work = 0;
+        while let Some(request) = self.shared.requests.pop() {
+            work += 1;
+            self.core.obey(request);
+        }
+        work
+    }
+
+    fn turn(&mut self, now: Now) -> Result<usize, ClusterError> {
+        self.core.now = now;
+        if self.core.voting.takes_part()? {
+            self.core.consensus.tick(now.monotonic_ns);
+        }
+        let mut work = self.links.poll(now) + self.take_requests();
+        while let Some(event) = self.links.next_event() {
+            work += 1;
+            self.take_event(event)?;
+        }
+        let (core, mut outcome) = (&mut self.core, Ok(()));
+        work += self.links.receive(|received| {
+            if outcome.is_ok() {
+                outcome = core.hear(&received);
+            }
+        });
+        outcome?;
+        work += self.core.take_from_publishers(now)?;
+        self.core.propose()?;
+        self.core.advance(&[])?;
+        self.send_waiting()?;
+        self.send()?;
+        self.core.keep()?;
+        self.core.voting.follow(self.core.consensus.is_behind())?;
+        self.core.promote();
+        if self.core.membership.has_news() || self.removed.is_some() {
+            self.follow_members()?;
+        }
+        self.core.advance(&[])?;
+        self.send()?;
+        self.core.catch_up(&mut self.links, &self.journal)?;
+        self.core.release();
+        self.compare_copies()?;
+        self.core.ingress.turn_keeper();
+        self.core.tell(&self.shared, &self.links);
+        Ok(work + self.waiting.len())
+    }
+}
+
+/// Takes entries off the end of a message whose frames, `length_bytes` where that is known, are too long for one, so that a
+/// part of them is left that is sure to fit, but one entry with frames in any case. Returns the last sequence of what is
+/// left.
+fn shorten(message: &mut Message, first: u64, length_bytes: Option<usize>, bytes_max: usize) -> u64 {
+    let last = |message: &Message| wire::frames_of(message).map_or(first - 1, |(_, last)| last);
+    let all = last(message) + 1 - first;
+    // By the average length; of what is not in the window it is not known, and little is sent.
+    let share = length_bytes.map_or(1, |length| all.saturating_mul(bytes_max as u64 / 2) / length as u64);
+    loop {
+        let entry = message.mut_entries().pop();
+        let left = last(message);
+        if left < first || left + 1 - first < share {
+            // One too many.
+            message.mut_entries().extend(entry);
+            return last(message);
+        }
+    }
+}
+
+/// Reads frames that the window no longer has; whether the journal has them.
+fn read_late(journal: &Path, first: u64, last: u64, frames: &mut Vec<u8>) -> Result<bool, ClusterError> {
+    frames.clear();
+    let mut replay = match JournalReader::open(journal).and_then(|reader| reader.replay(first)) {
+        Ok(replay) => replay,
+        Err(JournalError::NotHeld { .. }) => return Ok(false),
+        Err(error) => return Err(error.into()),
+    };
+    let mut sequence = first;
+    while sequence <= last {
+        let Some(frame) = replay.next_frame()? else { return Ok(false) };
+        let start = frames.len();
+        frames.resize(start + gapless_wire::aligned_length(frame.length()), 0);
+        frames[start..start + frame.length()].copy_from_slice(frame.bytes());
+        sequence += 1;
+    }
+    Ok(true)
+}
+
+impl Agent for Member {
+    fn name(&self) -> &str {
+        "member"
+    }
+
+    fn poll(&mut self, now: Now) -> Result<usize, AgentError> {
+        Ok(self.turn(now)?)
+    }
+
+    fn arm(&mut self) {
+        self.links.arm();
+        self.core.ingress.arm();
+    }
+
+    fn disarm(&mut self) {
+        self.links.disarm();
+        self.core.ingress.disarm();
+    }
+
+    fn watch<'a>(&'a self, descriptors: &mut Vec<BorrowedFd<'a>>) {
+        self.links.watch(descriptors);
+        self.core.ingress.watch(descriptors);
+    }
+
+    fn next_deadline_ns(&self) -> Option<u64> {
+        if !self.waiting.is_empty() {
+            return Some(self.core.now.monotonic_ns);
+        }
+        // Who does not take part yet has no ticks.
+        let tick_ns = if self.core.voting.is_new() { u64::MAX } else { self.core.consensus.next_tick_ns() };
+        let own = tick_ns.min(self.links.next_deadline_ns());
+        Some(self.core.ingress.next_deadline_ns().map_or(own, |deadline_ns| deadline_ns.min(own)))
+    }
+
+    fn on_close(&mut self, now: Now) -> Result<(), AgentError> {
+        self.closes_by_ns = Some(now.monotonic_ns + HAND_OVER_NS_MAX);
+        self.core.hand_over();
+        self.core.ingress.on_close(now)
+    }
+
+    fn is_drained(&self) -> bool {
+        let is_late = self.closes_by_ns.is_some_and(|by_ns| self.core.now.monotonic_ns >= by_ns);
+        is_late || !self.core.is_handing_over()
+    }
+}

@@ -1,0 +1,66 @@
+//! Putting a parcel into place, before anything else of a start looks at the directory. Each step is done again after a
+//! crash, until the file that names the parcel complete has become `base`.
+
+use super::{complete_file, incoming, remove};
+use crate::ClusterError;
+use crate::member::aside::Aside;
+use gapless_agent::fault::crash_point;
+use gapless_journal::DirectoryLock;
+use gapless_stream::stream_layout::StreamLayout;
+use std::fs::File;
+use std::path::Path;
+
+fn failed<'a>(action: &'static str, path: &'a Path) -> impl Fn(std::io::Error) -> ClusterError + 'a {
+    move |source| ClusterError::System { action: format!("{action} {}", path.display()), source }
+}
+
+fn sync(directory: &Path) -> Result<(), ClusterError> {
+    File::open(directory).and_then(|opened| opened.sync_all()).map_err(failed("syncing", directory))
+}
+
+fn rename(from: &Path, to: &Path) -> Result<(), ClusterError> {
+    std::fs::rename(from, to).map_err(failed("renaming", from))
+}
+
+/// Puts a complete parcel into place, and removes one that is not.
+pub(in crate::member) fn install(layout: &StreamLayout) -> Result<(), ClusterError> {
+    let (root, incoming, journal) = (layout.root(), incoming(layout.root()), layout.journal());
+    if !incoming.is_dir() {
+        return Ok(());
+    }
+    std::fs::create_dir_all(&journal).map_err(failed("making", &journal))?;
+    let _old = DirectoryLock::take(&journal)?;
+    let complete = complete_file(root);
+    if complete.exists() {
+        tracing::info!("the state that was fetched from another member takes the place of what is here");
+        // It would speak of the old journal.
+        Aside::new(root).remove()?;
+        for (from, to) in [("sequencer", layout.state()), ("snapshots", layout.snapshots())] {
+            let from = incoming.join(from);
+            if from.is_dir() {
+                remove(&to)?;
+                rename(&from, &to)?;
+                sync(root)?;
+                crash_point("install_after_state");
+            }
+        }
+        let from = incoming.join("journal");
+        if from.is_dir() {
+            // So that nobody opens it between the two names.
+            let _new = DirectoryLock::take(&from)?;
+            let old = incoming.join("old");
+            remove(&old)?;
+            rename(&journal, &old)?;
+            crash_point("install_between_journals");
+            rename(&from, &journal)?;
+            sync(root)?;
+        }
+        crash_point("install_after_journal");
+        sync(&incoming)?;
+        rename(&complete, &root.join("base"))?;
+        sync(root)?;
+        crash_point("install_before_removal");
+    }
+    remove(&incoming)?;
+    sync(root)
+}

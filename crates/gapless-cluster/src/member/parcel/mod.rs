@@ -1,0 +1,193 @@
+//! Parcels: what a member gets that needs frames which its leader's journal no longer holds (decision 29): the sequencer's
+//! state, the service's snapshot if it runs one, and frames from a *base* behind which its new journal begins, up to a
+//! *place* to which everything is committed.
+//!
+//! It is put together beside what the member has, in the directory `incoming`, while the member follows and votes with
+//! that; then the member ends, and its next start puts the parcel into place. A crash on the way begins anew what was not
+//! complete, and goes on with what was.
+//!
+//! ```text
+//! incoming/sequencer   the state          what is complete is named by
+//! incoming/snapshots   the snapshot       incoming/complete   the base: its sequence, and the chain's value behind it as 16
+//! incoming/journal     the frames                             hexadecimal digits; it becomes `base` in the directory
+//! ```
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | this | `Parcels`: both sides of it, as the agent calls them |
+//! | [`wire`] | requests and answers as bytes |
+//! | `sender` | handing out |
+//! | `receiver` | putting together |
+//! | `install` | putting into place, at a start |
+
+pub(super) mod install;
+mod receiver;
+mod sender;
+pub mod wire;
+
+use super::shared::MemberShared;
+use super::standing_files::read_text;
+use crate::ClusterError;
+use crate::consensus::{Consensus, MemberId};
+use crate::link::Links;
+use gapless_agent::{Now, Waker};
+use gapless_journal::Journal;
+use gapless_log::StreamIdentity;
+use gapless_stream::stream_layout::StreamLayout;
+use receiver::{Receiver, Taken};
+use sender::Sender;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use wire::{Answer, Base, ParcelError, Request};
+
+/// Opens a new journal in a directory, which begins with the frame of this sequence.
+pub(super) type OpenJournal = Box<dyn Fn(&Path, u64) -> Result<Journal, ClusterError> + Send>;
+
+/// What both sides need of their member.
+pub(super) struct Tools {
+    pub member: MemberId,
+    pub layout: StreamLayout,
+    pub identity: StreamIdentity,
+    pub shared: Arc<MemberShared>,
+    /// Whether it runs a service, whose snapshot it needs.
+    pub with_snapshot: bool,
+    pub open_journal: OpenJournal,
+    /// Wakes the agent when what blocks is done; `None` where everything is done in its turn.
+    pub waker: Option<Waker>,
+}
+
+impl Tools {
+    fn incoming(&self) -> PathBuf {
+        incoming(self.layout.root())
+    }
+}
+
+/// Parcels that go, and the one that comes.
+pub(super) struct Parcels {
+    tools: Tools,
+    sender: Sender,
+    receiver: Option<Receiver>,
+}
+
+impl Parcels {
+    pub fn new(tools: Tools) -> Self {
+        Self { tools, sender: Sender::default(), receiver: None }
+    }
+
+    /// The leader lacks frames that this member needs: it is asked for a parcel, unless one comes already.
+    pub fn begin(&mut self, leader: MemberId, now_ns: u64) -> Result<(), ClusterError> {
+        if self.receiver.is_none() {
+            self.receiver = Some(Receiver::begin(&self.tools, leader, now_ns)?);
+        }
+        Ok(())
+    }
+
+    /// Whether one comes.
+    pub const fn is_receiving(&self) -> bool {
+        self.receiver.is_some()
+    }
+
+    /// Up to which sequence frames come.
+    pub fn target(&self) -> Option<u64> {
+        self.receiver.as_ref().and_then(Receiver::target)
+    }
+
+    /// What comes is of no use any more.
+    pub fn give_up(&mut self) {
+        if self.receiver.take().is_some()
+            && let Err(error) = remove(&self.tools.incoming())
+        {
+            // Something may still be syncing there. It is removed when the next one begins, and at a start.
+            tracing::debug!(%error, "what came of a parcel is still there");
+        }
+    }
+
+    /// This one leads now. Returns whether to go on with what comes.
+    pub fn follow(&mut self, leader: MemberId) -> bool {
+        self.receiver.as_mut().is_none_or(|receiver| receiver.follow(leader))
+    }
+
+    /// A member's connection is gone.
+    pub fn gone(&mut self, member: MemberId) {
+        if let Some(receiver) = &mut self.receiver {
+            receiver.gone(member);
+        }
+    }
+
+    /// It is no member any more.
+    pub fn forget(&mut self, member: MemberId) {
+        self.sender.forget(member);
+    }
+
+    /// A member asks for a parcel.
+    pub fn asked(&mut self, from: MemberId, bytes: &[u8]) -> Result<(), ParcelError> {
+        self.sender.asked(from, Request::from_bytes(bytes)?);
+        Ok(())
+    }
+
+    /// A member answers.
+    pub fn answered(&mut self, from: MemberId, bytes: &[u8], piece: &[u8]) -> Result<Taken, ClusterError> {
+        let Some(receiver) = &mut self.receiver else { return Ok(Ok(())) };
+        match Answer::from_bytes(bytes) {
+            Ok(answer) => receiver.take(&self.tools, from, answer, piece),
+            Err(error) => Ok(Err(error.to_string())),
+        }
+    }
+
+    /// Frames of the journal came that were asked for from `first` on.
+    pub fn take_frames(&mut self, from: MemberId, first: u64, frames: &[u8]) -> Result<Taken, ClusterError> {
+        match &mut self.receiver {
+            Some(receiver) => receiver.take_frames(from, first, frames),
+            None => Ok(Ok(())),
+        }
+    }
+
+    /// Hands out a piece, and asks for the next one. The member has to end when its parcel is complete.
+    pub fn turn(&mut self, links: &mut Links, consensus: &Consensus, now: Now) -> Result<Taken, ClusterError> {
+        self.sender.serve(&self.tools, links, consensus, now.epoch_ns)?;
+        match &mut self.receiver {
+            Some(receiver) => receiver.turn(&self.tools, links, consensus, now.monotonic_ns),
+            None => Ok(Ok(())),
+        }
+    }
+}
+
+/// Where a parcel is put together, in a member's directory.
+fn incoming(root: &Path) -> PathBuf {
+    root.join("incoming")
+}
+
+/// Its being there says that the parcel is complete.
+fn complete_file(root: &Path) -> PathBuf {
+    incoming(root).join("complete")
+}
+
+/// Whether a start in this directory begins with putting a parcel into place.
+pub(super) fn is_complete(root: &Path) -> bool {
+    complete_file(root).exists()
+}
+
+/// Removes a directory with everything in it, if it is there.
+fn remove(directory: &Path) -> Result<(), ClusterError> {
+    match std::fs::remove_dir_all(directory) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(ClusterError::System { action: format!("removing {}", directory.display()), source: error })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn base_text(base: Base) -> String {
+    format!("{} {:016x}\n", base.sequence, base.hash)
+}
+
+/// Behind which frame the journal of this directory began, if a parcel was put there.
+fn base_file(root: &Path) -> Result<Option<Base>, ClusterError> {
+    let path = root.join("base");
+    let Some(text) = read_text(&path)? else { return Ok(None) };
+    let parse = || {
+        let (sequence, hash) = text.trim().split_once(' ')?;
+        Some(Base { sequence: sequence.parse().ok()?, hash: u64::from_str_radix(hash, 16).ok()? })
+    };
+    parse().map(Some).ok_or(ClusterError::Damaged { path })
+}

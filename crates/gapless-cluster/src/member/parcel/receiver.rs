@@ -1,0 +1,374 @@
+//! [`Receiver`]: puts a parcel together, a piece at a time: the files, then frames from the base to the place, whose chain
+//! must come to the place's value. What blocks (reading a whole file to check it, syncing) is done beside the agent.
+//!
+//! Whatever is wrong, a file that is damaged or frames that are gone meanwhile, the parcel is given up. The leader offers a
+//! place again, and if it still lacks the frames up to there, the next parcel begins with what it has then.
+
+use super::wire::{Answer, FileOf, Offer, Part, PieceOf, Request};
+use super::{Tools, base_text, complete_file, remove};
+use crate::ClusterError;
+use crate::consensus::{Chain, Consensus, MemberId};
+use crate::link::{Content, Links};
+use crate::member::catch_up::header;
+use crate::member::standing_files::write_durably;
+use gapless_agent::fault::crash_point;
+use gapless_agent::thread::spawn_helper;
+use gapless_journal::Journal;
+use gapless_stream::state_keeper;
+use gapless_wire::checksum::crc32c;
+use gapless_wire::{Frame, aligned_length};
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+/// A piece that has not come after so long is asked for again, ns.
+const ASK_AGAIN_NS: u64 = 500_000_000;
+
+/// Something was done, or the parcel is to be given up for this reason.
+pub(super) type Taken = Result<(), String>;
+
+/// A parcel that comes.
+pub(super) struct Receiver {
+    leader: MemberId,
+    stage: Stage,
+    /// Whether the last request was not answered yet.
+    is_waiting: bool,
+    next_ask_ns: u64,
+}
+
+/// How far it is.
+enum Stage {
+    /// It is asked what there is.
+    Asking,
+    /// A file comes.
+    File { offer: Box<Offer>, part: Part, file: File, offset: u64 },
+    /// The files are here; they are read and put on the device.
+    Checking { offer: Box<Offer>, work: Work },
+    /// Frames come.
+    Frames { offer: Box<Offer>, journal: Box<Journal>, chain: Chain, last_sequence: u64 },
+    /// Everything is here; the journal is put on the device.
+    Syncing { offer: Box<Offer>, work: Work },
+}
+
+/// Something that blocks.
+struct Work(Arc<OnceLock<Result<(), String>>>);
+
+impl Work {
+    /// On a thread of its own, where the member may have one.
+    fn begin(tools: &Tools, body: impl FnOnce() -> Result<(), String> + Send + 'static) -> Result<Self, ClusterError> {
+        let outcome = Arc::<OnceLock<_>>::default();
+        match &tools.waker {
+            Some(waker) => {
+                let (told, waker) = (Arc::clone(&outcome), waker.clone());
+                let run = move || {
+                    // Nobody else sets it.
+                    let _ = told.set(body());
+                    waker.wake();
+                };
+                spawn_helper("gapless-parcel", run).map_err(ClusterError::Agent)?;
+            }
+            None => outcome.set(body()).expect("nobody else sets it"),
+        }
+        Ok(Self(outcome))
+    }
+
+    fn outcome(&self) -> Option<Result<(), String>> {
+        self.0.get().cloned()
+    }
+}
+
+fn failed<'a>(action: &'static str, path: &'a Path) -> impl Fn(std::io::Error) -> ClusterError + 'a {
+    move |source| ClusterError::System { action: format!("{action} {}", path.display()), source }
+}
+
+/// The file of a part, in `incoming`.
+fn path_of(tools: &Tools, offer: &Offer, part: Part) -> PathBuf {
+    let incoming = tools.incoming();
+    match (part, offer.snapshot, tools.shared.snapshots()) {
+        (Part::Snapshot, Some(snapshot), Some(snapshots)) => {
+            incoming.join("snapshots").join(snapshots.file_name(snapshot.sequence))
+        }
+        _ => incoming.join("sequencer").join(state_keeper::file_name(offer.state.sequence)),
+    }
+}
+
+fn file_of(offer: &Offer, part: Part) -> Option<FileOf> {
+    match part {
+        Part::State => Some(offer.state),
+        Part::Snapshot => offer.snapshot,
+    }
+}
+
+fn sync_directory(path: &Path) -> Result<(), String> {
+    File::open(path)
+        .and_then(|opened| opened.sync_all())
+        .map_err(|error| format!("syncing {}: {error}", path.display()))
+}
+
+impl Receiver {
+    pub fn begin(tools: &Tools, leader: MemberId, now_ns: u64) -> Result<Self, ClusterError> {
+        tracing::info!(%leader, "the leader's journal does not hold the next frame any more; its state is asked for");
+        remove(&tools.incoming())?;
+        crash_point("parcel_begin");
+        Ok(Self { leader, stage: Stage::Asking, is_waiting: false, next_ask_ns: now_ns })
+    }
+
+    pub fn target(&self) -> Option<u64> {
+        match &self.stage {
+            Stage::Asking => None,
+            Stage::File { offer, .. }
+            | Stage::Checking { offer, .. }
+            | Stage::Frames { offer, .. }
+            | Stage::Syncing { offer, .. } => Some(offer.place.sequence),
+        }
+    }
+
+    /// Files of another leader are others; frames are the same. Returns whether to go on.
+    pub fn follow(&mut self, leader: MemberId) -> bool {
+        let is_other = self.leader != leader;
+        if is_other {
+            (self.leader, self.is_waiting) = (leader, false);
+        }
+        !is_other || !matches!(self.stage, Stage::File { .. })
+    }
+
+    pub fn gone(&mut self, member: MemberId) {
+        if member == self.leader {
+            self.is_waiting = false;
+        }
+    }
+
+    /// The leader has answered.
+    pub fn take(&mut self, tools: &Tools, from: MemberId, answer: Answer, piece: &[u8]) -> Result<Taken, ClusterError> {
+        if from != self.leader {
+            return Ok(Ok(()));
+        }
+        match (answer, &mut self.stage) {
+            (Answer::Offer(offer), Stage::Asking) => {
+                if let Err(reason) = is_right(tools, &offer) {
+                    return Ok(Err(reason));
+                }
+                self.open(tools, offer, Part::State)?;
+                crash_point("parcel_after_offer");
+            }
+            (Answer::Piece(found, crc), Stage::File { offer, part, file, offset }) => {
+                let expected = PieceOf { parcel: offer.parcel, part: *part, offset: *offset };
+                if found != expected {
+                    // It was asked for twice.
+                    return Ok(Ok(()));
+                }
+                let length = file_of(offer, *part).map_or(0, |file| file.length);
+                if piece.is_empty() || piece.len() as u64 > length - *offset || crc32c(piece) != crc {
+                    return Ok(Err("a piece of its state is damaged, or not as long as it should be".to_owned()));
+                }
+                file.write_all(piece).map_err(failed("writing", &tools.incoming()))?;
+                *offset += piece.len() as u64;
+                self.is_waiting = false;
+                crash_point("parcel_after_piece");
+                if *offset == length {
+                    self.next_file(tools)?;
+                }
+            }
+            (Answer::No(reason), Stage::Asking | Stage::File { .. }) => {
+                return Ok(Err(format!("it has no state for this member: {reason}")));
+            }
+            // Late.
+            (Answer::Offer(_) | Answer::Piece(..) | Answer::No(_), _) => {}
+        }
+        Ok(Ok(()))
+    }
+
+    fn open(&mut self, tools: &Tools, offer: Box<Offer>, part: Part) -> Result<(), ClusterError> {
+        let path = path_of(tools, &offer, part);
+        let directory = path.parent().expect("it stands in a directory");
+        std::fs::create_dir_all(directory).map_err(failed("making", directory))?;
+        // Sessions' tokens are in it.
+        let opened = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&path);
+        let file = opened.map_err(failed("making", &path))?;
+        self.stage = Stage::File { offer, part, file, offset: 0 };
+        self.is_waiting = false;
+        Ok(())
+    }
+
+    fn next_file(&mut self, tools: &Tools) -> Result<(), ClusterError> {
+        let Stage::File { offer, part, .. } = std::mem::replace(&mut self.stage, Stage::Asking) else {
+            unreachable!("a file has come")
+        };
+        if part == Part::State && offer.snapshot.is_some() {
+            return self.open(tools, offer, Part::Snapshot);
+        }
+        let state = (path_of(tools, &offer, Part::State), offer.state.sequence);
+        let snapshot = offer.snapshot.map(|snapshot| (path_of(tools, &offer, Part::Snapshot), snapshot.sequence));
+        let (identity, incoming) = (tools.identity, tools.incoming());
+        let snapshots = tools.shared.snapshots().cloned();
+        let check = move || {
+            let sync = |path: &Path| {
+                let synced = File::open(path).and_then(|file| file.sync_all());
+                synced.map_err(|error| format!("syncing {}: {error}", path.display()))?;
+                sync_directory(path.parent().expect("it stands in a directory"))
+            };
+            state_keeper::check(&state.0, identity, state.1).map_err(|error| error.to_string())?;
+            sync(&state.0)?;
+            if let (Some((path, sequence)), Some(snapshots)) = (snapshot, snapshots) {
+                snapshots.check(&path, sequence)?;
+                sync(&path)?;
+            }
+            sync_directory(&incoming)
+        };
+        let work = Work::begin(tools, check)?;
+        self.stage = Stage::Checking { offer, work };
+        Ok(())
+    }
+
+    /// Frames have come that were asked for from `first` on.
+    pub fn take_frames(&mut self, from: MemberId, first: u64, frames: &[u8]) -> Result<Taken, ClusterError> {
+        let Stage::Frames { offer, journal, chain, last_sequence } = &mut self.stage else { return Ok(Ok(())) };
+        if from != self.leader || first != *last_sequence + 1 {
+            return Ok(Ok(()));
+        }
+        let (end_sequence, end_chain) = match check_frames(frames, *chain, *last_sequence, offer.place.sequence) {
+            Ok(checked) => checked,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        if end_sequence == *last_sequence {
+            return Ok(Err(format!("frame {first} has gone from its journal meanwhile")));
+        }
+        if end_sequence == offer.place.sequence && end_chain.value() != offer.place.hash {
+            return Ok(Err(format!("the frames up to {end_sequence} are not those of its state: the chain differs")));
+        }
+        journal.append(frames, first, end_sequence)?;
+        journal.commit()?;
+        (*chain, *last_sequence) = (end_chain, end_sequence);
+        self.is_waiting = false;
+        crash_point("parcel_after_frames");
+        Ok(Ok(()))
+    }
+
+    /// Does what can be done without an answer, and asks for the next piece.
+    pub fn turn(
+        &mut self,
+        tools: &Tools,
+        links: &mut Links,
+        consensus: &Consensus,
+        now_ns: u64,
+    ) -> Result<Taken, ClusterError> {
+        let (is_checked, is_here, outcome) = match &self.stage {
+            Stage::Checking { work, .. } => (true, false, work.outcome()),
+            Stage::Syncing { work, .. } => (false, false, work.outcome()),
+            Stage::Frames { offer, last_sequence, .. } => (false, *last_sequence == offer.place.sequence, None),
+            Stage::Asking | Stage::File { .. } => (false, false, None),
+        };
+        match outcome {
+            Some(Err(reason)) if is_checked => return Ok(Err(format!("its state cannot be used: {reason}"))),
+            Some(Err(reason)) => return Err(ClusterError::Sync { reason }),
+            Some(Ok(())) if is_checked => self.begin_journal(tools)?,
+            Some(Ok(())) => return self.complete(tools, consensus),
+            None if is_here => return self.sync_journal(tools, consensus),
+            None => {}
+        }
+        self.ask(tools, links, now_ns);
+        Ok(Ok(()))
+    }
+
+    fn ask(&mut self, tools: &Tools, links: &mut Links, now_ns: u64) {
+        if self.is_waiting && now_ns < self.next_ask_ns {
+            return;
+        }
+        let (content, bytes) = match &self.stage {
+            Stage::Asking => (Content::ParcelRequest, Request::Offer { with_snapshot: tools.with_snapshot }.to_bytes()),
+            Stage::File { offer, part, offset, .. } => {
+                let piece = PieceOf { parcel: offer.parcel, part: *part, offset: *offset };
+                (Content::ParcelRequest, Request::Piece(piece).to_bytes())
+            }
+            Stage::Frames { offer, last_sequence, .. } => {
+                (Content::CatchUpRequest, header(*last_sequence + 1, offer.place.sequence).to_vec())
+            }
+            Stage::Checking { .. } | Stage::Syncing { .. } => return,
+        };
+        (self.is_waiting, self.next_ask_ns) = (true, now_ns + ASK_AGAIN_NS);
+        // Not connected: asked again later.
+        let _ = links.send(self.leader.get(), content, &bytes, &[]);
+    }
+
+    fn begin_journal(&mut self, tools: &Tools) -> Result<(), ClusterError> {
+        let Stage::Checking { offer, .. } = std::mem::replace(&mut self.stage, Stage::Asking) else {
+            unreachable!("the files are checked")
+        };
+        crash_point("parcel_after_files");
+        let base = offer.base;
+        let journal = (tools.open_journal)(&tools.incoming().join("journal"), base.sequence + 1)?;
+        let chain = Chain::at(base.hash);
+        self.stage = Stage::Frames { offer, journal: Box::new(journal), chain, last_sequence: base.sequence };
+        self.is_waiting = false;
+        Ok(())
+    }
+
+    /// Everything is here.
+    fn sync_journal(&mut self, tools: &Tools, consensus: &Consensus) -> Result<Taken, ClusterError> {
+        let Stage::Frames { offer, mut journal, .. } = std::mem::replace(&mut self.stage, Stage::Asking) else {
+            unreachable!("the frames are here")
+        };
+        let Some(checkpoint) = consensus.checkpoint_at(offer.place, &offer.members) else {
+            return Ok(further(&offer));
+        };
+        journal.append_checkpoint(&checkpoint)?;
+        journal.commit()?;
+        crash_point("parcel_before_sync");
+        let incoming = tools.incoming();
+        let sync = move || {
+            journal.sync().map_err(|error| error.to_string())?;
+            drop(journal);
+            sync_directory(&incoming)
+        };
+        let work = Work::begin(tools, sync)?;
+        self.stage = Stage::Syncing { offer, work };
+        Ok(Ok(()))
+    }
+
+    /// Everything is on the device. The member ends with this turn, so nothing that it acknowledges comes behind the look at
+    /// how far its log reaches; what it voted for meanwhile is in its ballot.
+    fn complete(&self, tools: &Tools, consensus: &Consensus) -> Result<Taken, ClusterError> {
+        let Stage::Syncing { offer, .. } = &self.stage else { unreachable!("the journal is synced") };
+        if consensus.checkpoint_at(offer.place, &offer.members).is_none() {
+            return Ok(further(offer));
+        }
+        crash_point("parcel_before_complete");
+        write_durably(&complete_file(tools.layout.root()), &base_text(offer.base))?;
+        crash_point("parcel_complete");
+        Err(ClusterError::StartAgain { member: tools.member.get(), sequence: offer.place.sequence })
+    }
+}
+
+/// What this member has beside a parcel must not reach further, or it would forget what it has acknowledged.
+fn further(offer: &Offer) -> Taken {
+    Err(format!("the log here has come further than entry {}, where its state stands", offer.place.index))
+}
+
+/// Whether an offer is for this member.
+fn is_right(tools: &Tools, offer: &Offer) -> Result<(), String> {
+    if offer.snapshot.is_some() != tools.with_snapshot {
+        return Err("it offers a snapshot to who runs no service, or none to who does".to_owned());
+    }
+    if !offer.members.contains(tools.member) {
+        return Err("its state is of members among whom this one is not".to_owned());
+    }
+    Ok(())
+}
+
+/// Checks frames that follow `sequence`. Returns the last one's sequence, and the chain behind it.
+fn check_frames(frames: &[u8], mut chain: Chain, mut sequence: u64, last: u64) -> Result<(u64, Chain), String> {
+    let mut end = 0;
+    while end < frames.len() {
+        let frame = Frame::parse(&frames[end..]).map_err(|error| error.to_string())?;
+        frame.verify().map_err(|error| error.to_string())?;
+        sequence += 1;
+        if frame.sequence() != sequence || sequence > last {
+            return Err(format!("frame {} came, {sequence} is expected", frame.sequence()));
+        }
+        chain.extend(&frame);
+        end += aligned_length(frame.length());
+    }
+    if end == frames.len() { Ok((sequence, chain)) } else { Err("the last frame is cut short".to_owned()) }
+}

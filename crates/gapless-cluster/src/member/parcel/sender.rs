@@ -1,0 +1,180 @@
+//! [`Sender`]: hands out parcels: what a member needs that is too far behind for this one's journal. One request is
+//! answered in a turn, with one piece, so that nothing else waits for it.
+
+use super::wire::{Answer, Base, FileOf, Offer, Part, PieceOf, Request};
+use super::{Tools, base_file};
+use crate::ClusterError;
+use crate::consensus::record::RecordContent;
+use crate::consensus::types::MEMBERS_MAX;
+use crate::consensus::{Consensus, MemberId};
+use crate::link::{Content, Links};
+use gapless_journal::JournalReader;
+use gapless_stream::state_keeper;
+use gapless_wire::checksum::crc32c;
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+/// A piece of a file, bytes.
+const PIECE_BYTES: usize = 512 << 10;
+/// Parcels of a member: one that asked twice goes on with the first answer.
+const PARCELS_MAX: usize = 2;
+
+/// What is handed out.
+#[derive(Default)]
+pub(super) struct Sender {
+    asked: VecDeque<(MemberId, Request)>,
+    /// The last parcels of each member. Their files are open, so that newer ones may take their place.
+    packed: BTreeMap<MemberId, VecDeque<Packed>>,
+    last_parcel: u64,
+    bytes: Vec<u8>,
+}
+
+struct Packed {
+    parcel: u64,
+    state: (File, u64),
+    snapshot: Option<(File, u64)>,
+}
+
+impl Sender {
+    /// Somebody asks. Its older request is given up by that.
+    pub fn asked(&mut self, from: MemberId, request: Request) {
+        self.asked.retain(|(other, _)| *other != from);
+        if self.asked.len() < MEMBERS_MAX {
+            self.asked.push_back((from, request));
+        }
+    }
+
+    /// It is no member any more.
+    pub fn forget(&mut self, member: MemberId) {
+        self.asked.retain(|(other, _)| *other != member);
+        self.packed.remove(&member);
+    }
+
+    /// Answers one of those who have asked.
+    pub fn serve(
+        &mut self,
+        tools: &Tools,
+        links: &mut Links,
+        consensus: &Consensus,
+        now_ns: u64,
+    ) -> Result<(), ClusterError> {
+        let Some((to, request)) = self.asked.pop_front() else { return Ok(()) };
+        self.bytes.clear();
+        let answer = match request {
+            Request::Offer { with_snapshot } => self.pack(tools, to, with_snapshot, consensus, now_ns)?,
+            Request::Piece(piece) => self.cut(to, piece),
+        };
+        if let Answer::No(reason) = &answer {
+            tracing::warn!(member = %to, reason, "a member that is too far behind gets nothing");
+        }
+        // Asked again if it does not arrive.
+        let _ = links.send(to.get(), Content::Parcel, &answer.to_bytes(), &[&self.bytes]);
+        Ok(())
+    }
+
+    fn pack(
+        &mut self,
+        tools: &Tools,
+        to: MemberId,
+        with_snapshot: bool,
+        consensus: &Consensus,
+        now_ns: u64,
+    ) -> Result<Answer, ClusterError> {
+        let Some((place, members)) = consensus.applied_place() else {
+            return Ok(Answer::no("nothing is applied here"));
+        };
+        let Some((state_at, state)) = state_keeper::newest_file(&tools.layout.state(), place.sequence)? else {
+            return Ok(Answer::no("no state of the sequencer is written here yet"));
+        };
+        let snapshot = match (with_snapshot, tools.shared.snapshots()) {
+            (false, _) => None,
+            (true, None) => return Ok(Answer::no("this member runs no service, so it has no snapshot of one")),
+            (true, Some(snapshots)) => {
+                let found = snapshots.list().map_err(|reason| ClusterError::Service(reason.into()))?;
+                let Some(newest) = found.into_iter().rev().find(|(sequence, _)| *sequence <= place.sequence) else {
+                    return Ok(Answer::no("the service has no snapshot here yet"));
+                };
+                Some(newest)
+            }
+        };
+        let least = snapshot.as_ref().map_or(state_at, |(sequence, _)| state_at.min(*sequence));
+        let Some(base) = newest_base(tools, least)? else {
+            return Ok(Answer::no(
+                "no checkpoint in the journal stands before state and snapshot; a newer one will do",
+            ));
+        };
+        let open = |path: &std::path::Path, sequence| -> std::io::Result<(File, FileOf)> {
+            let file = File::open(path)?;
+            let length = file.metadata()?.len();
+            Ok((file, FileOf { sequence, length }))
+        };
+        let opened = open(&state, state_at).and_then(|state| {
+            let snapshot = snapshot.map(|(sequence, path)| open(&path, sequence)).transpose()?;
+            Ok((state, snapshot))
+        });
+        let Ok(((state_file, state), snapshot)) = opened else {
+            return Ok(Answer::no("state or snapshot has just been replaced"));
+        };
+        // Not one of this process's former life.
+        self.last_parcel = now_ns.max(self.last_parcel + 1);
+        let parcel = self.last_parcel;
+        let offer =
+            Offer { parcel, base, place, members, state, snapshot: snapshot.as_ref().map(|(_, snapshot)| *snapshot) };
+        tracing::info!(
+            member = %to,
+            state = state_at,
+            snapshot = offer.snapshot.map(|snapshot| snapshot.sequence),
+            from = base.sequence + 1,
+            to = place.sequence,
+            "a member that is too far behind gets a state, and the frames behind it"
+        );
+        let snapshot = snapshot.map(|(file, snapshot)| (file, snapshot.length));
+        let packed = self.packed.entry(to).or_default();
+        packed.push_back(Packed { parcel, state: (state_file, state.length), snapshot });
+        if packed.len() > PARCELS_MAX {
+            packed.pop_front();
+        }
+        Ok(Answer::Offer(Box::new(offer)))
+    }
+
+    fn cut(&mut self, to: MemberId, piece: PieceOf) -> Answer {
+        let unknown = || Answer::no("there is no such parcel; ask anew");
+        let mut all = self.packed.get(&to).into_iter().flatten();
+        let Some(packed) = all.find(|packed| packed.parcel == piece.parcel) else { return unknown() };
+        let file = match piece.part {
+            Part::State => Some(&packed.state),
+            Part::Snapshot => packed.snapshot.as_ref(),
+        };
+        let Some((file, length)) = file.filter(|(_, length)| piece.offset < *length) else { return unknown() };
+        self.bytes.resize((length - piece.offset).min(PIECE_BYTES as u64) as usize, 0);
+        if let Err(error) = file.read_exact_at(&mut self.bytes, piece.offset) {
+            self.bytes.clear();
+            self.packed.remove(&to);
+            return Answer::no(&format!("state or snapshot cannot be read: {error}"));
+        }
+        Answer::Piece(piece, crc32c(&self.bytes))
+    }
+}
+
+/// Behind which frame a journal may begin that has to hold what comes after `least`: the newest place not behind it of which
+/// the chain's value is known, and all frames behind which are held.
+fn newest_base(tools: &Tools, least: u64) -> Result<Option<Base>, ClusterError> {
+    let reader = JournalReader::open(tools.layout.journal())?;
+    let before = reader.first_sequence() - 1;
+    let mut found = None;
+    // Whether the entry was committed is not known, but what stands before `least` is: a cut would have taken the record.
+    reader.newest_checkpoint(|record| {
+        if let Ok(RecordContent::Checkpoint(checkpoint)) = RecordContent::from_bytes(&record.payload) {
+            let end = checkpoint.end();
+            let is_right = (before..=least).contains(&end.sequence);
+            found = is_right.then_some(Base { sequence: end.sequence, hash: end.hash });
+        }
+        found.is_some()
+    })?;
+    // Of a journal that began behind a parcel's base itself.
+    let own = || {
+        Ok::<_, ClusterError>(base_file(tools.layout.root())?.filter(|base| (before..=least).contains(&base.sequence)))
+    };
+    found.map_or_else(own, |base| Ok(Some(base)))
+}

@@ -1,0 +1,334 @@
+//! What is said about parcels, byte by byte (little-endian). No I/O; safe on any bytes: what is read can be true, or is an
+//! error.
+//!
+//! ```text
+//! request   u8 1: what is there?   u8 1: with a service's snapshot, 0: without
+//!           u8 2: a piece          u64 parcel, u8 part, u64 offset
+//! answer    u8 1: a parcel         u64 parcel, u64 base sequence, u64 base hash, place, members, file of the state,
+//!                                  u8 1: with a snapshot, 0: without; its file
+//!           u8 2: a piece          u64 parcel, u8 part, u64 offset, u32 CRC-32C of the bytes in the frames part
+//!           u8 3: no               text, UTF-8, at most 200 bytes
+//! file      u64 sequence, u64 length in bytes
+//! part      1 the sequencer's state, 2 the service's snapshot
+//! ```
+//!
+//! Place and members are as in records of consensus.
+
+use crate::consensus::fields::{FieldError, Fields, put_members, put_place, put_u64};
+use crate::consensus::{Members, Place};
+
+/// The longest state of a sequencer that is taken, bytes; it is read as a whole.
+pub const STATE_LENGTH_MAX: u64 = 1 << 30;
+/// The longest snapshot that is taken, bytes.
+pub const SNAPSHOT_LENGTH_MAX: u64 = 1 << 42;
+/// The longest text of a no, bytes.
+pub const TEXT_LENGTH_MAX: usize = 200;
+
+const OFFER: u8 = 1;
+const PIECE: u8 = 2;
+const NO: u8 = 3;
+
+/// Why bytes say nothing about a parcel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParcelError {
+    /// They end too early.
+    #[error("what is said about a parcel is cut short after {found_bytes} bytes")]
+    Short {
+        /// How many there are.
+        found_bytes: usize,
+    },
+    /// A field has a value that it cannot have.
+    #[error("what is said about a parcel has a wrong {0}")]
+    Field(&'static str),
+}
+
+/// Which file of a parcel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Part {
+    /// What the sequencer knew.
+    State = 1,
+    /// The service's snapshot.
+    Snapshot = 2,
+}
+
+/// What a member asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// What there is.
+    Offer {
+        /// Whether it runs a service.
+        with_snapshot: bool,
+    },
+    /// A piece of a file.
+    Piece(PieceOf),
+}
+
+/// Which piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PieceOf {
+    /// Of which parcel.
+    pub parcel: u64,
+    /// Of which file.
+    pub part: Part,
+    /// Where it begins, bytes.
+    pub offset: u64,
+}
+
+/// A file that is handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileOf {
+    /// The last frame that it knows of.
+    pub sequence: u64,
+    /// Its length, bytes.
+    pub length: u64,
+}
+
+/// Where a journal may begin: behind this frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Base {
+    /// The frame.
+    pub sequence: u64,
+    /// The chain's value behind it.
+    pub hash: u64,
+}
+
+/// A parcel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// Its number, of its sender's.
+    pub parcel: u64,
+    /// Frames are needed from behind here.
+    pub base: Base,
+    /// Up to here everything is committed; frames are needed up to here.
+    pub place: Place,
+    /// Who is a member there.
+    pub members: Members,
+    /// The sequencer's state, between base and place.
+    pub state: FileOf,
+    /// The service's snapshot, there too.
+    pub snapshot: Option<FileOf>,
+}
+
+/// What a member is answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// What there is.
+    Offer(Box<Offer>),
+    /// A piece; its bytes are beside this.
+    Piece(PieceOf, u32),
+    /// Nothing, for this reason.
+    No(String),
+}
+
+impl Part {
+    fn take(fields: &mut Fields<'_>) -> Result<Self, FieldError> {
+        match fields.u8()? {
+            1 => Ok(Self::State),
+            2 => Ok(Self::Snapshot),
+            _ => Err(FieldError::Value("part")),
+        }
+    }
+}
+
+impl PieceOf {
+    fn put(&self, bytes: &mut Vec<u8>) {
+        put_u64(bytes, self.parcel);
+        bytes.push(self.part as u8);
+        put_u64(bytes, self.offset);
+    }
+
+    fn take(fields: &mut Fields<'_>) -> Result<Self, FieldError> {
+        Ok(Self { parcel: fields.u64()?, part: Part::take(fields)?, offset: fields.number("offset")? })
+    }
+}
+
+impl FileOf {
+    fn put(&self, bytes: &mut Vec<u8>) {
+        put_u64(bytes, self.sequence);
+        put_u64(bytes, self.length);
+    }
+
+    fn take(fields: &mut Fields<'_>, length_max: u64) -> Result<Self, FieldError> {
+        let (sequence, length) = (fields.number("sequence of a file")?, fields.u64()?);
+        let is_right = (1..=length_max).contains(&length);
+        if is_right { Ok(Self { sequence, length }) } else { Err(FieldError::Value("length of a file")) }
+    }
+}
+
+impl Offer {
+    fn put(&self, bytes: &mut Vec<u8>) {
+        for value in [self.parcel, self.base.sequence, self.base.hash] {
+            put_u64(bytes, value);
+        }
+        put_place(bytes, &self.place);
+        put_members(bytes, &self.members);
+        self.state.put(bytes);
+        bytes.push(u8::from(self.snapshot.is_some()));
+        if let Some(snapshot) = &self.snapshot {
+            snapshot.put(bytes);
+        }
+    }
+
+    fn take(fields: &mut Fields<'_>) -> Result<Self, FieldError> {
+        let parcel = fields.u64()?;
+        let base = Base { sequence: fields.number("sequence of a base")?, hash: fields.u64()? };
+        let (place, members) = (fields.place()?, fields.members()?);
+        let state = FileOf::take(fields, STATE_LENGTH_MAX)?;
+        let has_snapshot = fields.flag("snapshot")?;
+        let snapshot = has_snapshot.then(|| FileOf::take(fields, SNAPSHOT_LENGTH_MAX)).transpose()?;
+        let is_between = |file: &FileOf| (base.sequence..=place.sequence).contains(&file.sequence);
+        if !is_between(&state) || !snapshot.as_ref().is_none_or(is_between) {
+            return Err(FieldError::Value("file: it is not between base and place"));
+        }
+        if place.index == 0 || place.term == 0 || members.is_empty() {
+            return Err(FieldError::Value("place"));
+        }
+        if base.sequence == place.sequence && base.hash != place.hash {
+            return Err(FieldError::Value("hash"));
+        }
+        Ok(Self { parcel, base, place, members, state, snapshot })
+    }
+}
+
+fn read<T>(bytes: &[u8], take: impl FnOnce(&mut Fields<'_>) -> Result<T, FieldError>) -> Result<T, ParcelError> {
+    let mut fields = Fields(bytes);
+    let taken = take(&mut fields).and_then(|taken| fields.end().map(|()| taken));
+    taken.map_err(|error| match error {
+        FieldError::Short => ParcelError::Short { found_bytes: bytes.len() },
+        FieldError::Value(name) => ParcelError::Field(name),
+    })
+}
+
+impl Request {
+    /// Its bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        match self {
+            Self::Offer { with_snapshot } => vec![OFFER, u8::from(*with_snapshot)],
+            Self::Piece(piece) => {
+                let mut bytes = vec![PIECE];
+                piece.put(&mut bytes);
+                bytes
+            }
+        }
+    }
+
+    /// The request of these bytes.
+    ///
+    /// # Errors
+    /// They are none.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, ParcelError> {
+        read(bytes, |fields| match fields.u8()? {
+            OFFER => Ok(Self::Offer { with_snapshot: fields.flag("wish for a snapshot")? }),
+            PIECE => Ok(Self::Piece(PieceOf::take(fields)?)),
+            _ => Err(FieldError::Value("kind")),
+        })
+    }
+}
+
+impl Answer {
+    /// A no, in words that are cut where they are too long.
+    #[must_use]
+    pub fn no(reason: &str) -> Self {
+        let end = (0..=TEXT_LENGTH_MAX.min(reason.len())).rev().find(|end| reason.is_char_boundary(*end));
+        Self::No(reason[..end.unwrap_or(0)].to_owned())
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        match self {
+            Self::Offer(offer) => {
+                bytes.push(OFFER);
+                offer.put(&mut bytes);
+            }
+            Self::Piece(piece, crc) => {
+                bytes.push(PIECE);
+                piece.put(&mut bytes);
+                bytes.extend_from_slice(&crc.to_le_bytes());
+            }
+            Self::No(text) => {
+                bytes.push(NO);
+                bytes.extend_from_slice(text.as_bytes());
+            }
+        }
+        bytes
+    }
+
+    /// The answer of these bytes.
+    ///
+    /// # Errors
+    /// They are none.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, ParcelError> {
+        read(bytes, |fields| match fields.u8()? {
+            OFFER => Ok(Self::Offer(Box::new(Offer::take(fields)?))),
+            PIECE => Ok(Self::Piece(PieceOf::take(fields)?, fields.u32()?)),
+            NO => {
+                let text = std::str::from_utf8(fields.bytes(fields.0.len())?);
+                let text = text.ok().filter(|text| text.len() <= TEXT_LENGTH_MAX);
+                text.map(|text| Self::No(text.to_owned())).ok_or(FieldError::Value("text"))
+            }
+            _ => Err(FieldError::Value("kind")),
+        })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+    use crate::consensus::MemberId;
+
+    fn offer() -> Offer {
+        Offer {
+            parcel: 7,
+            base: Base { sequence: 100, hash: 5 },
+            place: Place { index: 9, term: 3, sequence: 250, hash: 6 },
+            members: Members::of_voters(&[1, 2, 3].map(|number| MemberId::new(number).unwrap())),
+            state: FileOf { sequence: 100, length: 68 },
+            snapshot: Some(FileOf { sequence: 250, length: 1 << 33 }),
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_and_nothing_shorter_or_longer() {
+        let piece = PieceOf { parcel: 7, part: Part::Snapshot, offset: 1 << 20 };
+        for request in [Request::Offer { with_snapshot: true }, Request::Piece(piece)] {
+            let bytes = request.to_bytes();
+            assert_eq!(Request::from_bytes(&bytes), Ok(request));
+            assert!((0..bytes.len()).all(|length| Request::from_bytes(&bytes[..length]).is_err()));
+            assert!(Request::from_bytes(&[&bytes[..], &[0]].concat()).is_err());
+        }
+        let without = Offer { snapshot: None, ..offer() };
+        for answer in [Answer::Offer(Box::new(offer())), Answer::Offer(Box::new(without)), Answer::Piece(piece, 9)] {
+            let bytes = answer.to_bytes();
+            assert_eq!(Answer::from_bytes(&bytes), Ok(answer));
+            assert!((0..bytes.len()).all(|length| Answer::from_bytes(&bytes[..length]).is_err()));
+            assert!(Answer::from_bytes(&[&bytes[..], &[0]].concat()).is_err());
+        }
+        let no = Answer::no(&"ä".repeat(150));
+        assert_eq!(Answer::from_bytes(&no.to_bytes()), Ok(no));
+    }
+
+    #[test]
+    fn a_parcel_that_cannot_be_is_refused() {
+        let wrong: [fn(&mut Offer); 8] = [
+            |offer| offer.state.sequence = 99,
+            |offer| offer.state.sequence = 251,
+            |offer| offer.state.length = STATE_LENGTH_MAX + 1,
+            |offer| offer.snapshot = Some(FileOf { sequence: 251, length: 1 }),
+            |offer| offer.snapshot = Some(FileOf { sequence: 250, length: 0 }),
+            |offer| offer.members = Members::default(),
+            |offer| offer.place.index = 0,
+            |offer| (offer.base.sequence, offer.state.sequence) = (250, 250),
+        ];
+        for change in wrong {
+            let mut offer = offer();
+            change(&mut offer);
+            let read = Answer::from_bytes(&Answer::Offer(Box::new(offer)).to_bytes());
+            assert!(matches!(read, Err(ParcelError::Field(_))), "{read:?}");
+        }
+    }
+}

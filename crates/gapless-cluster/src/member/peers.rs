@@ -1,0 +1,104 @@
+//! [`Peers`]: links follow the members. A new cluster has its members from the file; from then on what the records say
+//! counts. Also who each of them is: the instance that it had at its first connection is kept for ever.
+
+use super::standing_files::Instances;
+use crate::ClusterError;
+use crate::config::{ClusterConfig, MemberConfig};
+use crate::consensus::{MemberId, Members};
+use crate::link::{Links, Peer};
+use std::path::Path;
+
+/// Whom the file names, and what is known of who they are.
+pub(super) struct Peers {
+    file: Vec<MemberConfig>,
+    instances: Instances,
+    is_compared: bool,
+}
+
+impl Peers {
+    pub fn new(config: &ClusterConfig, directory: &Path) -> Result<Self, ClusterError> {
+        Ok(Self { file: config.members.clone(), instances: Instances::read(directory)?, is_compared: false })
+    }
+
+    /// Where a member is reached: as was agreed on; where nothing was, as the file says.
+    fn addresses(&self, member: MemberId, members: &Members) -> Vec<String> {
+        let agreed = members.details_of(member).map(|details| details.addresses.clone()).unwrap_or_default();
+        if !agreed.is_empty() {
+            return agreed;
+        }
+        let described = self.file.iter().find(|each| each.id == member.get());
+        described.map(|each| each.addresses.clone()).unwrap_or_default()
+    }
+
+    /// The members are these now. Returns who is one no more.
+    pub fn follow(&mut self, members: &Members, links: &mut Links) -> Vec<u64> {
+        if members.is_empty() {
+            return Vec::new();
+        }
+        self.compare(members);
+        links.set_numbers_used(members.highest_number());
+        let is_member = |peer: &u64| MemberId::new(*peer).is_some_and(|member| members.contains(member));
+        let gone: Vec<_> = links.peers().filter(|peer| !is_member(peer)).collect();
+        for peer in &gone {
+            tracing::info!(member = peer, "a member was removed");
+            links.remove_peer(*peer);
+        }
+        self.widen(members, links);
+        gone
+    }
+
+    /// Links to those of these members to which there is none yet.
+    pub fn widen(&self, members: &Members, links: &mut Links) {
+        for member in members.all() {
+            let number = member.get();
+            if number == links.identity().member || links.peers().any(|peer| peer == number) {
+                continue;
+            }
+            let peer = Peer { member: number, addresses: self.addresses(member, members) };
+            match links.add_peer(&peer) {
+                Ok(()) => tracing::info!(member = number, addresses = ?peer.addresses, "a member is linked to"),
+                Err(error) => tracing::warn!(member = number, %error, "a member cannot be linked to"),
+            }
+        }
+        self.tell_instances(links);
+    }
+
+    /// Each comes as who it was.
+    pub fn tell_instances(&self, links: &mut Links) {
+        self.instances.all().for_each(|(member, instance)| links.set_instance(member, instance));
+    }
+
+    /// A member is connected: who it is is kept, before it is listened to.
+    pub fn meet(&mut self, member: u64, links: &mut Links) -> Result<(), ClusterError> {
+        if let Some(instance) = links.instance(member)
+            && self.instances.get(member).is_none()
+        {
+            self.instances.keep(member, instance)?;
+            links.set_instance(member, instance);
+        }
+        Ok(())
+    }
+
+    /// Says once where the file and the records differ.
+    fn compare(&mut self, members: &Members) {
+        if std::mem::replace(&mut self.is_compared, true) {
+            return;
+        }
+        let described = |each: &MemberConfig| (each.id, each.addresses.clone());
+        let mut in_file: Vec<_> = self.file.iter().map(described).collect();
+        in_file.sort_unstable();
+        let agreed: Vec<_> =
+            members.all().into_iter().map(|member| (member.get(), self.addresses(member, members))).collect();
+        if in_file != agreed {
+            let text = |list: &[(u64, Vec<String>)]| {
+                let each = list.iter().map(|(member, addresses)| format!("{member} at {}", addresses.join(" or ")));
+                each.collect::<Vec<_>>().join(", ")
+            };
+            tracing::warn!(
+                file = text(&in_file),
+                journal = text(&agreed),
+                "the file names other members than the journal; the journal counts"
+            );
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! [`MemberService`]: a service on a member's stream, as whoever runs services puts it there. It stands in the place of
+//! the desk that only answers: it reads what is released, and nothing before.
+
+use super::copies::StateHash;
+use super::shared::MemberShared;
+use crate::ClusterError;
+use gapless_agent::{Agent, Counters, Waker};
+use gapless_journal::Syncer;
+use gapless_log::{GatingCursor, StreamIdentity, Window};
+use gapless_stream::coverage::Coverage;
+use gapless_stream::link::{ForSequencer, ForService};
+use gapless_stream::mailbox::Mailbox;
+use gapless_stream::outlets::Outlets;
+use gapless_stream::stream_layout::StreamLayout;
+use gapless_stream::transactions::Transactions;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+/// What a service says when it cannot go on.
+pub type ServiceError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A service that is to run on a member.
+pub trait MemberService {
+    /// Where its newest snapshot stands, of those that are not ahead of `last_sequence`; 0 without one. A snapshot is of
+    /// what was released alone, so it may know of more than the member's records.
+    ///
+    /// # Errors
+    /// The snapshots cannot be read, or are of frames that the journal has lost.
+    fn snapshot_sequence(
+        &self,
+        layout: &StreamLayout,
+        identity: StreamIdentity,
+        last_sequence: u64,
+    ) -> Result<u64, ServiceError>;
+
+    /// Finds its state as it stood behind the frame `sequence`, which is released and journaled: from the newest snapshot
+    /// and the journal.
+    ///
+    /// # Errors
+    /// Damage, a gap, or a frame at which the service stops.
+    fn recover(&mut self, layout: &StreamLayout, identity: StreamIdentity, sequence: u64) -> Result<(), ServiceError>;
+
+    /// The part of a service that runs ahead where this member leads; a service that handles what is released has none.
+    /// `member` wakes the agent that calls it.
+    fn transactions(&mut self, member: &Waker) -> Option<Box<dyn Transactions>> {
+        let _ = member;
+        None
+    }
+
+    /// Which versions of itself it can act as.
+    fn versions(&self) -> RangeInclusive<u32> {
+        1..=1
+    }
+
+    /// The agent that applies released frames from there on, and answers publishers. Its name is `service`.
+    ///
+    /// # Errors
+    /// No thread, no file.
+    fn agent(self: Box<Self>, parts: ServiceParts<'_>) -> Result<Box<dyn Agent>, ServiceError>;
+}
+
+/// What a service's agent is connected to.
+pub struct ServiceParts<'a> {
+    /// Released frames, from behind the recovered sequence on.
+    pub cursor: GatingCursor,
+    /// The window, to know what is still to come.
+    pub window: Window,
+    /// To the publishers of this member.
+    pub outlets: Outlets,
+    /// From the sequencer.
+    pub from_sequencer: Mailbox<ForService>,
+    /// To the sequencer.
+    pub sequencer: Mailbox<ForSequencer>,
+    /// The member's counters.
+    pub counters: &'a Counters,
+    /// Where it lives.
+    pub layout: &'a StreamLayout,
+    /// Which stream.
+    pub identity: StreamIdentity,
+    /// Puts the journal on the device.
+    pub syncer: Syncer,
+    /// To be told of each snapshot.
+    pub coverage: Coverage,
+    /// Takes hashes of the state, of sequences that are the same on each member.
+    pub hashes: Mailbox<StateHash>,
+    /// Wakes the agent.
+    pub waker: Waker,
+    /// Frames applied in one poll.
+    pub frames_per_poll_max: usize,
+    /// Whether it may have threads of its own; if not, what they would do is done in its polls.
+    pub has_helpers: bool,
+    /// To be told of the snapshots.
+    pub member: Arc<MemberShared>,
+}
+
+pub(super) fn failed(source: ServiceError) -> ClusterError {
+    ClusterError::Service(source)
+}

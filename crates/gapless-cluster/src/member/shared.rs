@@ -1,0 +1,213 @@
+//! What is known of a member outside of its agent, and what can be asked of it.
+
+use super::core::Core;
+use super::membership::{ChangeRefused, NewMember};
+use crate::consensus::{Change, MemberId, Members, ProposeError, Status};
+use crate::link::{LinkStatistics, Links};
+use gapless_agent::Waker;
+use gapless_stream::mailbox::Mailbox;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// The status is renewed so often, ns.
+pub(super) const STATUS_INTERVAL_NS: u64 = 20_000_000;
+/// Requests that may wait.
+const REQUESTS_MAX: usize = 64;
+
+/// How a member stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MemberStatus {
+    /// Who it is.
+    pub member: MemberId,
+    /// How its consensus stands.
+    pub consensus: Status,
+    /// Who is a member.
+    pub members: Members,
+    /// To whom it is connected, and what went there.
+    pub links: Vec<(MemberId, bool, LinkStatistics)>,
+    /// Of a new member: from whom it has not heard yet. It takes part when it has heard from all.
+    pub waits_for: Vec<MemberId>,
+    /// The last sequence that is journaled here.
+    pub journaled_sequence: u64,
+    /// The last sequence that readers here see.
+    pub released_sequence: u64,
+    /// Sessions open.
+    pub sessions: u64,
+    /// Messages of a leader that found no room here.
+    pub dropped_full: u64,
+    /// Frames that are being fetched from a leader's journal: up to which sequence.
+    pub fetching_to: Option<u64>,
+    /// How often this member was too far behind for its leader's log and has fetched what it missed, since the start.
+    pub fetched: u64,
+    /// The newest sequence behind which the states of the full members were compared here, while this one led.
+    pub compared_sequence: Option<u64>,
+}
+
+/// What became of a wish.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is under way; the status tells when it is done.
+    Begun,
+    /// It was refused, and nothing has happened.
+    Refused(ProposeError),
+    /// The members are not changed like this, and nothing has happened.
+    NotChanged(ChangeRefused),
+    /// The service does not act as another version, and nothing has happened.
+    NotUpgraded(String),
+}
+
+/// What may be asked of a member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// Hand the lead over to this one.
+    Transfer(MemberId),
+    /// Change the members, whatever comes of it: [`Wish::Add`] and [`Wish::Remove`] are checked.
+    Change(Change),
+    /// Add a member: a learner at first, a voter when it has nearly everything.
+    Add(NewMember),
+    /// Remove a member.
+    Remove(MemberId),
+    /// Let the service act as this version of itself from one sequence on.
+    Upgrade(u32),
+    /// Write the sequencer's state aside now: what it and a snapshot cover may go from the journal.
+    KeepState,
+}
+
+/// The snapshots of the service that runs on a member, for any thread.
+pub trait Snapshots: Send + Sync {
+    /// Takes one of everything that is handled by now, and waits until it is on the device; the sequence at which it
+    /// stands. Given up once `is_over` says so.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn take(&self, is_over: &dyn Fn() -> bool) -> Result<u64, String>;
+
+    /// Those that there are, oldest first: sequence and file.
+    ///
+    /// # Errors
+    /// Their directory cannot be read.
+    fn list(&self) -> Result<Vec<(u64, PathBuf)>, String>;
+
+    /// The name of the file of one at `sequence`.
+    fn file_name(&self, sequence: u64) -> String;
+
+    /// Whether the file at `path`, of another member, is one of this stream that stands at `sequence`.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn check(&self, path: &Path, sequence: u64) -> Result<(), String>;
+}
+
+/// A wish, and whom to tell.
+pub struct MemberRequest {
+    pub(super) wish: Wish,
+    pub(super) answer: SyncSender<Outcome>,
+}
+
+/// Between the agent and everybody else.
+pub struct MemberShared {
+    status: Mutex<Option<MemberStatus>>,
+    pub(super) requests: Mailbox<MemberRequest>,
+    waker: Waker,
+    /// Of a member that runs a service.
+    snapshots: OnceLock<Arc<dyn Snapshots>>,
+    /// One at a time is taken for who asks from outside.
+    is_taking: AtomicBool,
+}
+
+impl MemberShared {
+    pub(super) fn new(waker: Waker) -> Self {
+        Self {
+            status: Mutex::new(None),
+            requests: Mailbox::new(REQUESTS_MAX),
+            waker,
+            snapshots: OnceLock::new(),
+            is_taking: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn tell(&self, core: &Core, links: &Links) {
+        let peer = |number: u64| {
+            let member = MemberId::new(number)?;
+            Some((member, links.is_connected(number), links.statistics(number).unwrap_or_default()))
+        };
+        let status = MemberStatus {
+            member: MemberId::new(links.identity().member).expect("a member has a number"),
+            consensus: core.consensus.status(),
+            members: core.consensus.members().clone(),
+            links: links.peers().filter_map(peer).collect(),
+            waits_for: core.voting.awaited().iter().filter_map(|member| MemberId::new(*member)).collect(),
+            journaled_sequence: core.keeper.last_sequence(),
+            released_sequence: core.told_released,
+            sessions: core.ingress.sequencer().session_count() as u64,
+            dropped_full: core.dropped_full,
+            fetching_to: core.parcels.target().or_else(|| core.catch_up.target()),
+            fetched: core.catch_up.fetched(),
+            compared_sequence: core.copies.compared_sequence(),
+        };
+        *lock(&self.status) = Some(status);
+    }
+
+    /// How it stood a few milliseconds ago; `None` before its first poll.
+    #[must_use]
+    pub fn status(&self) -> Option<MemberStatus> {
+        lock(&self.status).clone()
+    }
+
+    /// Asks for something, and waits until the agent has said yes or no; `None` if it has not within `timeout`.
+    #[must_use]
+    pub fn ask(&self, wish: Wish, timeout: Duration) -> Option<Outcome> {
+        self.post(wish)?.recv_timeout(timeout).ok()
+    }
+
+    /// The snapshots of the service; to be said once, by who runs it.
+    pub fn keeps_snapshots_in(&self, snapshots: Arc<dyn Snapshots>) {
+        // A second service is none of this member.
+        let _ = self.snapshots.set(snapshots);
+    }
+
+    pub(super) fn snapshots(&self) -> Option<&Arc<dyn Snapshots>> {
+        self.snapshots.get()
+    }
+
+    /// Takes a snapshot of the service that runs here, and waits until it is on the device. The sequencer's state is
+    /// written, too, so that the journal before both may go as far as its settings say. Commits go on meanwhile.
+    ///
+    /// # Errors
+    /// A witness or another member without a service, another snapshot that is being taken, or why it cannot be.
+    pub fn snapshot(&self, is_over: &dyn Fn() -> bool) -> Result<u64, String> {
+        let snapshots = self.snapshots.get().ok_or_else(|| {
+            let is_witness = self.status().is_some_and(|status| status.members.witnesses.contains(&status.member));
+            let who = if is_witness { "a witness" } else { "this member" };
+            format!("{who} runs no service, of which a snapshot could be taken; ask a member whose program runs one")
+        })?;
+        // Acquire and release: one taker is behind the other.
+        if self.is_taking.swap(true, Ordering::Acquire) {
+            return Err("another snapshot is being taken; ask again".to_owned());
+        }
+        let taken = snapshots.take(is_over);
+        self.is_taking.store(false, Ordering::Release);
+        if taken.is_ok() {
+            // Too much is asked for already: the state is written when it is due.
+            let _ = self.post(Wish::KeepState);
+        }
+        taken
+    }
+
+    /// Asks for something; `None` if too much was asked for already.
+    #[must_use]
+    pub fn post(&self, wish: Wish) -> Option<Receiver<Outcome>> {
+        let (answer, outcome) = sync_channel(1);
+        self.requests.push(MemberRequest { wish, answer }).ok()?;
+        self.waker.wake();
+        Some(outcome)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // No holder leaves it half changed.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

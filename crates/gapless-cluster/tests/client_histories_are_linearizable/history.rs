@@ -1,0 +1,310 @@
+//! [`History`]: what clients have done and seen, in Jepsen's EDN, one operation a line, with Elle's list-append
+//! transactions of one operation each:
+//!
+//! ```text
+//! {:index 0, :type :invoke, :f :txn, :value [[:append 3 17]], :process 0, :time 1200300}
+//! {:index 1, :type :ok, :f :txn, :value [[:r 3 [17 18]]], :process 1, :time 1400500}
+//! ```
+//!
+//! `:ok` happened, `:fail` never will, `:info` may or may not, now or later. Times are ns of one monotonic clock. Its own
+//! check is complete for lists whose values are unique: each list's order is that of its longest read, all other reads
+//! are beginnings of it, and what was over before something else began stands before it.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::fmt::Write as _;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Invoke,
+    Ok,
+    Fail,
+    Info,
+}
+
+impl Kind {
+    const NAMES: [(&'static str, Self); 4] =
+        [(":invoke", Self::Invoke), (":ok", Self::Ok), (":fail", Self::Fail), (":info", Self::Info)];
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    Append {
+        key: u64,
+        value: u64,
+    },
+    /// The list where it is known.
+    Read {
+        key: u64,
+        list: Option<Vec<u64>>,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    pub kind: Kind,
+    pub process: u64,
+    pub time_ns: u64,
+    pub action: Action,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct History(Vec<Event>);
+
+/// What was in a history that is right.
+#[derive(Debug)]
+pub struct Counts {
+    pub appends: usize,
+    pub reads: usize,
+    pub failed: usize,
+    pub unknown: usize,
+    pub unknown_happened: usize,
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { appends, reads, failed, unknown, unknown_happened } = self;
+        write!(
+            f,
+            "linearizable: {appends} appends and {reads} reads are done, {failed} have failed, of {unknown} nobody was \
+             told, {unknown_happened} of these are appends that happened"
+        )
+    }
+}
+
+/// An operation from its beginning to its end.
+struct Operation<'a> {
+    begun_ns: u64,
+    /// `u64::MAX` where nobody was told.
+    ended_ns: u64,
+    end: Kind,
+    action: &'a Action,
+}
+
+impl History {
+    pub fn push(&mut self, kind: Kind, process: u64, time_ns: u64, action: Action) {
+        self.0.push(Event { kind, process, time_ns, action });
+    }
+
+    pub fn to_edn(&self) -> String {
+        let mut text = String::new();
+        for (index, event) in self.0.iter().enumerate() {
+            let kind = Kind::NAMES.iter().find(|(_, kind)| *kind == event.kind).unwrap().0;
+            let action = match &event.action {
+                Action::Append { key, value } => format!("[:append {key} {value}]"),
+                Action::Read { key, list: None } => format!("[:r {key} nil]"),
+                Action::Read { key, list: Some(list) } => {
+                    let values: Vec<String> = list.iter().map(u64::to_string).collect();
+                    format!("[:r {key} [{}]]", values.join(" "))
+                }
+            };
+            let Event { process, time_ns, .. } = event;
+            writeln!(
+                text,
+                "{{:index {index}, :type {kind}, :f :txn, :value [{action}], :process {process}, :time {time_ns}}}"
+            )
+            .unwrap();
+        }
+        text
+    }
+
+    /// Reads what [`History::to_edn`] writes, and no more of EDN than that.
+    pub fn from_edn(text: &str) -> Result<Self, String> {
+        let mut history = Self::default();
+        for line in text.lines() {
+            let event = event(line).ok_or_else(|| format!("no operation: {line}"))?;
+            history.0.push(event);
+        }
+        Ok(history)
+    }
+
+    fn operations(&self) -> Result<Vec<Operation<'_>>, String> {
+        let mut open = HashMap::<u64, &Event>::new();
+        let mut operations = Vec::new();
+        let operation =
+            |begin: &Event, ended_ns, end, action| Operation { begun_ns: begin.time_ns, ended_ns, end, action };
+        for event in &self.0 {
+            if event.kind == Kind::Invoke {
+                if open.insert(event.process, event).is_some() {
+                    return Err(format!("process {} does two things at a time", event.process));
+                }
+                continue;
+            }
+            let begin = open.remove(&event.process).ok_or("an end without a beginning")?;
+            let ended_ns = if event.kind == Kind::Info { u64::MAX } else { event.time_ns };
+            operations.push(operation(begin, ended_ns, event.kind, &event.action));
+        }
+        operations.extend(open.into_values().map(|begin| operation(begin, u64::MAX, Kind::Info, &begin.action)));
+        Ok(operations)
+    }
+
+    /// Whether some order of the operations explains what everybody saw, in which nothing stands before what was over
+    /// when it began.
+    pub fn check(&self) -> Result<Counts, String> {
+        let operations = self.operations()?;
+        let mut counts = Counts { appends: 0, reads: 0, failed: 0, unknown: 0, unknown_happened: 0 };
+        for operation in &operations {
+            match (operation.end, operation.action) {
+                (Kind::Ok, Action::Append { .. }) => counts.appends += 1,
+                (Kind::Ok, Action::Read { .. }) => counts.reads += 1,
+                (Kind::Fail, _) => counts.failed += 1,
+                _ => counts.unknown += 1,
+            }
+        }
+        let mut keys: Vec<u64> = operations
+            .iter()
+            .map(|operation| match operation.action {
+                Action::Append { key, .. } | Action::Read { key, .. } => *key,
+            })
+            .collect();
+        keys.sort_unstable();
+        keys.dedup();
+        for key in keys {
+            counts.unknown_happened += check_list(key, &operations)?;
+        }
+        Ok(counts)
+    }
+}
+
+/// Checks one list; each is linearizable by itself if all are together.
+fn check_list(key: u64, operations: &[Operation<'_>]) -> Result<usize, String> {
+    let mut appends = HashMap::new();
+    let (mut reads, mut is_unique) = (Vec::new(), true);
+    for operation in operations {
+        match operation.action {
+            Action::Append { key: of, value } if *of == key => {
+                let before = appends.insert(*value, operation);
+                is_unique &= before.is_none();
+            }
+            Action::Read { key: of, list: Some(list) } if *of == key && operation.end == Kind::Ok => {
+                reads.push((list, operation));
+            }
+            _ => {}
+        }
+    }
+    if !is_unique {
+        return Err(format!("a value is appended twice to list {key}: it is to be unique"));
+    }
+    reads.sort_by_key(|(list, _)| list.len());
+    let Some((longest, _)) = reads.last().copied() else { return Ok(0) };
+    for (list, _) in &reads {
+        if !longest.starts_with(list) {
+            return Err(format!("of list {key}, {list:?} is no beginning of {longest:?}"));
+        }
+    }
+    let mut unknown_happened = 0;
+    let mut places = HashMap::new();
+    for (place, value) in longest.iter().enumerate() {
+        let append = appends.get(value).ok_or_else(|| format!("{value} in list {key} was never appended"))?;
+        if append.end == Kind::Fail {
+            return Err(format!("{value} in list {key} has failed"));
+        }
+        if places.insert(*value, place).is_some() {
+            return Err(format!("{value} is in list {key} twice"));
+        }
+        unknown_happened += usize::from(append.end == Kind::Info);
+    }
+    // Appends along the list: none begins after a later one has ended.
+    let mut begun_max = 0;
+    for value in longest {
+        let append = appends[value];
+        begun_max = begun_max.max(append.begun_ns);
+        if append.ended_ns < begun_max {
+            return Err(format!("{value} in list {key} stands behind one that began when it was over"));
+        }
+    }
+    for (list, read) in &reads {
+        for (value, append) in &appends {
+            let is_seen = places.get(value).is_some_and(|place| *place < list.len());
+            if append.end == Kind::Ok && append.ended_ns < read.begun_ns && !is_seen {
+                return Err(format!("{value} was in list {key} before a read that does not have it"));
+            }
+            if read.ended_ns < append.begun_ns && is_seen {
+                return Err(format!("{value} was read from list {key} before it was appended"));
+            }
+        }
+        for (other, later) in &reads {
+            if read.ended_ns < later.begun_ns && other.len() < list.len() {
+                return Err(format!("a later read of list {key} has {} values, not {}", other.len(), list.len()));
+            }
+        }
+    }
+    Ok(unknown_happened)
+}
+
+fn event(line: &str) -> Option<Event> {
+    let field = |name: &str, end: &str| {
+        let (_, rest) = line.split_once(name)?;
+        rest.split_once(end).map(|(field, _)| field)
+    };
+    let name = field(":type ", ",")?;
+    let kind = Kind::NAMES.iter().find(|(other, _)| *other == name)?.1;
+    let process = field(":process ", ",")?.parse().ok()?;
+    let time_ns = field(":time ", "}")?.parse().ok()?;
+    let value = field(":value [[", "]], :process").or_else(|| field(":value [[", "], :process"))?;
+    let (word, rest) = value.split_once(' ')?;
+    let (key, rest) = rest.split_once(' ')?;
+    let key = key.parse().ok()?;
+    let action = match (word, rest) {
+        (":append", value) => Action::Append { key, value: value.parse().ok()? },
+        (":r", "nil") => Action::Read { key, list: None },
+        (":r", list) => {
+            let list = list.trim_start_matches('[').trim_end_matches(']');
+            let values: Result<_, _> = list.split_whitespace().map(str::parse).collect();
+            Action::Read { key, list: Some(values.ok()?) }
+        }
+        _ => return None,
+    };
+    Some(Event { kind, process, time_ns, action })
+}
+
+/// The check finds what it should.
+pub fn a_wrong_history_is_refused() {
+    let append = |value| Action::Append { key: 1, value };
+    let read = |list: &[u64]| Action::Read { key: 1, list: Some(list.to_vec()) };
+    let history = |operations: &[(u64, u64, Kind, Action)]| {
+        let mut events = Vec::new();
+        for (process, (begun, ended, kind, action)) in operations.iter().enumerate() {
+            let begin = match action {
+                Action::Read { key, .. } => Action::Read { key: *key, list: None },
+                append => append.clone(),
+            };
+            events.push((*begun, Kind::Invoke, process as u64, begin));
+            events.push((*ended, *kind, process as u64, action.clone()));
+        }
+        events.sort_by_key(|(time_ns, ..)| *time_ns);
+        let mut history = History::default();
+        events.into_iter().for_each(|(time_ns, kind, process, action)| history.push(kind, process, time_ns, action));
+        assert_eq!(History::from_edn(&history.to_edn()).unwrap(), history);
+        history
+    };
+    let (ok, fail, info) = (Kind::Ok, Kind::Fail, Kind::Info);
+    let right = history(&[
+        (1, 4, ok, append(7)),
+        (2, 3, ok, append(8)),
+        (5, 6, info, append(9)),
+        (7, 8, ok, read(&[8, 7])),
+        (9, 10, ok, read(&[8, 7, 9])),
+        (11, 12, fail, append(10)),
+        (13, 14, ok, read(&[8, 7, 9])),
+    ]);
+    let counts = right.check().unwrap();
+    assert_eq!((counts.appends, counts.reads, counts.unknown_happened), (2, 3, 1));
+    let wrong = [
+        (
+            "no beginning",
+            vec![(1, 2, ok, append(7)), (1, 2, ok, append(8)), (3, 4, ok, read(&[7, 8])), (3, 4, ok, read(&[8]))],
+        ),
+        ("never appended", vec![(1, 2, ok, read(&[7]))]),
+        ("has failed", vec![(1, 2, fail, append(7)), (3, 4, ok, read(&[7]))]),
+        ("twice", vec![(1, 2, ok, append(7)), (3, 4, ok, read(&[7, 7]))]),
+        ("began when it was over", vec![(1, 2, ok, append(7)), (3, 4, ok, append(8)), (5, 6, ok, read(&[8, 7]))]),
+        ("does not have it", vec![(1, 2, ok, append(7)), (3, 4, ok, read(&[]))]),
+        ("before it was appended", vec![(1, 2, ok, read(&[7])), (3, 4, ok, append(7))]),
+        ("has 0 values", vec![(1, 6, ok, append(7)), (2, 3, ok, read(&[7])), (4, 5, ok, read(&[]))]),
+    ];
+    for (reason, operations) in wrong {
+        let found = history(&operations).check().unwrap_err();
+        assert!(found.contains(reason), "{found}, not {reason}");
+    }
+}

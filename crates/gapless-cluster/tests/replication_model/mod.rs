@@ -1,0 +1,289 @@
+//! Replication and membership as decisions 4, 9 and 24 describe them, small enough that every order of events is tried.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`member`] | a member's state, and what it does: the protocol |
+//! | [`properties`] | what must hold in every state, and what must happen in some |
+//! | this | the cluster around the members: links, budgets, which steps are possible |
+//!
+//! What is as in the shipped code: term and vote are durable before a message leaves; entries stand in a journal of which
+//! a process's death takes nothing, and what is appended and not journaled goes; a member acknowledges what it has
+//! journaled and compared; members change when the change is released, several at once by way of joint quorums that are left by
+//! an entry of their own, and a record carries the commit index that was known; links keep the order, and lose what the
+//! receiver's death or a newer message finds in them.
+//!
+//! What is simpler: an append carries the leader's whole log, so nothing searches for the first difference; refusals are
+//! not sent; a batch is its (term, number), which stands for its hash. What is left out because it only forbids steps:
+//! time-outs, pre-vote, check-quorum and leases (any voter may try to lead at any time, which is a hand-over, too).
+
+pub mod member;
+pub mod properties;
+
+use member::{Change, Entry, Id, Member, Members, Message, Role, Set};
+use stateright::{Model, Property};
+
+/// Members that there are, in the cluster or not yet.
+pub const MEMBERS: usize = 3;
+
+/// A deliberate fault of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mutant {
+    /// A follower acknowledges what it has not journaled.
+    AcknowledgeBeforeJournal,
+    /// A restart forgets for whom the member voted.
+    ForgetVote,
+    /// A leader releases what it has journaled alone.
+    CommitWithoutQuorum,
+    /// A follower keeps its own entries where they differ from its leader's.
+    SkipTruncation,
+    /// A vote is given to a candidate whose log is shorter.
+    VoteForShorterLog,
+    /// Several members change at once, with one quorum at a time.
+    SingleQuorumChange,
+    /// A record does not carry the commit index.
+    ForgetCommit,
+    /// A member votes after a power cut as if it still had what it acknowledged.
+    VoteAfterPowerCut,
+}
+
+/// What may happen, how often, in the runs that are tried. Every budget is spent by the whole cluster.
+#[derive(Clone, Debug)]
+pub struct Cluster {
+    /// The voters at the first start.
+    pub voters: Set,
+    /// Who may be the first to try to lead: of members that are alike, one.
+    pub first: Set,
+    /// Who is a witness, voter or not.
+    pub witnesses: Set,
+    /// Changes that may be asked for, in this order.
+    pub changes: Vec<Change>,
+    /// The highest term.
+    pub term_max: u8,
+    /// Batches that may be published.
+    pub batches: u8,
+    /// Processes that may die; each starts again at once.
+    pub restarts: u8,
+    /// Machines that may lose their power.
+    pub power_cuts: u8,
+    /// Messages that may be under way at once.
+    pub in_flight_max: usize,
+    /// What is broken.
+    pub mutant: Option<Mutant>,
+}
+
+impl Cluster {
+    pub fn is(&self, mutant: Mutant) -> bool {
+        self.mutant == Some(mutant)
+    }
+
+    pub fn first_members(&self) -> Members {
+        Members { voters: self.voters, outgoing: Set::NONE }
+    }
+}
+
+/// What the model's eye saw, which no member knows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Witnessed {
+    /// Whoever led in each term.
+    pub leaders: Vec<Set>,
+    /// What was released anywhere: each entry, and the lowest term in which that happened.
+    pub released: Vec<(Entry, u8)>,
+    /// Two members have released different entries at one place.
+    pub released_differently: bool,
+    /// A member has cut what it had released.
+    pub released_was_cut: bool,
+}
+
+/// Everything at one moment.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct State {
+    pub members: Vec<Member>,
+    /// At sender times [`MEMBERS`] plus receiver: what is under way. A newer message takes the place of an older one.
+    pub links: Vec<Option<Message>>,
+    pub batches: u8,
+    pub changes: u8,
+    pub restarts: u8,
+    pub power_cuts: u8,
+    pub seen: Witnessed,
+}
+
+/// A step of the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A voter tries to lead: its time-out is over, it was told to, or the leader is dead.
+    Campaign(Id),
+    /// A candidate asks a voter.
+    Ask(Id, Id),
+    /// A leader sends its log and what is committed.
+    Replicate(Id, Id),
+    /// A follower tells its leader what it has.
+    Acknowledge(Id, Id),
+    /// The oldest message of a link arrives.
+    Deliver(Id, Id),
+    /// A member's appended entries reach its journal.
+    Journal(Id),
+    /// A batch is appended by who leads.
+    Publish(Id),
+    /// The next change is asked of a leader.
+    ChangeMembers(Id),
+    /// A leader ends the time of joint quorums.
+    LeaveJoint(Id),
+    /// A process dies, and starts from its journal.
+    Restart(Id),
+    /// A machine loses its power, and so much of the journal is on its device.
+    PowerCut(Id, u8),
+}
+
+impl State {
+    fn link(&mut self, from: Id, to: Id) -> &mut Option<Message> {
+        &mut self.links[from as usize * MEMBERS + to as usize]
+    }
+
+    fn is_free(&self, from: Id, to: Id) -> bool {
+        self.links[from as usize * MEMBERS + to as usize].is_none()
+    }
+
+    fn in_flight(&self) -> usize {
+        self.links.iter().flatten().count()
+    }
+
+    /// States that differ in nothing that matters are one.
+    fn forget_what_changes_nothing(&mut self, cluster: &Cluster) {
+        for (at, link) in self.links.iter_mut().enumerate() {
+            let to = &self.members[at % MEMBERS];
+            if link.as_ref().is_some_and(|message| to.is_indifferent_to((at / MEMBERS) as Id, message)) {
+                *link = None;
+            }
+        }
+        if self.restarts == cluster.restarts && self.power_cuts == cluster.power_cuts {
+            self.members.iter_mut().for_each(|member| member.kept_commit = 0);
+        }
+    }
+
+    /// What was on its way to a process that died goes with it; what it sent arrives.
+    fn lose_links_to(&mut self, member: Id) {
+        (0..MEMBERS as Id).for_each(|from| *self.link(from, member) = None);
+    }
+}
+
+impl Model for Cluster {
+    type State = State;
+    type Action = Step;
+
+    fn init_states(&self) -> Vec<State> {
+        vec![State {
+            members: vec![Member::default(); MEMBERS],
+            links: vec![None; MEMBERS * MEMBERS],
+            batches: 0,
+            changes: 0,
+            restarts: 0,
+            power_cuts: 0,
+            seen: Witnessed { leaders: vec![Set::NONE; self.term_max as usize + 1], ..Witnessed::default() },
+        }]
+    }
+
+    fn actions(&self, state: &State, steps: &mut Vec<Step>) {
+        let is_first = state.members.iter().all(|member| member.term == 0);
+        let has_room = state.in_flight() < self.in_flight_max;
+        for (id, member) in (0..).zip(&state.members) {
+            if member.may_campaign(self, id) && (!is_first || self.first.has(id)) {
+                steps.push(Step::Campaign(id));
+            }
+            if member.journaled < member.log.len() as u8 {
+                steps.push(Step::Journal(id));
+            }
+            if member.role == Role::Leader {
+                let has_published = matches!(member.log.last(), Some(Entry::Batch { by, .. }) if *by == id);
+                if state.batches < self.batches && !self.witnesses.has(id) && !has_published {
+                    steps.push(Step::Publish(id));
+                }
+                if self.changes.get(state.changes as usize).is_some_and(|change| member.may_change(self, *change)) {
+                    steps.push(Step::ChangeMembers(id));
+                }
+                if member.may_leave_joint(self) {
+                    steps.push(Step::LeaveJoint(id));
+                }
+            }
+            if state.restarts < self.restarts {
+                steps.push(Step::Restart(id));
+            }
+            if state.power_cuts < self.power_cuts {
+                steps.extend((0..member.journaled).map(|kept| Step::PowerCut(id, kept)));
+            }
+            for to in (0..MEMBERS as Id).filter(|to| *to != id) {
+                if !state.is_free(id, to) {
+                    steps.push(Step::Deliver(id, to));
+                }
+                let is_worth = |message: &Message| !state.members[to as usize].is_indifferent_to(id, message);
+                if !has_room && state.is_free(id, to) {
+                    continue;
+                }
+                if member.may_ask(self, to) && is_worth(&member.question()) {
+                    steps.push(Step::Ask(id, to));
+                }
+                if member.role == Role::Leader && is_worth(&member.append_message()) {
+                    steps.push(Step::Replicate(id, to));
+                }
+                if member.leader == Some(to) && is_worth(&member.acknowledge(self)) {
+                    steps.push(Step::Acknowledge(id, to));
+                }
+            }
+        }
+    }
+
+    fn next_state(&self, last: &State, step: Step) -> Option<State> {
+        let mut state = last.clone();
+        let at = |id: Id| (state.members[id as usize].clone(), id);
+        let (mut member, id) = match step {
+            Step::Campaign(id) | Step::Journal(id) | Step::Publish(id) | Step::ChangeMembers(id) => at(id),
+            Step::LeaveJoint(id) | Step::Restart(id) | Step::PowerCut(id, _) => at(id),
+            Step::Ask(id, _) | Step::Replicate(id, _) | Step::Acknowledge(id, _) => at(id),
+            Step::Deliver(_, id) => at(id),
+        };
+        let mut sent = None;
+        match step {
+            Step::Campaign(_) => member.campaign(self, id),
+            Step::Journal(_) => member.journal(self, id),
+            Step::Publish(_) => {
+                state.batches += 1;
+                member.append(Entry::Batch { term: member.term, by: id });
+            }
+            Step::ChangeMembers(_) => {
+                member.change(self, self.changes[state.changes as usize]);
+                state.changes += 1;
+            }
+            Step::LeaveJoint(_) => member.leave_joint(self),
+            Step::Restart(_) => {
+                state.restarts += 1;
+                member.restart(self);
+                state.lose_links_to(id);
+            }
+            Step::PowerCut(_, kept) => {
+                state.power_cuts += 1;
+                member.power_cut(self, kept);
+                state.lose_links_to(id);
+            }
+            Step::Ask(_, to) => sent = Some((to, member.question())),
+            Step::Replicate(_, to) => sent = Some((to, member.append_message())),
+            Step::Acknowledge(_, to) => sent = Some((to, member.acknowledge(self))),
+            Step::Deliver(from, _) => {
+                let message = state.link(from, id).take()?;
+                if let Some(left) = member.receive(self, id, from, message, &mut sent) {
+                    state.seen.released_was_cut |= left < member.told;
+                }
+            }
+        }
+        if let Some((to, message)) = sent {
+            *state.link(id, to) = Some(message);
+        }
+        member.release(self);
+        state.members[id as usize] = member;
+        state.see(id);
+        state.forget_what_changes_nothing(self);
+        (state != *last).then_some(state)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        properties::all(self)
+    }
+}

@@ -1,0 +1,288 @@
+//! Cases that have a name, on a network that loses nothing: a message takes a millisecond, a write none.
+
+use super::checker::Checker;
+use super::node::{MS, Node, Packet};
+use super::random::Random;
+use gapless_cluster::consensus::{
+    AppendRefused, Batch, Chain, Change, ChangeStep, MemberId, Members, Message, ProposeError, Refused,
+};
+use gapless_wire::{FrameHeader, FrameWriter};
+
+struct Calm {
+    nodes: Vec<Node>,
+    checker: Checker,
+    random: Random,
+    now_ns: u64,
+    on_the_way: Vec<Packet>,
+}
+
+fn member(number: u64) -> MemberId {
+    MemberId::new(number).unwrap()
+}
+
+impl Calm {
+    fn new(count: u64, witness: Option<u64>) -> Self {
+        let mut members = Members::of_voters(&(1..=count).map(member).collect::<Vec<_>>());
+        members.witnesses = witness.map(member).into_iter().collect();
+        let mut checker = Checker::default();
+        let node = |number| {
+            let told = if number <= count { members.clone() } else { Members::default() };
+            let mut node = Node::new(number, told, 5, 64);
+            node.crash_in_cut = 0;
+            node.start(&mut checker);
+            node
+        };
+        let nodes = (1..=count + 1).map(node).collect();
+        Self { nodes, checker, random: Random::new(1), now_ns: 0, on_the_way: Vec::new() }
+    }
+
+    fn step(&mut self) {
+        self.now_ns += MS;
+        for packet in std::mem::take(&mut self.on_the_way) {
+            let node = &mut self.nodes[packet.to as usize - 1];
+            node.receive(&packet, self.now_ns, &mut self.random, &mut self.checker, &mut self.on_the_way);
+        }
+        for node in &mut self.nodes {
+            node.turn(self.now_ns, &mut self.random, &mut self.checker, &mut self.on_the_way);
+        }
+    }
+
+    /// Steps until it is so; returns how many milliseconds that took.
+    fn until(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) -> u64 {
+        let begun_ns = self.now_ns;
+        while !is_so(self) {
+            assert!(self.now_ns < begun_ns + 1_000 * MS, "{what} does not come");
+            self.step();
+        }
+        (self.now_ns - begun_ns) / MS
+    }
+
+    fn leader(&self) -> Option<usize> {
+        self.nodes.iter().position(Node::leads)
+    }
+
+    fn elected(&mut self) -> usize {
+        self.until("a leader", |calm| calm.leader().is_some());
+        self.leader().unwrap()
+    }
+}
+
+#[test]
+fn one_member_and_two_members_release() {
+    for count in [1, 2] {
+        let mut calm = Calm::new(count, None);
+        let leader = calm.elected();
+        assert!(calm.nodes[leader].propose(3, &mut calm.random));
+        calm.until("the release", |calm| (1..=count).all(|number| calm.checker.released_by(number) == 3));
+    }
+}
+
+#[test]
+fn a_leader_known_to_be_dead_is_succeeded_before_any_time_out() {
+    let mut calm = Calm::new(3, None);
+    let leader = calm.elected();
+    (0..20).for_each(|_| calm.step());
+    let gone = calm.nodes[leader].id;
+    calm.nodes[leader].crash(&mut calm.random);
+    for node in &mut calm.nodes {
+        if let Some(core) = &mut node.core {
+            core.peer_gone(gone);
+        }
+    }
+    // A pre-vote and a vote there and back, and at most an interval of heartbeats before.
+    let took_ms = calm.until("a successor", |calm| calm.leader().is_some());
+    assert!(took_ms < 15, "a successor after {took_ms} ms; the shortest time-out is 20 ms");
+}
+
+#[test]
+fn a_witness_hands_over() {
+    let mut calm = Calm::new(3, Some(3));
+    let first = calm.elected();
+    // Everybody else is down, but for one that has everything: then the witness may be needed.
+    calm.nodes[first].core.as_mut().unwrap().transfer_to(member(3)).unwrap();
+    calm.until("another leader", |calm| calm.leader().is_some_and(|at| at != first));
+    calm.until("a leader with a service", |calm| calm.leader().is_some_and(|at| at != 2));
+    let terms = calm.nodes[calm.leader().unwrap()].core.as_ref().unwrap().term();
+    assert!(terms >= 4, "the witness led in between: {terms}");
+}
+
+#[test]
+fn a_member_joins_by_a_place_and_another_leaves() {
+    let mut calm = Calm::new(3, None);
+    let leader = calm.elected();
+    for _ in 0..100 {
+        calm.nodes[leader].propose(1, &mut calm.random);
+        calm.step();
+    }
+    let core = calm.nodes[leader].core.as_mut().unwrap();
+    core.propose_members(&Change::of(ChangeStep::Voter(member(4)))).unwrap();
+    assert_eq!(core.propose_members(&Change::default()), Err(ProposeError::Change), "one change at a time");
+    calm.until("the offer", |calm| calm.nodes[3].fetch.is_some());
+    let place = calm.nodes[3].fetch.as_ref().unwrap().1.place;
+    let frames: Vec<_> = (1..=place.sequence).map(|at| calm.nodes[leader].disk.frame(at).unwrap().clone()).collect();
+    calm.nodes[3].fetched(&frames, calm.now_ns, &mut calm.random, &mut calm.checker, &mut calm.on_the_way);
+    calm.until("the newcomer's release", |calm| calm.checker.released_by(4) >= place.sequence);
+    let other = (0..3).find(|at| *at != leader).unwrap() as u64 + 1;
+    let core = calm.nodes[leader].core.as_mut().unwrap();
+    core.propose_members(&Change::of(ChangeStep::Remove(member(other)))).unwrap();
+    calm.until("the change", |calm| {
+        calm.nodes[3].core.as_ref().is_some_and(|core| !core.members().contains(member(other)))
+    });
+}
+
+#[test]
+fn a_leader_whose_followers_take_long_to_write_goes_on_to_lead() {
+    let mut calm = Calm::new(3, None);
+    let leader = calm.elected();
+    (0..20).for_each(|_| calm.step());
+    let term = calm.nodes[leader].core.as_ref().unwrap().term();
+    // Each write takes up to ten times as long as the shortest time-out, and waits for the one before it.
+    for at in (0..3).filter(|at| *at != leader) {
+        calm.nodes[at].write_ns_max = 200 * MS;
+    }
+    for turn in 0..500 {
+        if turn % 50 == 0 {
+            calm.nodes[leader].propose(1, &mut calm.random);
+        }
+        calm.step();
+        let core = calm.nodes[leader].core.as_ref().unwrap();
+        assert!(core.is_leader() && core.term() == term, "deposed after {turn} ms");
+    }
+    for node in &mut calm.nodes {
+        node.write_ns_max = 0;
+    }
+    let end = calm.nodes[leader].disk.last_sequence();
+    calm.until("the release", |calm| (1..=3).all(|number| calm.checker.released_by(number) == end));
+}
+
+#[test]
+fn messages_that_cannot_be_are_refused_and_counted() {
+    let mut calm = Calm::new(3, None);
+    let leader = calm.elected();
+    (0..20).for_each(|_| calm.step());
+    let at = (leader + 1) % 3;
+    let (id, from) = (calm.nodes[at].id, calm.nodes[leader].id);
+    let core = calm.nodes[at].core.as_mut().unwrap();
+    let mut message = Message::default();
+    message.set_msg_type(raft::eraftpb::MessageType::MsgHeartbeat);
+    (message.to, message.from, message.term) = (id.get(), from.get(), core.term());
+    let before = core.status().refused_messages;
+    let to_another = Message { to: 9, ..message.clone() };
+    assert_eq!(core.step(from, to_another), Err(Refused::Receiver(9)));
+    assert_eq!(core.step(member(4), message.clone()), Err(Refused::Sender { claimed: from.get(), found: member(4) }));
+    let ahead = Message { commit: 1_000_000, ..message.clone() };
+    assert!(matches!(core.step(from, ahead), Err(Refused::Contradiction(_))));
+    let mut answer = Message { from: 7, ..message.clone() };
+    answer.set_msg_type(raft::eraftpb::MessageType::MsgRequestVoteResponse);
+    assert_eq!(core.step(member(7), answer), Err(Refused::NotMember(member(7))));
+    assert_eq!(core.status().refused_messages, before + 4);
+    assert_eq!(core.step(from, message), Ok(()));
+}
+
+#[test]
+fn frames_without_their_padding_are_refused() {
+    let mut calm = Calm::new(3, None);
+    let leader = calm.elected();
+    (0..20).for_each(|_| calm.step());
+    let at = (leader + 1) % 3;
+    let (id, from) = (calm.nodes[at].id, calm.nodes[leader].id);
+    let core = calm.nodes[at].core.as_mut().unwrap();
+    let (end, term) = (core.end(), core.term());
+    let mut frames = vec![0; 72];
+    let mut writer = FrameWriter::new(&mut frames);
+    writer.payload_mut()[..3].copy_from_slice(b"abc");
+    writer.finish(&FrameHeader { sequence: end.sequence + 1, term, ..FrameHeader::default() }, 3);
+    let mut chain = Chain::at(end.hash);
+    chain.extend_frames(&frames).unwrap();
+    let batch = Batch { first_sequence: end.sequence + 1, end_sequence: end.sequence + 1, hash: chain.value() };
+    let mut message = Message::default();
+    message.set_msg_type(raft::eraftpb::MessageType::MsgAppend);
+    (message.to, message.from, message.term) = (id.get(), from.get(), term);
+    (message.index, message.log_term) = (end.index, end.term);
+    let data = batch.to_bytes().to_vec().into();
+    message.mut_entries().push(raft::eraftpb::Entry { index: end.index + 1, term, data, ..Default::default() });
+    for length in 67..72 {
+        let refused = core.verify_append(&message, &frames[..length]);
+        assert!(matches!(refused, Err(AppendRefused::Frame { .. })), "{length} of 72 bytes: {refused:?}");
+    }
+    assert_eq!(core.verify_append(&message, &frames), Ok(Some((batch.first_sequence, batch.end_sequence))));
+}
+
+/// Three members with a few released frames, of which `lost` lose their power together with all that was not synced.
+fn after_a_loss_of_power(lost: impl Fn(usize, usize) -> bool) -> (Calm, usize) {
+    let mut calm = Calm::new(3, None);
+    let leader = calm.elected();
+    for _ in 0..5 {
+        assert!(calm.nodes[leader].propose(3, &mut calm.random));
+        (0..5).for_each(|_| calm.step());
+    }
+    calm.until("the release", |calm| (1..=3).all(|number| calm.checker.released_by(number) == 15));
+    for at in 0..3 {
+        if lost(at, leader) {
+            calm.nodes[at].lose_power(&mut calm.random);
+        } else {
+            calm.nodes[at].crash(&mut calm.random);
+        }
+    }
+    (calm, leader)
+}
+
+#[test]
+fn a_member_that_lost_its_power_decides_nothing_without_the_others() {
+    // All died; the leader stays away, and of the others one may lack what it acknowledged.
+    let (mut calm, leader) = after_a_loss_of_power(|at, leader| at == (leader + 1) % 3);
+    let lost = (leader + 1) % 3;
+    for at in [lost, (leader + 2) % 3] {
+        calm.nodes[at].start(&mut calm.checker);
+    }
+    for _ in 0..500 {
+        calm.step();
+        assert_eq!(calm.leader(), None, "its vote counted");
+    }
+    calm.nodes[leader].start(&mut calm.checker);
+    let next = calm.elected();
+    calm.until("the end of it", |calm| !calm.nodes[lost].may_lack_something());
+    assert!(calm.nodes[next].propose(3, &mut calm.random));
+    calm.until("the release", |calm| (1..=3).all(|number| calm.checker.released_by(number) == 18));
+}
+
+#[test]
+fn a_member_that_lost_its_power_votes_again_when_it_has_what_its_leader_has() {
+    let mut calm = Calm::new(3, None);
+    let leader = calm.elected();
+    let (lost, other) = ((leader + 1) % 3, (leader + 2) % 3);
+    for _ in 0..5 {
+        assert!(calm.nodes[leader].propose(3, &mut calm.random));
+        (0..5).for_each(|_| calm.step());
+    }
+    let term = calm.nodes[leader].core.as_ref().unwrap().term();
+    calm.nodes[lost].lose_power(&mut calm.random);
+    calm.nodes[lost].start(&mut calm.checker);
+    assert!(calm.nodes[lost].core.as_ref().unwrap().status().is_behind);
+    calm.until("the leader's end", |calm| !calm.nodes[lost].may_lack_something());
+    assert_eq!(calm.nodes[leader].core.as_ref().unwrap().term(), term, "nobody had to be elected for that");
+    assert_eq!(calm.nodes[lost].disk.last_sequence(), 15);
+    calm.nodes[leader].crash(&mut calm.random);
+    let next = calm.elected();
+    assert!([lost, other].contains(&next));
+}
+
+#[test]
+fn all_members_that_lost_their_power_go_on_with_the_most_that_is_left() {
+    let (mut calm, _) = after_a_loss_of_power(|_, _| true);
+    let left = (0..3).map(|at| calm.nodes[at].disk.recover().cut_behind()).max().unwrap();
+    // What nobody has any more may come anew, with other frames.
+    calm.checker = Checker::default();
+    for at in [0, 1] {
+        calm.nodes[at].start(&mut calm.checker);
+    }
+    for _ in 0..500 {
+        calm.step();
+        assert_eq!(calm.leader(), None, "not all have voted");
+    }
+    calm.nodes[2].start(&mut calm.checker);
+    let leader = calm.elected();
+    calm.until("the end of it", |calm| calm.nodes[..3].iter().all(|node| !node.may_lack_something()));
+    assert!(calm.nodes[leader].propose(3, &mut calm.random));
+    calm.until("the release", |calm| (1..=3).all(|number| calm.checker.released_by(number) == left + 3));
+}

@@ -1,0 +1,169 @@
+//! A member's journal as a model: frames and records in one order; what is durable survives a crash, of the rest a
+//! beginning may.
+
+use super::random::Random;
+use gapless_cluster::consensus::{Chain, Record, Recovered, record::RecordContent};
+use gapless_wire::Frame;
+use std::rc::Rc;
+
+pub const CHAIN_SEED: u64 = 99;
+
+enum Item {
+    Frame,
+    Record { is_checkpoint: bool, payload: Vec<u8> },
+}
+
+struct Kept {
+    bytes: Rc<[u8]>,
+    /// Of its item.
+    position: usize,
+    /// The chain's value behind it.
+    chain: u64,
+}
+
+#[derive(Default)]
+pub struct Disk {
+    items: Vec<Item>,
+    frames: Vec<Kept>,
+    /// How many items survive a crash.
+    durable: usize,
+    /// How many survive a loss of power.
+    synced: usize,
+    /// A checkpoint beside the journal, while a cut is under way; always durable.
+    aside: Option<Vec<u8>>,
+}
+
+impl Disk {
+    pub fn last_sequence(&self) -> u64 {
+        self.frames.len() as u64
+    }
+
+    pub fn length(&self) -> usize {
+        self.items.len()
+    }
+
+    /// The chain's value behind a frame.
+    pub fn chain(&self, sequence: u64) -> Option<u64> {
+        match sequence {
+            0 => Some(Chain::new(CHAIN_SEED).value()),
+            _ => self.frames.get(sequence as usize - 1).map(|kept| kept.chain),
+        }
+    }
+
+    pub fn frame(&self, sequence: u64) -> Option<&Rc<[u8]>> {
+        self.frames.get((sequence as usize).checked_sub(1)?).map(|kept| &kept.bytes)
+    }
+
+    pub fn is_durable(&self, sequence: u64) -> bool {
+        sequence == 0 || self.frames[sequence as usize - 1].position < self.durable
+    }
+
+    pub fn append_frame(&mut self, bytes: Rc<[u8]>) {
+        let frame = Frame::parse(&bytes).unwrap();
+        assert_eq!(frame.sequence(), self.last_sequence() + 1, "a journal has no gap and no double");
+        let mut chain = Chain::at(self.chain(self.last_sequence()).unwrap());
+        chain.extend(&frame);
+        self.frames.push(Kept { chain: chain.value(), position: self.items.len(), bytes });
+        self.items.push(Item::Frame);
+    }
+
+    /// Appends a record; its frames have to be there, and to be those that it speaks of.
+    pub fn append_record(&mut self, record: &Record) {
+        assert!(record.behind_sequence <= self.last_sequence(), "a record stands behind its frames");
+        match RecordContent::from_bytes(&record.payload).unwrap() {
+            RecordContent::Entry(entry, _) => {
+                assert_eq!(self.chain(entry.batch.end_sequence), Some(entry.batch.hash), "entry {entry:?}");
+            }
+            RecordContent::Checkpoint(checkpoint) => {
+                assert_eq!(self.chain(checkpoint.start.sequence), Some(checkpoint.start.hash), "{checkpoint:?}");
+                for entry in &checkpoint.entries {
+                    assert_eq!(self.chain(entry.batch.end_sequence), Some(entry.batch.hash), "entry {entry:?}");
+                }
+            }
+            RecordContent::HardState(_) => {}
+        }
+        self.items.push(Item::Record { is_checkpoint: record.is_checkpoint, payload: record.payload.clone() });
+    }
+
+    pub fn persist(&mut self, length: usize) {
+        self.durable = self.durable.max(length.min(self.items.len()));
+    }
+
+    /// Everything is on the device.
+    pub fn sync(&mut self) {
+        self.durable = self.items.len();
+        self.synced = self.items.len();
+    }
+
+    /// What was there when the journal was so long is on the device.
+    pub fn sync_up_to(&mut self, length: usize) {
+        self.synced = self.synced.max(length.min(self.items.len()));
+    }
+
+    pub fn write_aside(&mut self, checkpoint: &[u8]) {
+        self.sync();
+        self.aside = Some(checkpoint.to_vec());
+    }
+
+    pub fn remove_aside(&mut self) {
+        self.aside = None;
+    }
+
+    /// Frames behind the sequence go, and every record behind its frame.
+    pub fn cut_behind(&mut self, sequence: u64) {
+        let length = match sequence {
+            0 => 0,
+            _ => self.frames[sequence as usize - 1].position + 1,
+        };
+        self.frames.truncate(sequence as usize);
+        self.items.truncate(length);
+        self.durable = self.durable.min(length);
+        self.synced = self.synced.min(length);
+    }
+
+    /// Takes back frames that were appended and never proposed; there is nothing behind them.
+    pub fn crash(&mut self, random: &mut Random) {
+        self.lose_behind(self.durable, random);
+    }
+
+    /// As a crash, and what was not synced may go, too.
+    pub fn lose_power(&mut self, random: &mut Random) {
+        self.lose_behind(self.synced, random);
+        self.synced = self.items.len();
+    }
+
+    fn lose_behind(&mut self, kept: usize, random: &mut Random) {
+        let lost_max = (self.items.len() - kept) as u64;
+        let length = self.items.len() - random.below(lost_max + 1) as usize;
+        self.items.truncate(length);
+        let frames = self.frames.partition_point(|kept| kept.position < length);
+        self.frames.truncate(frames);
+        self.durable = length;
+    }
+
+    /// What a start does before consensus: read, cut what nobody was told of.
+    pub fn recover(&mut self) -> Recovered {
+        let mut behind = 0;
+        let mut records = Vec::new();
+        for item in &self.items {
+            match item {
+                Item::Frame => behind += 1,
+                Item::Record { is_checkpoint, payload } => records.push((behind, *is_checkpoint, &payload[..])),
+            }
+        }
+        if let Some(aside) = &self.aside {
+            records.push((behind, true, aside));
+        }
+        let recovered = Recovered::from_records(records, self.last_sequence()).unwrap();
+        if let Some(end) = recovered.end() {
+            assert_eq!(self.chain(end.sequence), Some(end.hash), "the journal's frames are those of its entries");
+        }
+        if recovered.cut_behind() < self.last_sequence() {
+            if let Some(checkpoint) = recovered.checkpoint() {
+                self.write_aside(&checkpoint);
+            }
+            self.cut_behind(recovered.cut_behind());
+        }
+        recovered
+    }
+}

@@ -1,0 +1,56 @@
+//! What a quorum has is kept: members with model journals and a network in memory, from one seed. Loss, doubles,
+//! reordering, partitions also one-way, pauses, crashes at any moment and inside a cut, changes of members, hand-overs.
+//! After every step: one leader a term, one order of frames over all members and times, nothing released that a crash
+//! could take back. After healing: a leader, and new batches everywhere.
+//!
+//! `GAPLESS_SEED` replays one run; `GAPLESS_SEEDS` is how many the test makes.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+mod calm;
+mod checker;
+mod disk;
+#[cfg(feature = "fault-injection")]
+mod mutants;
+mod node;
+mod random;
+mod world;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use world::{Tally, World};
+
+const SEEDS: u64 = 1_000;
+
+fn variable(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().expect("a number is expected"))
+}
+
+#[test]
+fn under_faults_and_after_healing() {
+    let seeds = match variable("GAPLESS_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 1..variable("GAPLESS_SEEDS").unwrap_or(SEEDS) + 1,
+    };
+    let is_whole = seeds.end - seeds.start >= 100;
+    let mut sum = Tally::default();
+    for seed in seeds {
+        let outcome = catch_unwind(AssertUnwindSafe(|| World::new(seed).run()));
+        let Ok(tally) = outcome else { panic!("GAPLESS_SEED={seed} replays this (the reason is above)") };
+        sum.released += tally.released;
+        sum.crashes += tally.crashes;
+        sum.power_losses += tally.power_losses;
+        sum.cuts += tally.cuts;
+        sum.restored += tally.restored;
+        sum.changes += tally.changes;
+        sum.transfers += tally.transfers;
+        sum.refused += tally.refused;
+        sum.reads += tally.reads;
+    }
+    println!("{sum:?}");
+    // Each kind of event came, or the run would show little.
+    if is_whole {
+        let Tally { released, crashes, power_losses, cuts, restored, changes, transfers, reads, .. } = sum;
+        for count in [released, crashes, power_losses, cuts, restored, changes, transfers, reads] {
+            assert!(count > 50, "{sum:?}");
+        }
+    }
+}

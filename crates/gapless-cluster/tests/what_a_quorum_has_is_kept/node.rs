@@ -1,0 +1,289 @@
+//! A member: the core, its journal's model, and the agent between them.
+
+use super::checker::Checker;
+use super::disk::{CHAIN_SEED, Disk};
+use super::random::Random;
+use gapless_cluster::consensus::{
+    Batch, Behind, Chain, Consensus, ConsensusOptions, Effects, Fetch, MemberId, Members, Role, wire,
+};
+use gapless_wire::{Frame, FrameHeader, FrameWriter, aligned_length};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+pub const MS: u64 = 1_000_000;
+
+/// A message on its way.
+#[derive(Clone)]
+pub struct Packet {
+    pub from: u64,
+    pub to: u64,
+    pub bytes: Rc<[u8]>,
+    pub frames: Rc<[u8]>,
+}
+
+pub struct Node {
+    pub id: MemberId,
+    options: ConsensusOptions,
+    pub disk: Disk,
+    /// None while it is down.
+    pub core: Option<Consensus>,
+    effects: Effects,
+    /// Polls that are being persisted: when it is done, the number, the journal's length, whether that is synced.
+    persisting: VecDeque<(u64, u64, usize, bool)>,
+    /// It has lost power since it was started last.
+    is_other_boot: bool,
+    /// Its file: up to which term it may lack what it acknowledged.
+    behind_term: Option<u64>,
+    starts: u64,
+    pub fetch: Option<(u64, Fetch)>,
+    pub paused_until_ns: u64,
+    /// How long a write takes at most.
+    pub write_ns_max: u64,
+    /// How often it crashes between the steps of a cut, of a thousand.
+    pub crash_in_cut: u64,
+    pub refused: u64,
+    pub restored: u64,
+    pub cuts: u64,
+    pub reads: u64,
+}
+
+impl Node {
+    pub fn new(number: u64, members: Members, seed: u64, entries_kept_max: usize) -> Self {
+        let id = MemberId::new(number).unwrap();
+        let options = ConsensusOptions {
+            chain_seed: CHAIN_SEED,
+            seed,
+            heartbeat_interval_ns: 4 * MS,
+            election_timeout_min_ns: 20 * MS,
+            election_timeout_max_ns: 40 * MS,
+            in_flight_entries_max: 16,
+            message_frames_max: 12,
+            entries_kept_max,
+            ..ConsensusOptions::new(id, members)
+        };
+        Self {
+            id,
+            options,
+            disk: Disk::default(),
+            core: None,
+            effects: Effects::default(),
+            persisting: VecDeque::new(),
+            is_other_boot: false,
+            behind_term: None,
+            starts: 0,
+            fetch: None,
+            paused_until_ns: 0,
+            write_ns_max: 0,
+            crash_in_cut: 50,
+            refused: 0,
+            restored: 0,
+            cuts: 0,
+            reads: 0,
+        }
+    }
+
+    pub fn is_up(&self, now_ns: u64) -> bool {
+        self.core.is_some() && now_ns >= self.paused_until_ns
+    }
+
+    pub fn leads(&self) -> bool {
+        self.core.as_ref().is_some_and(Consensus::is_leader)
+    }
+
+    pub fn start(&mut self, checker: &mut Checker) {
+        let mut recovered = self.disk.recover();
+        self.starts += 1;
+        if std::mem::take(&mut self.is_other_boot) {
+            self.behind_term = Some(recovered.hard_state().term);
+        }
+        if let Some(term) = self.behind_term {
+            recovered = recovered.behind(Behind { term, start: self.starts });
+        }
+        checker.starts(self.id.get());
+        self.core = Some(Consensus::new(self.options.clone(), recovered).unwrap());
+    }
+
+    pub fn crash(&mut self, random: &mut Random) {
+        self.core = None;
+        self.persisting.clear();
+        self.fetch = None;
+        self.disk.crash(random);
+    }
+
+    /// As a crash, and of what was not synced nothing is sure.
+    pub fn lose_power(&mut self, random: &mut Random) {
+        self.core = None;
+        self.persisting.clear();
+        self.fetch = None;
+        self.disk.lose_power(random);
+        self.is_other_boot = true;
+    }
+
+    /// Whether it may lack what it has acknowledged.
+    pub const fn may_lack_something(&self) -> bool {
+        self.is_other_boot || self.behind_term.is_some()
+    }
+
+    /// One turn: time, what was persisted, what there is to do.
+    pub fn turn(&mut self, now_ns: u64, random: &mut Random, checker: &mut Checker, out: &mut Vec<Packet>) {
+        let Some(core) = &mut self.core else { return };
+        core.tick(now_ns);
+        while let Some((_, number, length, is_synced)) = self.persisting.pop_front_if(|(at_ns, ..)| *at_ns <= now_ns) {
+            self.disk.persist(length);
+            if is_synced {
+                self.disk.sync_up_to(length);
+                // The first poll after a start that has cut something brings the checkpoint again.
+                self.disk.remove_aside();
+            }
+            core.persisted(number);
+        }
+        if !core.is_behind() {
+            self.behind_term = None;
+        }
+        self.poll(now_ns, &[], random, checker, out);
+    }
+
+    pub fn receive(
+        &mut self,
+        packet: &Packet,
+        now_ns: u64,
+        random: &mut Random,
+        checker: &mut Checker,
+        out: &mut Vec<Packet>,
+    ) {
+        let Some(core) = &mut self.core else { return };
+        let message = wire::decode(&packet.bytes).expect("what a member encodes can be decoded");
+        if core.verify_append(&message, &packet.frames).is_err() {
+            self.refused += 1;
+            return;
+        }
+        if core.step(MemberId::new(packet.from).unwrap(), message).is_err() {
+            self.refused += 1;
+        }
+        self.poll(now_ns, &packet.frames, random, checker, out);
+    }
+
+    /// A client's messages, if this member takes them: `count` frames as one batch.
+    pub fn propose(&mut self, count: u64, random: &mut Random) -> bool {
+        let Some(core) = self.core.as_mut().filter(|core| core.can_propose().is_ok()) else { return false };
+        let end = core.end().sequence.max(self.disk.last_sequence());
+        assert_eq!(end, self.disk.last_sequence(), "a leader has the frames of its log");
+        let mut length_bytes = 0;
+        for sequence in end + 1..=end + count {
+            let bytes = frame(sequence, core.term(), random.next());
+            length_bytes += bytes.len() as u64;
+            self.disk.append_frame(bytes);
+        }
+        let hash = self.disk.chain(end + count).unwrap();
+        core.propose(Batch { first_sequence: end + 1, end_sequence: end + count, hash }, length_bytes).unwrap();
+        true
+    }
+
+    /// Tries to finish a fetch with these frames, which come to the place's hash.
+    pub fn fetched(
+        &mut self,
+        frames: &[Rc<[u8]>],
+        now_ns: u64,
+        random: &mut Random,
+        checker: &mut Checker,
+        out: &mut Vec<Packet>,
+    ) {
+        let (Some(core), Some((_, fetch))) = (&mut self.core, &self.fetch) else { return };
+        let mut chain = Chain::at(fetch.behind.hash);
+        frames.iter().for_each(|bytes| chain.extend(&Frame::parse(bytes).unwrap()));
+        assert_eq!(chain.value(), fetch.place.hash, "the fetched frames are the leader's");
+        let behind = fetch.behind.sequence;
+        let same = frames.iter().zip(behind + 1..).take_while(|(bytes, at)| self.disk.frame(*at) == Some(bytes));
+        if core.fetched(fetch.place, behind + same.count() as u64) {
+            self.fetch = None;
+            self.poll(now_ns, &frames.concat(), random, checker, out);
+        }
+    }
+
+    /// Polls and does everything that the core asks for, in its order.
+    pub fn poll(
+        &mut self,
+        now_ns: u64,
+        frames: &[u8],
+        random: &mut Random,
+        checker: &mut Checker,
+        out: &mut Vec<Packet>,
+    ) {
+        let Some(core) = &mut self.core else { return };
+        core.poll(&mut self.effects);
+        let effects = &mut self.effects;
+        if let Some(sequence) = effects.cut_behind {
+            assert!(effects.records[0].is_checkpoint);
+            assert!(sequence >= checker.released_by(self.id.get()), "released frames are never cut");
+            self.cuts += 1;
+            self.disk.write_aside(&effects.records[0].payload);
+            self.persisting.iter_mut().for_each(|(_, _, length, _)| *length = 0);
+            if random.happens(self.crash_in_cut) {
+                return self.crash(random);
+            }
+            self.disk.cut_behind(sequence);
+            if random.happens(self.crash_in_cut) {
+                return self.crash(random);
+            }
+        }
+        for (at, record) in effects.records.iter().enumerate() {
+            append_up_to(&mut self.disk, record.behind_sequence, frames);
+            self.disk.append_record(record);
+            if at == 0 && effects.cut_behind.is_some() {
+                self.disk.sync();
+                self.disk.remove_aside();
+            }
+        }
+        self.restored += u64::from(effects.restored.is_some());
+        // Whatever goes out does so behind the records or before: a leader's messages do not wait for its journal.
+        for outgoing in effects.messages.drain(..) {
+            let mut bytes = Vec::new();
+            wire::encode(&outgoing.message, &mut bytes);
+            let mut frames = Vec::new();
+            if let Some((first, last)) = outgoing.frames {
+                (first..=last)
+                    .for_each(|at| frames.extend_from_slice(self.disk.frame(at).expect("a sent frame is here")));
+            }
+            let (from, to) = (self.id.get(), outgoing.to.get());
+            out.push(Packet { from, to, bytes: bytes.into(), frames: frames.into() });
+        }
+        if let Some(role) = effects.role
+            && role.role == Role::Leader
+        {
+            checker.leads(self.id.get(), role.term);
+            assert_eq!(self.disk.last_sequence(), core.end().sequence, "a leader begins with what its entries cover");
+        }
+        if let Some(sequence) = effects.released {
+            checker.releases(self.id.get(), sequence, &self.disk);
+        }
+        checker.keeps(self.id.get(), &self.disk);
+        if let Some(fetch) = effects.fetch.take() {
+            self.fetch = Some((now_ns + random.below(30 * MS), fetch));
+        }
+        self.reads += effects.reads.len() as u64;
+        let waits = self.persisting.back().map_or(0, |(at_ns, ..)| *at_ns);
+        let at_ns = waits.max(now_ns + random.below(self.write_ns_max + 1));
+        self.persisting.push_back((at_ns, effects.number, self.disk.length(), effects.must_sync));
+    }
+}
+
+/// Appends what the journal lacks up to a sequence, from frames that came.
+fn append_up_to(disk: &mut Disk, sequence: u64, frames: &[u8]) {
+    let mut rest = frames;
+    while disk.last_sequence() < sequence && !rest.is_empty() {
+        let frame = Frame::parse(rest).unwrap();
+        if frame.sequence() == disk.last_sequence() + 1 {
+            disk.append_frame(rest[..aligned_length(frame.length())].into());
+        }
+        rest = &rest[aligned_length(frame.length())..];
+    }
+    assert!(disk.last_sequence() >= sequence, "the frames of a record up to {sequence} came with it");
+}
+
+fn frame(sequence: u64, term: u64, content: u64) -> Rc<[u8]> {
+    let mut bytes = [0; 72];
+    let mut writer = FrameWriter::new(&mut bytes);
+    writer.payload_mut()[..8].copy_from_slice(&content.to_le_bytes());
+    writer.finish(&FrameHeader { sequence, term, ..FrameHeader::default() }, 8);
+    bytes.as_slice().into()
+}
