@@ -12,6 +12,7 @@ pub struct Context<'a> {
     pub(crate) time_ns: u64,
     pub(crate) session: u64,
     pub(crate) session_seq: u64,
+    pub(crate) version: u32,
     pub(crate) payload_length_max: usize,
 }
 
@@ -30,6 +31,12 @@ impl Context<'_> {
     #[must_use]
     pub const fn time_ns(&self) -> u64 {
         self.time_ns
+    }
+
+    /// Which version of itself the service acts as ([`crate::Service::versions`]): the same at every replay.
+    #[must_use]
+    pub const fn version(&self) -> u32 {
+        self.version
     }
 
     /// Who sent the message; 0 for a timer.

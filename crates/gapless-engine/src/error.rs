@@ -24,6 +24,9 @@ pub enum EngineError {
     /// An agent failed; the node has stopped.
     #[error("the node has stopped: {0}")]
     Stopped(AgentFailure),
+    /// The member of a cluster that it was to run on.
+    #[error(transparent)]
+    Cluster(Box<gapless_cluster::ClusterError>),
     /// A file could not be read or written.
     #[error("{action}: {source}")]
     System {
@@ -81,6 +84,21 @@ pub enum EngineError {
         /// Why nobody takes it.
         reason: String,
     },
+    /// The stream activates a version that the service cannot act as.
+    #[error(
+        "from sequence {sequence} on the service acts as version {version}, and this program has {first} to {last} only; \
+         start it with a program that has this version"
+    )]
+    Version {
+        /// The version.
+        version: u32,
+        /// Where it begins, or the snapshot that has it stands.
+        sequence: u64,
+        /// The lowest that the service has.
+        first: u32,
+        /// The highest.
+        last: u32,
+    },
     /// The stream holds what no sequencer appends.
     #[error("the stream is corrupt at sequence {sequence}: {reason}")]
     Corrupt {
@@ -89,6 +107,19 @@ pub enum EngineError {
         /// What is wrong with it.
         reason: String,
     },
+}
+
+impl From<gapless_cluster::ClusterError> for EngineError {
+    fn from(error: gapless_cluster::ClusterError) -> Self {
+        match error {
+            // What the service itself has said needs no other name.
+            gapless_cluster::ClusterError::Service(source) => match source.downcast::<Self>() {
+                Ok(own) => *own,
+                Err(source) => Self::Cluster(Box::new(gapless_cluster::ClusterError::Service(source))),
+            },
+            other => Self::Cluster(Box::new(other)),
+        }
+    }
 }
 
 impl EngineError {

@@ -8,10 +8,12 @@ use crate::sender::{SendQueue, Undelivered};
 use crate::service::Service;
 use crate::sessions::{KeptReply, Notice, SessionEntry};
 use crate::snapshot_schedule::SnapshotSchedule;
+use crate::state_hashes::StateHashes;
 use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, AgentError, Counter, CounterView, Counters, Now};
 use gapless_log::{GatingCursor, Window};
 use gapless_stream::ConnectionId;
+use gapless_stream::answer_desk::{NOT_LEADER_LENGTH_MAX, not_leader};
 use gapless_stream::link::{ForSequencer, ForService};
 use gapless_stream::mailbox::Mailbox;
 use gapless_stream::outlets::{Delivered, Outlets};
@@ -20,7 +22,7 @@ use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::frame::peek_session;
 use gapless_wire::{Frame, FrameHeader, Kind, aligned_length};
 use rustc_hash::FxHashMap;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// How replies leave.
 pub enum Delivery {
@@ -48,8 +50,19 @@ pub(crate) enum What {
     Opened { next_session_seq: u64 },
 }
 
+/// A session's open with the token that it has: the answer says what the stream has, and waits until it has that.
+struct Reopened {
+    connection: ConnectionId,
+    next_session_seq: u64,
+    notices_seen: u64,
+    /// The last sequence that was given before.
+    last_sequence: u64,
+}
+
 /// Messages kept back for one publisher that does not read, before further ones are left to be asked for.
 const DEFERRED_MAX: usize = 1 << 16;
+/// A poll that takes longer applies fewer frames the next time: on the same thread a cluster's member has to be heard.
+const POLL_NS_MAX: u64 = 5_000_000;
 
 /// Where the live fold's outputs go.
 struct Outbox {
@@ -58,10 +71,14 @@ struct Outbox {
     deferred: Vec<(ConnectionId, VecDeque<Deferred>)>,
     /// Sessions whose publisher is known before their open was applied.
     attached_early: FxHashMap<u64, ConnectionId>,
+    /// Sessions that were opened again and are not answered yet.
+    reopened: BTreeMap<u64, Reopened>,
     sequencer: Mailbox<ForSequencer>,
     /// What the sequencer's mailbox has no room for yet.
     requests: VecDeque<ForSequencer>,
     dead_letters: DeadLetters,
+    /// The sequencer is to be told of all timers as they stand behind this sequence, and of none before.
+    timers_from: Option<u64>,
 }
 
 /// The agent between released frames and publishers.
@@ -69,13 +86,28 @@ pub struct Executor<S> {
     fold: Fold<S>,
     cursor: GatingCursor,
     window: Window,
+    end: End,
     outbox: Outbox,
     from_sequencer: Mailbox<ForService>,
     snapshots: Option<SnapshotSchedule>,
+    hashes: Option<StateHashes>,
     frames_per_poll_max: usize,
+    /// Of the next poll.
+    frames_per_poll: usize,
+    /// When the last poll began, if it was full.
+    full_since_ns: Option<u64>,
     counters: ExecutorCounters,
     next_sweep_ns: u64,
     closing: bool,
+}
+
+/// Up to where an executor goes on at a clean stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// What was appended: it will be released.
+    Appended,
+    /// What is released: of what is appended beyond that a cluster may decide otherwise.
+    Released,
 }
 
 /// What an executor is connected to.
@@ -84,6 +116,8 @@ pub struct ExecutorLinks {
     pub cursor: GatingCursor,
     /// The window, to know what is still to come.
     pub window: Window,
+    /// What it waits for at a clean stop.
+    pub end: End,
     /// To the publishers.
     pub delivery: Delivery,
     /// To the sequencer.
@@ -94,6 +128,8 @@ pub struct ExecutorLinks {
     pub dead_letters: DeadLetters,
     /// When snapshots are taken, and who writes them.
     pub snapshots: Option<SnapshotSchedule>,
+    /// Who compares the state with that of others.
+    pub hashes: Option<StateHashes>,
     /// Frames applied in one poll.
     pub frames_per_poll_max: usize,
     /// What it counts.
@@ -138,21 +174,47 @@ impl<S: Service> Executor<S> {
             fold,
             cursor: links.cursor,
             window: links.window,
+            end: links.end,
             outbox: Outbox {
                 delivery: links.delivery,
                 deferred: Vec::new(),
                 attached_early: FxHashMap::default(),
+                reopened: BTreeMap::new(),
                 sequencer: links.sequencer,
                 requests: VecDeque::new(),
                 dead_letters: links.dead_letters,
+                timers_from: None,
             },
             from_sequencer: links.from_sequencer,
             snapshots: links.snapshots,
+            hashes: links.hashes,
             frames_per_poll_max: links.frames_per_poll_max,
+            frames_per_poll: 1,
+            full_since_ns: None,
             counters: links.counters,
             next_sweep_ns: 0,
             closing: false,
         }
+    }
+
+    /// Whether everything is applied that a clean stop waits for.
+    fn is_at_end(&self) -> bool {
+        let end = match self.end {
+            End::Appended => self.window.appended(),
+            End::Released => self.window.released(),
+        };
+        self.cursor.position() == end
+    }
+
+    /// Polls that are full get shorter where handlers take long, and longer again where they do not.
+    #[inline]
+    fn pace(&mut self, now_ns: u64) {
+        let Some(since_ns) = self.full_since_ns.take() else { return };
+        self.frames_per_poll = if now_ns.saturating_sub(since_ns) > POLL_NS_MAX {
+            (self.frames_per_poll / 2).max(1)
+        } else {
+            (self.frames_per_poll * 2).min(self.frames_per_poll_max)
+        };
     }
 
     /// Applies released frames in place.
@@ -163,9 +225,13 @@ impl<S: Service> Executor<S> {
         while let Some(message) = self.from_sequencer.pop() {
             self.outbox.hear(&mut self.fold, message);
         }
+        if !self.outbox.reopened.is_empty() {
+            self.outbox.answer_reopened(&mut self.fold, self.window.released_sequence());
+        }
+        self.fold.attend()?;
         let (mut position, mut applied) = (0, 0);
         self.fold.prefetch(peek_session(frames));
-        while position < frames.len() && (applied < self.frames_per_poll_max || self.fold.is_mid_message()) {
+        while position < frames.len() && (applied < self.frames_per_poll || self.fold.is_mid_message()) {
             let frame = Frame::parse(&frames[position..]).map_err(|source| {
                 let reason = source.to_string();
                 EngineError::Corrupt { sequence: self.fold.last_sequence() + 1, reason }
@@ -174,6 +240,9 @@ impl<S: Service> Executor<S> {
             // The next one's session, while this one is handled.
             self.fold.prefetch(peek_session(&frames[position.min(frames.len())..]));
             self.fold.apply(&frame, &mut self.outbox)?;
+            if let Some(hashes) = &self.hashes {
+                hashes.after_frame(&self.fold);
+            }
             applied += 1;
         }
         if position > 0 {
@@ -202,8 +271,13 @@ impl<S: Service> Agent for Executor<S> {
     }
 
     fn poll(&mut self, now: Now) -> Result<usize, AgentError> {
+        self.pace(now.monotonic_ns);
         self.outbox.refresh();
         let applied = self.apply_released();
+        if self.outbox.timers_from.is_some_and(|sequence| self.fold.last_sequence() >= sequence) {
+            self.outbox.timers_from = None;
+            self.outbox.set_timers(&self.fold);
+        }
         // Replies to what was applied before a failure leave: their commands are released.
         if !self.outbox.deferred.is_empty() {
             self.outbox.retry(&self.fold);
@@ -211,9 +285,10 @@ impl<S: Service> Agent for Executor<S> {
         self.outbox.flush();
         self.count();
         let applied = applied?;
+        self.full_since_ns = (applied >= self.frames_per_poll).then_some(now.monotonic_ns);
+        let is_last = self.closing && self.is_at_end();
         if let Some(snapshots) = &mut self.snapshots {
-            let is_last = self.closing && self.cursor.position() == self.window.appended();
-            snapshots.after_batch(&self.fold, is_last)?;
+            snapshots.after_batch(&mut self.fold, is_last)?;
         }
         if now.monotonic_ns >= self.next_sweep_ns {
             self.next_sweep_ns = now.monotonic_ns + 1_000_000_000;
@@ -229,7 +304,7 @@ impl<S: Service> Agent for Executor<S> {
 
     fn is_drained(&self) -> bool {
         let is_written = self.snapshots.as_ref().is_none_or(SnapshotSchedule::is_finished);
-        self.cursor.position() == self.window.appended() && is_written
+        self.is_at_end() && is_written
     }
 }
 
@@ -347,6 +422,13 @@ impl Outbox {
         let _ = self.deliver(connection, &header, &payload[..length]);
     }
 
+    /// Asks the sequencer for every timer that is set.
+    #[cold]
+    fn set_timers<S: Service>(&mut self, fold: &Fold<S>) {
+        let requests = fold.timers.iter().map(|(timer, deadline_ns)| ForSequencer::SetTimer { timer, deadline_ns });
+        self.requests.extend(requests);
+    }
+
     /// Something from the sequencer.
     #[cold]
     fn hear<S: Service>(&mut self, fold: &mut Fold<S>, message: ForService) {
@@ -368,15 +450,9 @@ impl Outbox {
                     self.send_refusal(connection, session, session_seq, &refusal);
                 }
             }
-            ForService::Reopen { session, next_session_seq, notices_seen, connection, .. } => {
-                let Some(entry) = fold.sessions.get_mut(session) else {
-                    self.attached_early.insert(session, connection);
-                    return;
-                };
-                entry.connection = Some(connection);
-                let entry = &*entry;
-                self.send_opened(connection, entry, next_session_seq);
-                self.send_notices(entry, connection, notices_seen);
+            ForService::Reopen { session, next_session_seq, notices_seen, last_sequence, connection, .. } => {
+                self.attached_early.remove(&session);
+                self.reopened.insert(session, Reopened { connection, next_session_seq, notices_seen, last_sequence });
             }
             ForService::Refuse { connection, session, session_seq, code, detail } => {
                 let text = match code {
@@ -388,7 +464,39 @@ impl Outbox {
                 };
                 self.send_refusal(connection, session, session_seq, &Refusal { code, detail, text });
             }
+            ForService::NotLeader { connection, leader } => {
+                let mut payload = [0; NOT_LEADER_LENGTH_MAX];
+                let (header, length) = not_leader(&leader, &mut payload);
+                // If there is no room it is said again.
+                let _ = self.deliver(connection, &header, &payload[..length]);
+            }
+            ForService::LeadsNoMore => {
+                self.attached_early.clear();
+                self.reopened.clear();
+            }
+            ForService::Leads { last_sequence } => self.timers_from = Some(last_sequence),
         }
+    }
+
+    /// Answers opens of sessions that are open: when all that was given before is released, and the session is known here.
+    #[cold]
+    fn answer_reopened<S: Service>(&mut self, fold: &mut Fold<S>, released_sequence: u64) {
+        let mut all = std::mem::take(&mut self.reopened);
+        let last_applied = fold.last_sequence();
+        all.retain(|session, reopened| {
+            let Reopened { connection, next_session_seq, notices_seen, last_sequence } = *reopened;
+            if last_sequence > released_sequence || *session > last_applied {
+                return true;
+            }
+            // One that has been closed meanwhile is opened anew by who asks again.
+            let Some(entry) = fold.sessions.get_mut(*session) else { return false };
+            entry.connection = Some(connection);
+            let entry = &*entry;
+            self.send_opened(connection, entry, next_session_seq);
+            self.send_notices(entry, connection, notices_seen);
+            false
+        });
+        self.reopened = all;
     }
 
     /// Tries again what did not fit, for each publisher until its ring is full again.
@@ -465,11 +573,15 @@ impl Sink for Outbox {
     }
 
     fn set_timer(&mut self, timer: u64, deadline_ns: u64) {
-        self.requests.push_back(ForSequencer::SetTimer { timer, deadline_ns });
+        if self.timers_from.is_none() {
+            self.requests.push_back(ForSequencer::SetTimer { timer, deadline_ns });
+        }
     }
 
     fn cancel_timer(&mut self, timer: u64, deadline_ns: u64) {
-        self.requests.push_back(ForSequencer::CancelTimer { timer, deadline_ns });
+        if self.timers_from.is_none() {
+            self.requests.push_back(ForSequencer::CancelTimer { timer, deadline_ns });
+        }
     }
 
     fn dead_letter(&mut self, letter: DeadLetter) {

@@ -1,6 +1,10 @@
 //! [`Fold`]: the service's state, its sessions and its timers as a fold of the stream. Live, in
 //! recovery and in a debugging replay the same code runs; what differs is the [`Sink`].
 
+mod transactions;
+
+pub(crate) use transactions::Applier;
+
 use crate::EngineError;
 use crate::context::Context;
 use crate::outputs::{Outputs, TimerChange};
@@ -9,7 +13,8 @@ use crate::sessions::{KeptReply, NOTICES_KEPT_MAX, Notice, SessionEntry, Session
 use crate::timers::TimerTable;
 use gapless_schema::Encoding;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpen, TimerFired};
-use gapless_wire::descriptor::REFUSED_FLAG;
+use gapless_wire::descriptor::{REFUSED_FLAG, TRANSACTION_FLAG};
+use gapless_wire::mark::Mark;
 use gapless_wire::{Fragment, Frame, Kind};
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -104,6 +109,9 @@ pub struct Fold<S> {
     pub(crate) timers: TimerTable,
     pub(crate) last_sequence: u64,
     pub(crate) last_timestamp_ns: u64,
+    /// The version that the service acts as.
+    pub(crate) version: u32,
+    has_version: bool,
     payload_length_max: usize,
     pub(crate) outputs: Outputs,
     /// Whether the stream belongs to others; see [`crate::events`].
@@ -113,6 +121,8 @@ pub struct Fold<S> {
     /// The fragments of a message that is not complete yet.
     pub(crate) message: Vec<u8>,
     fragments_missing: bool,
+    /// What applies transactions, where the handlers ran before.
+    applier: Option<Applier<S>>,
 }
 
 /// How a handler's call ended.
@@ -133,12 +143,15 @@ impl<S: Service> Fold<S> {
             timers: TimerTable::default(),
             last_sequence: 0,
             last_timestamp_ns: 0,
+            version: 1,
+            has_version: S::versions().contains(&1),
             payload_length_max,
             outputs: Outputs::default(),
             is_on_stream: false,
             next_published: 1,
             message: Vec::new(),
             fragments_missing: false,
+            applier: None,
         }
     }
 
@@ -201,6 +214,9 @@ impl<S: Service> Fold<S> {
             let reason = format!("sequence {} was due", self.last_sequence + 1);
             return Err(EngineError::Corrupt { sequence, reason });
         }
+        if let Some(applier) = &self.applier {
+            (applier.see)(&mut self.service, sequence, frame.term())?;
+        }
         self.last_sequence = sequence;
         self.last_timestamp_ns = frame.timestamp_ns();
         match frame.kind() {
@@ -215,12 +231,42 @@ impl<S: Service> Fold<S> {
                 self.acknowledge(frame, sink);
                 Ok(())
             }
+            Kind::Timer if self.applier.is_some() => self.timer_transaction(frame, sink),
             Kind::Timer => self.timer(frame, sink),
-            Kind::Mark => Ok(()),
-            kind @ (Kind::Event | Kind::Reply | Kind::Notice | Kind::TimerRequest) => {
+            Kind::Mark => self.mark(frame),
+            kind @ (Kind::Event | Kind::Reply | Kind::Notice | Kind::TimerRequest | Kind::Consensus) => {
                 Err(EngineError::Corrupt { sequence, reason: format!("a frame of kind {kind:?}") })
             }
         }
+    }
+
+    #[cold]
+    fn mark(&mut self, frame: &Frame<'_>) -> Result<(), EngineError> {
+        if let Some(Mark::ServiceVersion { version }) = Mark::from_bytes(frame.payload()) {
+            self.become_version(version, frame.sequence())?;
+        }
+        Ok(())
+    }
+
+    /// The service acts as `version`, which is active from `sequence` on.
+    ///
+    /// # Errors
+    /// It cannot.
+    pub(crate) fn become_version(&mut self, version: u32, sequence: u64) -> Result<(), EngineError> {
+        self.version = version;
+        self.check_version(version, sequence)?;
+        self.has_version = true;
+        Ok(())
+    }
+
+    #[cold]
+    fn check_version(&self, version: u32, sequence: u64) -> Result<(), EngineError> {
+        let supported = S::versions();
+        if supported.contains(&version) {
+            return Ok(());
+        }
+        let (first, last) = supported.into_inner();
+        Err(EngineError::Version { version, sequence, first, last })
     }
 
     #[cold]
@@ -267,7 +313,15 @@ impl<S: Service> Fold<S> {
     }
 
     fn command(&mut self, frame: &Frame<'_>, payload: &[u8], sink: &mut impl Sink) -> Result<(), EngineError> {
-        let outcome = self.run(frame, payload)?;
+        let outcome = match (&self.applier, frame.flags() & TRANSACTION_FLAG != 0) {
+            (None, false) => self.run(frame, payload)?,
+            (Some(_), true) => self.transaction(frame, payload)?,
+            (Some(_), false) => transactions::never_run(&mut self.outputs),
+            (None, true) => {
+                let (sequence, reason) = (frame.sequence(), "a transaction, of a service whose handlers run here");
+                return Err(EngineError::Corrupt { sequence, reason: reason.to_owned() });
+            }
+        };
         let session_seq = frame.session_seq();
         let Some(entry) = self.sessions.get_mut(frame.session()) else {
             let (sequence, reason) = (frame.sequence(), format!("session {} is not open", frame.session()));
@@ -309,6 +363,9 @@ impl<S: Service> Fold<S> {
         self.outputs.clear();
         let (sequence, session, session_seq) = (frame.sequence(), frame.session(), frame.session_seq());
         let schema = frame.schema();
+        if !self.has_version {
+            self.check_version(self.version, sequence)?;
+        }
         if !self.policy.skip_sequences.is_empty() && self.policy.skip_sequences.contains(&sequence) {
             let text = "skipped by an operator".to_owned();
             return Ok(Outcome::Refused { code: RefusalCode::Rejected, text, dead: true });
@@ -330,6 +387,7 @@ impl<S: Service> Fold<S> {
             time_ns: frame.timestamp_ns(),
             session,
             session_seq,
+            version: self.version,
             payload_length_max: self.payload_length_max,
         };
         let service = &mut self.service;
@@ -349,6 +407,10 @@ impl<S: Service> Fold<S> {
             Ok(Err(Refused::Rejected(Reject(text)))) => {
                 self.outputs.clear();
                 Ok(Outcome::Refused { code: RefusalCode::Rejected, text, dead: false })
+            }
+            Ok(Err(Refused::Unhandled(text))) => {
+                self.outputs.clear();
+                unhandled(text, RefusalCode::Unhandled)
             }
             Ok(Err(Refused::Undecodable(error))) => {
                 self.outputs.clear();
@@ -379,6 +441,9 @@ impl<S: Service> Fold<S> {
         if !self.timers.take(fired.timer, fired.deadline_ns) {
             return Ok(());
         }
+        if !self.has_version {
+            self.check_version(self.version, sequence)?;
+        }
         self.outputs.clear();
         let mut context = Context {
             outputs: &mut self.outputs,
@@ -386,6 +451,7 @@ impl<S: Service> Fold<S> {
             time_ns: frame.timestamp_ns(),
             session: 0,
             session_seq: 0,
+            version: self.version,
             payload_length_max: self.payload_length_max,
         };
         let service = &mut self.service;
@@ -458,7 +524,7 @@ const REFUSAL_TEXT_MAX: usize = 1024;
 
 /// Whether a call has outputs that its service has no place for.
 #[inline]
-fn misplaced(is_on_stream: bool, outputs: &Outputs) -> Option<String> {
+pub(crate) fn misplaced(is_on_stream: bool, outputs: &Outputs) -> Option<String> {
     if !is_on_stream && !outputs.published.is_empty() {
         return Some("only a service on an event stream publishes; this one replies".to_owned());
     }
@@ -478,7 +544,7 @@ fn full_notices(sessions: &SessionTable, outputs: &Outputs) -> Option<String> {
     })
 }
 
-fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
 }

@@ -13,10 +13,14 @@
 //! | [`dead_letters`] | the record of commands that no handler took |
 //! | [`snapshot`] | the file that a snapshot is |
 //! | [`snapshot_schedule`] | when snapshots are taken, and the thread that writes them |
+//! | [`state`] | [`StateService`]: state replication, in which the leader alone runs the handlers |
+//! | [`state_hashes`] | hashes of the state, for members to compare |
+//! | [`store`] | [`store::Store`]: typed objects whose changes are tracked, for state replication |
 //! | [`events`] | a fold on a stream that belongs to others |
 //! | [`stream_service`] | [`StreamService`]: a service as a node of such a stream |
 //! | [`options`] | [`NodeOptions`]: how a node is run |
 //! | [`node`] | [`Node`]: everything put together and run |
+//! | [`replica`] | [`Replica`]: a service on a member of a cluster |
 //! | `seats`, `node_journal` | its threads; its journal and what prepares it |
 //! | [`recovery`] | how a node finds its state again, and a journal replayed for debugging |
 //!
@@ -36,12 +40,16 @@ mod node_journal;
 pub mod options;
 pub mod outputs;
 pub mod recovery;
+pub mod replica;
 mod seats;
 pub mod sender;
 pub mod service;
 pub mod sessions;
 pub mod snapshot;
 pub mod snapshot_schedule;
+pub mod state;
+pub mod state_hashes;
+pub mod store;
 pub mod stream_service;
 pub mod timers;
 
@@ -51,5 +59,7 @@ pub use fold::{Fold, OnPanic, OnUnhandled, Policy};
 pub use gapless_stream::Persistence;
 pub use node::Node;
 pub use options::{NodeOptions, Threads};
+pub use replica::{Replica, ReplicaOptions};
 pub use service::{Handlers, Reject, Service};
+pub use state::{StateHandlers, StateOptions, StateService};
 pub use stream_service::{StreamService, StreamServiceOptions};

@@ -2,7 +2,7 @@
 
 use crate::EngineError;
 use crate::dead_letters::DeadLetters;
-use crate::executor::{Delivery, Executor, ExecutorCounters, ExecutorLinks};
+use crate::executor::{Delivery, End, Executor, ExecutorCounters, ExecutorLinks};
 use crate::fold::{Fold, NoSink};
 use crate::node_journal::JournalBelow;
 use crate::options::NodeOptions;
@@ -189,8 +189,10 @@ impl Node {
         let executor = Executor::new(
             fold,
             ExecutorLinks {
+                hashes: None,
                 cursor: service_cursor,
                 window: window.clone(),
+                end: End::Appended,
                 delivery,
                 sequencer: for_sequencer,
                 from_sequencer: for_service,

@@ -109,6 +109,9 @@ impl NodeOptions {
 
     pub(crate) fn check(&self) -> Result<(), EngineError> {
         let refuse = |option, reason: &str| Err(EngineError::Option { option, reason: reason.to_owned() });
+        if let Some(reason) = self.tier.refusal_of_lone_node() {
+            return refuse("tier", &reason);
+        }
         if self.tier != Tier::Memory && self.directory.is_none() {
             return refuse("directory", "the tiers journal and sync need one");
         }

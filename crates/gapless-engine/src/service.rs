@@ -3,6 +3,7 @@
 use crate::context::Context;
 use gapless_schema::{DecodeError, Encoding, Message, schema_key};
 use rustc_hash::FxHashMap;
+use std::ops::RangeInclusive;
 
 /// State that is the fold of a stream.
 ///
@@ -15,6 +16,18 @@ pub trait Service: Send + 'static {
     where
         Self: Sized;
 
+    /// Which versions of itself this program can act as. Handlers ask [`Context::version`] and do as that version does, so
+    /// that programs can be replaced one by one: all of them act as the old version until the stream says otherwise, at one
+    /// sequence. While an old version is active the snapshot's bytes are those of the old program. A new stream begins with
+    /// the lowest version of its first leader.
+    #[must_use]
+    fn versions() -> RangeInclusive<u32>
+    where
+        Self: Sized,
+    {
+        1..=1
+    }
+
     /// A timer that this service has set is due.
     ///
     /// # Errors
@@ -24,7 +37,9 @@ pub trait Service: Send + 'static {
         Ok(())
     }
 
-    /// Writes the whole state, so that [`Service::restore`] can make it again.
+    /// Writes the whole state, so that [`Service::restore`] can make it again. The same state gives the same bytes, also in
+    /// another process: the members of a cluster compare them, and one whose bytes differ stops. So write what stands in an
+    /// unordered map in the order of its keys.
     fn snapshot(&self, state: &mut Vec<u8>);
 
     /// Becomes the state that [`Service::snapshot`] wrote.
@@ -52,6 +67,8 @@ pub(crate) enum Refused {
     Undecodable(DecodeError),
     /// The handler said no.
     Rejected(Reject),
+    /// There is no handler.
+    Unhandled(String),
 }
 
 type Handler<S> = Box<dyn Fn(&mut S, &[u8], &mut Context<'_>) -> Result<(), Refused> + Send>;

@@ -203,10 +203,15 @@ impl SessionTable {
         }
     }
 
+    /// All sessions, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = &SessionEntry> {
+        self.entries.iter().flatten()
+    }
+
     /// All sessions, in the order of their identifiers.
     #[must_use]
     pub fn sorted(&self) -> Vec<&SessionEntry> {
-        let mut all: Vec<&SessionEntry> = self.entries.iter().flatten().collect();
+        let mut all: Vec<&SessionEntry> = self.iter().collect();
         all.sort_unstable_by_key(|entry| entry.session);
         all
     }

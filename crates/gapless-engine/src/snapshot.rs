@@ -2,7 +2,7 @@
 //! and older segments may be deleted.
 //!
 //! ```text
-//!   0  u64  magic "GAPSNAP\2"
+//!   0  u64  magic "GAPSNAP\3"; "GAPSNAP\2" without the version is read, too
 //!   8  u128 stream id
 //!  24  u64  incarnation
 //!  32  u64  sequence             of the last frame applied
@@ -14,6 +14,7 @@
 //!           encoding u16, payload (u32 length, bytes)
 //!   …  u32  timers, then each: timer u64, deadline u64
 //!   …  u64  number of the next frame that it publishes into another's stream; 1 in its own
+//!   …  u32  version that the service acts as
 //!   …  u64  length of the service's state, then it
 //!   …  u32  CRC-32C of everything before
 //! ```
@@ -27,14 +28,16 @@ use gapless_agent::fault::{crash_point, mutant};
 use gapless_log::StreamIdentity;
 use gapless_schema::Encoding;
 use gapless_stream::client::WINDOW_COMMANDS_MAX;
-use gapless_wire::checksum::crc32c;
+use gapless_wire::checksum::{crc32c, crc32c_append};
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-const MAGIC: u64 = u64::from_le_bytes(*b"GAPSNAP\x02");
+const MAGIC: u64 = u64::from_le_bytes(*b"GAPSNAP\x03");
+/// Of snapshots whose service knew one version alone, the first.
+const MAGIC_UNVERSIONED: u64 = u64::from_le_bytes(*b"GAPSNAP\x02");
 const EXTENSION: &str = "snapshot";
 /// The newest and the one before it.
 const SNAPSHOTS_KEPT: usize = 2;
@@ -59,6 +62,7 @@ pub fn encode<S: Service>(fold: &Fold<S>, identity: StreamIdentity) -> Vec<u8> {
         put64(&mut out, deadline_ns);
     }
     put64(&mut out, fold.next_published);
+    out.extend_from_slice(&fold.version.to_le_bytes());
     let length_at = out.len();
     put64(&mut out, 0);
     fold.service().snapshot(&mut out);
@@ -182,7 +186,10 @@ impl<'a> Fields<'a> {
 pub fn identity_of(path: &Path) -> Result<StreamIdentity, EngineError> {
     let bytes = std::fs::read(path).map_err(EngineError::system(format!("reading {}", path.display())))?;
     let mut fields = Fields(&bytes);
-    let identity = (fields.u64() == Some(MAGIC)).then(|| Some((fields.u128()?, fields.u64()?))).flatten();
+    let identity = fields
+        .u64()
+        .filter(|magic| [MAGIC, MAGIC_UNVERSIONED].contains(magic))
+        .and_then(|_| Some((fields.u128()?, fields.u64()?)));
     let reason = || "it does not begin as a snapshot of this version does".to_owned();
     let (stream_id, incarnation) =
         identity.ok_or_else(|| EngineError::Snapshot { path: path.to_owned(), reason: reason() })?;
@@ -205,7 +212,8 @@ pub fn restore<S: Service>(fold: &mut Fold<S>, path: &Path, identity: StreamIden
     };
     let (body, sum) = bytes.split_last_chunk::<4>().ok_or_else(damaged)?;
     let mut fields = Fields(body);
-    if fields.u64() != Some(MAGIC) || crc32c(body) != u32::from_le_bytes(*sum) {
+    let magic = fields.u64().ok_or_else(damaged)?;
+    if ![MAGIC, MAGIC_UNVERSIONED].contains(&magic) || crc32c(body) != u32::from_le_bytes(*sum) {
         return Err(damaged());
     }
     let (stream_id, incarnation) = (fields.u128().ok_or_else(damaged)?, fields.u64().ok_or_else(damaged)?);
@@ -215,12 +223,13 @@ pub fn restore<S: Service>(fold: &mut Fold<S>, path: &Path, identity: StreamIden
             identity.stream_id, identity.incarnation
         )));
     }
-    let state = restore_fields(fold, &mut fields).ok_or_else(damaged)?;
+    let state = restore_fields(fold, &mut fields, magic == MAGIC).ok_or_else(damaged)?;
+    fold.become_version(fold.version, fold.last_sequence)?;
     fold.service_mut().restore(state).map_err(|reason| unusable(format!("the service refused it: {reason}")))
 }
 
 /// Everything but the service's state, which is returned.
-fn restore_fields<'a, S: Service>(fold: &mut Fold<S>, fields: &mut Fields<'a>) -> Option<&'a [u8]> {
+fn restore_fields<'a, S: Service>(fold: &mut Fold<S>, fields: &mut Fields<'a>, is_versioned: bool) -> Option<&'a [u8]> {
     fold.last_sequence = fields.count()?;
     fold.last_timestamp_ns = fields.count()?;
     for _ in 0..fields.u32()? {
@@ -230,9 +239,63 @@ fn restore_fields<'a, S: Service>(fold: &mut Fold<S>, fields: &mut Fields<'a>) -
         fold.timers.set(fields.u64()?, fields.u64()?);
     }
     fold.next_published = fields.count().filter(|number| *number > 0)?;
+    if is_versioned {
+        fold.version = fields.u32().filter(|version| *version > 0)?;
+    }
     let length = fields.u64()?;
     let state = fields.bytes(length)?;
     fields.0.is_empty().then_some(state)
+}
+
+/// The name of the file of the snapshot at `sequence`.
+#[must_use]
+pub fn file_name(sequence: u64) -> String {
+    format!("{sequence:020}.{EXTENSION}")
+}
+
+/// Bytes that are read at once where a snapshot is only checked.
+const CHECKED_BYTES: usize = 1 << 20;
+/// Magic, stream, incarnation and sequence.
+const HEAD_LENGTH: usize = 40;
+
+/// Whether the snapshot at `path` is whole, of the stream `identity` and at `sequence`. It is read piece by piece; whether
+/// the service takes its state is found out by [`restore`].
+///
+/// # Errors
+/// It cannot be read, or what is wrong with it.
+pub fn check(path: &Path, identity: StreamIdentity, sequence: u64) -> Result<(), EngineError> {
+    let unreadable = |source| EngineError::system(format!("reading {}", path.display()))(source);
+    let unusable = |reason: &str| EngineError::Snapshot { path: path.to_owned(), reason: reason.to_owned() };
+    let mut file = File::open(path).map_err(unreadable)?;
+    let length = file.metadata().map_err(unreadable)?.len();
+    let Some(mut left) = length.checked_sub(4).filter(|body| *body >= HEAD_LENGTH as u64) else {
+        return Err(unusable("it is too short for a snapshot"));
+    };
+    let mut piece = vec![0; CHECKED_BYTES];
+    let (mut sum, mut is_first) = (0, true);
+    while left > 0 {
+        let piece = &mut piece[..left.min(CHECKED_BYTES as u64) as usize];
+        file.read_exact(piece).map_err(unreadable)?;
+        sum = crc32c_append(sum, piece);
+        left -= piece.len() as u64;
+        if std::mem::take(&mut is_first) {
+            let mut fields = Fields(piece);
+            let magic = fields.u64();
+            let found = fields.u128().zip(fields.u64());
+            if !magic.is_some_and(|magic| [MAGIC, MAGIC_UNVERSIONED].contains(&magic)) {
+                return Err(unusable("it does not begin as a snapshot of this version does"));
+            }
+            if found != Some((identity.stream_id, identity.incarnation)) {
+                return Err(unusable("it belongs to another stream or incarnation"));
+            }
+            if fields.u64() != Some(sequence) {
+                return Err(unusable("it stands at another sequence than is said"));
+            }
+        }
+    }
+    let mut found = [0; 4];
+    file.read_exact(&mut found).map_err(unreadable)?;
+    if u32::from_le_bytes(found) == sum { Ok(()) } else { Err(unusable("it is damaged")) }
 }
 
 /// The snapshots in `directory`, oldest first: (sequence, path).
@@ -263,7 +326,7 @@ pub fn list(directory: &Path) -> Result<Vec<(u64, PathBuf)>, EngineError> {
 /// # Errors
 /// A full or read-only disk; what was there before stays.
 pub fn write(directory: &Path, sequence: u64, bytes: &[u8]) -> Result<(), EngineError> {
-    let path = directory.join(format!("{sequence:020}.{EXTENSION}"));
+    let path = directory.join(file_name(sequence));
     let aside = path.with_extension("tmp");
     let action = || format!("writing {}", path.display());
     std::fs::create_dir_all(directory).map_err(EngineError::system(action()))?;
@@ -291,4 +354,67 @@ pub fn write(directory: &Path, sequence: u64, bytes: &[u8]) -> Result<(), Engine
         std::fs::remove_file(&old).map_err(EngineError::system(format!("removing {}", old.display())))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+    use crate::fold::Policy;
+    use crate::service::Handlers;
+
+    #[derive(Default)]
+    struct Word([u8; 4]);
+
+    impl Service for Word {
+        fn versions() -> std::ops::RangeInclusive<u32> {
+            1..=3
+        }
+
+        fn handlers(_: &mut Handlers<Self>) {}
+
+        fn snapshot(&self, state: &mut Vec<u8>) {
+            state.extend_from_slice(&self.0);
+        }
+
+        fn restore(&mut self, state: &[u8]) -> Result<(), String> {
+            self.0 = state.try_into().map_err(|_| "4 bytes")?;
+            Ok(())
+        }
+    }
+
+    fn fold(word: [u8; 4]) -> Fold<Word> {
+        Fold::new(Word(word), Policy::default(), 64)
+    }
+
+    #[test]
+    fn a_snapshot_from_before_versions_is_of_the_first() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a");
+        let identity = StreamIdentity { stream_id: 7, incarnation: 1 };
+        let mut fold_before = fold(*b"word");
+        fold_before.become_version(3, 1).unwrap();
+        let bytes = encode(&fold_before, identity);
+        let restored = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).unwrap();
+            let mut fold = fold([0; 4]);
+            restore(&mut fold, &path, identity).map(|()| (fold.service().0, fold.version))
+        };
+        assert_eq!(restored(&bytes).unwrap(), (*b"word", 3));
+        // Behind the version come the state's length, the state, and the checksum.
+        let version_at = bytes.len() - 4 - 4 - 8 - 4;
+        let with_sum = |body: Vec<u8>| [&body[..], &crc32c(&body).to_le_bytes()].concat();
+        let with_version =
+            |version: &[u8]| [&bytes[..version_at], version, &bytes[version_at + 4..bytes.len() - 4]].concat();
+        let mut old = with_version(&[]);
+        old[..8].copy_from_slice(&MAGIC_UNVERSIONED.to_le_bytes());
+        let old = with_sum(old);
+        assert_eq!(restored(&old).unwrap(), (*b"word", 1));
+        std::fs::write(&path, &old).unwrap();
+        assert_eq!(identity_of(&path).unwrap(), identity);
+        // A version that the program lacks, and one that nobody has.
+        let lacks = restored(&with_sum(with_version(&4_u32.to_le_bytes())));
+        assert!(matches!(lacks, Err(EngineError::Version { version: 4, first: 1, last: 3, .. })), "{lacks:?}");
+        assert!(matches!(restored(&with_sum(with_version(&[0; 4]))), Err(EngineError::Snapshot { .. })));
+    }
 }

@@ -4,11 +4,12 @@
 use crate::EngineError;
 use crate::fold::Fold;
 use crate::service::Service;
-use crate::snapshot::{encode, write};
+use crate::snapshot::{self, encode, write};
 use gapless_agent::Waker;
 use gapless_agent::thread::spawn_helper;
+use gapless_cluster::member::shared::Snapshots;
 use gapless_log::StreamIdentity;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -62,12 +63,18 @@ struct Shared {
 }
 
 impl Shared {
+    /// Nothing is to be written; what is, stands at `sequence`.
+    fn standing_at(sequence: u64) -> Arc<Self> {
+        let desk = Mutex::new(Desk { written_sequence: sequence, ..Desk::default() });
+        Arc::new(Self { desk, ..Self::default() })
+    }
+
     fn lock(&self) -> MutexGuard<'_, Desk> {
         // No holder leaves the desk half changed.
         self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write_jobs(&self, directory: &std::path::Path, journal: &mut impl SnapshotJournal) {
+    fn write_jobs(&self, directory: &Path, journal: &mut impl SnapshotJournal) {
         let mut watch = Watch { shared: self, ended: false };
         loop {
             let mut desk = self.lock();
@@ -75,27 +82,40 @@ impl Shared {
             while desk.job.is_none() && !desk.stopping {
                 desk = self.changed.wait(desk).unwrap_or_else(PoisonError::into_inner);
             }
-            let Some(Job { sequence, bytes, serves }) = desk.job.take() else {
+            let Some(job) = desk.job.take() else {
                 watch.ended = true;
                 return;
             };
             desk.busy = true;
             drop(desk);
-            let written = journal.sync().and_then(|()| write(directory, sequence, &bytes));
-            if written.is_ok() {
-                journal.covered(sequence);
-            }
-            let mut desk = self.lock();
-            match written {
-                Ok(()) => {
-                    desk.written_sequence = sequence;
-                    desk.served = serves;
-                }
-                Err(error) => desk.failure = Some(error.to_string()),
-            }
-            drop(desk);
-            self.changed.notify_all();
+            self.write_job(&job, directory, journal);
         }
+    }
+
+    /// Writes the job that waits, where there is no thread for it.
+    #[cold]
+    fn write_waiting(&self, directory: &Path, journal: &mut dyn SnapshotJournal) {
+        let job = self.lock().job.take();
+        if let Some(job) = job {
+            self.write_job(&job, directory, journal);
+        }
+    }
+
+    fn write_job(&self, job: &Job, directory: &Path, journal: &mut (impl SnapshotJournal + ?Sized)) {
+        let written = journal.sync().and_then(|()| write(directory, job.sequence, &job.bytes));
+        if written.is_ok() {
+            journal.covered(job.sequence);
+        }
+        let mut desk = self.lock();
+        match written {
+            Ok(()) => {
+                desk.written_sequence = job.sequence;
+                desk.served = job.serves;
+            }
+            Err(error) => desk.failure = Some(error.to_string()),
+        }
+        drop(desk);
+        self.changed.notify_all();
     }
 }
 
@@ -122,7 +142,15 @@ pub struct SnapshotSchedule {
     asked_sequence: u64,
     asked_last: bool,
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
+    writer: Writer,
+}
+
+/// Who writes.
+enum Writer {
+    /// A thread of its own; none once it has ended.
+    Thread(Option<JoinHandle<()>>),
+    /// Whoever polls: what one poll has taken is written by the next.
+    Caller(PathBuf, Box<dyn SnapshotJournal>),
 }
 
 /// Asks for a snapshot, from any thread.
@@ -130,6 +158,8 @@ pub struct SnapshotSchedule {
 pub struct SnapshotRequests {
     shared: Arc<Shared>,
     service: Waker,
+    directory: PathBuf,
+    identity: StreamIdentity,
 }
 
 impl SnapshotSchedule {
@@ -145,10 +175,34 @@ impl SnapshotSchedule {
         mut journal: impl SnapshotJournal + 'static,
         service: Waker,
     ) -> Result<(Self, SnapshotRequests), EngineError> {
-        let desk = Mutex::new(Desk { written_sequence: sequence, ..Desk::default() });
-        let shared = Arc::new(Shared { desk, ..Shared::default() });
-        let for_thread = Arc::clone(&shared);
+        let shared = Shared::standing_at(sequence);
+        let (for_thread, for_requests) = (Arc::clone(&shared), directory.clone());
         let thread = spawn_helper("gapless-snapshot", move || for_thread.write_jobs(&directory, &mut journal))?;
+        Ok(Self::over(shared, for_requests, identity, sequence, rules, Writer::Thread(Some(thread)), service))
+    }
+
+    /// As [`SnapshotSchedule::start`], without a thread: snapshots are written by who polls.
+    pub fn by_hand(
+        directory: PathBuf,
+        identity: StreamIdentity,
+        sequence: u64,
+        rules: SnapshotRules,
+        journal: impl SnapshotJournal + 'static,
+        service: Waker,
+    ) -> (Self, SnapshotRequests) {
+        let writer = Writer::Caller(directory.clone(), Box::new(journal));
+        Self::over(Shared::standing_at(sequence), directory, identity, sequence, rules, writer, service)
+    }
+
+    fn over(
+        shared: Arc<Shared>,
+        directory: PathBuf,
+        identity: StreamIdentity,
+        sequence: u64,
+        rules: SnapshotRules,
+        writer: Writer,
+        service: Waker,
+    ) -> (Self, SnapshotRequests) {
         let schedule = Self {
             identity,
             rules,
@@ -156,14 +210,17 @@ impl SnapshotSchedule {
             asked_sequence: sequence,
             asked_last: false,
             shared: Arc::clone(&shared),
-            thread: Some(thread),
+            writer,
         };
-        Ok((schedule, SnapshotRequests { shared, service }))
+        (schedule, SnapshotRequests { shared, service, directory, identity })
     }
 
     /// After a batch of frames: takes a snapshot if one is due or wanted and the last is written.
     #[inline]
-    pub(crate) fn after_batch<S: Service>(&mut self, fold: &Fold<S>, is_last: bool) -> Result<(), EngineError> {
+    pub(crate) fn after_batch<S: Service>(&mut self, fold: &mut Fold<S>, is_last: bool) -> Result<(), EngineError> {
+        if let Writer::Caller(directory, journal) = &mut self.writer {
+            self.shared.write_waiting(directory, &mut **journal);
+        }
         let is_due = fold.last_sequence() >= self.next_sequence;
         let is_final = is_last && self.rules.on_stop && !self.asked_last;
         // Relaxed: the lock orders the rest.
@@ -172,12 +229,15 @@ impl SnapshotSchedule {
     }
 
     #[cold]
-    fn take<S: Service>(&mut self, fold: &Fold<S>, is_final: bool) -> Result<(), EngineError> {
+    fn take<S: Service>(&mut self, fold: &mut Fold<S>, is_final: bool) -> Result<(), EngineError> {
         let mut desk = self.shared.lock();
         if let Some(failure) = &desk.failure {
             return Err(EngineError::system("taking a snapshot")(std::io::Error::other(failure.clone())));
         }
         if desk.busy || desk.job.is_some() || fold.is_mid_message() {
+            return Ok(());
+        }
+        if !fold.can_snapshot(is_final)? {
             return Ok(());
         }
         self.asked_last |= is_final;
@@ -209,7 +269,9 @@ impl Drop for SnapshotSchedule {
     fn drop(&mut self) {
         self.shared.lock().stopping = true;
         self.shared.changed.notify_all();
-        if let Some(thread) = self.thread.take() {
+        if let Writer::Thread(thread) = &mut self.writer
+            && let Some(thread) = thread.take()
+        {
             // A panic of the thread has been reported by its message already.
             let _ = thread.join();
         }
@@ -225,7 +287,7 @@ impl SnapshotRequests {
     ///
     /// # Errors
     /// The snapshot cannot be written, or what `failure` says.
-    pub(crate) fn take(&self, failure: impl Fn() -> Option<EngineError>) -> Result<u64, EngineError> {
+    pub fn take(&self, failure: impl Fn() -> Option<EngineError>) -> Result<u64, EngineError> {
         let mut desk = self.shared.lock();
         desk.requests += 1;
         let number = desk.requests;
@@ -236,11 +298,37 @@ impl SnapshotRequests {
             if let Some(failure) = &desk.failure {
                 return Err(EngineError::system("taking a snapshot")(std::io::Error::other(failure.clone())));
             }
+            if desk.stopping && !desk.busy && desk.job.is_none() {
+                let reason = "the service has stopped before it was taken";
+                return Err(EngineError::system("taking a snapshot")(std::io::Error::other(reason)));
+            }
             desk = self.shared.changed.wait_timeout(desk, FAILURE_LOOK).unwrap_or_else(PoisonError::into_inner).0;
             if let Some(error) = failure() {
                 return Err(error);
             }
         }
         Ok(desk.written_sequence)
+    }
+}
+
+impl Snapshots for SnapshotRequests {
+    fn take(&self, is_over: &dyn Fn() -> bool) -> Result<u64, String> {
+        let over = || {
+            let stops = std::io::Error::other("the member stops");
+            is_over().then(|| EngineError::system("taking a snapshot")(stops))
+        };
+        Self::take(self, over).map_err(|error| error.to_string())
+    }
+
+    fn list(&self) -> Result<Vec<(u64, PathBuf)>, String> {
+        snapshot::list(&self.directory).map_err(|error| error.to_string())
+    }
+
+    fn file_name(&self, sequence: u64) -> String {
+        snapshot::file_name(sequence)
+    }
+
+    fn check(&self, path: &Path, sequence: u64) -> Result<(), String> {
+        snapshot::check(path, self.identity, sequence).map_err(|error| error.to_string())
     }
 }

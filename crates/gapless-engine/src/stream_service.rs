@@ -271,7 +271,7 @@ impl<S: Service, L: NodeLink> StreamService<S, L> {
         }
         self.fold.next_published = self.node.next_session_seq().unwrap_or(self.fold.next_published);
         match &mut self.snapshots {
-            Some(snapshots) => snapshots.after_batch(&self.fold, is_last),
+            Some(snapshots) => snapshots.after_batch(&mut self.fold, is_last),
             None => Ok(()),
         }
     }

@@ -20,9 +20,15 @@ impl TimerTable {
         self.deadlines.remove(&timer)
     }
 
+    /// Whether a timer is set to this deadline.
+    #[must_use]
+    pub fn is_set(&self, timer: u64, deadline_ns: u64) -> bool {
+        self.deadlines.get(&timer) == Some(&deadline_ns)
+    }
+
     /// Takes a timer that the stream says is due; false if it was replaced or cancelled meanwhile.
     pub fn take(&mut self, timer: u64, deadline_ns: u64) -> bool {
-        let is_set = self.deadlines.get(&timer) == Some(&deadline_ns);
+        let is_set = self.is_set(timer, deadline_ns);
         if is_set {
             self.deadlines.remove(&timer);
         }

@@ -19,7 +19,7 @@ const TOTAL: u32 = 1 << 16 | 2;
 const LONG: u32 = 1 << 16 | 3;
 const RANG: u32 = 1 << 16 | 4;
 const TOKEN: u128 = 4242;
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Adds up orders; publishes each total, a long report for every tenth, and the ringing of a timer for every
 /// seventh. Refuses 13 and panics at 666.

@@ -40,6 +40,7 @@
 #![forbid(unsafe_code)]
 
 pub use gapless_agent as agent;
+pub use gapless_cluster as cluster;
 pub use gapless_engine as engine;
 pub use gapless_journal as journal;
 pub use gapless_log as log;
@@ -49,10 +50,12 @@ pub use gapless_wire as wire;
 
 /// What nearly every service and client needs.
 pub mod prelude {
+    pub use gapless_cluster::config::ClusterConfig;
     pub use gapless_engine::{
         Context, EngineError, Handlers, Node, NodeOptions, OnPanic, OnUnhandled, Policy, Reject, Service,
     };
     pub use gapless_engine::{Persistence, StreamService, StreamServiceOptions, Threads};
+    pub use gapless_engine::{Replica, ReplicaOptions};
     pub use gapless_schema::{Direct, Encode, Message, Protobuf, Sbe};
     pub use gapless_stream::client::{MessageType, OwnedReply, random_token};
     pub use gapless_stream::event_stream::{EventStream, EventStreamOptions};

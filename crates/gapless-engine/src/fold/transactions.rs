@@ -1,0 +1,103 @@
+//! A [`Fold`] of a service whose handlers ran before: it applies transactions, and runs nothing.
+
+use super::{DeadLetter, Fold, Outcome, Policy, Sink, full_notices};
+use crate::EngineError;
+use crate::outputs::Outputs;
+use crate::service::Service;
+use crate::state::transaction;
+use gapless_wire::control::{RefusalCode, TimerFired};
+use gapless_wire::descriptor::TRANSACTION_FLAG;
+use gapless_wire::{Fragment, Frame};
+
+/// How the state of a service whose handlers ran before follows the stream.
+pub(crate) struct Applier<S> {
+    /// A frame comes, with its sequence and term.
+    pub see: fn(&mut S, u64, u64) -> Result<(), EngineError>,
+    /// A transaction comes, with its sequence.
+    pub apply: fn(&mut S, u64, &transaction::Read<'_>) -> Result<(), String>,
+    /// Between two batches of frames.
+    pub attend: fn(&mut Fold<S>) -> Result<(), EngineError>,
+    /// Whether the state is as it was behind the last frame, for a snapshot; at a clean stop it has to become that.
+    pub can_snapshot: fn(&mut S, u64, bool) -> Result<bool, EngineError>,
+}
+
+impl<S: Service> Fold<S> {
+    /// As [`Fold::new`], of a service that applies transactions.
+    pub(crate) fn of_transactions(service: S, applier: Applier<S>) -> Self {
+        Self { applier: Some(applier), ..Self::new(service, Policy::default(), usize::MAX >> 1) }
+    }
+
+    /// Between two batches of frames.
+    #[inline]
+    pub(crate) fn attend(&mut self) -> Result<(), EngineError> {
+        match &self.applier {
+            Some(applier) => (applier.attend)(self),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a snapshot can be taken now; one `is_final` is the last thing that happens.
+    pub(crate) fn can_snapshot(&mut self, is_final: bool) -> Result<bool, EngineError> {
+        match &self.applier {
+            Some(applier) => (applier.can_snapshot)(&mut self.service, self.last_sequence, is_final),
+            None => Ok(true),
+        }
+    }
+
+    /// Reads a transaction and applies its changes; its outputs are staged.
+    #[inline]
+    pub(super) fn transaction(&mut self, frame: &Frame<'_>, payload: &[u8]) -> Result<Outcome, EngineError> {
+        let sequence = frame.sequence();
+        let corrupt = |reason| EngineError::Corrupt { sequence, reason };
+        self.outputs.clear();
+        let read = transaction::read(payload, &mut self.outputs).map_err(corrupt)?;
+        if !self.outputs.notices.is_empty()
+            && let Some(reason) = full_notices(&self.sessions, &self.outputs)
+        {
+            return Err(corrupt(reason));
+        }
+        let Some(applier) = &self.applier else { return Err(corrupt("nothing applies it".to_owned())) };
+        (applier.apply)(&mut self.service, sequence, &read).map_err(corrupt)?;
+        Ok(read.outcome)
+    }
+
+    /// A timer whose handler ran before.
+    pub(super) fn timer_transaction(&mut self, frame: &Frame<'_>, sink: &mut impl Sink) -> Result<(), EngineError> {
+        if frame.fragment() == Fragment::WHOLE {
+            return self.fired(frame, frame.payload(), sink);
+        }
+        let Some(message) = self.collect(frame) else { return Ok(()) };
+        let outcome = self.fired(frame, &message, sink);
+        self.message = message;
+        outcome
+    }
+
+    fn fired(&mut self, frame: &Frame<'_>, payload: &[u8], sink: &mut impl Sink) -> Result<(), EngineError> {
+        let sequence = frame.sequence();
+        let corrupt = |reason: &str| EngineError::Corrupt { sequence, reason: reason.to_owned() };
+        let (head, payload) =
+            payload.split_at_checked(TimerFired::LENGTH).ok_or_else(|| corrupt("a malformed timer"))?;
+        let fired = TimerFired::from_bytes(head).ok_or_else(|| corrupt("a malformed timer"))?;
+        if frame.flags() & TRANSACTION_FLAG == 0 || !self.timers.take(fired.timer, fired.deadline_ns) {
+            return Err(corrupt("a timer whose handler has not run, or that is not set"));
+        }
+        let outcome = self.transaction(frame, payload)?;
+        if self.outputs.reply.is_some() {
+            return Err(corrupt("a timer with a reply"));
+        }
+        if let Outcome::Refused { text: reason, .. } = outcome {
+            sink.dead_letter(DeadLetter { sequence, session: 0, session_seq: 0, schema: 0, reason });
+        }
+        self.commit_side_outputs(sink);
+        Ok(())
+    }
+}
+
+/// A command that was appended by a leader without the service: nobody has run its handler, and two members would not run it
+/// alike.
+#[cold]
+pub(super) fn never_run(outputs: &mut Outputs) -> Outcome {
+    outputs.clear();
+    let text = "the leader that took it runs no service; send it as another command".to_owned();
+    Outcome::Refused { code: RefusalCode::Unhandled, text, dead: true }
+}

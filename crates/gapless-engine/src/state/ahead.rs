@@ -1,0 +1,347 @@
+//! [`Ahead`]: runs handlers before their commands enter the stream, in the agent of a member that leads.
+
+use super::exchange::{Back, Exchange, Lent, Span, Unreceived, Wish};
+use super::transaction::{put_hash, write_outputs, write_refusal};
+use super::{State, StateHandlers};
+use crate::context::Context;
+use crate::fold::{misplaced, panic_text};
+use crate::outputs::{Outputs, TimerChange};
+use crate::service::{Refused, Reject, describe};
+use crate::sessions::NOTICES_KEPT_MAX;
+use crate::state::StateService;
+use crate::store::Transaction;
+use gapless_stream::Sequencer;
+use gapless_stream::transactions::Transactions;
+use gapless_wire::FrameHeader;
+use gapless_wire::control::{RefusalCode, TimerFired};
+use gapless_wire::descriptor::Encoding;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// What this part has.
+enum Place<S> {
+    /// The member follows.
+    Away,
+    /// It leads, and waits for its state.
+    Waiting(Wish),
+    Here(Lent<S>),
+}
+
+pub(crate) struct Ahead<S> {
+    exchange: Arc<Exchange<S>>,
+    place: Place<S>,
+    outputs: Outputs,
+    payload_length_max: usize,
+}
+
+/// Why a handler has no effect.
+struct Refusal {
+    code: RefusalCode,
+    text: String,
+    is_dead: bool,
+}
+
+const NOT_HERE: &str = "nothing is handed in before the state is here";
+
+impl<S: StateService> Ahead<S> {
+    pub fn new(exchange: Arc<Exchange<S>>, payload_length_max: usize) -> Self {
+        Self { exchange, place: Place::Away, outputs: Outputs::default(), payload_length_max }
+    }
+
+    #[cold]
+    fn wish(&mut self, wish: Wish) {
+        self.place = Place::Waiting(wish);
+        self.exchange.tell_follower(|slots| slots.wish = Some(wish));
+    }
+
+    /// Gives the state back, as it stands behind the frame `at`.
+    #[cold]
+    fn give_back(&mut self, at: u64) {
+        let place = std::mem::replace(&mut self.place, Place::Away);
+        self.exchange.tell_follower(|slots| {
+            slots.wish = None;
+            let (lent, at) = match (place, slots.lent.take()) {
+                (Place::Here(lent), _) => (lent, at),
+                // Nothing ran on it.
+                (_, Some(lent)) => {
+                    let at = lent.wish.behind;
+                    (lent, at)
+                }
+                _ => return,
+            };
+            let span = Span { from: lent.wish.behind, at, term: lent.wish.term };
+            slots.back = Some(Back { state: lent.state, span });
+        });
+    }
+
+    #[inline]
+    fn hear(&mut self, last_sequence: u64) {
+        let Some(mut slots) = self.exchange.news_for_leader() else { return };
+        let is_recalled = std::mem::take(&mut slots.is_recalled);
+        if let Place::Waiting(wish) = self.place
+            && let Some(lent) = slots.lent.take_if(|lent| lent.wish == wish)
+        {
+            self.place = Place::Here(lent);
+        }
+        drop(slots);
+        if let Place::Here(Lent { wish: Wish { term, .. }, .. }) = self.place
+            && is_recalled
+        {
+            self.give_back(last_sequence);
+            self.wish(Wish { behind: last_sequence, term });
+        }
+    }
+
+    /// Runs a handler and appends what came of it to `out`, at most `length_max` bytes.
+    #[inline]
+    fn run(
+        &mut self,
+        header: &FrameHeader,
+        sequencer: &Sequencer,
+        length_max: usize,
+        out: &mut Vec<u8>,
+        handler: impl FnOnce(&Parts<'_, S>, &mut Transaction<'_>, &mut Context<'_>) -> Result<(), Refused>,
+    ) {
+        let Place::Here(lent) = &mut self.place else { unreachable!("{NOT_HERE}") };
+        let State { service, store, handlers, layout } = &mut *lent.state;
+        let (begin, outputs) = (out.len(), &mut self.outputs);
+        outputs.clear();
+        let mut transaction = store.begin();
+        let mut context = Context {
+            // The leader alone runs handlers, in the version that it has.
+            version: 1,
+            outputs,
+            sequence: header.sequence,
+            time_ns: header.timestamp_ns,
+            session: header.session,
+            session_seq: header.session_seq,
+            payload_length_max: self.payload_length_max,
+        };
+        let parts = Parts { service, handlers };
+        let called = catch_unwind(AssertUnwindSafe(|| handler(&parts, &mut transaction, &mut context)));
+        let outputs = &self.outputs;
+        let mut done = match called {
+            Ok(Ok(())) => check(outputs, &lent.notices),
+            Ok(Err(Refused::Rejected(Reject(text)))) => Err(Refusal::new(RefusalCode::Rejected, text, false)),
+            Ok(Err(Refused::Unhandled(text))) => Err(Refusal::new(RefusalCode::Unhandled, text, true)),
+            Ok(Err(Refused::Undecodable(error))) => Err(Refusal::new(RefusalCode::Malformed, error.to_string(), true)),
+            Err(panic) => Err(Refusal::panicked(&*panic)),
+        };
+        if done.is_ok() {
+            write_outputs(out, outputs, *layout);
+            let left = (begin + length_max).saturating_sub(out.len());
+            // Objects are encoded here, by what the application wrote.
+            let committed = catch_unwind(AssertUnwindSafe(|| transaction.commit_within(out, left)));
+            done = match committed {
+                Ok(committed) => {
+                    committed.map_err(|error| Refusal::new(RefusalCode::Rejected, error.to_string(), true))
+                }
+                Err(panic) => Err(Refusal::panicked(&*panic)),
+            };
+        } else {
+            transaction.roll_back();
+        }
+        match done {
+            Ok(()) => {
+                for (session, _) in outputs.notices.iter().filter(|(session, _)| sequencer.session(*session).is_some())
+                {
+                    lent.notices.sent(*session);
+                }
+                for change in &outputs.timers {
+                    match *change {
+                        TimerChange::Set { timer, deadline_ns } => lent.timers.set(timer, deadline_ns),
+                        TimerChange::Cancel { timer } => lent.timers.cancel(timer),
+                    };
+                }
+            }
+            Err(Refusal { code, text, is_dead }) => {
+                out.truncate(begin);
+                write_refusal(out, code, &text, is_dead, *layout);
+            }
+        }
+        put_hash(out, begin, store.state_hash());
+    }
+}
+
+/// A service without its state.
+struct Parts<'a, S> {
+    service: &'a S,
+    handlers: &'a StateHandlers<S>,
+}
+
+impl Refusal {
+    #[cold]
+    const fn new(code: RefusalCode, text: String, is_dead: bool) -> Self {
+        Self { code, text, is_dead }
+    }
+
+    #[cold]
+    fn panicked(panic: &(dyn Any + Send)) -> Self {
+        Self::new(RefusalCode::HandlerPanicked, format!("the handler panicked: {}", panic_text(panic)), true)
+    }
+}
+
+/// Whether a call has outputs that there is no place for.
+#[inline]
+fn check(outputs: &Outputs, unreceived: &Unreceived) -> Result<(), Refusal> {
+    if let Some(text) = misplaced(false, outputs) {
+        return Err(Refusal::new(RefusalCode::Rejected, text, true));
+    }
+    for (session, _) in &outputs.notices {
+        let new = outputs.notices.iter().filter(|(other, _)| other == session).count();
+        let kept = unreceived.count(*session);
+        if kept + new > NOTICES_KEPT_MAX {
+            let text = format!("session {session} has {kept} unreceived notices; the limit is {NOTICES_KEPT_MAX}");
+            return Err(Refusal::new(RefusalCode::Rejected, text, true));
+        }
+    }
+    Ok(())
+}
+
+impl<S: StateService> Transactions for Ahead<S> {
+    fn lead(&mut self, term: u64, last_sequence: u64) {
+        self.wish(Wish { behind: last_sequence, term });
+    }
+
+    fn follow(&mut self, last_sequence: u64) {
+        if !matches!(self.place, Place::Away) {
+            self.give_back(last_sequence);
+        }
+    }
+
+    #[inline]
+    fn poll(&mut self, last_sequence: u64) -> bool {
+        self.hear(last_sequence);
+        matches!(self.place, Place::Here(_))
+    }
+
+    fn command(
+        &mut self,
+        header: &FrameHeader,
+        payload: &[u8],
+        sequencer: &Sequencer,
+        length_max: usize,
+        out: &mut Vec<u8>,
+    ) {
+        let encoding = Encoding::from_flags(header.flags).expect("the flags of a frame are checked");
+        self.run(header, sequencer, length_max, out, |parts, store, context| {
+            let Some(handler) = parts.handlers.find(header.schema, encoding) else {
+                return Err(Refused::Unhandled(format!(
+                    "no handler takes {} in {encoding:?}",
+                    describe(header.schema)
+                )));
+            };
+            handler(parts.service, store, payload, context)
+        });
+    }
+
+    fn is_set(&self, fired: TimerFired) -> bool {
+        let Place::Here(lent) = &self.place else { unreachable!("{NOT_HERE}") };
+        lent.timers.is_set(fired.timer, fired.deadline_ns)
+    }
+
+    fn timer(
+        &mut self,
+        header: &FrameHeader,
+        fired: TimerFired,
+        sequencer: &Sequencer,
+        length_max: usize,
+        out: &mut Vec<u8>,
+    ) {
+        if let Place::Here(lent) = &mut self.place {
+            lent.timers.take(fired.timer, fired.deadline_ns);
+        }
+        let head = fired.to_bytes();
+        out.extend_from_slice(&head);
+        self.run(header, sequencer, length_max - head.len(), out, |parts, store, context| {
+            parts.service.on_timer(fired.timer, store, context).map_err(Refused::Rejected)?;
+            match context.outputs.reply.is_some() {
+                true => Err(Refused::Rejected(Reject("nobody waits for the reply to a timer".to_owned()))),
+                false => Ok(()),
+            }
+        });
+    }
+
+    fn acknowledged(&mut self, session: u64, number: u64) {
+        if let Place::Here(lent) = &mut self.place {
+            lent.notices.acknowledged(session, number);
+        }
+    }
+
+    fn closed(&mut self, session: u64) {
+        if let Place::Here(lent) = &mut self.place {
+            lent.notices.closed(session);
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::super::follower::Follower;
+    use super::*;
+    use crate::store::{Limits, Map, ObjectError, Store, StoreObject};
+    use gapless_agent::Waker;
+    use gapless_stream::sequencer::SequencerRules;
+
+    const SCHEMA: u32 = 1 << 16 | 1;
+
+    /// Has no encoding where it is 13.
+    struct Unlucky(u8);
+
+    impl StoreObject for Unlucky {
+        const TYPE: u64 = 1;
+        const VERSION: u16 = 0;
+
+        fn encode(&self, out: &mut Vec<u8>) -> Result<(), ObjectError> {
+            assert_ne!(self.0, 13, "nobody writes that");
+            out.push(self.0);
+            Ok(())
+        }
+
+        fn decode(_: u16, bytes: &[u8]) -> Result<Self, ObjectError> {
+            Ok(Self(bytes[0]))
+        }
+    }
+
+    struct Numbers(Map<u64, Unlucky>);
+
+    impl StateService for Numbers {
+        fn handlers(handlers: &mut StateHandlers<Self>) {
+            handlers.on_bytes(SCHEMA, |service: &Self, store, payload, _| {
+                store.insert(service.0, 1, Unlucky(payload[0]));
+                store.insert(service.0, 2, Unlucky(payload[0]));
+                Ok(())
+            });
+        }
+    }
+
+    #[test]
+    fn an_object_that_panics_when_it_is_encoded_is_as_a_handler_that_panics() {
+        let exchange = Arc::new(Exchange::new(Waker::new().unwrap()));
+        let mut ahead = Ahead::<Numbers>::new(Arc::clone(&exchange), 64);
+        let mut follower =
+            Follower::<Numbers>::new(Arc::new(|store: &mut Store| Numbers(store.map(1, "numbers"))), Limits::default());
+        follower.set_exchange(exchange);
+        let mut fold = follower.fold();
+        ahead.lead(1, 0);
+        fold.attend().unwrap();
+        assert!(ahead.poll(0));
+        let sequencer = Sequencer::new(SequencerRules::of_service(u64::MAX));
+        let mut run = |number: u8| {
+            let mut out = Vec::new();
+            let flags = Encoding::Opaque.flags();
+            let header = FrameHeader { schema: SCHEMA, flags, ..FrameHeader::default() };
+            ahead.command(&header, &[number], &sequencer, 1024, &mut out);
+            let mut outputs = Outputs::default();
+            let read = crate::state::transaction::read(&out, &mut outputs).unwrap();
+            (read.hash, !read.changes.is_empty())
+        };
+        let (before, has_changes) = run(1);
+        assert!(has_changes);
+        assert_eq!(run(13), (before, false), "nothing is left of it");
+        assert_eq!(run(1), (before, false), "it is as it was");
+        assert_ne!(run(2), (before, false));
+    }
+}

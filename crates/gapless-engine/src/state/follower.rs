@@ -1,0 +1,330 @@
+//! [`Follower`]: the state of a service whose handlers ran before, as it follows the stream. While its member leads the state
+//! is elsewhere and ahead; its changes are released one after the other, and nothing is applied twice.
+
+use super::State;
+use super::exchange::{Back, Exchange, Lent, Span, Unreceived, Wish};
+use super::transaction::Read;
+use crate::EngineError;
+use crate::fold::{Applier, Fold, NoSink};
+use crate::recovery::recover;
+use crate::service::{Handlers, Service};
+use crate::state::StateService;
+use crate::store::{Limits, Store};
+use gapless_agent::Counter;
+use gapless_log::StreamIdentity;
+use gapless_stream::Sequencer;
+use gapless_stream::sequencer::SequencerRules;
+use gapless_stream::stream_layout::StreamLayout;
+use std::cell::RefCell;
+use std::sync::Arc;
+
+/// Declares the collections and makes the service.
+pub(crate) type Make<S> = Arc<dyn Fn(&mut Store) -> S + Send + Sync>;
+
+/// Where the state is.
+enum Place<S> {
+    /// Here, as it is behind the last frame. In a cell because writing a snapshot marks what is written.
+    Here(RefCell<Box<State<S>>>),
+    /// Here, and ahead of what is released.
+    Ahead(Box<State<S>>, Span),
+    /// With the part that runs ahead.
+    Lent(Wish),
+}
+
+pub(crate) struct Follower<S> {
+    make: Make<S>,
+    limits: Limits,
+    place: Place<S>,
+    /// Hash of the state behind the last frame.
+    hash: u64,
+    counters: Option<StateCounters>,
+    exchange: Option<Arc<Exchange<S>>>,
+    wish: Option<Wish>,
+    /// A snapshot is due, for which the state has to be here.
+    snapshot_waits: bool,
+    /// Where its snapshots and its journal are.
+    source: Option<(StreamLayout, StreamIdentity)>,
+}
+
+/// What others may know of a state.
+pub(crate) struct StateCounters {
+    /// Its hash behind the last frame that was handled.
+    pub hash: Counter,
+    /// How often it was made anew because what it was ahead by was cut.
+    pub remade: Counter,
+}
+
+/// How often a state is made anew before it is given up: segments and snapshots may go while they are looked at.
+const ATTEMPTS_MAX: u32 = 3;
+
+impl<S: StateService> Follower<S> {
+    pub fn new(make: Make<S>, limits: Limits) -> Self {
+        let state = Box::new(State::new(&*make, limits));
+        Self {
+            make,
+            limits,
+            hash: state.store.state_hash(),
+            place: Place::Here(RefCell::new(state)),
+            counters: None,
+            exchange: None,
+            wish: None,
+            snapshot_waits: false,
+            source: None,
+        }
+    }
+
+    /// A fold of it.
+    pub fn fold(self) -> Fold<Self> {
+        let applier =
+            Applier { see: Self::see, apply: Self::apply, attend: Self::attend, can_snapshot: Self::can_snapshot };
+        Fold::of_transactions(self, applier)
+    }
+
+    pub fn set_source(&mut self, layout: StreamLayout, identity: StreamIdentity) {
+        self.source = Some((layout, identity));
+    }
+
+    pub fn set_exchange(&mut self, exchange: Arc<Exchange<S>>) {
+        self.exchange = Some(exchange);
+    }
+
+    pub fn exchange(&self) -> Option<&Arc<Exchange<S>>> {
+        self.exchange.as_ref()
+    }
+
+    /// Tells others how the state stands from now on.
+    pub fn count_in(&mut self, counters: StateCounters) {
+        counters.hash.set(self.hash);
+        self.counters = Some(counters);
+    }
+
+    fn set_hash(&mut self, hash: u64) {
+        self.hash = hash;
+        if let Some(counters) = &self.counters {
+            counters.hash.set(hash);
+        }
+    }
+
+    /// A frame of another term than those that the state is ahead by: they were cut, and it is not the state any more.
+    #[inline]
+    fn see(&mut self, sequence: u64, term: u64) -> Result<(), EngineError> {
+        match &self.place {
+            Place::Here(_) => Ok(()),
+            Place::Lent(wish) if sequence <= wish.behind || term == wish.term => Ok(()),
+            Place::Ahead(_, span) if sequence <= span.at && term == span.term => Ok(()),
+            _ => self.see_other(sequence),
+        }
+    }
+
+    #[cold]
+    fn see_other(&mut self, sequence: u64) -> Result<(), EngineError> {
+        let last_sequence = sequence - 1;
+        if !self.catch_up(last_sequence) {
+            self.reload(last_sequence)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the state is here, as it is behind the last frame.
+    fn catch_up(&mut self, last_sequence: u64) -> bool {
+        if !matches!(&self.place, Place::Ahead(_, span) if span.at <= last_sequence) {
+            return matches!(self.place, Place::Here(_));
+        }
+        let lent = Place::Lent(Wish { behind: last_sequence, term: 0 });
+        if let Place::Ahead(state, _) = std::mem::replace(&mut self.place, lent) {
+            self.place = Place::Here(RefCell::new(state));
+        }
+        true
+    }
+
+    fn apply(&mut self, sequence: u64, read: &Read<'_>) -> Result<(), String> {
+        let Place::Here(state) = &mut self.place else {
+            // It is in the state already.
+            self.set_hash(read.hash);
+            return Ok(());
+        };
+        let State { store, layout, .. } = &mut **state.get_mut();
+        if !read.changes.is_empty() {
+            store.apply(read.changes).map_err(|error| error.to_string())?;
+        }
+        let hash = store.state_hash();
+        if *layout == read.layout && hash != read.hash {
+            return Err(format!(
+                "the state behind it has hash {hash:016x} here, {:016x} where frame {sequence} was made: this copy \
+                 differs since then; start it anew with an empty directory",
+                read.hash
+            ));
+        }
+        self.set_hash(hash);
+        Ok(())
+    }
+
+    fn attend(fold: &mut Fold<Self>) -> Result<(), EngineError> {
+        fold.service_mut().hear();
+        Self::lend(fold)
+    }
+
+    /// Hands the state over where that is wanted, as it is behind the last frame.
+    fn lend(fold: &mut Fold<Self>) -> Result<(), EngineError> {
+        let last_sequence = fold.last_sequence();
+        let follower = fold.service_mut();
+        let due = follower.wish.filter(|wish| wish.behind == last_sequence && !follower.snapshot_waits);
+        let Some(wish) = due else { return Ok(()) };
+        if !follower.catch_up(last_sequence) {
+            // What it is ahead by was cut, or it never came back.
+            follower.reload(last_sequence)?;
+        }
+        follower.wish = None;
+        let (timers, notices) = (fold.timers.clone(), Unreceived::of(&fold.sessions));
+        let follower = fold.service_mut();
+        if let Place::Here(state) = std::mem::replace(&mut follower.place, Place::Lent(wish))
+            && let Some(exchange) = &follower.exchange
+        {
+            let mut lent = Some(Lent { state: state.into_inner(), timers, notices, wish });
+            // Who wished for it may have lost its lead meanwhile, and would never give it back.
+            exchange.tell_leader(|slots| slots.lent = lent.take_if(|_| slots.wish == Some(wish)));
+            if let Some(Lent { state, .. }) = lent {
+                follower.place = Place::Here(RefCell::new(state));
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn hear(&mut self) {
+        let Some(mut slots) = self.exchange.as_ref().and_then(|exchange| exchange.news_for_follower()) else { return };
+        let (wish, back) = (slots.wish, slots.back.take());
+        drop(slots);
+        self.wish = wish;
+        let Some(Back { state, span }) = back else { return };
+        // One that frames of another term have overtaken is of no use.
+        if matches!(self.place, Place::Lent(wish) if wish.behind == span.from && wish.term == span.term) {
+            self.place = Place::Ahead(state, span);
+        }
+    }
+
+    fn can_snapshot(&mut self, last_sequence: u64, is_final: bool) -> Result<bool, EngineError> {
+        if !self.catch_up(last_sequence) {
+            if is_final && matches!(self.place, Place::Ahead(..)) {
+                // Nobody will say any more what became of what it is ahead by.
+                self.reload(last_sequence)?;
+            } else {
+                if let (Place::Lent(_), false, Some(exchange)) = (&self.place, self.snapshot_waits, &self.exchange) {
+                    exchange.tell_leader(|slots| slots.is_recalled = true);
+                }
+                self.snapshot_waits = true;
+                return Ok(false);
+            }
+        }
+        if std::mem::take(&mut self.snapshot_waits)
+            && let Some(exchange) = &self.exchange
+        {
+            // Who waits for the state gets it in the next turn.
+            exchange.tell_follower(|_| {});
+        }
+        Ok(true)
+    }
+
+    /// Makes the state anew, as it is behind the frame `sequence`, which is released and journaled.
+    #[cold]
+    fn reload(&mut self, sequence: u64) -> Result<(), EngineError> {
+        let mut attempt = 1;
+        let state = loop {
+            match self.remade(sequence) {
+                Ok(state) => break state,
+                Err(error) if attempt == ATTEMPTS_MAX => return Err(error),
+                Err(error) => {
+                    tracing::info!(%error, sequence, "a state that ran ahead is made anew once more");
+                    attempt += 1;
+                }
+            }
+        };
+        self.set_hash(state.store.state_hash());
+        self.place = Place::Here(RefCell::new(state));
+        if let Some(counters) = &self.counters {
+            counters.remade.add(1);
+        }
+        tracing::info!(sequence, "a state that ran ahead of what is released was made anew");
+        Ok(())
+    }
+
+    fn remade(&self, sequence: u64) -> Result<Box<State<S>>, EngineError> {
+        let mut fold = Self::new(Arc::clone(&self.make), self.limits).fold();
+        if sequence > 0 {
+            let corrupt = |reason: String| EngineError::Corrupt { sequence, reason };
+            let (layout, identity) = self.source.as_ref().ok_or_else(|| corrupt("no journal is known".to_owned()))?;
+            let mut sequencer = Sequencer::new(SequencerRules::of_service(u64::MAX));
+            let recovered = recover(layout, *identity, &mut fold, &mut sequencer, &mut NoSink, None, sequence)?;
+            if recovered.last_sequence != sequence {
+                return Err(corrupt(format!("the state comes to {}, not to there", recovered.last_sequence)));
+            }
+        }
+        let Place::Here(state) =
+            std::mem::replace(&mut fold.service_mut().place, Place::Lent(Wish { behind: 0, term: 0 }))
+        else {
+            unreachable!("nobody has it lent")
+        };
+        Ok(state.into_inner())
+    }
+}
+
+impl<S: StateService> Service for Follower<S> {
+    fn handlers(_: &mut Handlers<Self>) {}
+
+    fn snapshot(&self, out: &mut Vec<u8>) {
+        let Place::Here(state) = &self.place else { unreachable!("a snapshot is asked for where it can be taken") };
+        state.borrow_mut().store.write_snapshot(out).expect("memory takes it, and no other snapshot is under way");
+    }
+
+    fn restore(&mut self, bytes: &[u8]) -> Result<(), String> {
+        let Place::Here(state) = &mut self.place else { return Err("the state is lent".to_owned()) };
+        let store = &mut state.get_mut().store;
+        let mut rest = bytes;
+        store.read_snapshot(&mut rest).map_err(|error| error.to_string())?;
+        if !rest.is_empty() {
+            return Err(format!("{} bytes behind the state", rest.len()));
+        }
+        let hash = store.state_hash();
+        self.set_hash(hash);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::super::StateHandlers;
+    use super::super::ahead::Ahead;
+    use super::*;
+    use gapless_agent::Waker;
+    use gapless_stream::transactions::Transactions;
+
+    struct Nothing;
+
+    impl StateService for Nothing {
+        fn handlers(_: &mut StateHandlers<Self>) {}
+    }
+
+    #[test]
+    fn a_state_that_is_wanted_no_more_stays_here() {
+        let exchange = Arc::new(Exchange::new(Waker::new().unwrap()));
+        let mut ahead = Ahead::<Nothing>::new(Arc::clone(&exchange), 64);
+        let mut follower = Follower::<Nothing>::new(Arc::new(|_: &mut Store| Nothing), Limits::default());
+        follower.set_exchange(exchange);
+        let mut fold = follower.fold();
+        ahead.lead(1, 0);
+        fold.service_mut().hear();
+        // The lead is lost while the state is made ready.
+        ahead.follow(0);
+        Follower::lend(&mut fold).unwrap();
+        assert!(fold.can_snapshot(true).unwrap(), "a clean stop waits for nobody");
+
+        ahead.lead(2, 0);
+        Follower::attend(&mut fold).unwrap();
+        assert!(ahead.poll(0), "the next time it is handed over");
+        assert!(!fold.can_snapshot(true).unwrap());
+        ahead.follow(0);
+        Follower::attend(&mut fold).unwrap();
+        assert!(fold.can_snapshot(true).unwrap());
+    }
+}

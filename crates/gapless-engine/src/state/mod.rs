@@ -1,0 +1,201 @@
+//! State replication: the leader runs the handlers, ahead of the cluster's agreement, and what enters the stream is what
+//! came of each: a transaction of changes and outputs. The other members apply the changes and run no handler, so a handler
+//! may do what no two members would do alike: read a clock, draw a number, ask another system.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | this | [`StateService`], [`StateHandlers`], [`StateOptions`]: what an application writes and says |
+//! | [`transaction`] | the bytes of a transaction |
+//! | `ahead` | the part that runs handlers, called by the member's agent before a command is appended |
+//! | `follower` | the part that applies what is released |
+//! | `exchange` | how the state goes from one to the other, and back |
+//! | `seat` | a service that waits for its member |
+//!
+//! There is one copy of the state on each member. While the member follows it belongs to the part that applies; when it
+//! leads, that part has applied everything that was in the log and hands it over. Where it leads no more the state comes
+//! back, as far ahead as it is: if what is ahead is released after all, nothing more is to be done; if it is cut, the state
+//! is made anew from the newest snapshot and the journal.
+
+pub(crate) mod ahead;
+pub(crate) mod exchange;
+pub(crate) mod follower;
+pub(crate) mod seat;
+pub mod transaction;
+
+use crate::context::Context;
+use crate::fold::Fold;
+use crate::service::{Refused, Reject, Service, describe};
+use crate::store::{Limits, Store, Transaction};
+use gapless_schema::{Encoding, Message, schema_key};
+use rustc_hash::FxHashMap;
+
+/// A service whose state is in a [`Store`], of which it keeps the handles. It has no other state: `self` is not changed by
+/// handlers, is not replicated and not in snapshots.
+///
+/// ```
+/// use gapless_engine::state::{StateHandlers, StateService};
+/// use gapless_engine::store::{Map, Store, Transaction};
+/// use gapless_engine::{Context, Reject};
+///
+/// gapless_engine::store_object! {
+///     pub struct Account = 1, version 1 {
+///         pub balance: i64,
+///     }
+/// }
+///
+/// struct Bank {
+///     accounts: Map<u64, Account>,
+/// }
+///
+/// impl Bank {
+///     fn new(store: &mut Store) -> Self {
+///         Self { accounts: store.map(1, "accounts") }
+///     }
+///
+///     fn pay(&self, store: &mut Transaction<'_>, amount: &[u8], context: &mut Context<'_>) -> Result<(), Reject> {
+///         let account = context.session();
+///         if store.get(self.accounts, &account).is_none() {
+///             store.insert(self.accounts, account, Account { balance: 0 });
+///         }
+///         // What was done before a refusal is undone.
+///         let amount = amount.first_chunk().ok_or("8 bytes are expected")?;
+///         store.get_mut(self.accounts, &account).expect("it is there").balance += i64::from_le_bytes(*amount);
+///         Ok(())
+///     }
+/// }
+///
+/// impl StateService for Bank {
+///     fn handlers(handlers: &mut StateHandlers<Self>) {
+///         handlers.on_bytes(1 << 16 | 1, Self::pay);
+///     }
+/// }
+/// let bank = Bank::new(&mut Store::new(Default::default()));
+/// ```
+pub trait StateService: Send + 'static {
+    /// Names the handler of each message.
+    fn handlers(handlers: &mut StateHandlers<Self>)
+    where
+        Self: Sized;
+
+    /// A timer that this service has set is due.
+    ///
+    /// # Errors
+    /// A reason; the timer's changes and outputs are dropped and the reason is recorded.
+    fn on_timer(&self, timer: u64, store: &mut Transaction<'_>, context: &mut Context<'_>) -> Result<(), Reject> {
+        let _ = (timer, store, context);
+        Ok(())
+    }
+}
+
+/// How a state-replicated service runs on a member of a cluster.
+///
+/// There is nothing to say about handlers that panic: what they did is undone, the command is refused, and the refusal is
+/// recorded on all members alike.
+#[derive(Clone, Debug)]
+pub struct StateOptions {
+    /// The longest payload that a handler may send, bytes. A whole transaction, with its changes and everything that it
+    /// sends, is at most as long as the stream's longest message.
+    pub payload_length_max: usize,
+    /// A snapshot after so many frames; `None` for none, and then nothing goes from the journal.
+    pub snapshot_interval_frames: Option<u64>,
+    /// A snapshot at a clean stop.
+    pub snapshot_on_stop: bool,
+    /// What the state may hold. The same on each member.
+    pub limits: Limits,
+}
+
+impl Default for StateOptions {
+    fn default() -> Self {
+        Self {
+            payload_length_max: 1 << 20,
+            snapshot_interval_frames: Some(10_000_000),
+            snapshot_on_stop: true,
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// A fold that applies the transactions of a state-replicated service, for a look at a copied journal
+/// ([`recover`](crate::recovery::recover)) and for tests; it runs no handler.
+pub fn fold_of<S: StateService>(
+    make: impl Fn(&mut Store) -> S + Send + Sync + 'static,
+    limits: Limits,
+) -> Fold<impl Service> {
+    follower::Follower::new(std::sync::Arc::new(make), limits).fold()
+}
+
+type Handler<S> = Box<dyn Fn(&S, &mut Transaction<'_>, &[u8], &mut Context<'_>) -> Result<(), Refused> + Send>;
+
+/// Which function takes which message.
+pub struct StateHandlers<S> {
+    by_message: FxHashMap<(u32, Encoding), Handler<S>>,
+}
+
+impl<S: StateService> StateHandlers<S> {
+    fn of_service() -> Self {
+        let mut handlers = Self { by_message: FxHashMap::default() };
+        S::handlers(&mut handlers);
+        handlers
+    }
+}
+
+impl<S> StateHandlers<S> {
+    /// `handler` takes messages of type `M`: a direct view, or an object, as `M` says.
+    ///
+    /// # Panics
+    /// If the message has a handler already.
+    pub fn on<M: Message>(
+        &mut self,
+        handler: impl Fn(&S, &mut Transaction<'_>, M::Decoded<'_>, &mut Context<'_>) -> Result<(), Reject> + Send + 'static,
+    ) -> &mut Self {
+        let call = move |service: &S, store: &mut Transaction<'_>, payload: &[u8], context: &mut Context<'_>| {
+            let message = M::decode(payload).map_err(Refused::Undecodable)?;
+            handler(service, store, message, context).map_err(Refused::Rejected)
+        };
+        self.insert(schema_key(M::SCHEMA_ID, M::TEMPLATE_ID), M::ENCODING, Box::new(call))
+    }
+
+    /// `handler` takes the bytes of messages whose schema the application knows by itself.
+    ///
+    /// # Panics
+    /// If the message has a handler already.
+    pub fn on_bytes(
+        &mut self,
+        schema: u32,
+        handler: impl Fn(&S, &mut Transaction<'_>, &[u8], &mut Context<'_>) -> Result<(), Reject> + Send + 'static,
+    ) -> &mut Self {
+        let call = move |service: &S, store: &mut Transaction<'_>, payload: &[u8], context: &mut Context<'_>| {
+            handler(service, store, payload, context).map_err(Refused::Rejected)
+        };
+        self.insert(schema, Encoding::Opaque, Box::new(call))
+    }
+
+    fn insert(&mut self, schema: u32, encoding: Encoding, handler: Handler<S>) -> &mut Self {
+        let before = self.by_message.insert((schema, encoding), handler);
+        assert!(before.is_none(), "message {} in {encoding:?} has two handlers", describe(schema));
+        self
+    }
+
+    #[inline]
+    fn find(&self, schema: u32, encoding: Encoding) -> Option<&Handler<S>> {
+        self.by_message.get(&(schema, encoding))
+    }
+}
+
+/// A service with its state: all that is handed over.
+pub(crate) struct State<S> {
+    pub service: S,
+    pub store: Store,
+    pub handlers: StateHandlers<S>,
+    /// What the collections and their objects are; members that differ in it have different hashes.
+    pub layout: u32,
+}
+
+impl<S: StateService> State<S> {
+    pub fn new(make: &dyn Fn(&mut Store) -> S, limits: Limits) -> Self {
+        let mut store = Store::new(limits);
+        let service = make(&mut store);
+        let layout = store.layout_hash();
+        Self { service, store, handlers: StateHandlers::of_service(), layout }
+    }
+}

@@ -1,0 +1,212 @@
+//! The bytes of a transaction: what a handler has done, as it stands in the stream.
+//!
+//! ```text
+//!   0  u8   version, 1
+//!   1  u8   outcome: 0 done, 1 refused, 2 refused and recorded as a dead letter
+//!   2  u16  encoding of the reply
+//!   4  u32  schema of the reply; of a refusal its code
+//!   8  u64  hash of the state behind it
+//!  16  u32  layout of the state: a hash of its collections' types and versions
+//!  20  u32  length of the reply, or of a refusal's text; u32::MAX without a reply
+//!  24  u32  notices
+//!  28  u32  changes of timers
+//!  32  the reply or the text; each notice: u64 session, u32 schema, u16 encoding, u32 length, bytes; each change of a
+//!      timer: u8 what (1 set, 2 cancel), u64 timer, u64 deadline (0 for a cancel); then, up to the end, the changes of
+//!      the state as [`changes`](crate::store::changes) says, nothing where there are none
+//! ```
+//! Numbers are little-endian. Whose command it is says the header of its frame. A refused command has no notices, no timers
+//! and no changes.
+
+use crate::fold::Outcome;
+use crate::outputs::{Outputs, TimerChange};
+use gapless_schema::{EncodeError, Encoding};
+use gapless_wire::control::RefusalCode;
+
+/// The version that is written and read.
+pub const VERSION: u8 = 1;
+/// Bytes before the reply.
+pub const HEAD_LENGTH: usize = 32;
+/// Where the hash of the state stands.
+const HASH_AT: usize = 8;
+const NO_REPLY: u32 = u32::MAX;
+const SET: u8 = 1;
+const CANCEL: u8 = 2;
+/// The longest text of a refusal, bytes.
+const TEXT_LENGTH_MAX: usize = 1024;
+
+/// Everything but the changes.
+#[inline]
+pub(crate) fn write_outputs(out: &mut Vec<u8>, outputs: &Outputs, layout: u32) {
+    let (flags, schema, reply) = match &outputs.reply {
+        Some(draft) => (draft.encoding.flags(), draft.schema, Some(outputs.payload(draft))),
+        None => (0, 0, None),
+    };
+    let counts = [outputs.notices.len() as u32, outputs.timers.len() as u32];
+    let length = reply.map_or(NO_REPLY, |reply| reply.len() as u32);
+    put_head(out, 0, flags, schema, layout, length, counts);
+    out.extend_from_slice(reply.unwrap_or_default());
+    for (session, draft) in &outputs.notices {
+        let payload = outputs.payload(draft);
+        out.extend_from_slice(&session.to_le_bytes());
+        out.extend_from_slice(&draft.schema.to_le_bytes());
+        out.extend_from_slice(&draft.encoding.flags().to_le_bytes());
+        out.extend_from_slice(&(payload.len() as u32).to_le_bytes());
+        out.extend_from_slice(payload);
+    }
+    for change in &outputs.timers {
+        let (what, timer, deadline_ns) = match *change {
+            TimerChange::Set { timer, deadline_ns } => (SET, timer, deadline_ns),
+            TimerChange::Cancel { timer } => (CANCEL, timer, 0),
+        };
+        out.push(what);
+        out.extend_from_slice(&timer.to_le_bytes());
+        out.extend_from_slice(&deadline_ns.to_le_bytes());
+    }
+}
+
+/// A whole transaction that says no.
+#[cold]
+pub(crate) fn write_refusal(out: &mut Vec<u8>, code: RefusalCode, text: &str, is_dead: bool, layout: u32) {
+    let text = &text[..text.floor_char_boundary(TEXT_LENGTH_MAX)];
+    put_head(out, 1 + u8::from(is_dead), 0, code as u32, layout, text.len() as u32, [0; 2]);
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// Notes the hash of the state behind the transaction that begins at `begin`.
+#[inline]
+pub(crate) fn put_hash(out: &mut [u8], begin: usize, hash: u64) {
+    out[begin + HASH_AT..][..8].copy_from_slice(&hash.to_le_bytes());
+}
+
+#[inline]
+fn put_head(out: &mut Vec<u8>, outcome: u8, flags: u16, schema: u32, layout: u32, length: u32, counts: [u32; 2]) {
+    let mut head = [0; HEAD_LENGTH];
+    (head[0], head[1]) = (VERSION, outcome);
+    head[2..4].copy_from_slice(&flags.to_le_bytes());
+    head[4..8].copy_from_slice(&schema.to_le_bytes());
+    head[16..20].copy_from_slice(&layout.to_le_bytes());
+    head[20..24].copy_from_slice(&length.to_le_bytes());
+    head[24..28].copy_from_slice(&counts[0].to_le_bytes());
+    head[28..32].copy_from_slice(&counts[1].to_le_bytes());
+    out.extend_from_slice(&head);
+}
+
+/// What a transaction says beside its outputs.
+pub(crate) struct Read<'a> {
+    pub outcome: Outcome,
+    pub hash: u64,
+    pub layout: u32,
+    /// Empty where nothing has changed.
+    pub changes: &'a [u8],
+}
+
+/// Reads foreign bytes from the front.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    #[inline]
+    fn array<const N: usize>(&mut self, what: &str) -> Result<[u8; N], String> {
+        let Some((field, rest)) = self.0.split_first_chunk() else { return Err(cut(what, N, self.0.len())) };
+        self.0 = rest;
+        Ok(*field)
+    }
+
+    #[inline]
+    fn u32(&mut self, what: &str) -> Result<u32, String> {
+        self.array(what).map(u32::from_le_bytes)
+    }
+
+    #[inline]
+    fn u64(&mut self, what: &str) -> Result<u64, String> {
+        self.array(what).map(u64::from_le_bytes)
+    }
+
+    #[inline]
+    fn bytes(&mut self, length: u32, what: &str) -> Result<&'a [u8], String> {
+        let found = self.0.len();
+        let Some((bytes, rest)) = self.0.split_at_checked(length as usize) else {
+            return Err(cut(what, length as usize, found));
+        };
+        self.0 = rest;
+        Ok(bytes)
+    }
+
+    #[inline]
+    fn encoding(&mut self) -> Result<Encoding, String> {
+        let flags = u16::from_le_bytes(self.array("an encoding")?);
+        let encoding = Encoding::from_flags(flags).filter(|encoding| encoding.flags() == flags);
+        encoding.ok_or_else(|| format!("{flags:#06x} is no encoding"))
+    }
+}
+
+#[cold]
+fn cut(what: &str, needed: usize, found: usize) -> String {
+    format!("{what} needs {needed} bytes, only {found} are left")
+}
+
+/// Reads a transaction; its outputs are staged in `outputs`, which is empty.
+///
+/// # Errors
+/// What is wrong with the bytes.
+#[inline]
+pub(crate) fn read<'a>(bytes: &'a [u8], outputs: &mut Outputs) -> Result<Read<'a>, String> {
+    let mut fields = Fields(bytes);
+    let [version, outcome] = fields.array("the head of a transaction")?;
+    if version != VERSION {
+        return Err(format!("a transaction of version {version}, {VERSION} is known here: run a newer program"));
+    }
+    let encoding = fields.encoding()?;
+    let schema = fields.u32("a schema")?;
+    let (hash, layout) = (fields.u64("the hash of the state")?, fields.u32("the layout of the state")?);
+    let length = fields.u32("the length of the reply")?;
+    let (notices, timers) = (fields.u32("the number of notices")?, fields.u32("the number of timers")?);
+    let reply = if length == NO_REPLY { None } else { Some(fields.bytes(length, "the reply")?) };
+    if outcome != 0 {
+        let outcome = refused(outcome, schema, encoding, reply)?;
+        if notices != 0 || timers != 0 || !fields.0.is_empty() {
+            return Err("a refused command has effects".to_owned());
+        }
+        return Ok(Read { outcome, hash, layout, changes: &[] });
+    }
+    let mut stage = |schema, encoding, payload: &[u8]| {
+        let staged = outputs.stage(schema, encoding, payload.len(), |buffer| {
+            buffer.copy_from_slice(payload);
+            Ok::<_, EncodeError>(payload.len())
+        });
+        staged.expect("copying does not fail")
+    };
+    let reply = reply.map(|reply| stage(schema, encoding, reply));
+    let mut staged = Vec::new();
+    for _ in 0..notices {
+        let (session, schema) = (fields.u64("a notice's session")?, fields.u32("a notice's schema")?);
+        let (encoding, length) = (fields.encoding()?, fields.u32("a notice's length")?);
+        staged.push((session, stage(schema, encoding, fields.bytes(length, "a notice")?)));
+    }
+    outputs.reply = reply;
+    if !staged.is_empty() {
+        outputs.notices = staged;
+    }
+    for _ in 0..timers {
+        let [what] = fields.array("a change of a timer")?;
+        let (timer, deadline_ns) = (fields.u64("a timer")?, fields.u64("a deadline")?);
+        outputs.timers.push(match (what, deadline_ns) {
+            (SET, _) => TimerChange::Set { timer, deadline_ns },
+            (CANCEL, 0) => TimerChange::Cancel { timer },
+            _ => return Err(format!("change {what} of timer {timer} is none")),
+        });
+    }
+    Ok(Read { outcome: Outcome::Done, hash, layout, changes: fields.0 })
+}
+
+#[cold]
+fn refused(outcome: u8, code: u32, encoding: Encoding, text: Option<&[u8]>) -> Result<Outcome, String> {
+    let text = text.filter(|text| text.len() <= TEXT_LENGTH_MAX && encoding == Encoding::Opaque);
+    let (Some(text), Some(code)) = (text.and_then(|text| str::from_utf8(text).ok()), RefusalCode::from_value(code))
+    else {
+        return Err("a refusal has no text or no code".to_owned());
+    };
+    match outcome {
+        1 | 2 => Ok(Outcome::Refused { code, text: text.to_owned(), dead: outcome == 2 }),
+        _ => Err(format!("outcome {outcome} is none")),
+    }
+}

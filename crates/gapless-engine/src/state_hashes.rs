@@ -1,0 +1,42 @@
+//! [`StateHashes`]: a hash of the state behind each sequence that is a multiple of an interval. The members of a cluster
+//! compare theirs: what differs there is no fold of the stream any more.
+
+use crate::fold::Fold;
+use crate::service::Service;
+use crate::snapshot;
+use crate::store::hash::content_hash;
+use gapless_cluster::member::copies::StateHash;
+use gapless_log::StreamIdentity;
+use gapless_stream::mailbox::Mailbox;
+use std::num::NonZero;
+
+/// Hashes the state now and then, and hands that to the member.
+pub struct StateHashes {
+    interval_frames: NonZero<u64>,
+    identity: StreamIdentity,
+    member: Mailbox<StateHash>,
+}
+
+impl StateHashes {
+    /// Hashes for `member`, behind each multiple of `interval_frames`; none for 0.
+    #[must_use]
+    pub fn new(interval_frames: u64, identity: StreamIdentity, member: Mailbox<StateHash>) -> Option<Self> {
+        Some(Self { interval_frames: NonZero::new(interval_frames)?, identity, member })
+    }
+
+    /// The fold has applied a frame.
+    #[inline]
+    pub fn after_frame<S: Service>(&self, fold: &Fold<S>) {
+        if fold.last_sequence() % self.interval_frames == 0 {
+            self.hash(fold);
+        }
+    }
+
+    #[cold]
+    fn hash<S: Service>(&self, fold: &Fold<S>) {
+        // Everything that a snapshot would hold: what could not be recovered need not be compared.
+        let hash = content_hash(&snapshot::encode(fold, self.identity));
+        // A member that takes none has much else to do; it compares the next one.
+        let _ = self.member.push(StateHash { sequence: fold.last_sequence(), hash });
+    }
+}

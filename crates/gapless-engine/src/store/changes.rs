@@ -1,0 +1,191 @@
+//! The bytes that a transaction's changes are.
+//!
+//! ```text
+//!   0  u8   version, 1
+//!   1  u32  operations, then each:
+//!      u8       what: 1 put, 2 patch, 3 remove, 4 push, 5 pop, 6 add, 7 queue begins (in snapshots only)
+//!      varint   collection
+//!      put      key, object
+//!      patch    key, varint version of the object, varint length of the object when it is patched,
+//!               u32 of its content hash then, stretches: varint length, varint bytes between the end of
+//!               the last stretch and this one, bytes; a length of 0 ends them
+//!      remove   key
+//!      push     object
+//!      pop      nothing
+//!      add      zigzag varint, added with wrapping
+//!      begins   varint, the number of the first item
+//! ```
+//! An object is a varint version, a varint length and its bytes. A key is 8 or 16 bytes, or a byte for the
+//! length and as many bytes, or nothing, by its collection. Numbers are little-endian; a varint has 7 bits a
+//! byte, lowest first, at most 10 bytes, the shortest form only. No key is there twice, except that it may be
+//! put after it was removed.
+
+/// The version that is written and read.
+pub const VERSION: u8 = 1;
+/// Version and number of operations.
+pub(super) const HEAD_LENGTH: usize = 5;
+
+pub(super) const PUT: u8 = 1;
+pub(super) const PATCH: u8 = 2;
+pub(super) const REMOVE: u8 = 3;
+pub(super) const PUSH: u8 = 4;
+pub(super) const POP: u8 = 5;
+pub(super) const ADD: u8 = 6;
+pub(super) const BEGIN: u8 = 7;
+
+/// What is wrong with foreign bytes, and where.
+#[derive(Debug)]
+pub struct Flaw {
+    pub(super) offset: usize,
+    pub(super) key: Option<String>,
+    pub(super) reason: String,
+}
+
+impl Flaw {
+    #[cold]
+    pub(super) fn new(offset: usize, reason: impl Into<String>) -> Self {
+        Self { offset, key: None, reason: reason.into() }
+    }
+
+    #[cold]
+    pub(super) fn of_key(mut self, key: &dyn std::fmt::Debug) -> Self {
+        self.key.get_or_insert_with(|| format!("{key:?}"));
+        self
+    }
+}
+
+/// An operation begins.
+#[inline]
+pub(super) fn begin(out: &mut Vec<u8>, operation: u8, collection: u16) {
+    out.push(operation);
+    put_varint(out, u64::from(collection));
+}
+
+/// An object.
+#[inline]
+pub(super) fn put_object(out: &mut Vec<u8>, version: u16, bytes: &[u8]) {
+    put_varint(out, u64::from(version));
+    put_varint(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+#[inline]
+pub(super) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+#[inline]
+pub(super) const fn zigzag(value: i64) -> u64 {
+    (value << 1 ^ value >> 63) as u64
+}
+
+#[inline]
+pub(super) const fn unzigzag(value: u64) -> i64 {
+    (value >> 1) as i64 ^ -((value & 1) as i64)
+}
+
+/// Reads foreign bytes from the front.
+pub struct Reader<'a> {
+    bytes: &'a [u8],
+    position: usize,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) const fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, position: 0 }
+    }
+
+    pub(super) const fn position(&self) -> usize {
+        self.position
+    }
+
+    pub(super) const fn is_at_end(&self) -> bool {
+        self.position == self.bytes.len()
+    }
+
+    #[inline]
+    pub(super) fn bytes(&mut self, length: usize, what: &str) -> Result<&'a [u8], Flaw> {
+        let rest = &self.bytes[self.position..];
+        let Some(bytes) = rest.get(..length) else {
+            let reason = format!("{what} needs {length} bytes, only {} are left", rest.len());
+            return Err(Flaw::new(self.position, reason));
+        };
+        self.position += length;
+        Ok(bytes)
+    }
+
+    #[inline]
+    pub(super) fn array<const N: usize>(&mut self, what: &str) -> Result<[u8; N], Flaw> {
+        let mut array = [0; N];
+        array.copy_from_slice(self.bytes(N, what)?);
+        Ok(array)
+    }
+
+    #[inline]
+    pub(super) fn byte(&mut self, what: &str) -> Result<u8, Flaw> {
+        self.array::<1>(what).map(|[byte]| byte)
+    }
+
+    #[inline]
+    pub(super) fn varint(&mut self, what: &str) -> Result<u64, Flaw> {
+        let begin = self.position;
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte(what)?;
+            let bits = u64::from(byte & 0x7f);
+            value |= bits << shift;
+            if byte < 0x80 {
+                let is_shortest = byte != 0 || shift == 0;
+                if (bits << shift) >> shift != bits || !is_shortest {
+                    break;
+                }
+                return Ok(value);
+            }
+        }
+        Err(Flaw::new(begin, format!("{what} is not a number of 64 bits in its shortest form")))
+    }
+
+    #[inline]
+    pub(super) fn varint_u16(&mut self, what: &str) -> Result<u16, Flaw> {
+        let begin = self.position;
+        let value = self.varint(what)?;
+        u16::try_from(value).map_err(|_| Flaw::new(begin, format!("{what} is {value}, at most 65535 is possible")))
+    }
+
+    #[inline]
+    pub(super) fn length(&mut self, what: &str) -> Result<usize, Flaw> {
+        let begin = self.position;
+        let value = self.varint(what)?;
+        usize::try_from(value).map_err(|_| Flaw::new(begin, format!("{what} is {value}, too much")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_back_and_only_in_their_shortest_form() {
+        for value in [0, 1, 127, 128, 16_383, 16_384, u64::from(u32::MAX), u64::MAX - 1, u64::MAX] {
+            let mut out = Vec::new();
+            put_varint(&mut out, value);
+            let mut reader = Reader::new(&out);
+            assert_eq!(reader.varint("x").unwrap(), value);
+            assert!(reader.is_at_end());
+            for length in 0..out.len() {
+                assert!(Reader::new(&out[..length]).varint("x").is_err());
+            }
+        }
+        for wrong in [&[0x80, 0][..], &[0xff, 0x80, 0], &[0xff; 11], &[0xff, 255, 255, 255, 255, 255, 255, 255, 255, 2]]
+        {
+            assert!(Reader::new(wrong).varint("x").is_err(), "{wrong:?}");
+        }
+        for value in [0, 1, -1, i64::MAX, i64::MIN] {
+            assert_eq!(unzigzag(zigzag(value)), value);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Names of collections, as declaring them gives: small, copied freely, good for the store that gave them and for every
+//! other in which the same collections were declared in the same order.
+
+use super::key::Key;
+use super::object::StoreObject;
+use super::table::{HashIndex, OrderedIndex};
+use std::marker::PhantomData;
+
+pub(super) mod sealed {
+    use super::super::key::Key;
+    use super::super::table::Index;
+
+    pub trait Place: Copy {
+        type Index: Index<Self::IndexKey>;
+        type IndexKey: Key;
+        fn position(self) -> usize;
+    }
+}
+
+/// A collection in which objects are found by their keys: [`Map`], [`OrderedMap`], [`Singleton`].
+pub trait TableHandle: sealed::Place<IndexKey = Self::Key> {
+    /// The type of the keys; `()` of a singleton.
+    type Key: Key;
+    /// The type of the objects.
+    type Object: StoreObject;
+}
+
+macro_rules! handle {
+    ($(#[$attribute:meta])* $name:ident<$($parameter:ident),*>) => {
+        $(#[$attribute])*
+        pub struct $name<$($parameter),*> {
+            position: u16,
+            types: PhantomData<fn() -> ($($parameter,)*)>,
+        }
+
+        impl<$($parameter),*> Clone for $name<$($parameter),*> {
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
+
+        impl<$($parameter),*> Copy for $name<$($parameter),*> {}
+
+        impl<$($parameter),*> $name<$($parameter),*> {
+            pub(super) const fn new(position: u16) -> Self {
+                Self { position, types: PhantomData }
+            }
+        }
+    };
+}
+
+handle! {
+    /// Objects by key, without an order.
+    Map<K, V>
+}
+handle! {
+    /// Objects by key, in the order of the keys.
+    OrderedMap<K, V>
+}
+handle! {
+    /// One object, under the key `()`.
+    Singleton<V>
+}
+handle! {
+    /// Objects in a row, pushed behind and popped in front.
+    Queue<V>
+}
+
+/// A number that is added to.
+#[derive(Clone, Copy)]
+pub struct Counter {
+    position: u16,
+}
+
+impl Counter {
+    pub(super) const fn new(position: u16) -> Self {
+        Self { position }
+    }
+
+    pub(super) const fn position(self) -> usize {
+        self.position as usize
+    }
+}
+
+impl<V> Queue<V> {
+    pub(super) const fn position(self) -> usize {
+        self.position as usize
+    }
+}
+
+impl<K: Key, V: StoreObject> sealed::Place for Map<K, V> {
+    type Index = HashIndex<K>;
+    type IndexKey = K;
+
+    #[inline(always)]
+    fn position(self) -> usize {
+        usize::from(self.position)
+    }
+}
+
+impl<K: Key, V: StoreObject> TableHandle for Map<K, V> {
+    type Key = K;
+    type Object = V;
+}
+
+impl<K: Key, V: StoreObject> sealed::Place for OrderedMap<K, V> {
+    type Index = OrderedIndex<K>;
+    type IndexKey = K;
+
+    #[inline(always)]
+    fn position(self) -> usize {
+        usize::from(self.position)
+    }
+}
+
+impl<K: Key, V: StoreObject> TableHandle for OrderedMap<K, V> {
+    type Key = K;
+    type Object = V;
+}
+
+impl<V: StoreObject> sealed::Place for Singleton<V> {
+    type Index = OrderedIndex<()>;
+    type IndexKey = ();
+
+    #[inline(always)]
+    fn position(self) -> usize {
+        usize::from(self.position)
+    }
+}
+
+impl<V: StoreObject> TableHandle for Singleton<V> {
+    type Key = ();
+    type Object = V;
+}

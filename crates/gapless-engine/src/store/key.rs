@@ -1,0 +1,147 @@
+//! Under what an object is found in its collection.
+
+use super::changes::{Flaw, Reader};
+use super::hash::mix;
+use std::fmt;
+use std::hash::Hash;
+
+/// A key: `u64`, `u128`, [`ByteKey`], or `()` of a singleton.
+pub trait Key: sealed::Key {}
+
+impl<K: sealed::Key> Key for K {}
+
+pub(super) mod sealed {
+    use super::{Flaw, Hash, Reader, fmt};
+
+    pub trait Key: Copy + Ord + Hash + fmt::Debug + Send + 'static {
+        /// Names the type in snapshots.
+        const KIND: u8;
+        fn write(&self, out: &mut Vec<u8>);
+        fn read(reader: &mut Reader<'_>) -> Result<Self, Flaw>;
+        /// Its part in the state's hash.
+        fn place(&self, seed: u64) -> u64;
+    }
+}
+
+impl sealed::Key for () {
+    const KIND: u8 = 0;
+
+    #[inline]
+    fn write(&self, _: &mut Vec<u8>) {}
+
+    #[inline]
+    fn read(_: &mut Reader<'_>) -> Result<Self, Flaw> {
+        Ok(())
+    }
+
+    #[inline]
+    fn place(&self, seed: u64) -> u64 {
+        mix(seed)
+    }
+}
+
+impl sealed::Key for u64 {
+    const KIND: u8 = 1;
+
+    #[inline]
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.to_le_bytes());
+    }
+
+    #[inline]
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Flaw> {
+        reader.array("a key of 8 bytes").map(Self::from_le_bytes)
+    }
+
+    #[inline]
+    fn place(&self, seed: u64) -> u64 {
+        mix(seed ^ self)
+    }
+}
+
+impl sealed::Key for u128 {
+    const KIND: u8 = 2;
+
+    #[inline]
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.to_le_bytes());
+    }
+
+    #[inline]
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Flaw> {
+        reader.array("a key of 16 bytes").map(Self::from_le_bytes)
+    }
+
+    #[inline]
+    fn place(&self, seed: u64) -> u64 {
+        mix(mix(seed ^ *self as u64) ^ (*self >> 64) as u64)
+    }
+}
+
+/// Up to [`ByteKey::LENGTH_MAX`] bytes, or a text of as many, kept in place. Ordered as its bytes are.
+///
+/// ```
+/// use gapless_engine::store::ByteKey;
+///
+/// let key = ByteKey::new(b"EURUSD").expect("it is short");
+/// assert_eq!(key.as_bytes(), b"EURUSD");
+/// assert!(key < ByteKey::new(b"EURUSDX").expect("it is short"));
+/// assert_eq!(ByteKey::new(&[0; 40]), None);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ByteKey {
+    // Zeros behind the end, so that the order of arrays, then of lengths, is that of the bytes.
+    bytes: [u8; Self::LENGTH_MAX],
+    length: u8,
+}
+
+impl ByteKey {
+    /// The longest key, bytes.
+    pub const LENGTH_MAX: usize = 31;
+
+    /// A key of these bytes; `None` if they are too many.
+    #[must_use]
+    pub fn new(bytes: &[u8]) -> Option<Self> {
+        let mut key = Self { bytes: [0; Self::LENGTH_MAX], length: u8::try_from(bytes.len()).ok()? };
+        key.bytes.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        Some(key)
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length)]
+    }
+}
+
+impl fmt::Debug for ByteKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "\"{}\"", self.as_bytes().escape_ascii())
+    }
+}
+
+impl sealed::Key for ByteKey {
+    const KIND: u8 = 3;
+
+    #[inline]
+    fn write(&self, out: &mut Vec<u8>) {
+        out.push(self.length);
+        out.extend_from_slice(self.as_bytes());
+    }
+
+    #[inline]
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Flaw> {
+        let at = reader.position();
+        let length = usize::from(reader.byte("the length of a key")?);
+        if length > Self::LENGTH_MAX {
+            return Err(Flaw::new(at, format!("a key of {length} bytes, at most {} are possible", Self::LENGTH_MAX)));
+        }
+        let bytes = reader.bytes(length, "a key")?;
+        Ok(Self::new(bytes).expect("its length has been looked at"))
+    }
+
+    #[inline]
+    fn place(&self, seed: u64) -> u64 {
+        mix(seed ^ super::hash::content_hash(self.as_bytes()))
+    }
+}

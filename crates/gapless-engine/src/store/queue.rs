@@ -1,0 +1,255 @@
+//! Objects in a row: pushed behind, popped in front, never changed between.
+
+use super::changes::{self, BEGIN, Flaw, POP, PUSH, Reader, put_varint};
+use super::collection::{Collection, Identity};
+use super::error::StoreError;
+use super::hash::{content_hash, contribution, mix};
+use super::object::StoreObject;
+use super::table::read_object;
+use super::tracker::{Happened, Touch, Tracker, Usage, offset};
+use std::collections::VecDeque;
+
+struct Item<V> {
+    object: V,
+    content_hash: u64,
+    length: u32,
+}
+
+pub(super) struct QueueOf<V> {
+    identity: Identity,
+    seed: u64,
+    items: VecDeque<Item<V>>,
+    /// Number of the front item; items are numbered from 0 as they are pushed.
+    head: u64,
+    /// What this transaction has popped, for an undo.
+    popped: Vec<Item<V>>,
+    bytes: u64,
+    /// The items that the snapshot under way still lacks are those from here …
+    frozen_next: u64,
+    /// … to here. Those that are popped meanwhile are written first, and they are the next ones.
+    frozen_end: u64,
+}
+
+impl<V: StoreObject> QueueOf<V> {
+    pub(super) fn new(identity: Identity) -> Self {
+        let seed = identity.seed();
+        Self {
+            identity,
+            seed,
+            items: VecDeque::new(),
+            head: 0,
+            popped: Vec::new(),
+            bytes: 0,
+            frozen_next: 0,
+            frozen_end: 0,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    pub(super) fn get(&self, number: usize) -> Option<&V> {
+        self.items.get(number).map(|item| &item.object)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &V> {
+        self.items.iter().map(|item| &item.object)
+    }
+
+    fn tail(&self) -> u64 {
+        self.head + self.items.len() as u64
+    }
+
+    /// What the numbers of the ends contribute; an unused queue is as none.
+    fn ends(&self) -> u64 {
+        if self.tail() == 0 { 0 } else { contribution(mix(self.seed ^ self.head), !self.tail()) }
+    }
+
+    fn item_term(&self, number: u64, item: &Item<V>) -> u64 {
+        contribution(mix(self.seed.wrapping_add(number)), item.content_hash)
+    }
+
+    /// Changes the row and its terms of the hash around `change`.
+    #[inline]
+    fn with_ends<T>(&mut self, tracker: &mut Tracker, change: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.ends();
+        let result = change(self);
+        tracker.hash = tracker.hash.wrapping_sub(before).wrapping_add(self.ends());
+        result
+    }
+
+    fn count(&mut self, number: u64, item: &Item<V>, tracker: &mut Tracker) {
+        tracker.hash = tracker.hash.wrapping_add(self.item_term(number, item));
+        tracker.usage.objects += 1;
+        tracker.usage.bytes += u64::from(item.length);
+        self.bytes += u64::from(item.length);
+    }
+
+    fn uncount(&mut self, number: u64, item: &Item<V>, tracker: &mut Tracker) {
+        tracker.hash = tracker.hash.wrapping_sub(self.item_term(number, item));
+        tracker.usage.objects -= 1;
+        tracker.usage.bytes -= u64::from(item.length);
+        self.bytes -= u64::from(item.length);
+    }
+
+    /// Encodes at once: an item does not change any more.
+    pub(super) fn push(&mut self, object: V, tracker: &mut Tracker) -> Result<(), StoreError> {
+        let at = tracker.before.len();
+        let number = self.tail();
+        let encoded = object.encode(&mut tracker.before);
+        let length = tracker.before.len() - at;
+        let checked = encoded
+            .map_err(|source| StoreError::Object {
+                collection: self.identity.name.clone(),
+                key: format!("item {number}"),
+                source,
+            })
+            .and_then(|()| tracker.limits.check_object(&self.identity.name, length));
+        if let Err(error) = checked {
+            tracker.before.truncate(at);
+            return Err(error);
+        }
+        let item = Item { object, content_hash: content_hash(&tracker.before[at..]), length: length as u32 };
+        tracker.touches.push(Touch {
+            place: number,
+            hash_before: 0,
+            before_at: offset(at),
+            before_length: length as u32,
+            collection: self.identity.position,
+            happened: Happened::Pushed,
+            was_counted: false,
+        });
+        self.count(number, &item, tracker);
+        self.with_ends(tracker, |queue| queue.items.push_back(item));
+        Ok(())
+    }
+
+    pub(super) fn pop(&mut self, tracker: &mut Tracker) -> Option<&V> {
+        let item = self.with_ends(tracker, |queue| {
+            let item = queue.items.pop_front()?;
+            queue.head += 1;
+            Some(item)
+        })?;
+        let number = self.head - 1;
+        if (self.frozen_next..self.frozen_end).contains(&number) {
+            write_push(&self.identity, &item.object, tracker.preserved.piece());
+            self.frozen_next = number + 1;
+        }
+        self.uncount(number, &item, tracker);
+        tracker.is_to_settle = true;
+        tracker.touches.push(Touch {
+            place: number,
+            hash_before: 0,
+            before_at: 0,
+            before_length: 0,
+            collection: self.identity.position,
+            happened: Happened::Popped,
+            was_counted: true,
+        });
+        self.popped.push(item);
+        self.popped.last().map(|item| &item.object)
+    }
+}
+
+fn write_push<V: StoreObject>(identity: &Identity, object: &V, out: &mut Vec<u8>) {
+    changes::begin(out, PUSH, identity.id);
+    let mut bytes = Vec::new();
+    object.encode(&mut bytes).expect("an object that was committed can be encoded");
+    changes::put_object(out, V::VERSION, &bytes);
+}
+
+impl<V: StoreObject> Collection for QueueOf<V> {
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    fn usage(&self) -> Usage {
+        let memory_bytes = (self.items.capacity() * size_of::<Item<V>>()) as u64;
+        Usage { objects: self.items.len() as u64, bytes: self.bytes, memory_bytes }
+    }
+
+    fn recomputed_hash(&self) -> u64 {
+        let mut bytes = Vec::new();
+        self.items.iter().zip(self.head..).fold(self.ends(), |hash, (item, number)| {
+            bytes.clear();
+            item.object.encode(&mut bytes).expect("an object that was committed can be encoded");
+            hash.wrapping_add(contribution(mix(self.seed.wrapping_add(number)), content_hash(&bytes)))
+        })
+    }
+
+    fn finish(&mut self, touch: &Touch, tracker: &mut Tracker, out: &mut Vec<u8>) -> Result<(), StoreError> {
+        if touch.happened == Happened::Popped {
+            changes::begin(out, POP, self.identity.id);
+            return Ok(());
+        }
+        changes::begin(out, PUSH, self.identity.id);
+        changes::put_object(out, V::VERSION, tracker.kept(touch));
+        Ok(())
+    }
+
+    fn settle(&mut self, _: &Touch) {
+        self.popped.clear();
+    }
+
+    fn undo(&mut self, touch: &Touch, tracker: &mut Tracker) {
+        if touch.happened == Happened::Popped {
+            let item = self.popped.pop().expect("what was popped is kept until the transaction ends");
+            self.count(touch.place, &item, tracker);
+            self.with_ends(tracker, |queue| {
+                queue.head -= 1;
+                queue.items.push_front(item);
+            });
+        } else {
+            let item = self.with_ends(tracker, |queue| queue.items.pop_back());
+            self.uncount(touch.place, &item.expect("what was pushed is there"), tracker);
+        }
+    }
+
+    fn apply(&mut self, operation: u8, reader: &mut Reader<'_>, tracker: &mut Tracker) -> Result<(), Flaw> {
+        let at = reader.position();
+        match operation {
+            PUSH => {
+                let object: V = read_object(reader, tracker, &self.identity)?;
+                self.push(object, tracker).map_err(|error| Flaw::new(at, error.to_string()))
+            }
+            POP if self.pop(tracker).is_some() => Ok(()),
+            POP => Err(Flaw::new(at, "there is nothing that could be popped")),
+            BEGIN => {
+                let head = reader.varint("the number of the first item")?;
+                // Room for as many pushes as nobody will ever see.
+                if self.tail() != 0 || head > u64::MAX / 2 {
+                    return Err(Flaw::new(at, "a queue that was used cannot begin elsewhere"));
+                }
+                self.with_ends(tracker, |queue| queue.head = head);
+                Ok(())
+            }
+            _ => Err(Flaw::new(at, format!("operation {operation} is none of a queue's"))),
+        }
+    }
+
+    fn freeze(&mut self, out: &mut Vec<u8>) {
+        (self.frozen_next, self.frozen_end) = (self.head, self.tail());
+        if self.head != 0 {
+            changes::begin(out, BEGIN, self.identity.id);
+            put_varint(out, self.head);
+        }
+    }
+
+    fn write_frozen(&mut self, _: &mut Tracker, out: &mut Vec<u8>, length_max: usize) -> bool {
+        while self.frozen_next < self.frozen_end && out.len() < length_max {
+            let number = self.frozen_next - self.head;
+            write_push(&self.identity, &self.items[number as usize].object, out);
+            self.frozen_next += 1;
+        }
+        self.frozen_next == self.frozen_end
+    }
+
+    fn thaw(&mut self) {
+        (self.frozen_next, self.frozen_end) = (0, 0);
+    }
+
+    fn clear(&mut self) {
+        *self = Self::new(self.identity.clone());
+    }
+}

@@ -1,0 +1,303 @@
+//! The bytes of a whole state: written piece by piece while transactions go on, read at once.
+//!
+//! ```text
+//! u64  magic "GAPSTORE", then pieces, each:
+//!      u32  length of the body, at most 64 MiB
+//!      u32  CRC-32C of what follows in the piece
+//!      u32  number of the piece, from 0
+//!      u8   kind
+//!      body
+//! kind 1, the first piece: u16 version, u64 hash of the state, u64 objects, u16 collections, then each:
+//!      u16 number, u8 kind, u8 kind of the keys, u64 type of the objects, u16 version of the objects
+//! kind 2: operations, as in changes, one after the other; of a map in any order
+//! kind 3, the last piece: nothing
+//! ```
+//! Numbers are little-endian. A snapshot is the state of the moment at which it was begun: an object that is changed
+//! before its turn has come is written as it was, first.
+
+use super::Store;
+use super::changes::Reader;
+use super::error::StoreError;
+use gapless_wire::checksum::crc32c;
+use std::io::{Read, Write};
+
+const MAGIC: [u8; 8] = *b"GAPSTORE";
+const VERSION: u16 = 1;
+const PIECE_HEAD: usize = 13;
+const BODY_LENGTH_MAX: usize = 64 << 20;
+const KIND_HEAD: u8 = 1;
+const KIND_OPERATIONS: u8 = 2;
+const KIND_END: u8 = 3;
+/// Bytes of a piece of [`Store::write_snapshot`].
+const PIECE_LENGTH: usize = 1 << 16;
+
+/// How far a snapshot has come.
+pub(super) struct Walk {
+    next_piece: u32,
+    collection: usize,
+}
+
+impl Store {
+    /// Begins a snapshot of the state as it is now and appends its first bytes to `out`. [`Self::snapshot_step`] gives
+    /// the rest; transactions may run between.
+    ///
+    /// # Errors
+    /// [`StoreError::Order`] if one is under way.
+    pub fn begin_snapshot(&mut self, out: &mut Vec<u8>) -> Result<(), StoreError> {
+        if self.walk.is_some() {
+            return Err(StoreError::Order("a snapshot is under way already"));
+        }
+        out.extend_from_slice(&MAGIC);
+        let mut walk = Walk { next_piece: 0, collection: 0 };
+        walk.piece(out, KIND_HEAD, |out| self.describe_collections(out));
+        let preserved = &mut self.tracker.preserved;
+        preserved.is_freezing = true;
+        preserved.epoch += 1;
+        let collections = &mut self.collections;
+        walk.piece(out, KIND_OPERATIONS, |out| collections.iter_mut().for_each(|collection| collection.freeze(out)));
+        self.walk = Some(walk);
+        Ok(())
+    }
+
+    fn describe_collections(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&VERSION.to_le_bytes());
+        out.extend_from_slice(&self.state_hash().to_le_bytes());
+        out.extend_from_slice(&self.tracker.usage.objects.to_le_bytes());
+        out.extend_from_slice(&(self.collections.len() as u16).to_le_bytes());
+        for collection in &self.collections {
+            let identity = collection.identity();
+            out.extend_from_slice(&identity.id.to_le_bytes());
+            out.extend_from_slice(&[identity.kind as u8, identity.key_kind]);
+            out.extend_from_slice(&identity.object_type.to_le_bytes());
+            out.extend_from_slice(&identity.version.to_le_bytes());
+        }
+    }
+
+    /// Appends the next piece of the snapshot, of about `length` bytes, to `out`; whether it was the last. A step looks at a
+    /// bounded number of objects, so a piece may be short.
+    ///
+    /// # Errors
+    /// [`StoreError::Order`] if no snapshot is under way.
+    pub fn snapshot_step(&mut self, out: &mut Vec<u8>, length: usize) -> Result<bool, StoreError> {
+        let Some(walk) = &mut self.walk else {
+            return Err(StoreError::Order("no snapshot is under way"));
+        };
+        let Self { collections, tracker, .. } = self;
+        let pieces = &mut tracker.preserved.pieces;
+        if pieces.is_empty() && walk.collection == collections.len() {
+            walk.piece(out, KIND_END, |_| {});
+            self.cancel_snapshot();
+            return Ok(true);
+        }
+        let mut next = walk.collection;
+        walk.piece(out, KIND_OPERATIONS, |out| {
+            let limit = out.len() + length.min(BODY_LENGTH_MAX / 4);
+            // What was put aside first, so that it does not grow; then on with the walk, so that it comes to an end.
+            while out.len() < limit
+                && let Some(preserved) = tracker.preserved.pieces.pop_front()
+            {
+                out.extend_from_slice(&preserved);
+            }
+            if out.len() < limit
+                && let Some(collection) = collections.get_mut(next)
+            {
+                next += usize::from(collection.write_frozen(tracker, out, limit));
+            }
+        });
+        walk.collection = next;
+        Ok(false)
+    }
+
+    /// Gives up the snapshot under way, if one is.
+    pub fn cancel_snapshot(&mut self) {
+        self.walk = None;
+        self.tracker.preserved.is_freezing = false;
+        self.tracker.preserved.pieces.clear();
+        self.collections.iter_mut().for_each(|collection| collection.thaw());
+    }
+
+    /// Whether a snapshot is under way.
+    #[must_use]
+    pub const fn is_taking_snapshot(&self) -> bool {
+        self.walk.is_some()
+    }
+
+    /// Bytes that the snapshot under way has put aside so far of objects that were changed meanwhile; at most as many as
+    /// the state had when it began.
+    #[must_use]
+    pub fn preserved_bytes(&self) -> u64 {
+        self.tracker.preserved.pieces.iter().map(|piece| piece.len() as u64).sum()
+    }
+
+    /// Writes a whole snapshot.
+    ///
+    /// # Errors
+    /// As [`Self::begin_snapshot`], or `write`'s.
+    pub fn write_snapshot(&mut self, write: &mut impl Write) -> Result<(), StoreError> {
+        let mut out = Vec::with_capacity(2 * PIECE_LENGTH);
+        self.begin_snapshot(&mut out)?;
+        let mut is_last = false;
+        loop {
+            if let Err(source) = write.write_all(&out) {
+                self.cancel_snapshot();
+                return Err(StoreError::System { action: "writing a snapshot", source });
+            }
+            if is_last {
+                return Ok(());
+            }
+            out.clear();
+            is_last = self.snapshot_step(&mut out, PIECE_LENGTH)?;
+        }
+    }
+
+    /// Becomes what a snapshot says; whatever was there before is gone. Nothing behind its last piece is read.
+    ///
+    /// # Errors
+    /// It cannot be read, is damaged or ends early, or holds what this store does not know; the store is empty then.
+    pub fn read_snapshot(&mut self, read: &mut impl Read) -> Result<(), StoreError> {
+        self.clear();
+        let mut piece = 0;
+        self.read_pieces(read, &mut piece).map_err(|error| {
+            self.clear();
+            match error {
+                StoreError::System { .. } => error,
+                // What is wrong with an operation is told with its place.
+                StoreError::Snapshot { .. } => error,
+                error => StoreError::Snapshot { piece, reason: error.to_string() },
+            }
+        })
+    }
+
+    fn read_pieces(&mut self, read: &mut impl Read, number: &mut u32) -> Result<(), StoreError> {
+        let mut magic = [0; MAGIC.len()];
+        fill(read, &mut magic)?;
+        let damaged = |piece, reason: &str| StoreError::Snapshot { piece, reason: reason.to_owned() };
+        if magic != MAGIC {
+            return Err(damaged(0, "it does not begin as a snapshot does"));
+        }
+        let mut expected = None;
+        let mut body = Vec::new();
+        loop {
+            let kind = read_piece(read, *number, &mut body)?;
+            match (kind, &expected) {
+                (KIND_HEAD, None) => expected = Some(self.read_head(&body)?),
+                (KIND_OPERATIONS, Some(_)) => self.apply_piece(&body)?,
+                (KIND_END, Some(expected)) if body.is_empty() => return self.check(expected, *number),
+                _ => return Err(damaged(*number, "a piece of this kind does not belong here")),
+            }
+            *number = number.checked_add(1).ok_or_else(|| damaged(*number, "it has too many pieces"))?;
+        }
+    }
+
+    fn read_head(&self, body: &[u8]) -> Result<Expected, StoreError> {
+        let unusable = |reason: String| StoreError::Snapshot { piece: 0, reason };
+        let mut reader = Reader::new(body);
+        self.read_head_fields(&mut reader).unwrap_or_else(|flaw| Err(flaw.reason)).map_err(unusable)
+    }
+
+    fn read_head_fields(&self, reader: &mut Reader<'_>) -> Result<Result<Expected, String>, super::changes::Flaw> {
+        let version = u16::from_le_bytes(reader.array("the version")?);
+        if version != VERSION {
+            return Ok(Err(format!(
+                "it is of version {version}, {VERSION} is known here: run the program that wrote it"
+            )));
+        }
+        let hash = u64::from_le_bytes(reader.array("the hash")?);
+        let objects = u64::from_le_bytes(reader.array("the number of objects")?);
+        let mut is_comparable = true;
+        for _ in 0..u16::from_le_bytes(reader.array("the number of collections")?) {
+            let id = u16::from_le_bytes(reader.array("the number of a collection")?);
+            let [kind, key_kind] = reader.array("the kind of a collection")?;
+            let object_type = u64::from_le_bytes(reader.array("the type of objects")?);
+            let version = u16::from_le_bytes(reader.array("the version of objects")?);
+            let position = self.positions.get(usize::from(id)).and_then(|place| place.checked_sub(1));
+            let Some(position) = position else {
+                return Ok(Err(format!("it has collection {id}, which is not declared here: run a newer program")));
+            };
+            let known = self.collections[usize::from(position)].identity();
+            if (kind, key_kind, object_type) != (known.kind as u8, known.key_kind, known.object_type) {
+                return Ok(Err(format!("its collection {id} is of other types than {} here", known.name)));
+            }
+            if version > known.version {
+                return Ok(Err(format!(
+                    "its collection {} ({id}) has objects of version {version}, {} is known here: run a newer program",
+                    known.name, known.version
+                )));
+            }
+            is_comparable &= version == known.version;
+        }
+        if !reader.is_at_end() {
+            return Ok(Err("its head is longer than it says".to_owned()));
+        }
+        Ok(Ok(Expected { hash, objects, is_comparable }))
+    }
+
+    fn check(&self, expected: &Expected, piece: u32) -> Result<(), StoreError> {
+        let (objects, hash) = (self.tracker.usage.objects, self.state_hash());
+        // Objects of older versions have another encoding now.
+        if objects != expected.objects || (expected.is_comparable && hash != expected.hash) {
+            let reason = format!(
+                "{objects} objects with hash {hash:016x} are there, {} with {:016x} were written",
+                expected.objects, expected.hash
+            );
+            return Err(StoreError::Snapshot { piece, reason });
+        }
+        Ok(())
+    }
+}
+
+/// What must be there at the end.
+struct Expected {
+    hash: u64,
+    objects: u64,
+    is_comparable: bool,
+}
+
+impl Walk {
+    fn piece(&mut self, out: &mut Vec<u8>, kind: u8, write: impl FnOnce(&mut Vec<u8>)) {
+        let begin = out.len();
+        out.extend_from_slice(&[0; 8]);
+        out.extend_from_slice(&self.next_piece.to_le_bytes());
+        out.push(kind);
+        write(out);
+        let length = (out.len() - begin - PIECE_HEAD) as u32;
+        let sum = crc32c(&out[begin + 8..]);
+        out[begin..begin + 4].copy_from_slice(&length.to_le_bytes());
+        out[begin + 4..begin + 8].copy_from_slice(&sum.to_le_bytes());
+        self.next_piece += 1;
+    }
+}
+
+fn fill(read: &mut impl Read, bytes: &mut [u8]) -> Result<(), StoreError> {
+    read.read_exact(bytes).map_err(|source| StoreError::System { action: "reading a snapshot", source })
+}
+
+/// Reads a piece's body; its kind.
+fn read_piece(read: &mut impl Read, number: u32, body: &mut Vec<u8>) -> Result<u8, StoreError> {
+    let damaged = |reason: String| StoreError::Snapshot { piece: number, reason };
+    let mut head = [0; PIECE_HEAD - 5];
+    fill(read, &mut head)?;
+    let (length, sum) = head.split_at(4);
+    let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte));
+    let length = word(length) as usize;
+    if length > BODY_LENGTH_MAX {
+        return Err(damaged(format!("a body of {length} bytes, at most {BODY_LENGTH_MAX} are possible")));
+    }
+    body.clear();
+    // As far as there is something: a damaged length does not make room for itself.
+    let wanted = length as u64 + 5;
+    let action = "reading a snapshot";
+    let found = read.take(wanted).read_to_end(body).map_err(|source| StoreError::System { action, source })?;
+    if found as u64 != wanted {
+        return Err(damaged("it ends in the middle of a piece".to_owned()));
+    }
+    if crc32c(body) != word(sum) {
+        return Err(damaged("its checksum is wrong: it is damaged".to_owned()));
+    }
+    if word(&body[..4]) != number {
+        return Err(damaged(format!("piece {} stands here", word(&body[..4]))));
+    }
+    let kind = body[4];
+    body.drain(..5);
+    Ok(kind)
+}

@@ -1,0 +1,683 @@
+//! Objects by key: the collection behind maps, ordered maps and singletons. Objects stand in numbered slots that
+//! never move; an index finds the slot of a key.
+
+use super::changes::{self, Flaw, PATCH, PUT, REMOVE, Reader};
+use super::collection::{Collection, Identity};
+use super::error::{ObjectError, StoreError};
+use super::hash::{content_hash, contribution, differences};
+use super::key::sealed::Key;
+use super::object::{StoreObject, decode};
+use super::tracker::{Happened, Touch, Tracker, Usage};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// Finds the slot of a key.
+pub trait Index<K>: Default + Send + 'static {
+    fn find(&self, key: &K) -> Option<u32>;
+    fn put(&mut self, key: K, slot: u32);
+    fn take(&mut self, key: &K) -> Option<u32>;
+    fn entries_max(&self) -> usize;
+}
+
+/// Nobody may see its order.
+pub struct HashIndex<K>(FxHashMap<K, u32>);
+
+/// In the order of the keys.
+pub struct OrderedIndex<K>(pub(super) BTreeMap<K, u32>);
+
+impl<K> Default for HashIndex<K> {
+    fn default() -> Self {
+        Self(FxHashMap::default())
+    }
+}
+
+impl<K> Default for OrderedIndex<K> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<K: Key> Index<K> for HashIndex<K> {
+    #[inline]
+    fn find(&self, key: &K) -> Option<u32> {
+        self.0.get(key).copied()
+    }
+
+    #[inline]
+    fn put(&mut self, key: K, slot: u32) {
+        self.0.insert(key, slot);
+    }
+
+    #[inline]
+    fn take(&mut self, key: &K) -> Option<u32> {
+        self.0.remove(key)
+    }
+
+    fn entries_max(&self) -> usize {
+        self.0.capacity() * 8 / 7
+    }
+}
+
+impl<K: Key> HashIndex<K> {
+    pub(super) fn sorted_keys(&self) -> Vec<K> {
+        let mut keys: Vec<K> = self.0.keys().copied().collect();
+        keys.sort_unstable();
+        keys
+    }
+}
+
+impl<K: Key> Index<K> for OrderedIndex<K> {
+    #[inline]
+    fn find(&self, key: &K) -> Option<u32> {
+        self.0.get(key).copied()
+    }
+
+    #[inline]
+    fn put(&mut self, key: K, slot: u32) {
+        self.0.insert(key, slot);
+    }
+
+    #[inline]
+    fn take(&mut self, key: &K) -> Option<u32> {
+        self.0.remove(key)
+    }
+
+    fn entries_max(&self) -> usize {
+        self.0.len() * 3 / 2
+    }
+}
+
+struct Slot<K, V> {
+    key: K,
+    /// `None` in a free slot; a removed object stays until its transaction has ended.
+    object: Option<V>,
+    content_hash: u64,
+    length: u32,
+    /// The last snapshot that has this object, or for which it is too new.
+    epoch: u32,
+    /// The last transaction that touched it.
+    transaction: u64,
+    is_live: bool,
+    /// The state's hash and usage hold it.
+    is_counted: bool,
+}
+
+/// Slots that are allocated together.
+const TOGETHER: usize = 256;
+/// Slots that a step of a snapshot looks at, used or not.
+const LOOKED_AT_MAX: usize = 4096;
+
+pub(super) struct Table<K, V, I> {
+    identity: Identity,
+    seed: u64,
+    index: I,
+    slots: Vec<Vec<Slot<K, V>>>,
+    slots_used: u32,
+    free: Vec<u32>,
+    objects: u64,
+    bytes: u64,
+    /// The next slot of the snapshot, and where it ends.
+    frozen: (u32, u32),
+}
+
+impl<K: Key, V: StoreObject, I: Index<K>> Table<K, V, I> {
+    pub(super) fn new(identity: Identity) -> Self {
+        let seed = identity.seed();
+        Self {
+            identity,
+            seed,
+            index: I::default(),
+            slots: Vec::new(),
+            slots_used: 0,
+            free: Vec::new(),
+            objects: 0,
+            bytes: 0,
+            frozen: (0, 0),
+        }
+    }
+
+    pub(super) const fn index(&self) -> &I {
+        &self.index
+    }
+
+    pub(super) const fn len(&self) -> u64 {
+        self.objects
+    }
+
+    #[inline(always)]
+    fn slot(&self, slot: u32) -> &Slot<K, V> {
+        &self.slots[slot as usize / TOGETHER][slot as usize % TOGETHER]
+    }
+
+    #[inline(always)]
+    fn slot_mut(&mut self, slot: u32) -> &mut Slot<K, V> {
+        &mut self.slots[slot as usize / TOGETHER][slot as usize % TOGETHER]
+    }
+
+    /// The object in a slot that the index names.
+    #[inline]
+    pub(super) fn object(&self, slot: u32) -> &V {
+        self.slot(slot).object.as_ref().expect("the index names slots with objects")
+    }
+
+    #[inline]
+    pub(super) fn get(&self, key: &K) -> Option<&V> {
+        let slot = self.index.find(key)?;
+        self.slot(slot).object.as_ref()
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, key: &K, tracker: &mut Tracker) -> Option<&mut V> {
+        let slot = self.index.find(key)?;
+        self.touch(slot, tracker);
+        self.slot_mut(slot).object.as_mut()
+    }
+
+    /// Whether there was one before.
+    #[inline]
+    pub(super) fn insert(&mut self, key: K, object: V, tracker: &mut Tracker) -> bool {
+        if let Some(slot) = self.index.find(&key) {
+            self.touch(slot, tracker);
+            self.slot_mut(slot).object = Some(object);
+            return true;
+        }
+        let (transaction, epoch) = (tracker.transaction, tracker.preserved.epoch);
+        let new = Slot {
+            key,
+            object: Some(object),
+            content_hash: 0,
+            length: 0,
+            epoch,
+            transaction,
+            is_live: true,
+            is_counted: false,
+        };
+        let slot = self.occupy(new);
+        self.index.put(key, slot);
+        tracker.touches.push(self.happened(slot, Happened::Inserted));
+        false
+    }
+
+    fn occupy(&mut self, new: Slot<K, V>) -> u32 {
+        if let Some(slot) = self.free.pop() {
+            *self.slot_mut(slot) = new;
+            return slot;
+        }
+        let slot = self.slots_used;
+        if (slot as usize).is_multiple_of(TOGETHER) {
+            self.slots.push(Vec::with_capacity(TOGETHER));
+        }
+        self.slots.last_mut().expect("one was pushed at the first slot").push(new);
+        self.slots_used = slot.checked_add(1).expect("limits are below the number of slots");
+        slot
+    }
+
+    /// Whether there was one.
+    #[inline]
+    pub(super) fn remove(&mut self, key: &K, tracker: &mut Tracker) -> bool {
+        let Some(slot) = self.index.take(key) else { return false };
+        self.preserve(slot, tracker);
+        tracker.touches.push(self.happened(slot, Happened::Removed));
+        tracker.is_to_settle = true;
+        self.uncount(slot, tracker);
+        self.slot_mut(slot).is_live = false;
+        true
+    }
+
+    #[inline]
+    fn happened(&self, place: u32, happened: Happened) -> Touch {
+        let slot = self.slot(place);
+        Touch {
+            place: u64::from(place),
+            hash_before: slot.content_hash,
+            before_at: 0,
+            before_length: slot.length,
+            collection: self.identity.position,
+            happened,
+            was_counted: slot.is_counted,
+        }
+    }
+
+    /// Keeps what it is, once in a transaction.
+    #[inline]
+    fn touch(&mut self, place: u32, tracker: &mut Tracker) {
+        let slot = self.slot_mut(place);
+        if slot.transaction == tracker.transaction {
+            return;
+        }
+        slot.transaction = tracker.transaction;
+        let object = slot.object.as_ref().expect("the index names slots with objects");
+        let (before_at, _) = tracker.keep(object);
+        self.preserve(place, tracker);
+        let touch = Touch { before_at, ..self.happened(place, Happened::Changed) };
+        tracker.touches.push(touch);
+    }
+
+    /// Keeps what it is for a snapshot under way that has not come here yet.
+    #[inline]
+    fn preserve(&mut self, place: u32, tracker: &mut Tracker) {
+        if tracker.preserved.is_freezing && self.slot(place).epoch != tracker.preserved.epoch {
+            self.preserve_now(place, tracker);
+        }
+    }
+
+    #[cold]
+    fn preserve_now(&mut self, place: u32, tracker: &mut Tracker) {
+        let mut scratch = std::mem::take(&mut tracker.scratch);
+        let slot = &mut self.slots[place as usize / TOGETHER][place as usize % TOGETHER];
+        slot.epoch = tracker.preserved.epoch;
+        let object = slot.object.as_ref().expect("the index names slots with objects");
+        let bytes = encoded(object, &mut scratch).expect("an object that was committed can be encoded");
+        write_put::<K, V>(&self.identity, &slot.key, bytes, tracker.preserved.piece());
+        tracker.scratch = scratch;
+    }
+
+    #[inline]
+    fn count(&mut self, place: u32, tracker: &mut Tracker) {
+        let seed = self.seed;
+        let slot = self.slot_mut(place);
+        slot.is_counted = true;
+        tracker.hash = tracker.hash.wrapping_add(contribution(slot.key.place(seed), slot.content_hash));
+        let length = u64::from(slot.length);
+        tracker.usage.objects += 1;
+        tracker.usage.bytes += length;
+        self.objects += 1;
+        self.bytes += length;
+    }
+
+    #[inline]
+    fn uncount(&mut self, place: u32, tracker: &mut Tracker) {
+        let seed = self.seed;
+        let slot = self.slot_mut(place);
+        if !slot.is_counted {
+            return;
+        }
+        slot.is_counted = false;
+        tracker.hash = tracker.hash.wrapping_sub(contribution(slot.key.place(seed), slot.content_hash));
+        let length = u64::from(slot.length);
+        tracker.usage.objects -= 1;
+        tracker.usage.bytes -= length;
+        self.objects -= 1;
+        self.bytes -= length;
+    }
+
+    #[inline]
+    fn recount(&mut self, place: u32, content_hash: u64, length: usize, tracker: &mut Tracker) {
+        let seed = self.seed;
+        let slot = self.slot_mut(place);
+        if slot.is_counted && slot.length as usize == length {
+            // As most changes: only the hash is another.
+            let at = slot.key.place(seed);
+            let before = std::mem::replace(&mut slot.content_hash, content_hash);
+            let change = contribution(at, content_hash).wrapping_sub(contribution(at, before));
+            tracker.hash = tracker.hash.wrapping_add(change);
+            return;
+        }
+        self.uncount(place, tracker);
+        let slot = self.slot_mut(place);
+        (slot.content_hash, slot.length) = (content_hash, length as u32);
+        self.count(place, tracker);
+    }
+
+    /// Writes what has changed since the touch: a patch, or the whole if that is not much longer.
+    #[inline]
+    fn finish_changed(&mut self, touch: &Touch, tracker: &mut Tracker, out: &mut Vec<u8>) -> Result<(), StoreError> {
+        let place = touch.place as u32;
+        if !self.slot(place).is_live {
+            return Ok(());
+        }
+        let mut scratch = std::mem::take(&mut tracker.scratch);
+        let slot = self.slot(place);
+        let object = slot.object.as_ref().expect("a live slot has an object");
+        let after = encoded(object, &mut scratch).map_err(|error| self.unencodable(place, error))?;
+        let before = tracker.kept(touch);
+        let patched = if before.len() == after.len() {
+            write_patch::<K, V>(&self.identity, slot, before, after, out)
+        } else {
+            Patched::TooLong
+        };
+        let (length, content_hash) = match patched {
+            Patched::Unchanged => {
+                tracker.scratch = scratch;
+                return Ok(());
+            }
+            Patched::Written { content_hash } => (after.len(), content_hash),
+            Patched::TooLong => {
+                tracker.limits.check_object(&self.identity.name, after.len())?;
+                write_put::<K, V>(&self.identity, &slot.key, after, out);
+                (after.len(), content_hash(after))
+            }
+        };
+        tracker.scratch = scratch;
+        self.recount(place, content_hash, length, tracker);
+        Ok(())
+    }
+
+    #[inline]
+    fn finish_inserted(&mut self, place: u32, tracker: &mut Tracker, out: &mut Vec<u8>) -> Result<(), StoreError> {
+        if !self.slot(place).is_live {
+            return Ok(());
+        }
+        let mut scratch = std::mem::take(&mut tracker.scratch);
+        let slot = self.slot(place);
+        let object = slot.object.as_ref().expect("a live slot has an object");
+        let bytes = encoded(object, &mut scratch).map_err(|error| self.unencodable(place, error))?;
+        tracker.limits.check_object(&self.identity.name, bytes.len())?;
+        write_put::<K, V>(&self.identity, &slot.key, bytes, out);
+        let (content_hash, length) = (content_hash(bytes), bytes.len());
+        tracker.scratch = scratch;
+        self.recount(place, content_hash, length, tracker);
+        Ok(())
+    }
+
+    #[cold]
+    fn unencodable(&self, place: u32, source: ObjectError) -> StoreError {
+        let key = format!("{:?}", self.slot(place).key);
+        StoreError::Object { collection: self.identity.name.clone(), key, source }
+    }
+
+    fn apply_put(&mut self, key: K, reader: &mut Reader<'_>, tracker: &mut Tracker) -> Result<(), Flaw> {
+        let object: V = read_object(reader, tracker, &self.identity)?;
+        if self.index.find(&key).is_some_and(|slot| self.slot(slot).transaction == tracker.transaction) {
+            return Err(Flaw::new(reader.position(), "the object is there twice"));
+        }
+        let mut scratch = std::mem::take(&mut tracker.scratch);
+        let bytes = encoded(&object, &mut scratch).map_err(|error| Flaw::new(reader.position(), error.to_string()))?;
+        let (content_hash, length) = (content_hash(bytes), bytes.len());
+        tracker.scratch = scratch;
+        self.insert(key, object, tracker);
+        let slot = self.index.find(&key).expect("it was just inserted");
+        self.recount(slot, content_hash, length, tracker);
+        Ok(())
+    }
+
+    fn apply_patch(&mut self, key: &K, reader: &mut Reader<'_>, tracker: &mut Tracker) -> Result<(), Flaw> {
+        let begin = reader.position();
+        let version = reader.varint_u16("the version of an object")?;
+        if version > V::VERSION {
+            let error = ObjectError::Version { found: version, known: V::VERSION };
+            return Err(Flaw::new(begin, error.to_string()));
+        }
+        let Some(place) = self.index.find(key) else {
+            return Err(Flaw::new(begin, "there is no object that could be patched"));
+        };
+        if self.slot(place).transaction == tracker.transaction {
+            return Err(Flaw::new(begin, "the object is there twice"));
+        }
+        self.touch(place, tracker);
+        let touch = *tracker.touches.last().expect("it was just touched");
+        let mut patched = std::mem::take(&mut tracker.scratch);
+        patched.clear();
+        patched.extend_from_slice(tracker.kept(&touch));
+        let result = self.patch_object(place, version, &mut patched, tracker.kept(&touch), reader);
+        tracker.scratch = patched;
+        let (content_hash, length) = result?;
+        self.recount(place, content_hash, length, tracker);
+        Ok(())
+    }
+
+    /// Patches `bytes`, which are as `before`, and makes the object of them: its content hash and length.
+    fn patch_object(
+        &mut self,
+        place: u32,
+        version: u16,
+        bytes: &mut [u8],
+        before: &[u8],
+        reader: &mut Reader<'_>,
+    ) -> Result<(u64, usize), Flaw> {
+        let at = reader.position();
+        let length = reader.length("the length of a patched object")?;
+        let check = u32::from_le_bytes(reader.array("the hash of a patched object")?);
+        // An older version may have had fewer fields at the end.
+        if length > bytes.len() || (version == V::VERSION && length != bytes.len()) {
+            return Err(Flaw::new(at, format!("a patch of {length} bytes, the object has {}", bytes.len())));
+        }
+        read_stretches(reader, &mut bytes[..length])?;
+        let hash_change = differences(before, bytes, |_, _| {});
+        let whole = self.slot(place).content_hash.wrapping_add(hash_change);
+        let of_length = if length == bytes.len() { whole } else { content_hash(&bytes[..length]) };
+        if of_length as u32 != check {
+            let reason = "the patched object is not the one that was patched: another state, or another layout";
+            return Err(Flaw::new(at, reason));
+        }
+        let object = decode::<V>(V::VERSION, bytes).map_err(|error| Flaw::new(at, error.to_string()))?;
+        if object.as_encoded().is_none() && !is_encoded_as(&object, bytes) {
+            return Err(Flaw::new(at, "the patched object has another encoding"));
+        }
+        self.slot_mut(place).object = Some(object);
+        Ok((whole, bytes.len()))
+    }
+
+    fn apply_remove(&mut self, key: &K, reader: &Reader<'_>, tracker: &mut Tracker) -> Result<(), Flaw> {
+        let found = self.index.find(key);
+        if found.is_some_and(|slot| self.slot(slot).transaction == tracker.transaction) {
+            return Err(Flaw::new(reader.position(), "the object is there twice"));
+        }
+        if self.remove(key, tracker) {
+            return Ok(());
+        }
+        Err(Flaw::new(reader.position(), "there is no object that could be removed"))
+    }
+}
+
+/// The encoding of `object`, in itself or in `scratch`.
+#[inline]
+fn encoded<'a, V: StoreObject>(object: &'a V, scratch: &'a mut Vec<u8>) -> Result<&'a [u8], ObjectError> {
+    if let Some(bytes) = object.as_encoded() {
+        return Ok(bytes);
+    }
+    scratch.clear();
+    object.encode(scratch)?;
+    Ok(scratch)
+}
+
+fn is_encoded_as<V: StoreObject>(object: &V, bytes: &[u8]) -> bool {
+    let mut again = Vec::with_capacity(bytes.len());
+    object.encode(&mut again).is_ok() && again == bytes
+}
+
+#[inline]
+fn write_put<K: Key, V: StoreObject>(identity: &Identity, key: &K, bytes: &[u8], out: &mut Vec<u8>) {
+    changes::begin(out, PUT, identity.id);
+    key.write(out);
+    changes::put_object(out, V::VERSION, bytes);
+}
+
+enum Patched {
+    Unchanged,
+    Written {
+        content_hash: u64,
+    },
+    /// The whole is shorter.
+    TooLong,
+}
+
+#[inline]
+fn write_patch<K: Key, V: StoreObject>(
+    identity: &Identity,
+    slot: &Slot<K, V>,
+    before: &[u8],
+    after: &[u8],
+    out: &mut Vec<u8>,
+) -> Patched {
+    let begin = out.len();
+    changes::begin(out, PATCH, identity.id);
+    slot.key.write(out);
+    changes::put_varint(out, u64::from(V::VERSION));
+    changes::put_varint(out, after.len() as u64);
+    let check_at = out.len();
+    out.extend_from_slice(&[0; 4]);
+    let stretches_at = out.len();
+    let mut last_end = 0;
+    let hash_change = differences(before, after, |from, to| {
+        changes::put_varint(out, (to - from) as u64);
+        changes::put_varint(out, (from - last_end) as u64);
+        out.extend_from_slice(&after[from..to]);
+        last_end = to;
+    });
+    if last_end == 0 {
+        out.truncate(begin);
+        return Patched::Unchanged;
+    }
+    if out.len() - stretches_at >= after.len() {
+        out.truncate(begin);
+        return Patched::TooLong;
+    }
+    out.push(0);
+    let content_hash = slot.content_hash.wrapping_add(hash_change);
+    out[check_at..stretches_at].copy_from_slice(&(content_hash as u32).to_le_bytes());
+    Patched::Written { content_hash }
+}
+
+fn read_stretches(reader: &mut Reader<'_>, bytes: &mut [u8]) -> Result<(), Flaw> {
+    let mut position = 0;
+    loop {
+        let at = reader.position();
+        let length = reader.length("the length of a stretch")?;
+        if length == 0 {
+            return Ok(());
+        }
+        let gap = reader.length("the place of a stretch")?;
+        let new = reader.bytes(length, "a stretch")?;
+        let rest = bytes.get_mut(position..).and_then(|rest| rest.get_mut(gap..));
+        let Some(place) = rest.and_then(|rest| rest.get_mut(..length)) else {
+            return Err(Flaw::new(at, format!("a stretch of {length} bytes reaches beyond the object")));
+        };
+        place.copy_from_slice(new);
+        position += gap + length;
+    }
+}
+
+/// An object from elsewhere.
+pub(super) fn read_object<V: StoreObject>(
+    reader: &mut Reader<'_>,
+    tracker: &Tracker,
+    identity: &Identity,
+) -> Result<V, Flaw> {
+    let at = reader.position();
+    let version = reader.varint_u16("the version of an object")?;
+    let length = reader.length("the length of an object")?;
+    tracker.limits.check_object(&identity.name, length).map_err(|error| Flaw::new(at, error.to_string()))?;
+    let bytes = reader.bytes(length, "an object")?;
+    decode(version, bytes).map_err(|error| Flaw::new(at, error.to_string()))
+}
+
+impl<K: Key, V: StoreObject, I: Index<K>> Collection for Table<K, V, I> {
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    fn usage(&self) -> Usage {
+        let slots = self.slots.len() * TOGETHER * size_of::<Slot<K, V>>();
+        let entries = self.index.entries_max() * (size_of::<(K, u32)>() + 1);
+        let memory_bytes = (slots + entries + self.free.capacity() * size_of::<u32>()) as u64;
+        Usage { objects: self.objects, bytes: self.bytes, memory_bytes }
+    }
+
+    fn recomputed_hash(&self) -> u64 {
+        let mut scratch = Vec::new();
+        let live = self.slots.iter().flatten().filter(|slot| slot.is_live);
+        live.fold(0, |hash: u64, slot| {
+            let object = slot.object.as_ref().expect("a live slot has an object");
+            let bytes = encoded(object, &mut scratch).expect("an object that was committed can be encoded");
+            hash.wrapping_add(contribution(slot.key.place(self.seed), content_hash(bytes)))
+        })
+    }
+
+    #[inline]
+    fn finish(&mut self, touch: &Touch, tracker: &mut Tracker, out: &mut Vec<u8>) -> Result<(), StoreError> {
+        match touch.happened {
+            Happened::Changed => self.finish_changed(touch, tracker, out)?,
+            Happened::Inserted => self.finish_inserted(touch.place as u32, tracker, out)?,
+            _ if touch.was_counted => {
+                changes::begin(out, REMOVE, self.identity.id);
+                self.slot(touch.place as u32).key.write(out);
+            }
+            // It came and went in one transaction.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self, touch: &Touch) {
+        if touch.happened == Happened::Removed {
+            self.slot_mut(touch.place as u32).object = None;
+            self.free.push(touch.place as u32);
+        }
+    }
+
+    fn undo(&mut self, touch: &Touch, tracker: &mut Tracker) {
+        let place = touch.place as u32;
+        match touch.happened {
+            Happened::Changed => {
+                let before = V::decode(V::VERSION, tracker.kept(touch)).expect("what was encoded is decoded");
+                self.slot_mut(place).object = Some(before);
+                self.recount(place, touch.hash_before, touch.before_length as usize, tracker);
+            }
+            Happened::Inserted => {
+                self.uncount(place, tracker);
+                let slot = self.slot_mut(place);
+                (slot.object, slot.is_live) = (None, false);
+                let key = slot.key;
+                self.index.take(&key);
+                self.free.push(place);
+            }
+            _ => {
+                let slot = self.slot_mut(place);
+                slot.is_live = true;
+                let key = slot.key;
+                self.index.put(key, place);
+                if touch.was_counted {
+                    self.count(place, tracker);
+                }
+            }
+        }
+    }
+
+    fn apply(&mut self, operation: u8, reader: &mut Reader<'_>, tracker: &mut Tracker) -> Result<(), Flaw> {
+        let at = reader.position();
+        if !matches!(operation, PUT | PATCH | REMOVE) {
+            return Err(Flaw::new(at, format!("operation {operation} is none of a map's")));
+        }
+        let key = K::read(reader)?;
+        let applied = match operation {
+            PUT => self.apply_put(key, reader, tracker),
+            PATCH => self.apply_patch(&key, reader, tracker),
+            _ => self.apply_remove(&key, reader, tracker),
+        };
+        applied.map_err(|flaw| flaw.of_key(&key))
+    }
+
+    fn freeze(&mut self, _: &mut Vec<u8>) {
+        self.frozen = (0, self.slots_used);
+    }
+
+    fn write_frozen(&mut self, tracker: &mut Tracker, out: &mut Vec<u8>, length_max: usize) -> bool {
+        let epoch = tracker.preserved.epoch;
+        let mut scratch = std::mem::take(&mut tracker.scratch);
+        let (mut next, end) = self.frozen;
+        let mut looked_at = 0;
+        while next < end && out.len() < length_max && looked_at < LOOKED_AT_MAX {
+            let slot = &mut self.slots[next as usize / TOGETHER][next as usize % TOGETHER];
+            if slot.is_live && slot.epoch != epoch {
+                slot.epoch = epoch;
+                let object = slot.object.as_ref().expect("a live slot has an object");
+                let bytes = encoded(object, &mut scratch).expect("an object that was committed can be encoded");
+                write_put::<K, V>(&self.identity, &slot.key, bytes, out);
+            }
+            next += 1;
+            looked_at += 1;
+        }
+        tracker.scratch = scratch;
+        self.frozen.0 = next;
+        next == end
+    }
+
+    fn thaw(&mut self) {
+        self.frozen = (0, 0);
+    }
+
+    fn clear(&mut self) {
+        *self = Self::new(self.identity.clone());
+    }
+}

@@ -1,0 +1,84 @@
+//! A service on a cluster: an account whose balance survives the death of any member.
+//!
+//! ```sh
+//! gapless cluster new accounts
+//! for member in 1 2 3; do cargo run --release --example clustered -- accounts/member-$member.toml & done
+//! cargo run --release --example clustered -- deposit 5 accounts/member-1 accounts/member-2 accounts/member-3
+//! ```
+//!
+//! Kill whoever leads between two deposits, or in the middle of one: each is booked once.
+
+use gapless::prelude::*;
+use gapless::stream::stream_layout::StreamLayout;
+use std::path::Path;
+use std::sync::mpsc;
+
+const DEPOSIT: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
+
+#[derive(Default)]
+struct Account {
+    balance: u64,
+}
+
+impl Service for Account {
+    fn handlers(handlers: &mut Handlers<Self>) {
+        handlers.on_bytes(DEPOSIT.schema, |account, payload, context| {
+            let amount = u64::from_le_bytes(payload.try_into().map_err(|_| "8 bytes are expected")?);
+            account.balance = account.balance.checked_add(amount).ok_or("the account is full")?;
+            context.reply_with(DEPOSIT, &account.balance.to_le_bytes())
+        });
+    }
+
+    fn snapshot(&self, state: &mut Vec<u8>) {
+        state.extend_from_slice(&self.balance.to_le_bytes());
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), String> {
+        self.balance = u64::from_le_bytes(state.try_into().map_err(|_| "8 bytes are expected")?);
+        Ok(())
+    }
+}
+
+fn run(file: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let config = ClusterConfig::load(Path::new(file))?;
+    let (stop, stopped) = mpsc::channel();
+    // A second Ctrl-C finds nobody who listens any more.
+    ctrlc::set_handler(move || _ = stop.send(()))?;
+    loop {
+        let replica = Replica::start(Account::default(), ReplicaOptions::default(), &config)?;
+        eprintln!("{file} runs from sequence {} on; Ctrl-C stops it", replica.handled_sequence());
+        loop {
+            if stopped.recv_timeout(Duration::from_millis(200)).is_ok() {
+                replica.stop()?;
+                return Ok(());
+            }
+            match replica.failure() {
+                // It was away for long, and has fetched the state of another member.
+                Some(_) if replica.must_start_again() => break,
+                Some(failure) => return Err(failure.into()),
+                None => {}
+            }
+        }
+    }
+}
+
+fn deposit(amount: &str, directories: &[String]) -> Result<(), Box<dyn std::error::Error>> {
+    let sockets: Vec<_> = directories.iter().map(|member| StreamLayout::new(Path::new(member)).socket()).collect();
+    let mut client = Client::connect_any(&sockets, ClientOptions::default())?;
+    let session = client.open_session(random_token(), 1)?;
+    let amount: u64 = amount.parse()?;
+    let reply = client.call(session, DEPOSIT, &amount.to_le_bytes(), Duration::from_secs(10))?;
+    println!("the balance is {}", u64::from_le_bytes(reply.payload.as_slice().try_into()?));
+    Ok(())
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.as_slice() {
+        [file] => run(file),
+        [word, amount, directories @ ..] if word == "deposit" && !directories.is_empty() => {
+            deposit(amount, directories)
+        }
+        _ => Err("a member's file is expected, or: deposit AMOUNT MEMBER-DIRECTORY…".into()),
+    }
+}
