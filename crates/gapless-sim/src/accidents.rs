@@ -1,0 +1,173 @@
+//! What happens to the machines of a [`World`], and to the network between them: as often as its weather says.
+
+use crate::application::Application;
+use crate::checker::Broken;
+use crate::disk;
+use crate::world::{MS, World};
+use gapless_cluster::consensus::MemberId;
+use gapless_cluster::member::shared::Wish;
+use gapless_stream::Tier;
+
+impl<A: Application> World<'_, A> {
+    pub(crate) fn accidents(&mut self) -> Result<(), Broken> {
+        let weather = self.weather;
+        let is_synced = weather.tier == Tier::QuorumSync;
+        for at in 0..self.machines.len() {
+            let number = self.machines[at].number;
+            if self.machines[at].is_up() {
+                if self.random.happens(weather.crash) {
+                    self.tally.crashes += 1;
+                    self.tell(format_args!("member {number} is killed"));
+                    self.down(at, 200 * MS);
+                } else if self.random.happens(weather.power) && (is_synced || self.may_lose(at)) {
+                    self.lose_power(at)?;
+                } else if self.random.happens(weather.flip) {
+                    self.flip(at)?;
+                } else if self.random.happens(weather.disk) && self.may_lose(at) && self.have_all_met() {
+                    self.tally.disks += 1;
+                    self.tell(format_args!("member {number} loses its disk"));
+                    self.down(at, 400 * MS);
+                    self.machines[at].lose_disk(&mut self.random)?;
+                } else if self.random.happens(weather.kill) {
+                    let sends = 1 + self.random.below(6);
+                    self.network.lock().kill(number, sends);
+                } else if self.random.happens(weather.pause) {
+                    let pause_ns = self.random.below(400 * MS);
+                    self.tally.pauses += 1;
+                    self.tell(format_args!("member {number} is paused for {} ms", pause_ns / MS));
+                    self.machines[at].paused_until_ns = self.now_ns + pause_ns;
+                }
+            }
+            if self.machines[at].disk.is_full() {
+                if self.random.happens(400) {
+                    self.tell(format_args!("the disk of member {number} has room again"));
+                    self.machines[at].disk.set_full(false);
+                }
+            } else if self.random.happens(weather.full) {
+                self.tell(format_args!("the disk of member {number} is full"));
+                self.machines[at].disk.set_full(true);
+            }
+            if self.random.happens(weather.disk_error) {
+                let (syncs, writes) = (1 + self.random.below(4), 1 + self.random.below(20));
+                self.tell(format_args!("the disk of member {number} will fail"));
+                self.machines[at].disk.fail(syncs, writes);
+            }
+            if self.random.happens(weather.jump) {
+                let jump_ns = self.random.below(20_000 * MS) as i64 - 10_000 * MS as i64;
+                self.tally.jumps += 1;
+                self.tell(format_args!("the clock of member {number} jumps by {} ms", jump_ns / MS as i64));
+                self.machines[at].jump(jump_ns);
+            }
+            if self.random.happens(weather.broken) {
+                self.tally.broken += 1;
+                self.tell(format_args!("a connection of member {number} breaks"));
+                self.network.lock().break_one(number);
+            }
+            if self.random.happens(weather.transfer) {
+                self.transfer(at);
+            }
+        }
+        if self.random.happens(weather.change) {
+            self.want_change()?;
+        }
+        if self.random.happens(weather.cut) {
+            self.cut();
+        }
+        if self.random.happens(weather.slow_way) {
+            self.slow_way();
+        }
+        for at in 0..self.users.len() {
+            if self.random.happens(weather.publisher) {
+                self.tally.publishers += 1;
+                self.tell(format_args!("publisher {} is started anew", at + 1));
+                self.users[at].restart();
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a machine may lose what it has not synced, or all of it: a majority must still have what was acknowledged.
+    fn may_lose(&self, at: usize) -> bool {
+        let is_synced = self.weather.tier == Tier::QuorumSync;
+        let lacks = |other: &usize| *other != at && self.machines[*other].may_lack_something(is_synced);
+        (0..self.machines.len()).filter(lacks).count() < (self.machines.len() - 1) / 2
+    }
+
+    /// Whether everybody knows which disk everybody has. Who loses its disk before that was never in the cluster.
+    fn have_all_met(&self) -> bool {
+        self.machines.iter().all(|machine| machine.is_gone || machine.has_met_all())
+    }
+
+    fn lose_power(&mut self, at: usize) -> Result<(), Broken> {
+        let number = self.machines[at].number;
+        self.network.lock().set_dark(number, true);
+        self.down(at, 400 * MS);
+        let loss =
+            disk::lose_power(&self.machines[at].journal(), &mut self.random).map_err(|error| error.to_string())?;
+        self.tally.power_losses += 1;
+        self.machines[at].has_lost_power = true;
+        let (kept, unsynced) = (loss.kept_sequence, loss.unsynced_bytes);
+        self.tell(format_args!("member {number} loses power; synced to {kept}, {unsynced} bytes behind it at risk"));
+        Ok(())
+    }
+
+    fn flip(&mut self, at: usize) -> Result<(), Broken> {
+        self.down(at, 200 * MS);
+        let bit = disk::any_bit(&self.machines[at].journal(), &mut self.random).map_err(|error| error.to_string())?;
+        let Some(bit) = bit else { return Ok(()) };
+        bit.flip().map_err(|error| error.to_string())?;
+        self.machines[at].flipped = Some(bit);
+        self.tally.flips += 1;
+        self.tell(format_args!("member {} is killed, and a bit of its journal changes", at + 1));
+        Ok(())
+    }
+
+    fn transfer(&mut self, at: usize) {
+        let to = 1 + self.random.below(self.machines.len() as u64);
+        let machine = &self.machines[at];
+        if machine.leads().is_none() || to == machine.number {
+            return;
+        }
+        if let (Some(member), Some(to)) = (machine.running(), MemberId::new(to)) {
+            // What becomes of it is seen.
+            let _ = member.shared().post(Wish::Transfer(to));
+            self.tally.transfers += 1;
+            self.tell(format_args!("member {} is asked to hand over to member {to}", machine.number));
+        }
+    }
+
+    fn cut(&mut self) {
+        let members = self.machines.len() as u64;
+        let until_ns = self.now_ns + self.random.below(400 * MS);
+        let is_one_way = self.random.happens(30_000);
+        let group: Vec<bool> = (0..members).map(|_| self.random.happens(50_000)).collect();
+        let mut state = self.network.lock();
+        for from in 1..=members {
+            for to in 1..=members {
+                let is_between = group[from as usize - 1] != group[to as usize - 1];
+                if is_between && (!is_one_way || group[from as usize - 1]) {
+                    state.way_mut(from, to).cut_until_ns = until_ns;
+                }
+            }
+        }
+        drop(state);
+        self.tally.cuts += 1;
+        let how = if is_one_way { "one way" } else { "both ways" };
+        self.tell(format_args!("the network is cut {how} between {group:?} until {} ms", until_ns / MS));
+    }
+
+    fn slow_way(&mut self) {
+        let members = self.machines.len() as u64;
+        let (from, to) = (1 + self.random.below(members), 1 + self.random.below(members));
+        let (delay_ns, bytes_per_ms) = match self.random.below(3) {
+            0 => (0, 0),
+            1 => (self.random.below(60 * MS), 0),
+            _ => (0, 20 + self.random.below(400)),
+        };
+        let mut state = self.network.lock();
+        let way = state.way_mut(from, to);
+        (way.delay_ns, way.bytes_per_ms) = (delay_ns, bytes_per_ms);
+        drop(state);
+        self.tell(format_args!("from {from} to {to}: {delay_ns} ns more, {bytes_per_ms} bytes a millisecond"));
+    }
+}

@@ -1,0 +1,34 @@
+//! [`Application`]: what runs on the simulated cluster: a service on every member, and the messages for it.
+
+use crate::options::Offer;
+use crate::random::Random;
+use gapless_engine::Service;
+use gapless_stream::Reply;
+use gapless_stream::client::MessageType;
+
+/// A user's service and messages for it.
+pub trait Application: Sync {
+    /// The service, a copy of which runs on each full member. [`Service::snapshot`] must write equal states as equal bytes:
+    /// sorted, without clocks and addresses.
+    type Service: Service;
+
+    /// Whether messages are commands, sent by clients that get replies, or events of a stream.
+    const OFFER: Offer = Offer::Service;
+
+    /// The state before the first message. The same for each member and each start.
+    fn service(&self) -> Self::Service;
+
+    /// The message number `index`, from 0, of `publisher`, from 1. Must follow from its arguments alone: a publisher that
+    /// is started again publishes it again.
+    fn message(&self, publisher: u64, index: u64, random: &mut Random) -> (MessageType, Vec<u8>);
+
+    /// What is wrong with the reply to that message, as far as it can be told from what is sent; a refusal is a reply, too.
+    /// That each message has its effect once, and each reply is the service's own, is checked in any case.
+    ///
+    /// # Errors
+    /// The reply is another one than it has to be, in words.
+    fn check_reply(&self, publisher: u64, index: u64, reply: &Reply<'_>) -> Result<(), String> {
+        let _ = (publisher, index, reply);
+        Ok(())
+    }
+}

@@ -1,0 +1,277 @@
+//! [`Caller`]: a shipped client of a service. It sends commands through whichever member leads, goes to another one when
+//! that is gone or says nothing, sends there again what has no reply, and now and then asks for a reply once more. What it
+//! hears has to be what the service has said of what is released.
+
+use crate::application::Application;
+use crate::checker::Broken;
+use crate::random::Random;
+use crate::reference::{Answers, Said};
+use crate::user::{User, message_of};
+use crate::world::MS;
+use gapless_log::LogError;
+use gapless_stream::client::ClientOptions;
+use gapless_stream::event_stream::EventStream;
+use gapless_stream::{Client, Incoming, LinkOptions, Reply, SessionKey, StreamError};
+use gapless_wire::control::RefusalCode;
+use std::collections::BTreeMap;
+
+/// A window of commands fits, also of long ones; of their replies not always.
+const RINGS: LinkOptions = LinkOptions { command_ring_bytes: 512 << 10, reply_ring_bytes: 128 << 10 };
+const WINDOWS: [u32; 3] = [1, 4, 8];
+/// A member that owes an answer for so long is left for another, ns.
+const SILENCE_NS_MAX: u64 = 400 * MS;
+
+pub(crate) struct Caller {
+    number: u64,
+    seed: u64,
+    messages: u64,
+    window_commands: u32,
+    /// None before it was let in anywhere, in this life.
+    client: Option<(Client, SessionKey)>,
+    at: Option<u64>,
+    is_open: bool,
+    session: Option<u64>,
+    /// Of each command that any life has sent the number of its last frame, in order.
+    sent: Vec<u64>,
+    /// What any life was answered, by those numbers.
+    replies: BTreeMap<u64, Said>,
+    /// Commands whose sender's successor was told that they are in the stream.
+    taken_over: usize,
+    repeated: u64,
+    /// Since when it waits for something, ns.
+    waits_since_ns: Option<u64>,
+}
+
+impl Caller {
+    pub(crate) fn new(seed: u64, number: u64, messages: u64) -> Self {
+        Self {
+            number,
+            seed,
+            messages,
+            window_commands: Random::of(seed, &[9, number]).pick(&WINDOWS),
+            client: None,
+            at: None,
+            is_open: false,
+            session: None,
+            sent: Vec::new(),
+            replies: BTreeMap::new(),
+            taken_over: 0,
+            repeated: 0,
+            waits_since_ns: None,
+        }
+    }
+
+    fn token(&self) -> u128 {
+        let mut random = Random::of(self.seed, &[8, self.number]);
+        u128::from(random.number()) << 64 | u128::from(random.number())
+    }
+
+    fn broken(&self, what: std::fmt::Arguments<'_>) -> Broken {
+        format!("client {}: {what}", self.number)
+    }
+
+    fn send(&mut self, application: &impl Application, random: &mut Random) -> Result<(), Broken> {
+        let index = self.sent.len() as u64;
+        let Some((client, key)) = &mut self.client else { return Ok(()) };
+        if index == self.messages || !self.is_open || !client.can_send(*key) || !random.happens(30_000) {
+            return Ok(());
+        }
+        let (message, payload) = message_of(application, self.seed, self.number, index);
+        let encode = |room: &mut [u8]| {
+            room.copy_from_slice(&payload);
+            Ok(payload.len())
+        };
+        match client.send(*key, message, payload.len(), encode) {
+            Ok(number) => self.sent.push(number),
+            Err(StreamError::WindowFull { .. } | StreamError::Log(LogError::Full { .. })) => {}
+            Err(error) => return Err(self.broken(format_args!("{error}"))),
+        }
+        Ok(())
+    }
+
+    /// Asks for a reply that it has had.
+    fn repeat(&mut self, random: &mut Random) -> Result<(), Broken> {
+        let Some((client, key)) = &mut self.client else { return Ok(()) };
+        if !self.is_open || self.sent.is_empty() || !random.happens(1_000) {
+            return Ok(());
+        }
+        let back = random.below(self.sent.len().min(WINDOWS[2] as usize) as u64) as usize;
+        match client.repeat(*key, self.sent[self.sent.len() - 1 - back]) {
+            Ok(()) | Err(StreamError::NotKept { .. } | StreamError::Log(LogError::Full { .. })) => Ok(()),
+            Err(error) => Err(self.broken(format_args!("{error}"))),
+        }
+    }
+
+    fn take(
+        &mut self,
+        incoming: &Incoming<'_>,
+        application: &impl Application,
+        answers: &Answers,
+    ) -> Result<(), Broken> {
+        match incoming {
+            Incoming::Opened { .. } => Ok(()),
+            Incoming::Reply { reply, first, .. } => self.reply(reply, *first, application, answers),
+            Incoming::Notice { notice, .. } => {
+                let (number, said) = (notice.session_seq, Said::of(notice));
+                let known = answers.notices.get(&(self.session.unwrap_or(0), number));
+                if known == Some(&said) {
+                    return Ok(());
+                }
+                Err(self.broken(format_args!("notice {number} is {said:?}; the service has sent {known:?}")))
+            }
+            Incoming::SessionLost { .. } => Err(self.broken(format_args!("its session is lost"))),
+        }
+    }
+
+    fn reply(
+        &mut self,
+        reply: &Reply<'_>,
+        is_first: bool,
+        application: &impl Application,
+        answers: &Answers,
+    ) -> Result<(), Broken> {
+        let number = reply.session_seq;
+        if let Some(refusal) = reply.refusal.as_ref().filter(|_| reply.sequence == 0) {
+            // Not of the service: of the one whose window the number is behind.
+            if refusal.code == RefusalCode::ReplyExpired && !is_first && self.replies.contains_key(&number) {
+                return Ok(());
+            }
+            return Err(self.broken(format_args!("command {number} is refused: {:?} {}", refusal.code, refusal.text)));
+        }
+        let said = Said::of(reply);
+        if let Some(before) = self.replies.get(&number).filter(|before| **before != said) {
+            return Err(self.broken(format_args!("the reply to {number} was {before:?} and is {said:?} now")));
+        }
+        match answers.replies.get(&(self.session.unwrap_or(0), number)) {
+            Some(known) if *known == said => {}
+            Some(known) => {
+                return Err(
+                    self.broken(format_args!("the reply to {number} is {said:?}; the service has said {known:?}"))
+                );
+            }
+            None => return Err(self.broken(format_args!("a reply to {number}, which is not released"))),
+        }
+        let Some(index) = self.sent.iter().position(|sent| *sent == number) else {
+            return Err(self.broken(format_args!("a reply to {number}, which begins no command")));
+        };
+        let had_it = self.replies.insert(number, said).is_some();
+        self.repeated += u64::from(had_it);
+        if is_first && had_it {
+            return Err(self.broken(format_args!("the reply to {number} is handed out as the first once more")));
+        }
+        let right = application.check_reply(self.number, index as u64, reply);
+        right.map_err(|reason| self.broken(format_args!("the reply to message {index}: {reason}")))
+    }
+
+    /// The stream says where the session stands.
+    fn opened(&mut self) -> Result<(), Broken> {
+        let Some((client, key)) = &self.client else { return Ok(()) };
+        let (session, next) = (client.session_id(*key), client.next_session_seq(*key));
+        if self.session.is_some() && self.session != session {
+            return Err(self.broken(format_args!("its token opens session {session:?}, and was {:?}", self.session)));
+        }
+        self.session = session;
+        if std::mem::replace(&mut self.is_open, true) {
+            return Ok(());
+        }
+        // The first time in this life of its process: what the one before had sent and is not in the stream never was.
+        let next = next.unwrap_or(1);
+        let answered = self.replies.last_key_value().map_or(0, |(number, _)| *number);
+        if next <= answered {
+            return Err(self.broken(format_args!("its session goes on at {next}, and {answered} had its reply")));
+        }
+        self.sent.retain(|number| *number < next);
+        self.taken_over = self.sent.len();
+        Ok(())
+    }
+}
+
+impl<A: Application> User<A> for Caller {
+    fn restart(&mut self) {
+        (self.client, self.at, self.is_open, self.waits_since_ns) = (None, None, false, None);
+    }
+
+    fn is_done(&self) -> bool {
+        User::<A>::acknowledged(self) >= self.messages
+    }
+
+    fn is_searching(&self) -> bool {
+        self.at.is_none()
+    }
+
+    fn at(&self) -> Option<u64> {
+        self.at
+    }
+
+    fn let_in(&mut self, member: u64, stream: &EventStream) -> Result<(), Broken> {
+        let (token, window) = (self.token(), self.window_commands);
+        let let_in = match &mut self.client {
+            Some((client, _)) => stream.connect(RINGS).and_then(|link| client.go_on_over(link)),
+            None => stream.client(ClientOptions { link: RINGS, ..ClientOptions::default() }).and_then(|mut client| {
+                let key = client.begin_session(token, window)?;
+                self.client = Some((client, key));
+                Ok(())
+            }),
+        };
+        let_in.map_err(|error| self.broken(format_args!("{error}")))?;
+        self.at = Some(member);
+        self.waits_since_ns = None;
+        Ok(())
+    }
+
+    fn lose(&mut self) {
+        self.at = None;
+    }
+
+    fn poll(&mut self, now_ns: u64, application: &A, answers: &Answers, random: &mut Random) -> Result<usize, Broken> {
+        if self.at.is_none() {
+            return Ok(0);
+        }
+        self.send(application, random)?;
+        self.repeat(random)?;
+        let Some((mut client, key)) = self.client.take() else { return Ok(0) };
+        let (mut outcome, mut is_opened) = (Ok(()), false);
+        let polled = client.poll(64, |incoming| match incoming {
+            Incoming::Opened { .. } => is_opened = true,
+            _ if outcome.is_ok() => outcome = self.take(&incoming, application, answers),
+            _ => {}
+        });
+        let awaits = client.in_flight(key) > 0 || !client.can_send(key);
+        self.client = Some((client, key));
+        outcome?;
+        if is_opened {
+            self.opened()?;
+        }
+        let polled = match polled {
+            Ok(polled) => polled,
+            // It does not lead, or has ended.
+            Err(StreamError::Disconnected { .. }) => {
+                self.at = None;
+                return Ok(0);
+            }
+            Err(error) => return Err(self.broken(format_args!("{error}"))),
+        };
+        if polled > 0 || !awaits {
+            self.waits_since_ns = None;
+        } else if now_ns - *self.waits_since_ns.get_or_insert(now_ns) > SILENCE_NS_MAX {
+            self.at = None;
+        }
+        Ok(polled)
+    }
+
+    fn acknowledged(&self) -> u64 {
+        let taken_over = self.taken_over;
+        let replied = self.sent[taken_over..].iter().filter(|number| self.replies.contains_key(number)).count();
+        (taken_over + replied) as u64
+    }
+
+    fn repeated(&self) -> u64 {
+        self.repeated
+    }
+
+    fn describe(&self) -> String {
+        let (number, sent, messages, at) = (self.number, self.sent.len(), self.messages, self.at);
+        let acknowledged = User::<A>::acknowledged(self);
+        format!("  client {number}: {acknowledged} of {messages} acknowledged, {sent} sent, at member {at:?}")
+    }
+}

@@ -1,0 +1,119 @@
+//! Somebody who changes the members of a [`World`] while it runs: one is added, removed or replaced, and who has been asked
+//! is asked again until it is done.
+
+use crate::application::Application;
+use crate::checker::Broken;
+use crate::network::address_of;
+use crate::world::{MS, World};
+use gapless_cluster::config::MemberKind;
+use gapless_cluster::consensus::{MemberId, Members};
+use gapless_cluster::member::membership::NewMember;
+use gapless_cluster::member::shared::Wish;
+
+/// More machines than these there never are.
+const MACHINES_MAX: usize = 9;
+/// Between two times that a leader is asked, ns.
+const ASKED_AGAIN_NS: u64 = 100 * MS;
+
+/// A change that is not done yet.
+pub(crate) struct Change {
+    what: What,
+    next_ns: u64,
+}
+
+#[derive(Debug)]
+enum What {
+    Add(NewMember),
+    Remove(MemberId),
+}
+
+impl What {
+    /// Whether the members are as they are to be.
+    fn is_done(&self, members: &Members) -> bool {
+        let has_settled = members.voters_outgoing.is_empty() && members.joining().is_none();
+        has_settled
+            && match self {
+                Self::Add(new) => {
+                    let is_gone = |old| !members.contains(old);
+                    members.contains(new.member) && new.replaces.is_none_or(is_gone)
+                }
+                Self::Remove(member) => !members.contains(*member),
+            }
+    }
+}
+
+impl<A: Application> World<'_, A> {
+    /// Who leads, as far as anybody knows, and the members as it sees them.
+    fn leader(&self) -> Option<(usize, Members)> {
+        let leading = self.machines.iter().enumerate().filter_map(|(at, each)| Some((each.leads()?, at)));
+        let (_, at) = leading.max()?;
+        Some((at, self.machines[at].status()?.members))
+    }
+
+    /// Begins a change, if none is under way.
+    pub(crate) fn want_change(&mut self) -> Result<(), Broken> {
+        let Some((leader, members)) = self.leader().filter(|_| self.change.is_none()) else { return Ok(()) };
+        let full = members.voters.iter().filter(|voter| !members.witnesses.contains(voter)).count();
+        let others: Vec<_> =
+            members.all().into_iter().filter(|member| member.get() != self.machines[leader].number).collect();
+        let may_go = full > 1 && members.voters.len() > 2 && !others.is_empty();
+        let has_room = self.machines.len() < MACHINES_MAX;
+        let goes = if may_go { Some(self.random.pick(&others)) } else { None };
+        let what = match (self.random.below(5), goes) {
+            (0 | 1, Some(goes)) => What::Remove(goes),
+            (2, Some(_)) if has_room => self.added(MemberKind::Full, goes)?,
+            (3, _) if has_room => self.added(MemberKind::Learner, None)?,
+            _ if has_room => self.added(MemberKind::Full, None)?,
+            _ => return Ok(()),
+        };
+        let goes = match &what {
+            What::Remove(member) => Some(*member),
+            What::Add(new) => new.replaces,
+        };
+        if let Some(goes) = goes {
+            self.machines[goes.get() as usize - 1].goes = true;
+        }
+        self.tell(format_args!("the members are to change: {what:?}"));
+        self.change = Some(Change { what, next_ns: 0 });
+        Ok(())
+    }
+
+    fn added(&mut self, kind: MemberKind, replaces: Option<MemberId>) -> Result<What, Broken> {
+        let number = self.add_machine(kind)?;
+        let member = MemberId::new(number).ok_or("a number is not 0")?;
+        Ok(What::Add(NewMember { member, addresses: vec![address_of(number).to_string()], kind, replaces }))
+    }
+
+    /// Asks whoever leads for the change, until it is done.
+    pub(crate) fn go_on_changing(&mut self) {
+        let Some((leader, members)) = self.leader().filter(|_| self.change.is_some()) else { return };
+        let Some(change) = self.change.as_mut().filter(|change| self.now_ns >= change.next_ns) else { return };
+        if change.what.is_done(&members) {
+            self.tally.changes += 1;
+            self.change = None;
+            self.tell(format_args!("the members have changed"));
+            return;
+        }
+        change.next_ns = self.now_ns + ASKED_AGAIN_NS;
+        let own = self.machines[leader].number;
+        let goes = match &change.what {
+            What::Remove(member) => Some(*member),
+            What::Add(new) => new.replaces.filter(|_| !members.contains(new.member)),
+        };
+        let wish = match &change.what {
+            // A leader does not remove itself.
+            _ if goes.is_some_and(|goes| goes.get() == own) => {
+                let other =
+                    members.voters.iter().find(|voter| voter.get() != own && !members.witnesses.contains(voter));
+                let Some(other) = other else { return };
+                Wish::Transfer(*other)
+            }
+            What::Remove(member) => Wish::Remove(*member),
+            What::Add(new) => Wish::Add(new.clone()),
+        };
+        if let Some(member) = self.machines[leader].running() {
+            // What becomes of it is seen in the members.
+            let _ = member.shared().post(wish);
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! [`Checker`]: what must be true whatever happens. It sees every frame that any member releases, at any time.
+
+use crate::trace::hash_of;
+use gapless_wire::{Frame, Kind};
+use std::collections::BTreeMap;
+
+/// A promise that was not kept: in words.
+pub(crate) type Broken = String;
+
+/// The one order of frames over all members and times.
+#[derive(Debug, Default)]
+pub(crate) struct Checker {
+    /// The hash of each frame that was released anywhere, from sequence 1 on.
+    history: Vec<u64>,
+    last_timestamp_ns: u64,
+    last_term: u64,
+    /// The last number of each session.
+    sessions: BTreeMap<u64, u64>,
+    /// Who led each term.
+    leaders: BTreeMap<u64, u64>,
+    /// Of the services, at each sequence that a member has compared.
+    states: BTreeMap<u64, (u64, u64)>,
+    pub terms: u64,
+    /// Timers that came.
+    pub timers: u64,
+}
+
+impl Checker {
+    /// The last sequence that was released anywhere.
+    pub(crate) const fn last_sequence(&self) -> u64 {
+        self.history.len() as u64
+    }
+
+    /// `member` has released this frame, which it reads right behind the one before. Whether nobody had before.
+    pub(crate) fn released(&mut self, member: u64, frame: &Frame<'_>) -> Result<bool, Broken> {
+        let (sequence, hash) = (frame.sequence(), hash_of(frame.bytes()));
+        if let Some(known) = sequence.checked_sub(1).and_then(|at| self.history.get(at as usize)) {
+            return if *known == hash {
+                Ok(false)
+            } else {
+                Err(format!("member {member} has released another frame {sequence} than was released before"))
+            };
+        }
+        if sequence != self.last_sequence() + 1 {
+            return Err(format!("member {member} has released frame {sequence}, {} is due", self.last_sequence() + 1));
+        }
+        self.history.push(hash);
+        let (timestamp_ns, term) = (frame.timestamp_ns(), frame.term());
+        if timestamp_ns <= self.last_timestamp_ns {
+            return Err(format!(
+                "frame {sequence} is of {timestamp_ns} ns, the one before of {}",
+                self.last_timestamp_ns
+            ));
+        }
+        if term < self.last_term {
+            return Err(format!("frame {sequence} is of term {term}, the one before of {}", self.last_term));
+        }
+        (self.last_timestamp_ns, self.last_term) = (timestamp_ns, term);
+        if matches!(frame.kind(), Kind::Event | Kind::Command | Kind::Acknowledge) {
+            let last = self.sessions.entry(frame.session()).or_default();
+            if frame.session_seq() != *last + 1 {
+                let (session, found) = (frame.session(), frame.session_seq());
+                return Err(format!("frame {sequence} is number {found} of session {session}, {} is due", *last + 1));
+            }
+            *last += 1;
+        }
+        self.timers += u64::from(frame.kind() == Kind::Timer);
+        Ok(true)
+    }
+
+    /// A frame of a journal: whatever was released is there as it was.
+    pub(crate) fn journaled(&self, member: u64, frame: &Frame<'_>) -> Result<(), Broken> {
+        let known = self.history.get(frame.sequence() as usize - 1);
+        if known.is_none_or(|known| *known == hash_of(frame.bytes())) {
+            return Ok(());
+        }
+        Err(format!("the journal of member {member} has another frame {} than was released", frame.sequence()))
+    }
+
+    /// `member` says that it leads.
+    pub(crate) fn leads(&mut self, member: u64, term: u64) -> Result<(), Broken> {
+        let leader = *self.leaders.entry(term).or_insert(member);
+        self.terms = self.leaders.len() as u64;
+        if leader == member { Ok(()) } else { Err(format!("members {leader} and {member} both lead in term {term}")) }
+    }
+
+    /// The service of `member` has this state behind `sequence`.
+    pub(crate) fn state(&mut self, member: u64, sequence: u64, hash: u64) -> Result<(), Broken> {
+        let (first, known) = *self.states.entry(sequence).or_insert((member, hash));
+        if known == hash {
+            return Ok(());
+        }
+        Err(format!(
+            "the service has another state on member {member} than on member {first} behind sequence {sequence}"
+        ))
+    }
+}

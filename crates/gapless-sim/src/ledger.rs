@@ -1,0 +1,200 @@
+//! The simulator's own applications: [`Ledger`], a service with replies, refusals, timers and notices, and [`Bulletin`], an
+//! event stream.
+
+use crate::application::Application;
+use crate::options::Offer;
+use crate::random::Random;
+use gapless_engine::{Context, Handlers, Reject, Service};
+use gapless_stream::Reply;
+use gapless_stream::client::MessageType;
+use gapless_wire::Encoding;
+use std::collections::BTreeMap;
+
+const SCHEMA: u32 = 1 << 16 | 1;
+const TYPE: MessageType = MessageType { schema: SCHEMA, encoding: Encoding::Opaque };
+/// Of so many commands of a client the last is refused.
+const REFUSED_EACH: u64 = 13;
+/// Of so many the last sets the client's timer, and so many before it the timer is taken back.
+const TIMER_EACH: u64 = 4;
+
+/// An application that sums up whatever comes, and answers with the sums.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ledger {
+    /// Messages are long: journals go from segment to segment.
+    pub is_bulky: bool,
+}
+
+/// The state of [`Ledger`].
+#[derive(Clone, Debug, Default)]
+pub struct Accounts {
+    /// By session: how many commands, and how often its timer has come.
+    accounts: BTreeMap<u64, [u64; 2]>,
+    order: u64,
+    time_ns: u64,
+}
+
+impl Accounts {
+    fn take(&mut self, payload: &[u8], context: &mut Context<'_>) -> Result<(), Reject> {
+        let index = payload.get(8..16).and_then(|bytes| bytes.first_chunk()).ok_or("a message is numbered")?;
+        let index = u64::from_le_bytes(*index);
+        if index % REFUSED_EACH == REFUSED_EACH - 1 {
+            return Err(Reject(format!("message {index} is one of those that are refused")));
+        }
+        let session = context.session();
+        let [commands, _] = self.accounts.entry(session).or_default();
+        *commands += 1;
+        let commands = *commands;
+        self.time_ns = context.time_ns();
+        for byte in payload.iter().take(16) {
+            self.order = self.order.wrapping_mul(0x0100_0000_01b3) ^ u64::from(*byte) ^ context.sequence();
+        }
+        match commands % TIMER_EACH {
+            0 => context.set_timer(session, context.time_ns() + commands % 7 * 9_000_000),
+            1 => context.cancel_timer(session),
+            _ => {}
+        }
+        let mut reply = commands.to_le_bytes().to_vec();
+        reply.extend_from_slice(&self.order.to_le_bytes());
+        // Now and then longer than a frame.
+        reply.resize(16 + if commands % 11 == 10 { payload.len() } else { payload.len().min(200) }, commands as u8);
+        context.reply_with(TYPE, &reply)
+    }
+}
+
+impl Service for Accounts {
+    fn handlers(handlers: &mut Handlers<Self>) {
+        handlers.on_bytes(SCHEMA, Self::take);
+    }
+
+    fn on_timer(&mut self, timer: u64, context: &mut Context<'_>) -> Result<(), Reject> {
+        let [commands, timers] = self.accounts.entry(timer).or_default();
+        *timers += 1;
+        let (commands, timers) = (*commands, *timers);
+        self.order = self.order.wrapping_mul(0x0100_0000_01b3) ^ context.time_ns();
+        context.send_bytes(timer, SCHEMA, Encoding::Opaque, 16, |room| {
+            room[..8].copy_from_slice(&commands.to_le_bytes());
+            room[8..16].copy_from_slice(&timers.to_le_bytes());
+            Ok::<_, std::convert::Infallible>(16)
+        })
+    }
+
+    fn snapshot(&self, state: &mut Vec<u8>) {
+        let accounts = self.accounts.iter().flat_map(|(session, [commands, timers])| [*session, *commands, *timers]);
+        for number in [self.order, self.time_ns].into_iter().chain(accounts) {
+            state.extend_from_slice(&number.to_le_bytes());
+        }
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), String> {
+        let numbers: Vec<u64> = state.as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
+        let [order, time_ns, accounts @ ..] = &numbers[..] else {
+            return Err(format!("{} bytes are no accounts", state.len()));
+        };
+        let accounts = accounts.as_chunks().0.iter();
+        self.accounts = accounts.map(|[session, commands, timers]| (*session, [*commands, *timers])).collect();
+        (self.order, self.time_ns) = (*order, *time_ns);
+        Ok(())
+    }
+}
+
+impl Application for Ledger {
+    type Service = Accounts;
+
+    fn service(&self) -> Accounts {
+        Accounts::default()
+    }
+
+    fn message(&self, publisher: u64, index: u64, random: &mut Random) -> (MessageType, Vec<u8>) {
+        (TYPE, numbered(publisher, index, self.is_bulky, random))
+    }
+
+    fn check_reply(&self, _: u64, index: u64, reply: &Reply<'_>) -> Result<(), String> {
+        let is_refused = index % REFUSED_EACH == REFUSED_EACH - 1;
+        match (&reply.refusal, reply.payload.first_chunk()) {
+            (Some(_), _) if is_refused => Ok(()),
+            (Some(refusal), _) => Err(format!("it is refused: {}", refusal.text)),
+            (None, Some(commands)) => {
+                let (found, due) = (u64::from_le_bytes(*commands), index + 1 - index / REFUSED_EACH);
+                if found == due && !is_refused {
+                    Ok(())
+                } else {
+                    Err(format!("it is counted as {found}, {due} is due"))
+                }
+            }
+            (None, None) => Err("it is empty".to_owned()),
+        }
+    }
+}
+
+/// An application on an event stream, which sums up whatever comes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Bulletin {
+    /// Messages are long: journals go from segment to segment.
+    pub is_bulky: bool,
+}
+
+/// The state of [`Bulletin`].
+#[derive(Clone, Debug, Default)]
+pub struct Sums {
+    messages: u64,
+    bytes: u64,
+    order: u64,
+    time_ns: u64,
+}
+
+impl Service for Sums {
+    fn handlers(handlers: &mut Handlers<Self>) {
+        handlers.on_bytes(SCHEMA, |sums: &mut Self, payload: &[u8], context: &mut Context<'_>| -> Result<(), Reject> {
+            sums.messages += 1;
+            sums.bytes += payload.len() as u64;
+            sums.time_ns = context.time_ns();
+            for byte in payload.iter().take(16) {
+                sums.order = sums.order.wrapping_mul(0x0100_0000_01b3) ^ u64::from(*byte) ^ context.sequence();
+            }
+            Ok(())
+        });
+    }
+
+    fn snapshot(&self, state: &mut Vec<u8>) {
+        for number in [self.messages, self.bytes, self.order, self.time_ns] {
+            state.extend_from_slice(&number.to_le_bytes());
+        }
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), String> {
+        let (numbers, rest) = state.as_chunks::<8>();
+        let ([messages, bytes, order, time_ns], []) = (numbers, rest) else {
+            return Err(format!("{} bytes are no sums", state.len()));
+        };
+        (self.messages, self.bytes) = (u64::from_le_bytes(*messages), u64::from_le_bytes(*bytes));
+        (self.order, self.time_ns) = (u64::from_le_bytes(*order), u64::from_le_bytes(*time_ns));
+        Ok(())
+    }
+}
+
+impl Application for Bulletin {
+    type Service = Sums;
+
+    const OFFER: Offer = Offer::EventStream;
+
+    fn service(&self) -> Sums {
+        Sums::default()
+    }
+
+    fn message(&self, publisher: u64, index: u64, random: &mut Random) -> (MessageType, Vec<u8>) {
+        (TYPE, numbered(publisher, index, self.is_bulky, random))
+    }
+}
+
+fn numbered(publisher: u64, index: u64, is_bulky: bool, random: &mut Random) -> Vec<u8> {
+    let length = match is_bulky {
+        true => random.below(48_000),
+        // Now and then longer than a frame.
+        false if random.happens(5_000) => random.below(12_000),
+        false => random.below(400),
+    };
+    let mut payload = vec![index as u8; 16 + length as usize];
+    payload[..8].copy_from_slice(&publisher.to_le_bytes());
+    payload[8..16].copy_from_slice(&index.to_le_bytes());
+    payload
+}

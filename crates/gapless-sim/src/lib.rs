@@ -1,0 +1,113 @@
+//! Whole clusters of shipped members on virtual time and a virtual network, from one seed.
+//!
+//! The members are those of `gapless-cluster`, with their journals, links, handshakes and consensus; only what they take
+//! from their machine is replaced: connections, clocks, randomness, threads. A run has faults first, in which nothing
+//! false may happen, and then calm, in which everything must arrive. The same seed gives the same run.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`application`] | [`Application`]: the service and the messages |
+//! | [`ledger`] | [`Ledger`] and [`Bulletin`], the simulator's own |
+//! | [`options`] | [`Options`], [`Shape`] and [`Offer`]: how large a run is, and of what |
+//! | [`report`] | [`Tally`] and [`Failure`]: what it came to |
+//! | [`random`] | dice |
+//! | `world` | the order of things |
+//! | `accidents` | what happens to machines and network |
+//! | `changes` | members that are added, removed and replaced |
+//! | `weather` | how likely each accident is |
+//! | `machine` | a member with its disk and its clock |
+//! | `network` | connections of bytes on virtual time |
+//! | `disk` | what a loss of power leaves |
+//! | `faulty_disk` | a disk that is full, or fails |
+//! | `user` | who publishes, whatever the cluster offers |
+//! | `publisher` | nodes of an event stream, that publish and send again |
+//! | `caller` | clients of a service, that send again what has no reply |
+//! | `observed` | the copy of a service on a member |
+//! | `reference` | what the service has to answer |
+//! | `checker` | what must be true |
+//! | `trace` | what happened, as one number |
+//!
+//! ```
+//! use gapless_sim::{Ledger, Options, simulate};
+//! let options = Options { messages: 5, faults_ms: 200, ..Options::default() };
+//! let first = simulate(&Ledger::default(), &options, 1)?;
+//! assert_eq!(first.acknowledged, 5 * 2);
+//! assert_eq!(simulate(&Ledger::default(), &options, 1)?, first);
+//! # Ok::<(), Box<gapless_sim::Failure>>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod accidents;
+pub mod application;
+mod caller;
+mod changes;
+mod checker;
+mod disk;
+mod faulty_disk;
+pub mod ledger;
+mod machine;
+mod network;
+mod observed;
+pub mod options;
+mod publisher;
+pub mod random;
+mod reference;
+pub mod report;
+mod trace;
+mod user;
+mod weather;
+mod world;
+
+pub use application::Application;
+pub use ledger::{Bulletin, Ledger};
+pub use options::{Offer, Options, Shape};
+pub use random::Random;
+pub use report::{Failure, Tally};
+
+use std::path::Path;
+use world::World;
+
+/// Runs `application` on a cluster, with whatever happens to it by `seed`.
+///
+/// # Errors
+/// A promise that was not kept, or no place for the members' files.
+pub fn simulate<A: Application>(application: &A, options: &Options, seed: u64) -> Result<Tally, Box<Failure>> {
+    let no_place =
+        |reason: String| Box::new(Failure { seed, at_ms: 0, reason, state: String::new(), tally: Tally::default() });
+    let directory = directory().map_err(|error| no_place(format!("no directory for the members: {error}")))?;
+    let mut world = World::new(application, options, seed, directory.path()).map_err(no_place)?;
+    let outcome = world.run();
+    let tally = world.tally();
+    match outcome {
+        Ok(()) => Ok(tally),
+        Err(reason) => {
+            let at_ms = tally.virtual_ns / world::MS;
+            Err(Box::new(Failure { seed, at_ms, reason, state: world.describe(), tally }))
+        }
+    }
+}
+
+/// One of the simulator's own applications, by the seed: a service, or an event stream, and now and then with long
+/// messages. `offer` leaves no choice of the first.
+///
+/// # Errors
+/// As for [`simulate`].
+pub fn simulate_own(offer: Option<Offer>, options: &Options, seed: u64) -> Result<Tally, Box<Failure>> {
+    let mut random = Random::of(seed, &[11]);
+    let (drawn, is_bulky) = (random.happens(60_000), random.happens(15_000));
+    match offer.unwrap_or(if drawn { Offer::Service } else { Offer::EventStream }) {
+        Offer::Service => simulate(&Ledger { is_bulky }, options, seed),
+        Offer::EventStream => simulate(&Bulletin { is_bulky }, options, seed),
+    }
+}
+
+/// In memory where there is such a place: no run waits for a device.
+fn directory() -> std::io::Result<tempfile::TempDir> {
+    let memory = Path::new("/dev/shm");
+    let builder = || tempfile::Builder::new().prefix("gapless-sim-").rand_bytes(8).to_owned();
+    match builder().tempdir_in(memory) {
+        Ok(directory) => Ok(directory),
+        Err(_) => builder().tempdir(),
+    }
+}

@@ -1,0 +1,432 @@
+//! [`Machine`]: one member's machine: its disk, its clock, and the member while it runs.
+
+use crate::checker::{Broken, Checker};
+use crate::disk::Bit;
+use crate::faulty_disk::FaultyDisk;
+use crate::network::{Killed, Network, Port, address_of};
+use crate::observed::{Observed, Seen, take};
+use crate::options::Offer;
+use crate::random::Random;
+use crate::reference::Reference;
+use crate::trace::hash_of;
+use crate::weather::Weather;
+use gapless_agent::{Clock, Now, VirtualTime};
+use gapless_cluster::ClusterMember;
+use gapless_cluster::config::{ClusterConfig, MemberKind};
+use gapless_cluster::consensus::Role;
+use gapless_cluster::link::Network as Connections;
+use gapless_cluster::member::{MemberStatus, Surroundings};
+use gapless_engine::fold::NoSink;
+use gapless_engine::{Fold, Policy, Replica, ReplicaOptions, Service};
+use gapless_journal::{Disk, Environment, JournalReader};
+use gapless_stream::Tier;
+use gapless_stream::late_reader::{LateRead, LateReader};
+use std::fmt::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The wall clock at the beginning of each run, ns since the epoch.
+const BEGINNING_NS: u64 = 1_900_000_000_000_000_000;
+/// The longest payload that a simulated service may send, bytes.
+pub(crate) const PAYLOAD_LENGTH_MAX: usize = 64 << 10;
+/// Of one message between members: a small window is soon passed, and costs a start little.
+const MESSAGE_BYTES_MAX: usize = 1 << 20;
+/// A service's snapshot after so many frames.
+const SNAPSHOT_INTERVAL_FRAMES: u64 = 30;
+
+/// What a turn came to.
+pub(crate) enum Turned {
+    /// It goes on.
+    Lives,
+    /// It was killed in the middle.
+    Killed,
+    /// It has stopped because the others refuse it: it comes with another disk than before.
+    Refused,
+    /// It has stopped because it was removed, as somebody had asked for.
+    Removed,
+    /// It has stopped because its disk refused something, and said this.
+    Stopped(String),
+}
+
+pub(crate) struct Machine<S> {
+    pub number: u64,
+    directory: PathBuf,
+    config: ClusterConfig,
+    surroundings: Surroundings,
+    is_witness: bool,
+    offer: Offer,
+    pub disk: Arc<FaultyDisk>,
+    member: Option<Running<S>>,
+    time: VirtualTime,
+    clock: Clock,
+    /// Parts in a million by which it is too fast.
+    drift_ppm: i64,
+    /// Time that was too short to be told to its clock.
+    pub paused_until_ns: u64,
+    pub starts_ns: u64,
+    /// It is not as it was written.
+    pub flipped: Option<Bit>,
+    /// It may lack what it has acknowledged, unless its member says otherwise.
+    pub has_lost_power: bool,
+    /// Its disk is another than at first.
+    has_lost_disk: bool,
+    /// Somebody has asked for its removal.
+    pub goes: bool,
+    /// It has been refused or removed, and does not run any more.
+    pub is_gone: bool,
+}
+
+struct Running<S> {
+    member: ClusterMember,
+    reader: LateReader,
+    copy: Copy<S>,
+    released: u64,
+}
+
+/// The service on a member.
+enum Copy<S> {
+    /// A witness has none.
+    None,
+    /// It folds what the member's stream releases.
+    Reads(Box<Fold<S>>),
+    /// It is the member's own; what it says of its state.
+    Answers(Seen),
+}
+
+impl<S> Drop for Machine<S> {
+    fn drop(&mut self) {
+        // Without a last poll: of a run that has failed a member may be left that cannot go on.
+        if let Some(running) = self.member.take() {
+            running.member.abandon();
+        }
+    }
+}
+
+impl<S: Service> Machine<S> {
+    pub(crate) fn new(
+        (number, kind): (u64, MemberKind),
+        root: &Path,
+        weather: &Weather,
+        (offer, compare_interval): (Offer, u64),
+        network: &Arc<Network>,
+        random: &mut Random,
+    ) -> Result<Self, Broken> {
+        let directory = root.join(format!("member-{number}"));
+        let text = config((number, kind), &directory, weather, compare_interval);
+        let config = ClusterConfig::parse(&text, "simulated.toml");
+        let disk = Arc::<FaultyDisk>::default();
+        let faults: Arc<dyn Disk> = Arc::clone(&disk) as _;
+        let port = Port { network: Arc::clone(network), member: number };
+        let surroundings = Surroundings {
+            network: Connections::Other(Arc::new(port)),
+            instance: Some(random.number().max(1)),
+            journal: Environment { epoch_ns: || BEGINNING_NS, disk: Some(faults), ..Environment::default() },
+            message_bytes_max: Some(MESSAGE_BYTES_MAX),
+            without_helpers: true,
+        };
+        let time = VirtualTime::new(1_000_000 + random.below(1_000_000_000), BEGINNING_NS + random.below(20_000_000));
+        let drift = random.below(2 * weather.drift_ppm_max + 1) as i64 - weather.drift_ppm_max as i64;
+        Ok(Self {
+            number,
+            directory,
+            config: config.map_err(|error| error.to_string())?,
+            surroundings,
+            is_witness: kind == MemberKind::Witness,
+            offer,
+            disk,
+            member: None,
+            clock: Clock::virtual_time(&time),
+            time,
+            drift_ppm: drift,
+            paused_until_ns: 0,
+            starts_ns: 0,
+            flipped: None,
+            has_lost_power: false,
+            has_lost_disk: false,
+            goes: false,
+            is_gone: false,
+        })
+    }
+
+    pub(crate) fn journal(&self) -> PathBuf {
+        self.directory.join("journal")
+    }
+
+    pub(crate) const fn is_up(&self) -> bool {
+        self.member.is_some()
+    }
+
+    /// Whether it lets publishers in: a witness serves nobody.
+    pub(crate) const fn serves(&self) -> bool {
+        self.is_up() && !self.is_witness
+    }
+
+    pub(crate) fn running(&self) -> Option<&ClusterMember> {
+        self.member.as_ref().map(|running| &running.member)
+    }
+
+    /// The last sequence that it has released in this life of its process.
+    pub(crate) fn released(&self) -> u64 {
+        self.member.as_ref().map_or(0, |running| running.released)
+    }
+
+    /// Whether it says that it leads, and in which term.
+    pub(crate) fn leads(&self) -> Option<u64> {
+        let status = self.running()?.status()?.consensus;
+        (status.role == Role::Leader).then_some(status.term)
+    }
+
+    /// Whether it runs, and has met all others, so that they know which disk it has.
+    pub(crate) fn has_met_all(&self) -> bool {
+        self.status().is_some_and(|status| status.waits_for.is_empty())
+    }
+
+    /// Whether what it has acknowledged may be missing here.
+    pub(crate) fn may_lack_something(&self, is_synced: bool) -> bool {
+        let is_level = || self.status().is_some_and(|status| !status.consensus.is_behind);
+        self.has_lost_disk || self.has_lost_power && !is_synced && !is_level()
+    }
+
+    pub(crate) fn status(&self) -> Option<MemberStatus> {
+        self.running()?.status()
+    }
+
+    /// Its clocks go on by `ns` of true time.
+    pub(crate) fn advance(&self, ns: u64) {
+        let extra = ns as i64 * self.drift_ppm / 1_000_000;
+        self.time.advance(ns.saturating_add_signed(extra));
+    }
+
+    /// Its wall clock is set.
+    pub(crate) fn jump(&self, ns: i64) {
+        self.time.jump_wall_clock(ns);
+    }
+
+    /// Its disk is gone; it gets an empty one.
+    pub(crate) fn lose_disk(&mut self, random: &mut Random) -> Result<(), Broken> {
+        self.flipped = None;
+        self.disk.heal();
+        self.has_lost_disk = true;
+        self.surroundings.instance = Some(random.number().max(1));
+        std::fs::remove_dir_all(&self.directory).map_err(|error| error.to_string())
+    }
+
+    /// Its process is started; what it said if it has stopped at once because its disk refused something.
+    pub(crate) fn start(&mut self, service: impl Fn() -> S) -> Result<Option<String>, Broken> {
+        if let Some(bit) = self.flipped.take() {
+            if self.start_sound(service()).is_ok() {
+                return Err(format!("member {} starts although {bit:?} of its journal has changed", self.number));
+            }
+            // The error has said where; somebody has mended it, and nothing else was touched.
+            bit.flip().map_err(|error| error.to_string())?;
+        }
+        match self.start_sound(service()) {
+            Ok(()) => Ok(None),
+            Err(said) => self.because_of_disk(said).map(Some),
+        }
+    }
+
+    /// What the member said when it stopped, if its disk was the reason and it says so.
+    fn because_of_disk(&self, said: Broken) -> Result<String, Broken> {
+        match self.disk.refused() {
+            Some(refusal) if said.contains(refusal) => Ok(said),
+            _ => Err(said),
+        }
+    }
+
+    fn start_sound(&mut self, service: S) -> Result<(), Broken> {
+        let number = self.number;
+        self.disk.begin();
+        let (mut copy, mut service) = (Copy::None, Some(service).filter(|_| !self.is_witness));
+        let mut seat = None;
+        match (self.offer, service.take()) {
+            (Offer::EventStream, Some(service)) => {
+                let fold = Fold::new(service, Policy::default(), PAYLOAD_LENGTH_MAX);
+                copy = Copy::Reads(Box::new(fold.on_stream()));
+            }
+            (Offer::Service, Some(service)) => {
+                let options = ReplicaOptions {
+                    payload_length_max: PAYLOAD_LENGTH_MAX,
+                    snapshot_interval_frames: Some(SNAPSHOT_INTERVAL_FRAMES),
+                    ..ReplicaOptions::default()
+                };
+                let seen = Seen::default();
+                let service = Replica::seat(service, options, &self.config);
+                seat = Some(Observed { service, seen: Arc::clone(&seen) });
+                copy = Copy::Answers(seen);
+            }
+            (_, None) => {}
+        }
+        let started = catch_unwind(AssertUnwindSafe(|| match seat {
+            Some(seat) => ClusterMember::start_by_hand_with_in(&self.config, Box::new(seat), &self.surroundings),
+            None => ClusterMember::start_by_hand_in(&self.config, &self.surroundings),
+        }));
+        let member = match started {
+            Ok(Ok(member)) => member,
+            Ok(Err(error)) => return Err(format!("member {number} does not start: {error}")),
+            Err(panic) => return Err(format!("member {number} panicked at its start: {}", text_of(&*panic))),
+        };
+        let reader = member.stream().reader(1);
+        self.member = Some(Running { member, reader, copy, released: 0 });
+        Ok(())
+    }
+
+    /// Its process is gone, without a word.
+    pub(crate) fn die(&mut self) {
+        if let Some(running) = self.member.take() {
+            running.member.abandon();
+        }
+    }
+
+    /// One turn of each agent.
+    pub(crate) fn turn(&mut self) -> Result<Turned, Broken> {
+        let Some(running) = &mut self.member else { return Ok(Turned::Lives) };
+        let Now { monotonic_ns, epoch_ns } = self.clock.now();
+        let number = self.number;
+        let turned = catch_unwind(AssertUnwindSafe(|| running.member.turn(Now { monotonic_ns, epoch_ns })));
+        if self.disk.was_retried() {
+            return Err(format!("member {number} has asked for a sync after one had failed"));
+        }
+        match turned {
+            Ok(Ok(_)) => Ok(Turned::Lives),
+            Ok(Err(error)) if self.has_lost_disk && error.to_string().contains("it comes with another directory") => {
+                Ok(Turned::Refused)
+            }
+            Ok(Err(error)) if self.goes && error.to_string().contains("was removed from its cluster") => {
+                Ok(Turned::Removed)
+            }
+            Ok(Err(error)) => {
+                self.because_of_disk(format!("member {number} has stopped by itself: {error}")).map(Turned::Stopped)
+            }
+            Err(panic) if panic.is::<Killed>() => Ok(Turned::Killed),
+            Err(panic) => Err(format!("member {number} panicked: {}", text_of(&*panic))),
+        }
+    }
+
+    /// Looks at what it has released since the last look.
+    pub(crate) fn look(
+        &mut self,
+        checker: &mut Checker,
+        reference: &mut Option<Reference<S>>,
+        compare_interval: u64,
+    ) -> Result<u64, Broken> {
+        let number = self.number;
+        let Some(Running { member, reader, copy, released }) = &mut self.member else { return Ok(0) };
+        let until = member.stream().released_sequence();
+        if until < *released {
+            return Err(format!("member {number} had released {released} and says {until} now"));
+        }
+        let mut seen = 0;
+        while *released < until {
+            let frame = match reader.read() {
+                Ok(LateRead::Frame(frame)) => frame,
+                Ok(LateRead::Empty) => return Err(format!("member {number} has no frame {}", *released + 1)),
+                Err(error) => return Err(format!("member {number}: frame {}: {error}", *released + 1)),
+            };
+            if frame.sequence() != *released + 1 {
+                return Err(format!("member {number} has frame {} behind {released}", frame.sequence()));
+            }
+            if checker.released(number, &frame)?
+                && let Some(reference) = reference
+            {
+                reference.follow(&frame)?;
+            }
+            *released += 1;
+            seen += 1;
+            if let Copy::Reads(fold) = copy {
+                fold.apply_of_stream(&frame, false, &mut NoSink)
+                    .map_err(|error| format!("member {number}: {error}"))?;
+                if released.is_multiple_of(compare_interval) {
+                    let mut state = Vec::new();
+                    fold.service().snapshot(&mut state);
+                    checker.state(number, *released, hash_of(&state))?;
+                }
+            }
+        }
+        if let Copy::Answers(hashes) = copy {
+            for state in take(hashes) {
+                checker.state(number, state.sequence, state.hash)?;
+            }
+        }
+        Ok(seen)
+    }
+
+    /// Whether its service has handled everything that is released here.
+    pub(crate) fn has_handled_all(&self) -> bool {
+        let Some(Running { member, copy: Copy::Answers(_), released, .. }) = &self.member else { return true };
+        let counted = member.stream().counters().values();
+        counted.iter().any(|(label, value)| label == "service.last_sequence" && value == released)
+    }
+
+    /// What its journal holds, read anew: how many frames.
+    pub(crate) fn replay(&self, checker: &Checker) -> Result<u64, Broken> {
+        let number = self.number;
+        let failed = |error: gapless_journal::JournalError| format!("the journal of member {number}: {error}");
+        let mut replay = JournalReader::open(self.journal()).and_then(|reader| reader.replay(1)).map_err(failed)?;
+        let mut last = 0;
+        while let Some(frame) = replay.next_frame().map_err(failed)? {
+            checker.journaled(number, &frame)?;
+            last = frame.sequence();
+        }
+        Ok(last)
+    }
+
+    /// How it stands, for people.
+    pub(crate) fn describe(&self) -> String {
+        let number = self.number;
+        let Some(running) = &self.member else {
+            return format!("  member {number} is {}", if self.is_gone { "gone" } else { "down" });
+        };
+        let status = running.member.status().map(|status| {
+            let consensus = status.consensus;
+            let (role, term, end) = (consensus.role, consensus.term, consensus.end);
+            let connected: Vec<_> =
+                status.links.iter().filter(|(_, is, _)| *is).map(|(member, ..)| member.get()).collect();
+            format!(
+                "{role:?} in term {term}, follows {:?}, log to {end:?}, journaled {}, fetching to {:?}, {} messages refused, {} without room, \
+                 connected to {connected:?}, {:?}",
+                consensus.leader.map(gapless_cluster::consensus::MemberId::get),
+                status.journaled_sequence,
+                status.fetching_to,
+                consensus.refused_messages,
+                status.dropped_full,
+                consensus.peers
+            )
+        });
+        format!("  member {number}: released {}; {}", running.released, status.unwrap_or_default())
+    }
+}
+
+/// What a panic says.
+fn text_of(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without words".to_owned())
+}
+
+/// The member's file.
+fn config((number, kind): (u64, MemberKind), directory: &Path, weather: &Weather, compare_interval: u64) -> String {
+    let tier = if weather.tier == Tier::QuorumSync { "quorum-sync" } else { "quorum" };
+    let founders = weather.shape.members();
+    let join = number > founders;
+    let mut text = format!("[cluster]\nname = \"simulated\"\nmember = {number}\njoin = {join}\ntier = \"{tier}\"\n");
+    for other in (1..=founders).chain(join.then_some(number)) {
+        let kind = match other {
+            _ if other == number => kind,
+            _ if other > weather.shape.full => MemberKind::Witness,
+            _ => MemberKind::Full,
+        };
+        let kind = MemberKind::NAMES.iter().find(|(_, each)| *each == kind).map_or("full", |(name, _)| *name);
+        let address = address_of(other);
+        let _ = writeln!(text, "[[member]]\nid = {other}\naddresses = [\"{address}\"]\nkind = \"{kind}\"");
+    }
+    let _ = writeln!(
+        text,
+        "[election]\ntimeout = \"100 ms\"\nheartbeat_interval = \"10 ms\"\n[stream]\ndirectory = \"{}\"\nwindow = \"4 MiB\"\n\
+         frame_length_max = \"4 KiB\"\nmessage_length_max = \"64 KiB\"\nstate_interval_frames = 40\n\
+         state_interval_min = \"20 ms\"\n[journal]\nsegment_length = \"1280 KiB\"\n[service]\n\
+         hash_interval_frames = {compare_interval}",
+        directory.display()
+    );
+    text
+}

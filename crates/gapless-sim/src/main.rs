@@ -1,0 +1,191 @@
+//! The simulator's program: runs seeds, says which failed and how to replay them.
+
+use clap::Parser;
+use gapless_sim::{Failure, Offer, Options, Shape, Tally, simulate_own};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+use std::ops::Range;
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tracing_subscriber::filter::LevelFilter;
+
+/// Runs whole clusters of shipped members on virtual time and a virtual network, with all faults, each from one seed.
+///
+/// Ends with 1 if a promise was not kept. The same seed gives the same run.
+#[derive(Parser)]
+#[command(
+    name = "gapless-sim",
+    version,
+    after_help = "Examples:\n  cargo run --release -p gapless-sim -- --seeds 1000\n  cargo run --release -p gapless-sim -- --seed 107 --trace\n  cargo run --release -p gapless-sim -- --seeds 1000 --members 2+witness --json"
+)]
+struct Arguments {
+    /// How many seeds to run
+    #[arg(long, default_value_t = 100, conflicts_with = "seed")]
+    seeds: u64,
+    /// The first of them
+    #[arg(long, default_value_t = 1, conflicts_with = "seed")]
+    first: u64,
+    /// Run this one alone
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Print what happens, and what the members say
+    #[arg(long, requires = "seed")]
+    trace: bool,
+    /// Who the members are, as 3, 5 or 2+witness [default: by the seed]
+    #[arg(long)]
+    members: Option<Shape>,
+    /// What the cluster offers, service or event-stream [default: by the seed]
+    #[arg(long)]
+    offer: Option<Offer>,
+    /// Messages of each publisher
+    #[arg(long, default_value_t = Options::default().messages)]
+    messages: u64,
+    /// How long faults happen, ms of virtual time
+    #[arg(long, default_value_t = Options::default().faults_ms)]
+    faults_ms: u64,
+    /// Threads that run seeds [default: one for each core]
+    #[arg(long)]
+    threads: Option<usize>,
+    /// End with the first run that fails
+    #[arg(long)]
+    stop_at_first: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// All runs together.
+#[derive(Serialize)]
+struct Summary {
+    seeds: u64,
+    failures: Vec<Failure>,
+    tally: Tally,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    if arguments.trace {
+        tracing_subscriber::fmt().without_time().with_ansi(false).with_max_level(LevelFilter::DEBUG).init();
+    }
+    let seeds = arguments
+        .seed
+        .map_or(arguments.first..arguments.first.saturating_add(arguments.seeds), |seed| seed..seed.saturating_add(1));
+    let options = Options {
+        shape: arguments.members,
+        messages: arguments.messages,
+        faults_ms: arguments.faults_ms,
+        is_told: arguments.trace,
+        ..Options::default()
+    };
+    let summary = run(seeds, &options, &arguments);
+    if arguments.json {
+        match serde_json::to_string_pretty(&summary) {
+            Ok(text) => println!("{text}"),
+            Err(error) => {
+                eprintln!("error: {error}");
+                return ExitCode::FAILURE;
+            }
+        }
+    } else {
+        print(&summary, &arguments);
+    }
+    if summary.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn run(seeds: Range<u64>, options: &Options, arguments: &Arguments) -> Summary {
+    let count = seeds.end - seeds.start;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = arguments.threads.unwrap_or(cores).max(1);
+    let bar = if options.is_told || arguments.json { ProgressBar::hidden() } else { ProgressBar::new(count) };
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos} of {len} seeds, {eta} left {msg}") {
+        bar.set_style(style);
+    }
+    let next = AtomicU64::new(seeds.start);
+    let summary = Mutex::new(Summary { seeds: 0, failures: Vec::new(), tally: Tally::default() });
+    let work = || {
+        loop {
+            // Relaxed: nothing but the number itself is shared by it.
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= seeds.end {
+                return;
+            }
+            let outcome = simulate_own(arguments.offer, options, seed);
+            let mut summary = summary.lock().expect("nobody panics with it");
+            summary.seeds += 1;
+            match outcome {
+                Ok(tally) if count == 1 => summary.tally = tally,
+                Ok(tally) => summary.tally.add(&tally),
+                Err(failure) => {
+                    bar.println(format!("FAILED: {failure}"));
+                    summary.tally.add(&failure.tally);
+                    summary.failures.push(*failure);
+                    bar.set_message(format!("{} failed", summary.failures.len()));
+                    if arguments.stop_at_first {
+                        // Relaxed: as above.
+                        next.store(seeds.end, Ordering::Relaxed);
+                    }
+                }
+            }
+            bar.inc(1);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(work);
+        }
+        work();
+    });
+    bar.finish_and_clear();
+    let mut summary = summary.into_inner().expect("nobody panics with it");
+    summary.failures.sort_by_key(|failure| failure.seed);
+    summary
+}
+
+fn print(summary: &Summary, arguments: &Arguments) {
+    let Summary { seeds, failures, tally } = summary;
+    let seconds = tally.virtual_ns as f64 / 1e9;
+    println!("{seeds} seeds, {seconds:.1} s of virtual time, {} events", tally.events);
+    let Tally { released, acknowledged, repeated, notices, timers, terms, .. } = tally;
+    println!(
+        "  {released} frames released, {acknowledged} messages acknowledged, {repeated} replies given once more, {timers} \
+         timers, {notices} notices, {terms} terms with a leader"
+    );
+    let Tally {
+        crashes,
+        kills,
+        power_losses,
+        flips,
+        disks,
+        full_disks,
+        disk_errors,
+        pauses,
+        cuts,
+        broken,
+        jumps,
+        transfers,
+        changes,
+        publishers,
+        ..
+    } = tally;
+    println!(
+        "  {crashes} members killed between turns, {kills} in the middle of one, {power_losses} losses of power, {flips} bits \
+         changed, {disks} disks lost, {full_disks} members stopped by full disks and {disk_errors} by failing ones, {pauses} pauses, {cuts} cuts of the network, {broken} connections broken, {jumps} jumps of clocks, {transfers} leaders \
+         asked to hand over, {changes} changes of members, {publishers} publishers started anew"
+    );
+    if *seeds == 1 && failures.is_empty() {
+        println!("  trace {:016x}", tally.trace);
+    }
+    let mut same = arguments.members.map(|shape| format!(" --members {shape}")).unwrap_or_default();
+    same.extend(arguments.offer.map(|offer| format!(" --offer {offer}")));
+    for failure in failures {
+        println!("FAILED: {failure}");
+        println!(
+            "  replay it: cargo run --release -p gapless-sim -- --seed {} --trace --messages {} --faults-ms {}{same}",
+            failure.seed, arguments.messages, arguments.faults_ms
+        );
+    }
+    if failures.is_empty() {
+        println!("all promises were kept");
+    }
+}

@@ -1,0 +1,111 @@
+//! [`Observed`]: the shipped copy of a service, whose hashes of its state the simulator sees before its member does.
+
+use gapless_agent::{Agent, AgentError, Now, Waker};
+use gapless_cluster::member::copies::StateHash;
+use gapless_cluster::member::service::{MemberService, ServiceError, ServiceParts};
+use gapless_log::StreamIdentity;
+use gapless_stream::mailbox::Mailbox;
+use gapless_stream::stream_layout::StreamLayout;
+use gapless_stream::transactions::Transactions;
+use rustix::fd::BorrowedFd;
+use std::ops::RangeInclusive;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Hashes that were not looked at yet.
+pub(crate) type Seen = Arc<Mutex<Vec<StateHash>>>;
+
+/// What the service has said since the last look.
+pub(crate) fn take(seen: &Seen) -> Vec<StateHash> {
+    // A member that is killed unwinds, but never with the lock.
+    std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+pub(crate) struct Observed {
+    pub service: Box<dyn MemberService>,
+    pub seen: Seen,
+}
+
+impl MemberService for Observed {
+    fn snapshot_sequence(
+        &self,
+        layout: &StreamLayout,
+        identity: StreamIdentity,
+        last_sequence: u64,
+    ) -> Result<u64, ServiceError> {
+        self.service.snapshot_sequence(layout, identity, last_sequence)
+    }
+
+    fn recover(&mut self, layout: &StreamLayout, identity: StreamIdentity, sequence: u64) -> Result<(), ServiceError> {
+        self.service.recover(layout, identity, sequence)
+    }
+
+    fn transactions(&mut self, member: &Waker) -> Option<Box<dyn Transactions>> {
+        self.service.transactions(member)
+    }
+
+    fn versions(&self) -> RangeInclusive<u32> {
+        self.service.versions()
+    }
+
+    fn agent(self: Box<Self>, mut parts: ServiceParts<'_>) -> Result<Box<dyn Agent>, ServiceError> {
+        let Self { service, seen } = *self;
+        let own = Mailbox::new(HASHES_MAX);
+        let member = std::mem::replace(&mut parts.hashes, own.clone());
+        Ok(Box::new(Overheard { agent: service.agent(parts)?, own, member, seen }))
+    }
+}
+
+/// More frames than a service applies in one poll.
+const HASHES_MAX: usize = 4096;
+
+struct Overheard {
+    agent: Box<dyn Agent>,
+    own: Mailbox<StateHash>,
+    member: Mailbox<StateHash>,
+    seen: Seen,
+}
+
+impl Agent for Overheard {
+    fn name(&self) -> &str {
+        self.agent.name()
+    }
+
+    fn on_start(&mut self, now: Now) -> Result<(), AgentError> {
+        self.agent.on_start(now)
+    }
+
+    fn poll(&mut self, now: Now) -> Result<usize, AgentError> {
+        let polled = self.agent.poll(now);
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Some(hash) = self.own.pop() {
+            seen.push(hash);
+            // A member that takes none compares the next one, as without an observer.
+            let _ = self.member.push(hash);
+        }
+        polled
+    }
+
+    fn arm(&mut self) {
+        self.agent.arm();
+    }
+
+    fn disarm(&mut self) {
+        self.agent.disarm();
+    }
+
+    fn watch<'a>(&'a self, descriptors: &mut Vec<BorrowedFd<'a>>) {
+        self.agent.watch(descriptors);
+    }
+
+    fn next_deadline_ns(&self) -> Option<u64> {
+        self.agent.next_deadline_ns()
+    }
+
+    fn on_close(&mut self, now: Now) -> Result<(), AgentError> {
+        self.agent.on_close(now)
+    }
+
+    fn is_drained(&self) -> bool {
+        self.agent.is_drained()
+    }
+}

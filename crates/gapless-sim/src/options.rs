@@ -1,0 +1,108 @@
+//! [`Options`]: how large a run is. What happens in it follows from its seed.
+
+/// Who the members are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Members that run the service, 1 to 7.
+    pub full: u64,
+    /// Members that vote and run no service, 0 to 2; never more than the others.
+    pub witnesses: u64,
+}
+
+impl Shape {
+    /// All of them.
+    #[must_use]
+    pub const fn members(self) -> u64 {
+        self.full + self.witnesses
+    }
+}
+
+impl std::fmt::Display for Shape {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.witnesses {
+            0 => write!(f, "{}", self.full),
+            1 => write!(f, "{}+witness", self.full),
+            count => write!(f, "{}+{count}", self.full),
+        }
+    }
+}
+
+impl std::str::FromStr for Shape {
+    type Err = String;
+
+    /// `3`, `2+witness` or `3+2`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("{text:?} is no cluster; a number of members is expected, as in 3, 5 or 2+witness");
+        let (full, witnesses) = text.split_once('+').unwrap_or((text, "0"));
+        let witnesses = if witnesses == "witness" { Ok(1) } else { witnesses.parse() };
+        let shape = Self { full: full.parse().map_err(|_| wrong())?, witnesses: witnesses.map_err(|_| wrong())? };
+        let is_possible = (1..=7).contains(&shape.full) && shape.witnesses <= 2 && shape.witnesses <= shape.full;
+        if is_possible { Ok(shape) } else { Err(wrong()) }
+    }
+}
+
+/// What the cluster offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offer {
+    /// An event stream: nodes publish and read. The service folds what is released.
+    EventStream,
+    /// A service: clients send commands and get replies.
+    Service,
+}
+
+impl std::fmt::Display for Offer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::EventStream => "event-stream",
+            Self::Service => "service",
+        })
+    }
+}
+
+impl std::str::FromStr for Offer {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = [Self::EventStream, Self::Service].into_iter().find(|offer| offer.to_string() == text);
+        found.ok_or_else(|| format!("{text:?} is no offer; event-stream or service is expected"))
+    }
+}
+
+/// How large a run is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Who the members are; `None` leaves it to the seed: 3, 2 and a witness, or 5.
+    pub shape: Option<Shape>,
+    /// Messages of each publisher.
+    pub messages: u64,
+    /// How long faults happen, ms of virtual time.
+    pub faults_ms: u64,
+    /// How long after the last fault everything must have arrived everywhere, ms of virtual time.
+    pub calm_ms: u64,
+    /// The services' states are compared behind each so many frames; 1 finds the very frame.
+    pub compare_interval: u64,
+    /// Whether what happens is printed.
+    pub is_told: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { shape: None, messages: 60, faults_ms: 1_500, calm_ms: 20_000, compare_interval: 1, is_told: false }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_are_read_as_they_are_written() {
+        for (text, full, witnesses) in [("3", 3, 0), ("2+witness", 2, 1), ("3+2", 3, 2)] {
+            assert_eq!(text.parse(), Ok(Shape { full, witnesses }));
+            assert_eq!(Shape { full, witnesses }.to_string(), text);
+        }
+        for wrong in ["", "0", "8", "1+2", "3+", "+witness", "2+witnesses", "3+3"] {
+            assert!(wrong.parse::<Shape>().is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! [`Publisher`]: a shipped node that publishes through whichever member it is let in by, and sends what has not come
+//! back again at the next one. [`Way`] is its link: the shipped one to a stream of this process, exchanged when a member
+//! is gone or does not lead.
+
+use crate::application::Application;
+use crate::checker::Broken;
+use crate::random::Random;
+use crate::reference::Answers;
+use crate::trace::hash_of;
+use crate::user::{User, message_of};
+use gapless_agent::Clock;
+use gapless_log::StreamIdentity;
+use gapless_stream::StreamError;
+use gapless_stream::event_stream::EventStream;
+use gapless_stream::link::LinkOptions;
+use gapless_stream::node::link::{Connected, LinkRead, Standing};
+use gapless_stream::node::{
+    NodeEvent, NodeLink, NodeOptions, PublisherOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,
+};
+use gapless_wire::Frame;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+const RINGS: LinkOptions = LinkOptions { command_ring_bytes: 128 << 10, reply_ring_bytes: 32 << 10 };
+
+/// Between the simulator and a node's link.
+#[derive(Default)]
+struct Handover {
+    is_wanted: bool,
+    is_gone: bool,
+    offer: Option<SharedMemoryLink>,
+}
+
+/// A node's link to one member after the other.
+struct Way {
+    handover: Arc<Mutex<Handover>>,
+    link: Option<SharedMemoryLink>,
+}
+
+fn lock(handover: &Mutex<Handover>) -> MutexGuard<'_, Handover> {
+    handover.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn disconnected() -> StreamError {
+    StreamError::Disconnected { peer: "a member".to_owned() }
+}
+
+impl Way {
+    fn up(&mut self) -> Result<&mut SharedMemoryLink, StreamError> {
+        if std::mem::take(&mut lock(&self.handover).is_gone) {
+            self.link = None;
+        }
+        self.link.as_mut().ok_or_else(disconnected)
+    }
+}
+
+impl NodeLink for Way {
+    fn connect(&mut self, start: Start, now_ns: u64) -> Result<Option<Connected>, StreamError> {
+        let offer = {
+            let mut handover = lock(&self.handover);
+            handover.is_gone = false;
+            handover.is_wanted = true;
+            handover.offer.take()
+        };
+        let Some(mut link) = offer else { return Ok(None) };
+        // A member that has just begun to catch up is of no use to who has read more.
+        if let Start::Sequence(sequence) = start
+            && sequence > 1
+        {
+            link.connect(Start::Live, now_ns)?;
+            if link.released_sequence() + 1 < sequence {
+                return Ok(None);
+            }
+        }
+        let connected = link.connect(start, now_ns)?;
+        if connected.is_some() {
+            lock(&self.handover).is_wanted = false;
+            self.link = Some(link);
+        }
+        Ok(connected)
+    }
+
+    fn send(&mut self, frame: &[u8]) -> Result<bool, StreamError> {
+        self.up()?.send(frame)
+    }
+
+    fn flush(&mut self) -> Result<(), StreamError> {
+        self.up()?.flush()
+    }
+
+    fn answers(&mut self, take: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, StreamError> {
+        self.up()?.answers(take)
+    }
+
+    fn read(&mut self, now_ns: u64) -> Result<LinkRead<'_>, StreamError> {
+        self.up()?.read(now_ns)
+    }
+
+    fn released_sequence(&self) -> u64 {
+        self.link.as_ref().map_or(0, NodeLink::released_sequence)
+    }
+
+    fn loses(&self) -> bool {
+        false
+    }
+
+    fn note(&mut self, standing: Standing) {
+        if let Some(link) = &mut self.link {
+            link.note(standing);
+        }
+    }
+
+    fn turned_away(&mut self, _: &str) -> Result<(), StreamError> {
+        self.link = None;
+        Err(disconnected())
+    }
+
+    fn tick(&mut self, now_ns: u64) -> Result<(), StreamError> {
+        self.up()?.tick(now_ns)
+    }
+
+    fn wait(&mut self, _: Duration) -> Result<(), StreamError> {
+        Ok(())
+    }
+
+    fn peer(&self) -> String {
+        "a member".to_owned()
+    }
+}
+
+/// A client of the cluster.
+pub(crate) struct Publisher {
+    number: u64,
+    seed: u64,
+    node: StreamNode<Way>,
+    handover: Arc<Mutex<Handover>>,
+    clock: Clock,
+    /// Which member it is connected to.
+    at: Option<u64>,
+    /// The next message to publish; `None` before the stream has said which.
+    next: Option<u64>,
+    /// Messages that this life of it has read of its own.
+    read: u64,
+    /// Messages that any life of it has read of its own: acknowledged for ever.
+    acknowledged: u64,
+    messages: u64,
+}
+
+impl Publisher {
+    pub(crate) fn new(seed: u64, number: u64, messages: u64, clock: Clock) -> Self {
+        let (node, handover) = node(seed, number, &clock);
+        Self { number, seed, node, handover, clock, at: None, next: None, read: 0, acknowledged: 0, messages }
+    }
+
+    /// Which message begins with this number of the session.
+    fn message_at(&self, application: &impl Application, session_seq: u64) -> Result<u64, Broken> {
+        let (mut index, mut number) = (0, 1);
+        while number < session_seq {
+            let (_, payload) = message_of(application, self.seed, self.number, index);
+            let frames = self.node.frames_of(payload.len());
+            number += frames.ok_or_else(|| "a session is open without a connection".to_owned())?;
+            index += 1;
+        }
+        if number == session_seq && index <= self.messages {
+            return Ok(index);
+        }
+        Err(format!("publisher {}: its session goes on at {session_seq}, which begins no message", self.number))
+    }
+}
+
+impl<A: Application> User<A> for Publisher {
+    fn restart(&mut self) {
+        (self.node, self.handover) = node(self.seed, self.number, &self.clock);
+        (self.at, self.next, self.read) = (None, None, 0);
+    }
+
+    fn is_done(&self) -> bool {
+        self.acknowledged >= self.messages
+    }
+
+    fn is_searching(&self) -> bool {
+        let handover = lock(&self.handover);
+        handover.is_wanted && handover.offer.is_none()
+    }
+
+    fn at(&self) -> Option<u64> {
+        self.at
+    }
+
+    fn let_in(&mut self, member: u64, stream: &EventStream) -> Result<(), Broken> {
+        let options = SharedMemoryOptions { rings: RINGS, ..SharedMemoryOptions::default() };
+        let link = SharedMemoryLink::local(stream, options).map_err(|error| error.to_string())?;
+        lock(&self.handover).offer = Some(link);
+        self.at = Some(member);
+        Ok(())
+    }
+
+    fn lose(&mut self) {
+        let mut handover = lock(&self.handover);
+        (handover.is_gone, handover.offer) = (true, None);
+        self.at = None;
+    }
+
+    fn acknowledged(&self) -> u64 {
+        self.acknowledged
+    }
+
+    fn describe(&self) -> String {
+        let (number, acknowledged, messages) = (self.number, self.acknowledged, self.messages);
+        format!("  publisher {number}: {acknowledged} of {messages} acknowledged, at member {:?}", self.at)
+    }
+
+    fn poll(&mut self, _: u64, application: &A, _: &Answers, random: &mut Random) -> Result<usize, Broken> {
+        if let Some(next) = self.next
+            && next < self.messages
+            && self.node.can_publish()
+            && random.happens(30_000)
+        {
+            let (message, payload) = message_of(application, self.seed, self.number, next);
+            match self.node.publish(message, &payload) {
+                Ok(_) => self.next = Some(next + 1),
+                Err(StreamError::WindowFull { .. } | StreamError::KeptFull { .. } | StreamError::NotOpen) => {}
+                Err(error) => return Err(format!("publisher {}: {error}", self.number)),
+            }
+        }
+        let (number, seed) = (self.number, self.seed);
+        let (mut read, mut opened, mut broken) = (self.read, None, None);
+        let polled = self.node.poll(64, |event| match event {
+            NodeEvent::Message(found) if found.own => {
+                let (_, payload) = message_of(application, seed, number, read);
+                if hash_of(found.payload) != hash_of(&payload) && broken.is_none() {
+                    let sequence = found.sequence;
+                    broken = Some(format!("publisher {number}: its message {read} came back otherwise, at {sequence}"));
+                }
+                read += 1;
+            }
+            NodeEvent::Open { next_session_seq, .. } => opened = Some(next_session_seq),
+            _ => {}
+        });
+        self.read = read;
+        self.acknowledged = self.acknowledged.max(read);
+        let polled = polled.map_err(|error| format!("publisher {number}: {error}"))?;
+        if let Some(broken) = broken {
+            return Err(broken);
+        }
+        if let (None, Some(next_session_seq)) = (self.next, opened) {
+            self.next = Some(self.message_at(application, next_session_seq)?);
+        }
+        Ok(polled)
+    }
+}
+
+fn node(seed: u64, number: u64, clock: &Clock) -> (StreamNode<Way>, Arc<Mutex<Handover>>) {
+    let mut random = Random::of(seed, &[8, number]);
+    let token = u128::from(random.number()) << 64 | u128::from(random.number());
+    let publisher = PublisherOptions {
+        token,
+        shared: false,
+        window_messages: 64,
+        kept_bytes_max: 1 << 20,
+        throttle: None,
+        resend_interval_ns: 20_000_000,
+    };
+    let options = NodeOptions { start: Start::First, publisher: Some(publisher), identity: StreamIdentity::default() };
+    let handover = Arc::<Mutex<Handover>>::default();
+    let way = Way { handover: Arc::clone(&handover), link: None };
+    (StreamNode::with_clock(way, options, clock.clone()), handover)
+}

@@ -1,0 +1,58 @@
+//! [`Random`]: dice from one seed.
+
+/// SplitMix64; not for secrets. The same seed throws the same numbers.
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    /// Dice that begin at `seed`.
+    #[must_use]
+    pub const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// Dice for one of several things, so that what happens to one does not change the others'.
+    #[must_use]
+    pub fn of(seed: u64, thing: &[u64]) -> Self {
+        let mut random = Self(seed);
+        for number in thing {
+            random = Self(random.number() ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        }
+        Self(random.number())
+    }
+
+    /// Any number.
+    pub const fn number(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// From 0 to `limit` − 1; 0 for a limit of 0.
+    pub fn below(&mut self, limit: u64) -> u64 {
+        ((u128::from(self.number()) * u128::from(limit)) >> 64) as u64
+    }
+
+    /// So many times in a hundred thousand.
+    pub fn happens(&mut self, of_100_000: u64) -> bool {
+        self.below(100_000) < of_100_000
+    }
+
+    /// One of them.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn pick<T: Copy>(&mut self, list: &[T]) -> T {
+        assert!(!list.is_empty(), "nothing to pick from");
+        list[self.below(list.len() as u64) as usize]
+    }
+
+    /// Any order.
+    pub fn shuffle<T>(&mut self, list: &mut [T]) {
+        for at in (1..list.len()).rev() {
+            list.swap(at, self.below(at as u64 + 1) as usize);
+        }
+    }
+}

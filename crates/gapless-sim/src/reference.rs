@@ -1,0 +1,81 @@
+//! [`Reference`]: what the service has to answer. One fold of everything that was released, in the one order; whatever a
+//! client hears from any member, at any time and however often, has to be what this one has said.
+
+use crate::checker::Broken;
+use crate::trace::hash_of;
+use gapless_engine::fold::{DeadLetter, Sink};
+use gapless_engine::sessions::{KeptReply, SessionEntry};
+use gapless_engine::{Fold, Policy, Service};
+use gapless_wire::Frame;
+use std::collections::BTreeMap;
+
+/// What a client hears: place, time, what, bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Said {
+    pub sequence: u64,
+    pub timestamp_ns: u64,
+    pub schema: u32,
+    pub payload: u64,
+}
+
+impl Said {
+    pub(crate) fn of(reply: &gapless_stream::Reply<'_>) -> Self {
+        let gapless_stream::Reply { sequence, timestamp_ns, schema, .. } = *reply;
+        // What a client gets of a refusal are its parts.
+        let payload = reply.refusal.as_ref().map_or_else(|| hash_of(reply.payload), |it| hash_of(it.text.as_bytes()));
+        Self { sequence, timestamp_ns, schema, payload }
+    }
+}
+
+/// What was said, by session and number there.
+#[derive(Debug, Default)]
+pub(crate) struct Answers {
+    pub replies: BTreeMap<(u64, u64), Said>,
+    pub notices: BTreeMap<(u64, u64), Said>,
+    /// Timers that were set.
+    pub timers: u64,
+}
+
+pub(crate) struct Reference<S> {
+    fold: Fold<S>,
+    pub answers: Answers,
+}
+
+impl<S: Service> Reference<S> {
+    pub(crate) fn new(service: S, payload_length_max: usize) -> Self {
+        let fold = Fold::new(service, Policy::default(), payload_length_max);
+        Self { fold, answers: Answers::default() }
+    }
+
+    /// A frame that nobody had released before.
+    pub(crate) fn follow(&mut self, frame: &Frame<'_>) -> Result<(), Broken> {
+        let applied = self.fold.apply(frame, &mut self.answers);
+        applied.map_err(|error| format!("the service does not take frame {}: {error}", frame.sequence()))
+    }
+}
+
+impl Sink for Answers {
+    fn reply(&mut self, session: &SessionEntry, reply: &KeptReply) {
+        let text = gapless_wire::control::Refusal::from_bytes(&reply.payload).filter(|_| reply.is_refusal());
+        let payload = text.map_or_else(|| hash_of(&reply.payload), |refusal| hash_of(refusal.text.as_bytes()));
+        let KeptReply { sequence, timestamp_ns, schema, .. } = *reply;
+        self.replies.insert((session.session, reply.session_seq), Said { sequence, timestamp_ns, schema, payload });
+    }
+
+    fn opened(&mut self, _: &mut SessionEntry) {}
+
+    fn notice(&mut self, session: &SessionEntry) {
+        let Some(notice) = session.notices.back() else { return };
+        let (sequence, timestamp_ns, schema) = (notice.sequence, notice.timestamp_ns, notice.schema);
+        let said = Said { sequence, timestamp_ns, schema, payload: hash_of(&notice.payload) };
+        self.notices.insert((session.session, notice.number), said);
+    }
+
+    fn set_timer(&mut self, _: u64, _: u64) {
+        self.timers += 1;
+    }
+
+    fn cancel_timer(&mut self, _: u64, _: u64) {}
+
+    fn dead_letter(&mut self, _: DeadLetter) {}
+}

@@ -1,0 +1,61 @@
+//! [`Trace`]: what happened in a run, as one number and, if asked for, in words. Two runs that have the same number did
+//! the same.
+
+use std::fmt;
+
+/// Events of a run, folded into a hash.
+#[derive(Debug)]
+pub(crate) struct Trace {
+    hash: u64,
+    /// Events so far.
+    events: u64,
+    is_told: bool,
+}
+
+impl Trace {
+    pub(crate) const fn new(is_told: bool) -> Self {
+        Self { hash: 0xcbf2_9ce4_8422_2325, events: 0, is_told }
+    }
+
+    /// Something that nobody reads about: a piece of a message, a frame.
+    pub(crate) fn fold(&mut self, numbers: &[u64]) {
+        self.events += 1;
+        for number in numbers {
+            self.hash = mixed(self.hash ^ number);
+        }
+    }
+
+    /// Something that people want to read of.
+    pub(crate) fn tell(&mut self, now_ns: u64, what: fmt::Arguments<'_>) {
+        let text = what.to_string();
+        self.fold(&[now_ns, hash_of(text.as_bytes())]);
+        if self.is_told {
+            println!("{:>10.3} ms  {text}", now_ns as f64 / 1e6);
+        }
+    }
+
+    pub(crate) const fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    pub(crate) const fn events(&self) -> u64 {
+        self.events
+    }
+}
+
+const fn mixed(value: u64) -> u64 {
+    let value = (value ^ (value >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    let value = (value ^ (value >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    value ^ (value >> 32)
+}
+
+/// Of some bytes.
+pub(crate) fn hash_of(bytes: &[u8]) -> u64 {
+    let mut hash = bytes.len() as u64;
+    for word in bytes.chunks(8) {
+        let mut padded = [0; 8];
+        padded[..word.len()].copy_from_slice(word);
+        hash = mixed(hash ^ u64::from_le_bytes(padded)).rotate_left(5);
+    }
+    mixed(hash)
+}

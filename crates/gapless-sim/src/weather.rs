@@ -1,0 +1,128 @@
+//! [`Weather`]: how likely each fault is in a run. Drawn from the seed, each kind by itself, so that some runs see much of
+//! one kind and nothing of another.
+
+use crate::options::{Options, Shape};
+use crate::random::Random;
+use gapless_stream::Tier;
+
+/// Of 100,000 steps of about half a millisecond so many begin with the fault; those of machines are for each of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Weather {
+    pub tier: Tier,
+    pub shape: Shape,
+    pub publishers: u64,
+    /// A member's process dies between two turns.
+    pub crash: u64,
+    /// It dies in the middle of a turn, before one of its messages leaves.
+    pub kill: u64,
+    /// Its machine loses power. At tier `quorum` never so many at a time that a majority may lack something.
+    pub power: u64,
+    /// Its process dies, and a bit of what it had journaled changes before it starts again.
+    pub flip: u64,
+    /// Its machine loses its disk, and the member never comes back; never so many that a majority is gone.
+    pub disk: u64,
+    /// Its disk has no room any more, for a while.
+    pub full: u64,
+    /// One of the next syncs or writes of its disk fails.
+    pub disk_error: u64,
+    /// It does not run for a while.
+    pub pause: u64,
+    /// Nothing gets through between two groups, in one direction or both.
+    pub cut: u64,
+    /// A connection breaks.
+    pub broken: u64,
+    /// A way becomes slow, or good again.
+    pub slow_way: u64,
+    /// A wall clock jumps.
+    pub jump: u64,
+    /// Clocks run faster or slower, at most by so many in a million.
+    pub drift_ppm_max: u64,
+    /// Somebody wants another leader.
+    pub transfer: u64,
+    /// Somebody wants a member added, removed or replaced; of all machines together.
+    pub change: u64,
+    /// A publisher's process dies.
+    pub publisher: u64,
+    /// This member runs in so many of 100,000 steps only.
+    pub slow_member: Option<(u64, u64)>,
+    /// All ways take up to so long.
+    pub delay_ns_max: u64,
+}
+
+impl Weather {
+    pub(crate) fn of(seed: u64, options: &Options) -> Self {
+        let shape = options.shape;
+        let mut random = Random::of(seed, &[2]);
+        let drawn = match random.below(5) {
+            0 => Shape { full: 5, witnesses: 0 },
+            1 | 2 => Shape { full: 2, witnesses: 1 },
+            _ => Shape { full: 3, witnesses: 0 },
+        };
+        let shape = shape.unwrap_or(drawn);
+        let is_synced = random.happens(35_000);
+        let mut some = |usual: u64| match random.below(4) {
+            0 => 0,
+            1 => usual * 3,
+            _ => usual,
+        };
+        let mut weather = Self {
+            tier: if is_synced { Tier::QuorumSync } else { Tier::Quorum },
+            shape,
+            publishers: 2,
+            crash: some(40),
+            kill: some(40),
+            power: some(40),
+            flip: some(20),
+            disk: some(20),
+            full: some(40),
+            disk_error: some(40),
+            pause: some(40),
+            cut: some(100),
+            broken: some(100),
+            slow_way: some(100),
+            jump: some(30),
+            drift_ppm_max: some(5_000),
+            transfer: some(80),
+            change: 0,
+            publisher: some(40),
+            slow_member: None,
+            delay_ns_max: 0,
+        };
+        weather.publishers += u64::from(random.happens(20_000));
+        weather.delay_ns_max = random.pick(&[50_000, 500_000, 3_000_000]);
+        if random.happens(30_000) {
+            weather.slow_member = Some((1 + random.below(shape.members()), 5_000 + random.below(40_000)));
+        }
+        if random.happens(30_000) {
+            weather.change = 100;
+            // Who has what was acknowledged is known of those alone who were there from the beginning.
+            weather.disk = 0;
+            weather.power = if is_synced { weather.power } else { 0 };
+        }
+        weather
+    }
+
+    /// The same cluster without faults.
+    pub(crate) fn calm(self) -> Self {
+        Self {
+            crash: 0,
+            kill: 0,
+            power: 0,
+            flip: 0,
+            disk: 0,
+            full: 0,
+            disk_error: 0,
+            pause: 0,
+            cut: 0,
+            broken: 0,
+            slow_way: 0,
+            jump: 0,
+            transfer: 0,
+            change: 0,
+            publisher: 0,
+            slow_member: None,
+            delay_ns_max: 200_000,
+            ..self
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! [`World`]: machines, the network between them, publishers, operators and accidents, from one seed. First faults, then
+//! calm, in which everything must arrive.
+
+use crate::application::Application;
+use crate::caller::Caller;
+use crate::changes::Change;
+use crate::checker::{Broken, Checker};
+use crate::machine::{Machine, PAYLOAD_LENGTH_MAX, Turned};
+use crate::network::Network;
+use crate::options::{Offer, Options};
+use crate::publisher::Publisher;
+use crate::random::Random;
+use crate::reference::{Answers, Reference};
+use crate::report::Tally;
+use crate::trace::Trace;
+use crate::user::User;
+use crate::weather::Weather;
+use gapless_agent::{Clock, VirtualTime};
+use gapless_cluster::config::MemberKind;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub(crate) const MS: u64 = 1_000_000;
+
+pub(crate) struct World<'a, A: Application> {
+    application: &'a A,
+    options: &'a Options,
+    pub(crate) weather: Weather,
+    pub(crate) network: Arc<Network>,
+    /// Where the machines' directories are.
+    root: PathBuf,
+    pub(crate) machines: Vec<Machine<A::Service>>,
+    pub(crate) users: Vec<Box<dyn User<A>>>,
+    /// A change of members that is not done yet.
+    pub(crate) change: Option<Change>,
+    checker: Checker,
+    /// What a service has to answer.
+    reference: Option<Reference<A::Service>>,
+    /// Of an event stream, where nobody is answered.
+    no_answers: Answers,
+    pub(crate) random: Random,
+    /// What publishers and readers have for a clock.
+    time: VirtualTime,
+    pub(crate) now_ns: u64,
+    pub(crate) tally: Tally,
+}
+
+impl<'a, A: Application> World<'a, A> {
+    pub(crate) fn new(application: &'a A, options: &'a Options, seed: u64, root: &Path) -> Result<Self, Broken> {
+        let weather = Weather::of(seed, options);
+        let network = Network::new(seed, Trace::new(options.is_told)).map_err(|error| error.to_string())?;
+        let mut random = Random::of(seed, &[3]);
+        let compared = (A::OFFER, options.compare_interval);
+        let machine = |number| {
+            let kind = if number > weather.shape.full { MemberKind::Witness } else { MemberKind::Full };
+            Machine::new((number, kind), root, &weather, compared, &network, &mut random)
+        };
+        let machines = (1..=weather.shape.members()).map(machine).collect::<Result<_, _>>()?;
+        let time = VirtualTime::new(1, 1);
+        let clock = Clock::virtual_time(&time);
+        let user = |number| -> Box<dyn User<A>> {
+            match A::OFFER {
+                Offer::EventStream => Box::new(Publisher::new(seed, number, options.messages, clock.clone())),
+                Offer::Service => Box::new(Caller::new(seed, number, options.messages)),
+            }
+        };
+        let reference = (A::OFFER == Offer::Service).then(|| Reference::new(application.service(), PAYLOAD_LENGTH_MAX));
+        let mut world = Self {
+            application,
+            options,
+            weather,
+            network,
+            root: root.to_owned(),
+            machines,
+            change: None,
+            users: (1..=weather.publishers).map(user).collect(),
+            checker: Checker::default(),
+            reference,
+            no_answers: Answers::default(),
+            random,
+            time,
+            now_ns: 0,
+            tally: Tally::default(),
+        };
+        world.network.lock().delay_ns_max = weather.delay_ns_max;
+        world.tell(format_args!("{} members at tier {}, {}", weather.shape, weather.tier, A::OFFER));
+        for at in 0..world.machines.len() {
+            world.start(at)?;
+        }
+        Ok(world)
+    }
+
+    /// Runs it to its end.
+    pub(crate) fn run(&mut self) -> Result<(), Broken> {
+        let calm_ns = self.options.faults_ms * MS;
+        let end_ns = calm_ns + self.options.calm_ms * MS;
+        while self.now_ns < calm_ns {
+            self.step()?;
+        }
+        self.heal()?;
+        while !self.is_settled() {
+            if self.now_ns >= end_ns {
+                return Err(format!("{} ms after the last fault not everything has arrived", self.options.calm_ms));
+            }
+            self.step()?;
+        }
+        self.tell(format_args!("everything has arrived everywhere"));
+        for machine in self.machines.iter_mut().filter(|machine| !machine.is_gone) {
+            machine.die();
+            let (last, all) = (machine.replay(&self.checker)?, self.checker.last_sequence());
+            if last < all {
+                return Err(format!("the journal of member {} ends at {last}; {all} was released", machine.number));
+            }
+        }
+        Ok(())
+    }
+
+    /// How everything stands, for people.
+    pub(crate) fn describe(&self) -> String {
+        let mut lines: Vec<String> = self.machines.iter().map(Machine::describe).collect();
+        lines.extend(self.users.iter().map(|user| user.describe()));
+        lines.join("\n")
+    }
+
+    pub(crate) fn tally(&self) -> Tally {
+        let state = self.network.lock();
+        let (trace, events) = (state.trace.hash(), state.trace.events());
+        let released = self.checker.last_sequence();
+        let acknowledged = self.users.iter().map(|user| user.acknowledged()).sum();
+        let repeated = self.users.iter().map(|user| user.repeated()).sum();
+        let (terms, timers) = (self.checker.terms, self.checker.timers);
+        let notices = self.reference.as_ref().map_or(0, |reference| reference.answers.notices.len() as u64);
+        let virtual_ns = self.now_ns;
+        Tally { trace, events, released, acknowledged, repeated, notices, terms, timers, virtual_ns, ..self.tally }
+    }
+
+    /// One more machine, whose member joins.
+    pub(crate) fn add_machine(&mut self, kind: MemberKind) -> Result<u64, Broken> {
+        let number = self.machines.len() as u64 + 1;
+        let compared = (A::OFFER, self.options.compare_interval);
+        let (network, random) = (&self.network, &mut self.random);
+        self.machines.push(Machine::new((number, kind), &self.root, &self.weather, compared, network, random)?);
+        self.start(number as usize - 1)?;
+        Ok(number)
+    }
+
+    /// The run's directory has another name each time, which is no part of what happened.
+    pub(crate) fn tell(&self, what: fmt::Arguments<'_>) {
+        let text = what.to_string().replace(&*self.root.to_string_lossy(), "");
+        self.network.lock().trace.tell(self.now_ns, format_args!("{text}"));
+    }
+
+    fn step(&mut self) -> Result<(), Broken> {
+        let step_ns = if self.random.happens(10_000) { self.random.below(3 * MS) } else { self.random.below(MS) } + 1;
+        self.now_ns += step_ns;
+        self.time.advance(step_ns);
+        self.network.lock().now_ns = self.now_ns;
+        for machine in &self.machines {
+            machine.advance(step_ns);
+        }
+        self.accidents()?;
+        self.go_on_changing();
+        let mut order: Vec<usize> = (0..self.machines.len()).collect();
+        self.random.shuffle(&mut order);
+        for at in order {
+            self.turn(at)?;
+        }
+        for at in 0..self.users.len() {
+            if self.users[at].is_searching() {
+                self.let_in(at)?;
+            }
+            let answers = self.reference.as_ref().map_or(&self.no_answers, |reference| &reference.answers);
+            let read = self.users[at].poll(self.now_ns, self.application, answers, &mut self.random)?;
+            if read > 0 {
+                self.network.lock().trace.fold(&[self.now_ns, at as u64, read as u64]);
+            }
+        }
+        Ok(())
+    }
+
+    /// Somebody looks for a member: rather for the one that leads, and seldom where nobody does.
+    fn let_in(&mut self, user: usize) -> Result<(), Broken> {
+        let leads = |at: &usize| self.machines[*at].leads().is_some();
+        let mut serving: Vec<usize> = (0..self.machines.len()).filter(|at| self.machines[*at].serves()).collect();
+        let is_led = serving.iter().any(leads);
+        if !self.random.happens(if is_led { 20_000 } else { 3_000 }) {
+            return Ok(());
+        }
+        if self.random.happens(70_000) && is_led {
+            serving.retain(leads);
+        }
+        if serving.is_empty() {
+            return Ok(());
+        }
+        let machine = &self.machines[self.random.pick(&serving)];
+        match machine.running() {
+            Some(member) => self.users[user].let_in(machine.number, member.stream()),
+            None => Ok(()),
+        }
+    }
+
+    fn turn(&mut self, at: usize) -> Result<(), Broken> {
+        let machine = &mut self.machines[at];
+        if machine.is_gone {
+            return Ok(());
+        }
+        if !machine.is_up() {
+            if self.now_ns >= machine.starts_ns {
+                self.start(at)?;
+            }
+            return Ok(());
+        }
+        if self.now_ns < machine.paused_until_ns {
+            return Ok(());
+        }
+        if let Some((_, share)) = self.weather.slow_member.filter(|(number, _)| *number == machine.number)
+            && !self.random.happens(share)
+        {
+            return Ok(());
+        }
+        match machine.turn()? {
+            Turned::Lives => {}
+            Turned::Killed => {
+                self.tally.kills += 1;
+                self.tell(format_args!("member {} is killed in the middle of a turn", at + 1));
+                self.down(at, 150 * MS);
+                return Ok(());
+            }
+            Turned::Stopped(said) => {
+                self.stopped(at, &said);
+                return Ok(());
+            }
+            Turned::Removed => {
+                self.tell(format_args!("member {} stops, because it was removed", at + 1));
+                self.down(at, 1);
+                self.machines[at].is_gone = true;
+                return Ok(());
+            }
+            Turned::Refused => {
+                self.tell(format_args!("member {} is refused, because it has lost its disk", at + 1));
+                self.down(at, 1);
+                self.machines[at].is_gone = true;
+                return Ok(());
+            }
+        }
+        let released = machine.look(&mut self.checker, &mut self.reference, self.options.compare_interval)?;
+        let leads = machine.leads();
+        let number = machine.number;
+        if released > 0 {
+            let all = machine.released();
+            self.network.lock().trace.fold(&[self.now_ns, number, all]);
+        }
+        if let Some(term) = leads {
+            self.checker.leads(number, term)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn start(&mut self, at: usize) -> Result<(), Broken> {
+        let number = self.machines[at].number;
+        self.network.lock().set_dark(number, false);
+        match self.machines[at].start(|| self.application.service())? {
+            None => self.tell(format_args!("member {number} starts")),
+            Some(said) => self.stopped(at, &said),
+        }
+        Ok(())
+    }
+
+    /// The process has ended because the disk refused something.
+    fn stopped(&mut self, at: usize, said: &str) {
+        self.tell(format_args!("{said}"));
+        let was_full = self.machines[at].disk.was_full();
+        *(if was_full { &mut self.tally.full_disks } else { &mut self.tally.disk_errors }) += 1;
+        self.down(at, 300 * MS);
+    }
+
+    /// The process is gone, for up to `away_ns`.
+    pub(crate) fn down(&mut self, at: usize, away_ns: u64) {
+        self.machines[at].die();
+        // Half of them come back at once: what they have forgotten then matters most.
+        let away_ns = if self.random.happens(50_000) { self.random.below(10 * MS) } else { self.random.below(away_ns) };
+        self.machines[at].starts_ns = self.now_ns + away_ns;
+        self.machines[at].paused_until_ns = 0;
+        let number = self.machines[at].number;
+        self.network.lock().spare();
+        for user in self.users.iter_mut().filter(|user| user.at() == Some(number)) {
+            user.lose();
+        }
+    }
+
+    /// No more faults: everybody runs, and hears everybody.
+    fn heal(&mut self) -> Result<(), Broken> {
+        self.tell(format_args!("no more faults"));
+        self.weather = self.weather.calm();
+        {
+            let mut state = self.network.lock();
+            state.heal();
+            state.delay_ns_max = self.weather.delay_ns_max;
+        }
+        for at in 0..self.machines.len() {
+            self.machines[at].paused_until_ns = 0;
+            self.machines[at].disk.heal();
+            if !self.machines[at].is_up() && !self.machines[at].is_gone {
+                self.start(at)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there is a leader, and everything published is everywhere.
+    fn is_settled(&self) -> bool {
+        let all = self.checker.last_sequence();
+        self.change.is_none()
+            && self.users.iter().all(|user| user.is_done())
+            && self.machines.iter().all(|machine| machine.is_gone || machine.released() == all)
+            && self.machines.iter().any(|machine| machine.leads().is_some())
+            && self.machines.iter().all(Machine::has_handled_all)
+    }
+}

@@ -1,0 +1,68 @@
+//! Whole clusters of shipped members keep their promises under faults, and go on after them.
+//!
+//! `GAPLESS_SEED` replays one run; `GAPLESS_SEEDS` is how many the test makes.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use gapless_sim::{Options, Shape, Tally, simulate_own};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const SEEDS: u64 = 200;
+
+fn variable(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().expect("a number is expected"))
+}
+
+#[test]
+fn under_faults_and_after_them() {
+    let seeds = match variable("GAPLESS_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 1..variable("GAPLESS_SEEDS").unwrap_or(SEEDS) + 1,
+    };
+    let is_told = seeds.end - seeds.start == 1;
+    let options = Options { is_told, ..Options::default() };
+    let (next, sum) = (AtomicU64::new(seeds.start), Mutex::new(Tally::default()));
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= seeds.end {
+                        return;
+                    }
+                    match simulate_own(None, &options, seed) {
+                        Ok(tally) => sum.lock().unwrap().add(&tally),
+                        Err(failure) => panic!("GAPLESS_SEED={seed} replays this: {failure}"),
+                    }
+                }
+            });
+        }
+    });
+    let sum = sum.into_inner().unwrap();
+    println!("{sum:?}");
+    if seeds.end - seeds.start < 100 {
+        return;
+    }
+    // Each kind of accident came, or the run would show little.
+    let Tally { crashes, kills, power_losses, flips, pauses, cuts, broken, jumps, transfers, publishers, .. } = sum;
+    for count in [crashes, kills, power_losses, flips, pauses, cuts, broken, jumps, transfers, publishers] {
+        assert!(count > 50, "{sum:?}");
+    }
+    let Tally { full_disks, disk_errors, changes, repeated, timers, notices, .. } = sum;
+    for count in [full_disks, disk_errors, changes, repeated, timers, notices] {
+        assert!(count > 20, "{sum:?}");
+    }
+}
+
+#[test]
+fn a_seed_is_one_run_in_every_shape() {
+    let shapes = ["3", "2+witness", "5", "1"].map(|text| text.parse::<Shape>().unwrap());
+    for shape in shapes {
+        for seed in [3, 4] {
+            let options = Options { shape: Some(shape), messages: 20, faults_ms: 800, ..Options::default() };
+            let first = simulate_own(None, &options, seed).unwrap();
+            assert_eq!(simulate_own(None, &options, seed).unwrap(), first, "{shape} members, seed {seed}");
+            assert_ne!(simulate_own(None, &options, seed + 100).unwrap().trace, first.trace);
+        }
+    }
+}
