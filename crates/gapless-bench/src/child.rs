@@ -106,6 +106,12 @@ impl<'a> Process<'a> {
         }
     }
 
+    /// Kills it, at once; its end is taken note of when this is dropped.
+    pub(crate) fn kill(&mut self) {
+        // One that has ended by itself cannot be killed, and need not be.
+        let _ = self.child.kill();
+    }
+
     /// Whether it still runs.
     pub(crate) fn is_running(&mut self) -> Result<bool> {
         let status = self.child.try_wait().map_err(|source| BenchError::system("wait for a process", source))?;

@@ -9,6 +9,7 @@
 //! | [`floor`] | what the machine itself can do, measured in the same run |
 //! | [`parts`] | `gapless bench serialization`, `log`, `messaging`, `persistence` and `time` |
 //! | [`sequencer`] | `gapless bench sequencer`: nodes and a sequencer, over every transport |
+//! | [`failover`] | `gapless bench failover`: what clients see while members die and the lead changes |
 //! | `child` | processes of a benchmark, seen from it |
 //! | [`time_sources`] | clocks that can be read, and what it costs |
 //! | [`environment`] | the machine, the kernel and the commit that a figure belongs to |
@@ -27,6 +28,7 @@ pub mod canonical;
 mod child;
 pub mod environment;
 mod error;
+pub mod failover;
 pub mod floor;
 pub mod histogram;
 pub mod options;

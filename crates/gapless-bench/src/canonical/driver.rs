@@ -16,6 +16,7 @@ use gapless::prelude::*;
 use gapless::wire::checksum::crc32c;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 /// What a driver does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,6 +35,8 @@ pub struct Load {
     pub repeats_per_million: u32,
     /// Messages without a reply at one time.
     pub in_flight_max: u64,
+    /// Messages that are sent before the replies are looked at again, in a run without a rate.
+    pub burst_messages: u64,
 }
 
 /// What came of it.
@@ -92,10 +95,12 @@ pub struct Signals {
 
 /// Commands a session may have in flight.
 const SESSION_WINDOW_MESSAGES: u32 = 16;
-/// Messages that are sent before the replies are looked at again, in a run without a rate.
-const BURST_MESSAGES: u64 = 16;
+/// Replies taken at one look, at least.
+const REPLIES_PER_LOOK_MIN: usize = 64;
 /// The signals are looked at this often.
 const SIGNAL_INTERVAL_MESSAGES: u64 = 1024;
+/// Sessions are opened so fast at least that one is within this.
+const OPENED_WITHIN: Duration = Duration::from_secs(20);
 /// A reply that takes longer is lost.
 const LOST_AFTER_NS: u64 = 10_000_000_000;
 
@@ -132,10 +137,12 @@ impl CpuTime {
 /// Due times are kept for this many messages, more than can be in flight.
 const DUE_SLOTS: usize = 1 << 17;
 
-/// Runs `load` over `client`.
+/// Runs `load` over `client`. `turn` is called between any two looks at the client: where the service has no thread of its
+/// own, it works there, and says how much was done.
 ///
 /// # Errors
 /// The service is gone, or the client's side fails.
+#[allow(clippy::too_many_arguments, reason = "what a driver is given, once")]
 pub fn drive<F: CarForm>(
     client: &mut Client,
     load: &Load,
@@ -143,8 +150,9 @@ pub fn drive<F: CarForm>(
     signals: &Signals,
     recorder_hook: impl FnOnce(&mut IntervalRecorder),
     service_pauses: impl Fn() -> Pauses,
+    turn: &mut impl FnMut() -> Result<usize>,
 ) -> Result<Outcome> {
-    let keys = open_sessions(client, load.sessions)?;
+    let keys = open_sessions(client, load.sessions, turn)?;
     let mut outcome = Outcome { payload_bytes: length::<F>(load)?, ..Outcome::default() };
     let mut notes = Notes {
         checksums: vec![0; usize::try_from(load.count).map_err(|_| too_many())?],
@@ -156,11 +164,15 @@ pub fn drive<F: CarForm>(
     match load.rate_per_s {
         Some(rate_per_s) => {
             let before = service_pauses();
-            at_a_rate::<F>(client, load, rate_per_s, &keys, clock, signals, recorder_hook, &mut notes, &mut outcome)?;
+            let run = Driven { client, load, keys: &keys, clock, signals };
+            at_a_rate::<F>(run, rate_per_s, recorder_hook, &mut notes, &mut outcome, turn)?;
             outcome.service_pauses = service_pauses().since(before);
-            drain(client, load, &mut notes, clock, &mut outcome)?;
+            drain(client, load, &mut notes, clock, &mut outcome, turn)?;
         }
-        None => as_fast_as_possible::<F>(client, load, &keys, clock, signals, &mut notes, &mut outcome)?,
+        None => {
+            let run = Driven { client, load, keys: &keys, clock, signals };
+            as_fast_as_possible::<F>(run, &mut notes, &mut outcome, turn)?;
+        }
     }
     outcome.replies_again = notes.replies_again;
     outcome.repeats_differing = notes.repeats_differing;
@@ -194,10 +206,23 @@ fn length<F: CarForm>(load: &Load) -> Result<u64> {
     Ok(F::write(&mut buffer, serial_number(load, 0)).map_err(encode_failed)? as u64)
 }
 
-fn open_sessions(client: &mut Client, sessions: u64) -> Result<Vec<SessionKey>> {
+/// What is driven.
+struct Driven<'a> {
+    client: &'a mut Client,
+    load: &'a Load,
+    keys: &'a [SessionKey],
+    clock: &'a Clock,
+    signals: &'a Signals,
+}
+
+fn open_sessions(
+    client: &mut Client,
+    sessions: u64,
+    turn: &mut impl FnMut() -> Result<usize>,
+) -> Result<Vec<SessionKey>> {
     let mut keys = Vec::new();
     let mut opened = 0;
-    let mut idle = 0;
+    let mut idle_since = Instant::now();
     while opened < sessions {
         while (keys.len() as u64) < sessions {
             match client.begin_session(random_token(), SESSION_WINDOW_MESSAGES) {
@@ -210,13 +235,12 @@ fn open_sessions(client: &mut Client, sessions: u64) -> Result<Vec<SessionKey>> 
         client
             .poll(256, |incoming| opened += u64::from(matches!(incoming, Incoming::Opened { .. })))
             .map_err(stream_error)?;
-        if opened == before {
-            idle += 1;
-            if idle > 10_000 {
-                let reason = format!("{opened} of {sessions} sessions were opened in time");
-                return Err(BenchError::Measurement { name: "canonical", reason });
-            }
-            client.wait(std::time::Duration::from_millis(1)).map_err(stream_error)?;
+        turn()?;
+        if opened > before {
+            idle_since = Instant::now();
+        } else if idle_since.elapsed() > OPENED_WITHIN {
+            let reason = format!("{opened} of {sessions} sessions were opened in time");
+            return Err(BenchError::Measurement { name: "canonical", reason });
         }
     }
     Ok(keys)
@@ -288,16 +312,15 @@ impl Notes {
 }
 
 fn as_fast_as_possible<F: CarForm>(
-    client: &mut Client,
-    load: &Load,
-    keys: &[SessionKey],
-    clock: &Clock,
-    signals: &Signals,
+    run: Driven<'_>,
     notes: &mut Notes,
     outcome: &mut Outcome,
+    turn: &mut impl FnMut() -> Result<usize>,
 ) -> Result<()> {
+    let Driven { client, load, keys, clock, signals } = run;
     let mut repeats = Repeats { per_million: u64::from(load.repeats_per_million), owed: 0, sent: 0 };
     let warm_up = WarmUp::new(load.warm_up_ns, load.count);
+    let replies_per_look = REPLIES_PER_LOOK_MIN.max(load.burst_messages as usize);
     let (start_ns, begin_cpu) = (clock.monotonic_ns(), CpuTime::now());
     let (mut sent, mut replied, mut next_key) = (0, 0, 0);
     let mut count = load.count;
@@ -306,7 +329,7 @@ fn as_fast_as_possible<F: CarForm>(
     let mut last_reply_ns = start_ns;
     while replied < count {
         let mut burst = 0;
-        while sent < count && burst < BURST_MESSAGES && sent - replied < load.in_flight_max {
+        while sent < count && burst < load.burst_messages && sent - replied < load.in_flight_max {
             if !inject::<F>(client, load, keys[next_key], sent)? {
                 break;
             }
@@ -315,9 +338,10 @@ fn as_fast_as_possible<F: CarForm>(
             burst += 1;
             next_key = if next_key + 1 == keys.len() { 0 } else { next_key + 1 };
         }
+        turn()?;
         let before = replied;
         client
-            .poll(64, |incoming| replied += u64::from(notes.reply(load.sessions, &incoming).is_some()))
+            .poll(replies_per_look, |incoming| replied += u64::from(notes.reply(load.sessions, &incoming).is_some()))
             .map_err(stream_error)?;
         if replied >= next_look || replied == before {
             let now_ns = clock.monotonic_ns();
@@ -344,21 +368,18 @@ fn as_fast_as_possible<F: CarForm>(
     from_cpu.until_now(outcome);
     outcome.warm_up_cut_short = from_ns - start_ns < load.warm_up_ns;
     (outcome.sent, outcome.replied, outcome.repeats) = (sent, replied, repeats.sent);
-    drain(client, load, notes, clock, outcome)
+    drain(client, load, notes, clock, outcome, turn)
 }
 
-#[allow(clippy::too_many_arguments, reason = "one call, in this file")]
 fn at_a_rate<F: CarForm>(
-    client: &mut Client,
-    load: &Load,
+    run: Driven<'_>,
     rate_per_s: u64,
-    keys: &[SessionKey],
-    clock: &Clock,
-    signals: &Signals,
     recorder_hook: impl FnOnce(&mut IntervalRecorder),
     notes: &mut Notes,
     outcome: &mut Outcome,
+    turn: &mut impl FnMut() -> Result<usize>,
 ) -> Result<()> {
+    let Driven { client, load, keys, clock, signals } = run;
     let mut repeats = Repeats { per_million: u64::from(load.repeats_per_million), owed: 0, sent: 0 };
     let warm_up = WarmUp::new(load.warm_up_ns, load.count);
     let first_counted = warm_up.first_counted(rate_per_s);
@@ -397,6 +418,7 @@ fn at_a_rate<F: CarForm>(
                 }
             }
         }
+        let work = turn()?;
         let before = replied;
         client
             .poll(16, |incoming| {
@@ -409,7 +431,7 @@ fn at_a_rate<F: CarForm>(
                 }
             })
             .map_err(stream_error)?;
-        pauses.end(sent == sent_before && replied == before);
+        pauses.end(work == 0 && sent == sent_before && replied == before);
         if replied != before {
             last_reply_ns = now_ns;
         } else if now_ns.saturating_sub(last_reply_ns) > LOST_AFTER_NS && sent > replied {
@@ -432,9 +454,17 @@ fn at_a_rate<F: CarForm>(
 }
 
 /// Takes the replies to repeats that are still on their way, outside the clock.
-fn drain(client: &mut Client, load: &Load, notes: &mut Notes, clock: &Clock, outcome: &mut Outcome) -> Result<()> {
+fn drain(
+    client: &mut Client,
+    load: &Load,
+    notes: &mut Notes,
+    clock: &Clock,
+    outcome: &mut Outcome,
+    turn: &mut impl FnMut() -> Result<usize>,
+) -> Result<()> {
     let mut quiet_since_ns = clock.monotonic_ns();
     while clock.monotonic_ns() - quiet_since_ns < 20_000_000 {
+        turn()?;
         let taken = client
             .poll(1024, |incoming| outcome.replied += u64::from(notes.reply(load.sessions, &incoming).is_some()))
             .map_err(stream_error)?;
@@ -469,9 +499,23 @@ fn verify<F: CarForm>(load: &Load, notes: &Notes, outcome: &mut Outcome) -> Resu
 ///
 /// # Errors
 /// No answer.
-pub fn query(client: &mut Client) -> Result<ProcessorState> {
-    let key = client.open_session(random_token(), 1).map_err(stream_error)?;
-    let reply = client.call(key, QUERY, &[], std::time::Duration::from_secs(10)).map_err(stream_error)?;
-    ProcessorState::from_bytes(&reply.payload)
-        .ok_or_else(|| BenchError::Measurement { name: "canonical", reason: "a malformed state".to_owned() })
+pub fn query(client: &mut Client, turn: &mut impl FnMut() -> Result<usize>) -> Result<ProcessorState> {
+    let failed = |reason: &str| BenchError::Measurement { name: "canonical", reason: reason.to_owned() };
+    let key = open_sessions(client, 1, turn)?[0];
+    client.send(key, QUERY, 0, |_| Ok(0)).map_err(stream_error)?;
+    let (since, mut answer) = (Instant::now(), None);
+    while answer.is_none() {
+        turn()?;
+        client
+            .poll(1, |incoming| {
+                if let Incoming::Reply { reply, .. } = incoming {
+                    answer = Some(ProcessorState::from_bytes(reply.payload));
+                }
+            })
+            .map_err(stream_error)?;
+        if since.elapsed() > OPENED_WITHIN {
+            return Err(failed("the service does not say its state"));
+        }
+    }
+    answer.flatten().ok_or_else(|| failed("a malformed state"))
 }

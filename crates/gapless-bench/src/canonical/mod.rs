@@ -5,26 +5,35 @@
 //! |---|---|
 //! | [`car`] | the message in its four forms |
 //! | [`processor`] | the service |
+//! | [`state_processor`] | the same by state replication |
 //! | [`driver`] | the load, and the checking of every reply |
 //! | [`scene`] | the node as the settings describe it, and its directory |
 //! | [`mod@run`] | one run: node, driver, checks, a row of the report |
 //! | [`idle`] | what a node costs that nobody uses |
+//! | `clustered`, [`backup`] | a run on primary and backup |
+//! | `discovery` | how they find each other |
 //! | [`client_process`] | the driver in a process of its own |
 //!
 //! The order of the steps differs from the reference's on purpose: the handler runs on released
 //! frames, so persistence comes before processing, and no reply can leave that a crash would take back.
 
+pub mod backup;
 pub mod car;
 pub mod client_process;
+mod clustered;
+mod discovery;
 pub mod driver;
 pub mod idle;
 pub mod processor;
 pub mod run;
 pub mod scene;
+pub mod state_processor;
 
 use crate::floor::FloorPlan;
 use crate::histogram::hlog::{TaggedRun, write_file};
-use crate::options::{CanonicalArguments, CanonicalOptions, OutputSettings, RunPlan, RunSettings, SheetFigure};
+use crate::options::{
+    BACKUP_ADDRESS, CanonicalArguments, CanonicalOptions, OutputSettings, Role, RunPlan, RunSettings, SheetFigure,
+};
 use crate::progress::Progress;
 use crate::report::table::{TableStyle, canonical};
 use crate::report::{Report, Row};
@@ -43,6 +52,9 @@ use std::time::{Duration, SystemTime};
 /// Options that contradict each other, a node that cannot be run, results that cannot be written, and
 /// a run whose check failed, after everything was written.
 pub fn run(arguments: &CanonicalArguments, interrupted: &Arc<AtomicBool>) -> Result<()> {
+    if arguments.role == Some(Role::Backup) {
+        return run_backup(arguments, interrupted);
+    }
     let CanonicalOptions { plan, output, warnings } = arguments.resolve_here()?;
     if let Some(target) = &output.workbook {
         // A long run must not end with an error that was there before it.
@@ -57,7 +69,12 @@ pub fn run(arguments: &CanonicalArguments, interrupted: &Arc<AtomicBool>) -> Res
     let progress = Progress::new(runs.len() as u64 * 100, "floor", quiet);
     let floor_payload = run::payload_bytes(&runs[0])?;
     let floor_directory = floor_directory(&runs[0], parent)?;
-    let floor = FloorPlan::canonical(floor_directory.path(), floor_payload).measure();
+    let floor = if arguments.is_clustered() {
+        FloorPlan::clustered(floor_directory.path(), floor_payload)
+    } else {
+        FloorPlan::canonical(floor_directory.path(), floor_payload)
+    }
+    .measure();
     drop(floor_directory);
     report.floor = floor.rows;
     report.notes.extend(floor.skipped);
@@ -72,7 +89,7 @@ pub fn run(arguments: &CanonicalArguments, interrupted: &Arc<AtomicBool>) -> Res
         finished.push(one);
     }
     let mut idle = None;
-    if matches!(plan, RunPlan::Matrix(_)) && !interrupted.load(Ordering::Relaxed) {
+    if matches!(plan, RunPlan::Matrix(_)) && !arguments.is_clustered() && !interrupted.load(Ordering::Relaxed) {
         progress.set_label("idle");
         idle = Some(idle::measure(&runs[0], parent, runs.len())?);
         report.extra.insert("idle".to_owned(), serde_json::to_value(idle)?);
@@ -98,6 +115,15 @@ pub fn run(arguments: &CanonicalArguments, interrupted: &Arc<AtomicBool>) -> Res
         }),
         None => Ok(()),
     }
+}
+
+/// Serves primaries of other hosts.
+fn run_backup(arguments: &CanonicalArguments, interrupted: &Arc<AtomicBool>) -> Result<()> {
+    let address = arguments.backup_address.as_deref().unwrap_or(BACKUP_ADDRESS);
+    let port = address.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
+    let port = port.ok_or_else(|| BenchError::Option(format!("--backup-address {address}: HOST:PORT is expected")))?;
+    discovery::answer(arguments.discovery_interface, port, Arc::clone(interrupted));
+    backup::run(address, interrupted)
 }
 
 /// What an idle node and the runs' memory cost, in words.
@@ -152,8 +178,11 @@ fn floor_directory(settings: &RunSettings, parent: &Path) -> Result<FloorDirecto
 
 /// Each row stands beside the floor that bounds it.
 fn compare_with_floor(row: &mut Row, report: &Report) {
+    let is_over_tcp = row.config.transport.as_deref() == Some("tcp");
     let name = match (row.latency_ns.is_some(), row.config.tier.as_deref()) {
         (true, Some("sync")) => "pwrite_fdatasync",
+        (true, _) if is_over_tcp => "tcp_round_trip",
+        (false, _) if is_over_tcp => "tcp_stream",
         (true, _) => "shm_ping_pong",
         (false, _) => "shm_stream",
     };

@@ -2,12 +2,13 @@
 
 use super::car::{CarForm, LENGTH_MAX, ProtobufRandom, ProtobufSerial, SERIAL_NUMBER, SbeRandom, SbeSerial};
 use super::client_process;
+use super::clustered::{self, Clustered};
 use super::driver::{Load, Outcome, Signals, drive, query, stream_error};
 use super::processor::{Processor, ProcessorState};
 use super::scene::Scene;
 use crate::affinity::{pair_of_cores, pin_current_thread};
 use crate::histogram::{IntervalRecorder, RecordedRun};
-use crate::options::{MessageEncoding, Mode, OutputSettings, RunSettings, Tier};
+use crate::options::{MessageEncoding, Mode, OutputSettings, ReplicationLink, RunSettings, Tier};
 use crate::progress::Progress;
 use crate::report::{CpuPerMessage, Row, RowConfig};
 use crate::resources::{memory, stolen_ns};
@@ -37,6 +38,8 @@ pub struct Finished {
 
 /// Messages without a reply at one time, in a run without a rate.
 const IN_FLIGHT_MAX: u64 = 4096;
+/// Messages sent before the replies are looked at again, to a service with threads of its own.
+const BURST_MESSAGES: u64 = 16;
 /// The same at tier `sync`, where a group waits for the device.
 const IN_FLIGHT_MAX_SYNC: u64 = 12_000;
 
@@ -66,7 +69,12 @@ pub(super) fn load_of(settings: &RunSettings) -> Load {
         empty_message: settings.empty_message,
         sessions: settings.sessions.min(settings.count),
         repeats_per_million: settings.repeats_per_million,
-        in_flight_max: if settings.tier == Tier::Sync { IN_FLIGHT_MAX_SYNC } else { IN_FLIGHT_MAX },
+        burst_messages: BURST_MESSAGES,
+        in_flight_max: if matches!(settings.tier, Tier::Sync | Tier::QuorumSync) {
+            IN_FLIGHT_MAX_SYNC
+        } else {
+            IN_FLIGHT_MAX
+        },
     }
 }
 
@@ -117,6 +125,10 @@ impl Run<'_> {
             Some(mask) => mask.cpus().first().copied(),
             None => pair_of_cores().map(|(first, _)| first),
         };
+        if settings.cluster.is_some() {
+            scene.settle()?;
+            return self.clustered::<F>(&scene);
+        }
         let is_inside = settings.client_processes == 0;
         let options = scene.node_options(settings, usize::from(is_inside), driver_cpu);
         if settings.journal.is_some() {
@@ -124,7 +136,7 @@ impl Run<'_> {
         }
         let node = Node::start(Processor::<F>::default(), options).map_err(|error| node_failed(&error))?;
         let mut observer = node.connect(ClientOptions::default()).map_err(stream_error)?;
-        let before = query(&mut observer)?;
+        let before = query(&mut observer, &mut || Ok(0))?;
         let signals = Arc::new(Signals::default());
         let began = SystemTime::now();
         let stolen_before_ns = stolen_ns();
@@ -135,7 +147,7 @@ impl Run<'_> {
         };
         let stolen_ns = stolen_ns().zip(stolen_before_ns).map(|(after, before)| after.saturating_sub(before));
         let paused = paused(&outcome);
-        let after = query(&mut observer)?;
+        let after = query(&mut observer, &mut || Ok(0))?;
         let peak = memory();
         let plan = node.plan().to_string();
         let pin_warnings = node.pin_warnings();
@@ -146,6 +158,42 @@ impl Run<'_> {
             finished.row.extra.insert("stolen_ns".to_owned(), json!(stolen_ns));
         }
         finished.row.extra.extend(paused);
+        Ok(finished)
+    }
+
+    fn clustered<F: CarForm>(&self, scene: &Scene) -> Result<Finished> {
+        let (began, progress) = (SystemTime::now(), (self.progress, self.number as u64 * 100));
+        let stolen_before_ns = stolen_ns();
+        let print_intervals = self.output.print_interval_stats;
+        let run = clustered::run::<F>(self.settings, scene, progress, print_intervals, self.interrupted)?;
+        let stolen_ns = stolen_ns().zip(stolen_before_ns).map(|(after, before)| after.saturating_sub(before));
+        let counted = run.outcome.sent.max(1) as f64;
+        let paused = paused(&run.outcome);
+        let Clustered { before, after, service_cpu_ns, peak, .. } = run;
+        let mut finished = self.finish(run.outcome, before, after, service_cpu_ns, peak, began, &run.plan, Vec::new());
+        let row = &mut finished.row;
+        if let Some(difference) = run.difference {
+            row.verified = Some(false);
+            row.notes.push(difference);
+        }
+        let (offset_ns, uncertainty_ns) = run.clock_offset_ns;
+        row.extra.extend(paused);
+        row.extra.extend(stolen_ns.map(|stolen_ns| ("stolen_ns".to_owned(), json!(stolen_ns))));
+        row.extra.insert("backup_cpu_ns_per_message".to_owned(), json!(run.backup_cpu_ns as f64 / counted));
+        row.extra.insert("backup_clock_offset_ns".to_owned(), json!(offset_ns));
+        row.extra.insert("backup_clock_uncertainty_ns".to_owned(), json!(uncertainty_ns));
+        row.extra.insert("driver_and_service_on_one_thread".to_owned(), json!(run.is_one_thread));
+        if run.is_one_thread {
+            finished.notes = vec![format!(
+                "{} plan, clustered: driver, member and service take turns on one thread of the primary, the backup's                  member and service on one of its own process",
+                self.settings.cpu
+            )];
+        }
+        finished.notes.push(format!(
+            "the backup's clock is {:.1} us ahead of the primary's, give or take {:.1} us; latencies are of the primary's",
+            offset_ns as f64 / 1e3,
+            uncertainty_ns as f64 / 1e3
+        ));
         Ok(finished)
     }
 
@@ -180,7 +228,8 @@ impl Run<'_> {
                     }
                 };
                 let service_pauses = || sum(&node.pauses());
-                let driven = drive::<F>(&mut client, &load, &clock, signals, print_lines, service_pauses);
+                let driven =
+                    drive::<F>(&mut client, &load, &clock, signals, print_lines, service_pauses, &mut || Ok(0));
                 done.store(true, Ordering::Release);
                 driven
             });
@@ -264,8 +313,15 @@ impl Run<'_> {
             encoding: Some(settings.encoding.to_string()),
             tier: Some(settings.tier.to_string()),
             cpu: Some(settings.cpu.to_string()),
-            clustered: Some(false),
-            transport: Some(if settings.client_processes == 0 { "none" } else { "shm" }.to_owned()),
+            clustered: Some(settings.cluster.is_some()),
+            transport: Some(
+                match (settings.cluster.as_ref().map(|cluster| cluster.link), settings.client_processes) {
+                    (Some(ReplicationLink::Tcp), _) => "tcp",
+                    (None, 0) => "none",
+                    (Some(ReplicationLink::SharedMemory), _) | (None, _) => "shm",
+                }
+                .to_owned(),
+            ),
             payload_bytes: Some(outcome.payload_bytes),
             rate_per_s: settings.rate_per_s,
             count: Some(settings.count),

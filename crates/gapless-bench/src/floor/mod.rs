@@ -5,7 +5,7 @@
 //! | `shared` | raw shared memory: a ping-pong and a ring; the only `unsafe` of this crate |
 //! | `memory` | ping-pong, one-way stream, memcpy, reading the clock |
 //! | `disk` | page cache, device, sequential writing |
-//! | `socket` | UDP, TCP and Unix round trips |
+//! | `socket` | UDP, TCP and Unix round trips, TCP one way |
 //! | `wake` | waking a blocked thread |
 //! | `sampling` | the loop around one sample, the two pinned threads |
 //!
@@ -57,6 +57,8 @@ pub enum FloorKind {
     UdpRoundTripUnconnected,
     /// Loopback round trip over TCP without delay, spinning.
     TcpRoundTrip,
+    /// One way over TCP on loopback, one write for each message, spinning; messages per second.
+    TcpStream,
     /// Round trip over a Unix socket, spinning.
     UnixRoundTrip,
     /// Round trip over a Unix socket, blocking.
@@ -67,7 +69,7 @@ pub enum FloorKind {
 
 impl FloorKind {
     /// Every kind.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::ShmPingPong,
         Self::ShmPingPongPaced,
         Self::ShmStream,
@@ -80,6 +82,7 @@ impl FloorKind {
         Self::UdpRoundTrip,
         Self::UdpRoundTripUnconnected,
         Self::TcpRoundTrip,
+        Self::TcpStream,
         Self::UnixRoundTrip,
         Self::UnixRoundTripBlocking,
         Self::FutexRoundTrip,
@@ -101,6 +104,7 @@ impl FloorKind {
             Self::UdpRoundTrip => "udp_round_trip",
             Self::UdpRoundTripUnconnected => "udp_round_trip_unconnected",
             Self::TcpRoundTrip => "tcp_round_trip",
+            Self::TcpStream => "tcp_stream",
             Self::UnixRoundTrip => "unix_round_trip",
             Self::UnixRoundTripBlocking => "unix_round_trip_blocking",
             Self::FutexRoundTrip => "futex_round_trip",
@@ -119,6 +123,7 @@ impl FloorKind {
             Self::Memcpy => 16,
             Self::ClockRead => 2_000,
             Self::UdpRoundTrip | Self::UdpRoundTripUnconnected | Self::TcpRoundTrip | Self::UnixRoundTrip => 30_000,
+            Self::TcpStream => 300_000,
             Self::UnixRoundTripBlocking | Self::FutexRoundTrip => 2_000,
         }
     }
@@ -177,6 +182,15 @@ impl FloorPlan {
         Self::new(directory, items)
     }
 
+    /// What stands beside a clustered run: the same, and the link between two members.
+    #[must_use]
+    pub fn clustered(directory: &Path, payload_bytes: u64) -> Self {
+        let mut plan = Self::canonical(directory, payload_bytes);
+        let frame = payload_bytes + HEADER_BYTES;
+        plan.items.extend([(FloorKind::TcpRoundTrip, frame), (FloorKind::TcpStream, frame)]);
+        plan
+    }
+
     /// Every floor, with the payloads that are usually stated.
     #[must_use]
     pub fn complete(directory: &Path) -> Self {
@@ -188,7 +202,7 @@ impl FloorPlan {
                 FloorKind::ShmStream => &[32, 64, 256, 1400],
                 FloorKind::Pwrite | FloorKind::PwriteFdatasync => &[256, 4096],
                 FloorKind::UdpRoundTrip | FloorKind::UdpRoundTripUnconnected => &[64, 1024],
-                FloorKind::TcpRoundTrip => &[256, 1024],
+                FloorKind::TcpRoundTrip | FloorKind::TcpStream => &[256, 1024],
                 FloorKind::UnixRoundTrip | FloorKind::UnixRoundTripBlocking => &[64],
                 _ => &[0],
             };
@@ -238,6 +252,7 @@ impl FloorPlan {
             FloorKind::UdpRoundTrip => socket::udp(&effort, payload, true),
             FloorKind::UdpRoundTripUnconnected => socket::udp(&effort, payload, false),
             FloorKind::TcpRoundTrip => socket::tcp(&effort, payload),
+            FloorKind::TcpStream => socket::tcp_stream(&effort, payload),
             FloorKind::UnixRoundTrip => socket::unix(&effort, payload, false),
             FloorKind::UnixRoundTripBlocking => socket::unix(&effort, payload, true),
             FloorKind::FutexRoundTrip => wake::futex(&effort),

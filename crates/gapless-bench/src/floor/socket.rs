@@ -1,8 +1,10 @@
-//! What a round trip through the kernel's sockets costs inside one machine.
+//! What a round trip and a stream through the kernel's sockets cost inside one machine.
 
+use std::hint::black_box;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
+use std::time::Instant;
 
 use super::sampling::{Effort, Spin, Stop};
 use crate::report::FloorRow;
@@ -10,6 +12,10 @@ use crate::{BenchError, Result};
 
 /// UDP over IPv4 carries no more in one packet, bytes.
 const UDP_PAYLOAD_MAX: usize = 65_507;
+/// A stream is measured in so many parts.
+const STREAM_PARTS: u64 = 30;
+/// One read takes so much at most, bytes.
+const READ_BYTES: usize = 1 << 20;
 
 pub(super) fn udp(effort: &Effort, payload: usize, connected: bool) -> Result<FloorRow> {
     let open = || -> io::Result<_> {
@@ -30,6 +36,11 @@ pub(super) fn udp(effort: &Effort, payload: usize, connected: bool) -> Result<Fl
 }
 
 pub(super) fn tcp(effort: &Effort, payload: usize) -> Result<FloorRow> {
+    let (first, second) = tcp_pair()?;
+    round_trip(effort, payload, first, second)
+}
+
+fn tcp_pair() -> Result<(TcpStream, TcpStream)> {
     let open = || -> io::Result<_> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let first = TcpStream::connect(listener.local_addr()?)?;
@@ -40,8 +51,49 @@ pub(super) fn tcp(effort: &Effort, payload: usize) -> Result<FloorRow> {
         }
         Ok((first, second))
     };
-    let (first, second) = open().map_err(|source| BenchError::system("open TCP sockets on loopback", source))?;
-    round_trip(effort, payload, first, second)
+    open().map_err(|source| BenchError::system("open TCP sockets on loopback", source))
+}
+
+/// One way: a write for each message, and reads of as much as there is.
+pub(super) fn tcp_stream(effort: &Effort, payload: usize) -> Result<FloorRow> {
+    let (mut reader, mut writer) = tcp_pair()?;
+    let payload = payload.max(1);
+    // The first part warms up.
+    let part = (effort.samples / STREAM_PARTS).max(1);
+    let partner = |stop: &Stop| {
+        let bytes = vec![1; payload];
+        for _ in 0..part * STREAM_PARTS {
+            if transfer(payload, stop, |done| writer.send(&bytes[done..])).map_err(|e| effort.failed(e))?
+                == Transfer::Stopped
+            {
+                break;
+            }
+        }
+        Ok(())
+    };
+    let (rate, samples) = effort.on_two_threads(partner, |stop| {
+        let mut bytes = vec![0; READ_BYTES];
+        let (begin, mut rates) = (Instant::now(), Vec::new());
+        for index in 0..STREAM_PARTS {
+            let part_begin = Instant::now();
+            let length = part as usize * payload;
+            let read = transfer(length, stop, |done| reader.receive(&mut bytes[..READ_BYTES.min(length - done)]));
+            if read.map_err(|e| effort.failed(e))? == Transfer::Stopped {
+                return Err(effort.abandoned());
+            }
+            black_box(&bytes);
+            if index > 0 {
+                rates.push(part as f64 / part_begin.elapsed().as_secs_f64());
+            }
+            if !rates.is_empty() && begin.elapsed() > effort.time_limit {
+                break;
+            }
+        }
+        reader.close();
+        rates.sort_by(f64::total_cmp);
+        Ok((rates.get(rates.len() / 2).copied().unwrap_or(0.0), part * rates.len() as u64))
+    })?;
+    Ok(FloorRow { rate_per_s: Some(rate.round()), samples: Some(samples), ..effort.row(payload) })
 }
 
 pub(super) fn unix(effort: &Effort, payload: usize, blocking: bool) -> Result<FloorRow> {

@@ -8,7 +8,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::values::{CpuConfiguration, CpuMask, MessageEncoding, Mode, Program, Tier, decimal, whole_number};
+use super::values::{
+    CpuConfiguration, CpuMask, MessageEncoding, Mode, Program, ReplicationLink, Role, Tier, decimal, whole_number,
+};
 use crate::workbook::CellAddress;
 
 const EXAMPLES: &str = "\
@@ -26,8 +28,14 @@ Examples:
   gapless bench canonical -c 600000 -r 10000 -e -O results.xlsx -C 5-3
       one run; its median goes to row 5, column 3 of an existing workbook
 
-With none of the options of the groups General, Output, Affinity, Bus, Persistence and Cluster, a short matrix is \
-run; with any of them it is a single run with their defaults.";
+  gapless bench canonical --enable-clustering --json clustered.json
+      the short matrix on primary and backup, two processes of this machine
+  gapless bench canonical --role backup
+  gapless bench canonical --enable-clustering --role primary --backup-address host2:4300
+      the same on two hosts, one command each
+
+With none of the options of the groups General, Output, Affinity, Bus, Persistence and Cluster but --enable-clustering, \
+its interfaces and --role, a short matrix is run; with any of them it is a single run with their defaults.";
 
 /// What is typed. `None` and `false` mean "not given": whether a default applies depends on the rest.
 #[derive(Debug, Clone, Default, PartialEq, Args)]
@@ -137,40 +145,40 @@ pub struct CanonicalArguments {
     #[arg(long, short = 'x', alias = "persisterWriterCPUAffinityMask", value_name = "CPUS", help_heading = PERSISTENCE)]
     pub persister_cpu_mask: Option<CpuMask>,
 
-    /// Primary and backup (not there yet)
+    /// Primary and backup: a cluster of two members, tier quorum
     #[arg(long, short = 'v', alias = "enableClustering", help_heading = CLUSTER)]
     pub enable_clustering: bool,
 
-    /// Address of the interface for replication (not there yet) [default: 0.0.0.0]
+    /// Address of the interface for replication [default: 0.0.0.0; on one machine 127.0.0.1]
     #[arg(long, short = 'I', alias = "clusteringLocalIfAddr", value_name = "ADDRESS", help_heading = CLUSTER)]
     pub clustering_interface: Option<Ipv4Addr>,
 
-    /// Address of the interface for discovery (not there yet) [default: 0.0.0.0]
+    /// Address of the interface on which the backup is looked for by multicast [default: 0.0.0.0]
     #[arg(long, short = 'U', alias = "clusteringDiscoveryLocalIfAddr", value_name = "ADDRESS", help_heading = CLUSTER)]
     pub discovery_interface: Option<Ipv4Addr>,
 
-    /// Spin on replication reads (not there yet)
+    /// Spin on replication reads; ours always does while it works, and this has no effect
     #[arg(long, short = 'W', alias = "clusteringLinkSpinRead", help_heading = CLUSTER)]
     pub replication_spin_read: bool,
 
-    /// CPUs of the replication reader (not there yet)
+    /// CPUs of the backup's member, which reads replication
     #[arg(long, short = 'V', alias = "clusteringLinkReaderCPUAffinityMask", value_name = "CPUS", help_heading = CLUSTER)]
     pub replication_reader_cpu_mask: Option<CpuMask>,
 
-    /// Send replication on a thread of its own (not there yet)
+    /// Send replication on a thread of its own; ours sends before it journals, and this has no effect
     #[arg(long, short = 'S', alias = "clusteringDetachedSend", help_heading = CLUSTER)]
     pub replication_detached_send: bool,
 
-    /// CPUs of that thread (not there yet)
+    /// CPUs of that thread; no effect
     #[arg(long, short = 'A', alias = "clusteringDetachedSenderCPUAffinityMask", value_name = "CPUS",
           help_heading = CLUSTER)]
     pub replication_sender_cpu_mask: Option<CpuMask>,
 
-    /// Dispatch replication on a thread of its own (not there yet)
+    /// Dispatch replication on a thread of its own; ours has nothing to dispatch, and this has no effect
     #[arg(long, short = 'D', alias = "clusteringDetachedDispatch", help_heading = CLUSTER)]
     pub replication_detached_dispatch: bool,
 
-    /// CPUs of that thread (not there yet)
+    /// CPUs of that thread; no effect
     #[arg(long, short = 'B', alias = "clusteringDetachedDispatcherCPUAffinityMask", value_name = "CPUS",
           help_heading = CLUSTER)]
     pub replication_dispatcher_cpu_mask: Option<CpuMask>,
@@ -179,7 +187,7 @@ pub struct CanonicalArguments {
     #[arg(long, value_enum, ignore_case = true, help_heading = OURS)]
     pub mode: Option<Mode>,
 
-    /// Event sourcing or state replication (sr comes with the cluster) [default: es]
+    /// Event sourcing or state replication [default: es; sr needs --enable-clustering]
     #[arg(long, value_enum, ignore_case = true, help_heading = OURS)]
     pub program: Option<Program>,
 
@@ -191,9 +199,18 @@ pub struct CanonicalArguments {
     #[arg(long, value_enum, ignore_case = true, help_heading = OURS)]
     pub tier: Option<Tier>,
 
-    /// Role of this process in a cluster (not there yet)
-    #[arg(long, value_name = "ROLE", help_heading = OURS)]
-    pub role: Option<String>,
+    /// Role of this process in a cluster on two hosts; the backup is started first and told nothing else
+    #[arg(long, value_enum, ignore_case = true, value_name = "ROLE", help_heading = CLUSTER)]
+    pub role: Option<Role>,
+
+    /// Where the backup listens for its primary, and where the primary finds it [default of the backup: 0.0.0.0:4300; the
+    /// primary looks for it by multicast]
+    #[arg(long, value_name = "HOST:PORT", help_heading = CLUSTER)]
+    pub backup_address: Option<String>,
+
+    /// What primary and backup speak over; shared memory where both are on this machine [default: tcp]
+    #[arg(long, value_enum, ignore_case = true, value_name = "LINK", help_heading = CLUSTER)]
+    pub replication_link: Option<ReplicationLink>,
 
     /// Run every tier, encoding and CPU configuration
     #[arg(long, help_heading = OURS)]
@@ -230,7 +247,7 @@ const OURS: &str = "Configuration and reports";
 
 impl CanonicalArguments {
     /// Whether none of the reference's options is given, so that the matrix is run. Mode, program, CPU
-    /// configuration, tier and report files are ours: they choose from the matrix.
+    /// configuration, tier and report files are ours: they choose from the matrix, as clustering itself does.
     #[must_use]
     pub fn is_default_matrix(&self) -> bool {
         let ours = Self {
@@ -238,7 +255,12 @@ impl CanonicalArguments {
             program: self.program,
             cpu: self.cpu,
             tier: self.tier,
-            role: self.role.clone(),
+            role: self.role,
+            backup_address: self.backup_address.clone(),
+            replication_link: self.replication_link,
+            enable_clustering: self.enable_clustering,
+            clustering_interface: self.clustering_interface,
+            discovery_interface: self.discovery_interface,
             all: self.all,
             json: self.json.clone(),
             hlog: self.hlog.clone(),

@@ -15,10 +15,10 @@ pub mod values;
 
 pub use arguments::CanonicalArguments;
 pub use resolve::{
-    Affinity, CanonicalOptions, HlogTarget, JournalSettings, OutputSettings, RunPlan, RunSettings, SheetFigure,
-    WorkbookTarget,
+    Affinity, BACKUP_ADDRESS, CanonicalOptions, ClusterSettings, HlogTarget, JournalSettings, OutputSettings, RunPlan,
+    RunSettings, SheetFigure, WorkbookTarget,
 };
-pub use values::{Access, CpuConfiguration, CpuMask, MessageEncoding, Mode, Program, Tier};
+pub use values::{Access, CpuConfiguration, CpuMask, MessageEncoding, Mode, Program, ReplicationLink, Role, Tier};
 
 #[cfg(test)]
 mod tests;

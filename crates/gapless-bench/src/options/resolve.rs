@@ -4,10 +4,11 @@
 //! option that has no effect is never passed over silently.
 
 use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 use super::arguments::CanonicalArguments;
-use super::values::{Access, CpuConfiguration, CpuMask, MessageEncoding, Mode, Program, Tier};
+use super::values::{Access, CpuConfiguration, CpuMask, MessageEncoding, Mode, Program, ReplicationLink, Role, Tier};
 use crate::affinity::available_cpus;
 use crate::workbook::CellAddress;
 use crate::{BenchError, Result};
@@ -76,6 +77,25 @@ pub struct RunSettings {
     pub detached_send_queue_depth: Option<usize>,
     /// The journal; `None` at tier `memory`.
     pub journal: Option<JournalSettings>,
+    /// Primary and backup; `None` is one node.
+    pub cluster: Option<ClusterSettings>,
+}
+
+/// The cluster options.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ClusterSettings {
+    /// On two hosts what this process is; `None` runs both on this machine.
+    pub role: Option<Role>,
+    /// Where this member listens for the other.
+    pub interface: Option<Ipv4Addr>,
+    /// Where the backup is looked for.
+    pub discovery_interface: Option<Ipv4Addr>,
+    /// Where the backup listens for its primary.
+    pub backup_address: Option<String>,
+    /// What both speak over.
+    pub link: ReplicationLink,
+    /// CPUs of the backup's member.
+    pub backup_cpus: Option<CpuMask>,
 }
 
 /// Masks of the threads; `None` leaves a thread to its plan.
@@ -163,7 +183,8 @@ impl OutputSettings {
 /// Where a single run writes its latencies if nothing else is said.
 const DEFAULT_HLOG: &str = "canonical.hlog";
 
-const CLUSTERING: &str = "clustering is not there yet, for es and for sr; leave it out to run one node";
+/// What a backup listens on if nothing else is said.
+pub const BACKUP_ADDRESS: &str = "0.0.0.0:4300";
 
 impl CanonicalArguments {
     /// Validates against the CPUs that this process may use.
@@ -179,9 +200,10 @@ impl CanonicalArguments {
     /// # Errors
     /// When an option is not available yet or options contradict each other.
     pub fn resolve(&self, available: &BTreeSet<usize>) -> Result<CanonicalOptions> {
-        self.refuse_the_cluster()?;
+        self.refuse_cluster_options_without_a_cluster()?;
         self.refuse_contradictions()?;
         let mut warnings = Vec::new();
+        self.warn_of_threads_that_are_none(&mut warnings);
         let plan = if self.is_default_matrix() {
             RunPlan::Matrix(self.matrix())
         } else {
@@ -190,26 +212,82 @@ impl CanonicalArguments {
         Ok(CanonicalOptions { plan, output: self.output(), warnings })
     }
 
-    fn refuse_the_cluster(&self) -> Result<()> {
+    /// Whether primary and backup run it.
+    #[must_use]
+    pub const fn is_clustered(&self) -> bool {
+        self.enable_clustering || self.role.is_some()
+    }
+
+    fn refuse_cluster_options_without_a_cluster(&self) -> Result<()> {
+        if self.is_clustered() {
+            let of_one = [Tier::Memory, Tier::Journal, Tier::Sync];
+            return match self.tier.filter(|tier| of_one.contains(tier)) {
+                Some(tier) => {
+                    refuse(format!("--tier {tier} is that of one node; a cluster's are quorum and quorum-sync"))
+                }
+                None if self.client_processes.unwrap_or(0) > 0 => {
+                    refuse("--client-processes: the driver of a clustered run is in the primary's process")
+                }
+                None if self.role == Some(Role::Primary) && self.clustering_interface.is_none() => {
+                    refuse("--role primary needs --clustering-interface, the address at which the backup reaches it")
+                }
+                None if self.role.is_some() && self.replication_link == Some(ReplicationLink::SharedMemory) => {
+                    refuse("--replication-link shared-memory: two hosts share no memory; leave out --role, or this")
+                }
+                None => Ok(()),
+            };
+        }
         let given = [
-            (self.enable_clustering, "--enable-clustering"),
             (self.clustering_interface.is_some(), "--clustering-interface"),
             (self.discovery_interface.is_some(), "--discovery-interface"),
+            (self.backup_address.is_some(), "--backup-address"),
+            (self.replication_link.is_some(), "--replication-link"),
             (self.replication_spin_read, "--replication-spin-read"),
             (self.replication_reader_cpu_mask.is_some(), "--replication-reader-cpu-mask"),
             (self.replication_detached_send, "--replication-detached-send"),
             (self.replication_sender_cpu_mask.is_some(), "--replication-sender-cpu-mask"),
             (self.replication_detached_dispatch, "--replication-detached-dispatch"),
             (self.replication_dispatcher_cpu_mask.is_some(), "--replication-dispatcher-cpu-mask"),
-            (self.role.is_some(), "--role"),
             (self.program == Some(Program::Sr), "--program sr"),
             (self.tier == Some(Tier::Quorum), "--tier quorum"),
             (self.tier == Some(Tier::QuorumSync), "--tier quorum-sync"),
         ];
         match given.iter().find(|(given, _)| *given) {
-            Some((_, option)) => refuse(format!("{option}: {CLUSTERING}")),
+            Some((_, option)) => refuse(format!("{option} needs --enable-clustering")),
             None => Ok(()),
         }
+    }
+
+    /// Options of the reference's threads that ours has not.
+    fn warn_of_threads_that_are_none(&self, warnings: &mut Vec<String>) {
+        let given = [
+            (self.replication_spin_read, "--replication-spin-read: a member spins while it works"),
+            (self.replication_detached_send, "--replication-detached-send: a member sends before it journals"),
+            (self.replication_sender_cpu_mask.is_some(), "--replication-sender-cpu-mask: there is no such thread"),
+            (self.replication_detached_dispatch, "--replication-detached-dispatch: there is nothing to dispatch"),
+            (
+                self.replication_dispatcher_cpu_mask.is_some(),
+                "--replication-dispatcher-cpu-mask: there is no such thread",
+            ),
+        ];
+        let told = given.iter().filter(|(given, _)| *given && self.is_clustered());
+        warnings.extend(told.map(|(_, text)| format!("no effect: {text}")));
+        let detached = [(self.detached_persister, "--detached-persister"), (self.detached_send, "--detached-send")];
+        let told = detached.iter().filter(|(given, _)| *given && self.is_clustered());
+        warnings.extend(
+            told.map(|(_, option)| format!("no effect: {option}: a member journals and sends in its own turn")),
+        );
+    }
+
+    fn cluster(&self) -> Option<ClusterSettings> {
+        self.is_clustered().then(|| ClusterSettings {
+            role: self.role,
+            interface: self.clustering_interface,
+            discovery_interface: self.discovery_interface,
+            backup_address: self.backup_address.clone(),
+            link: self.replication_link.unwrap_or_default(),
+            backup_cpus: self.replication_reader_cpu_mask.clone(),
+        })
     }
 
     fn refuse_contradictions(&self) -> Result<()> {
@@ -252,7 +330,13 @@ impl CanonicalArguments {
     }
 
     fn single(&self, available: &BTreeSet<usize>, warnings: &mut Vec<String>) -> RunSettings {
-        let tier = self.tier.unwrap_or(if self.enable_persistence { Tier::Journal } else { Tier::Memory });
+        let tier = self.tier.unwrap_or(if self.is_clustered() {
+            Tier::Quorum
+        } else if self.enable_persistence {
+            Tier::Journal
+        } else {
+            Tier::Memory
+        });
         if tier == Tier::Memory {
             let without_effect = self.persistence_options().join(", ");
             if !without_effect.is_empty() {
@@ -319,7 +403,11 @@ impl CanonicalArguments {
         let choose = |chosen: Option<Tier>, all: &[Tier], few: Tier| {
             chosen.map_or_else(|| if self.all { all.to_vec() } else { vec![few] }, |tier| vec![tier])
         };
-        let tiers = choose(self.tier, &[Tier::Memory, Tier::Journal, Tier::Sync], Tier::Journal);
+        let tiers = if self.is_clustered() {
+            choose(self.tier, &[Tier::Quorum, Tier::QuorumSync], Tier::Quorum)
+        } else {
+            choose(self.tier, &[Tier::Memory, Tier::Journal, Tier::Sync], Tier::Journal)
+        };
         let cpus = match self.cpu {
             Some(cpu) => vec![cpu],
             None if self.all => CpuConfiguration::ALL.to_vec(),
@@ -327,6 +415,11 @@ impl CanonicalArguments {
         };
         let modes = self.mode.map_or_else(|| Mode::ALL.to_vec(), |mode| vec![mode]);
         let mut runs = Vec::new();
+        if self.is_clustered() && self.program.is_none() {
+            // Both programs: what the leader hands on are commands, or what came of them.
+            let both = [Program::Es, Program::Sr].map(|program| Self { program: Some(program), ..self.clone() });
+            return both.iter().flat_map(Self::matrix).collect();
+        }
         for &tier in &tiers {
             for &cpu in &cpus {
                 for &mode in &modes {
@@ -346,7 +439,7 @@ impl CanonicalArguments {
     fn base(&self, mode: Mode, encoding: MessageEncoding, tier: Tier, cpu: CpuConfiguration) -> RunSettings {
         let (count, rate_per_s) = match mode {
             Mode::Latency => (matrix::LATENCY_COUNT, Some(matrix::LATENCY_RATE_PER_S)),
-            Mode::Throughput if tier == Tier::Sync => (matrix::THROUGHPUT_COUNT_SYNC, None),
+            Mode::Throughput if matches!(tier, Tier::Sync | Tier::QuorumSync) => (matrix::THROUGHPUT_COUNT_SYNC, None),
             Mode::Throughput if encoding.access() == Access::Direct && encoding.is_sbe() => {
                 (matrix::THROUGHPUT_COUNT, None)
             }
@@ -382,6 +475,7 @@ impl CanonicalArguments {
                 mapped: None,
                 detached: None,
             }),
+            cluster: self.cluster(),
         }
     }
 

@@ -111,7 +111,13 @@ fn every_option_of_the_reference_arrives_by_each_of_its_names() {
             let line: Vec<&str> = std::iter::once(name).chain(value).collect();
             let arguments = parse(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"));
             assert!(arrived(&arguments), "{line:?} did not arrive");
-            assert!(!arguments.is_default_matrix(), "{line:?} makes a single run");
+            let is_of_ours = ["--enableClustering", "--clusteringLocalIfAddr", "--clusteringDiscoveryLocalIfAddr"];
+            let chooses = is_of_ours.contains(&published);
+            assert_eq!(
+                arguments.is_default_matrix(),
+                chooses,
+                "{line:?} makes a single run, unless it chooses from the matrix"
+            );
             let others = REFERENCE.iter().filter(|(_, _, _, _, arrived)| arrived(&arguments)).count();
             assert_eq!(others, 1, "{line:?} set something else as well");
         }
@@ -281,18 +287,52 @@ fn numbers_may_have_separators_and_warm_up_may_be_nothing() {
 }
 
 #[test]
-fn the_cluster_is_not_there_yet_and_says_so() {
-    let cluster = REFERENCE.iter().skip_while(|(published, ..)| *published != "--enableClustering");
+fn what_is_of_a_cluster_needs_one() {
+    let cluster = REFERENCE.iter().skip_while(|(published, ..)| *published != "--enableClustering").skip(1);
     let lines = cluster.map(|(published, _, _, value, _)| format!("{published} {}", value.unwrap_or_default()));
-    let ours = ["--program sr", "--tier quorum", "--tier quorum-sync", "--role primary"].map(str::to_owned);
+    let ours =
+        ["--program sr", "--tier quorum", "--tier quorum-sync", "--backup-address h:1", "--replication-link tcp"];
+    let ours = ours.map(str::to_owned);
     let mut count = 0;
     for line in lines.chain(ours) {
         let error = resolve(&line).expect_err(&line);
-        assert!(error.contains("clustering is not there yet"), "{line}: {error}");
-        assert!(error.starts_with("--"), "{line}: the message names the option: {error}");
+        assert!(error.starts_with("--") && error.ends_with("needs --enable-clustering"), "{line}: {error}");
+        assert!(resolve(&format!("-v {line}")).is_ok(), "{line}");
         count += 1;
     }
     assert_eq!(count, 13);
+    for (line, what) in [
+        ("-v --tier journal", "--tier journal is that of one node"),
+        ("-v --client-processes 2", "--client-processes"),
+        ("-v --role primary", "--role primary needs --clustering-interface"),
+        ("--role backup --replication-link shared-memory", "--replication-link shared-memory"),
+    ] {
+        assert!(resolve(line).expect_err(line).starts_with(what), "{line}");
+    }
+}
+
+#[test]
+fn a_clustered_run_has_its_tier_and_its_matrix() {
+    assert_eq!(single("-v -c 1").tier, Tier::Quorum);
+    assert!(single("-v -c 1").journal.is_some(), "what a quorum has is journaled");
+    assert_eq!(single("-v -c 1 --tier quorum-sync").tier, Tier::QuorumSync);
+    let cluster = single("-c 1 --role primary -I 10.0.0.1 -U 10.0.0.1 -V [0] --backup-address host2").cluster.unwrap();
+    assert_eq!((cluster.role, cluster.interface), (Some(Role::Primary), Some([10, 0, 0, 1].into())));
+    assert_eq!((cluster.backup_address.as_deref(), cluster.backup_cpus), (Some("host2"), mask("[0]")));
+    let link = |line| single(line).cluster.unwrap().link;
+    assert_eq!(link("-v -c 1"), ReplicationLink::Tcp);
+    assert_eq!(link("-v -c 1 --replication-link shared-memory"), ReplicationLink::SharedMemory);
+    let matrix = resolve("-v --replication-link shared-memory").unwrap().plan;
+    assert!(matrix.runs().iter().all(|run| run.cluster.as_ref().unwrap().link == ReplicationLink::SharedMemory));
+    let matrix = resolve("-v").unwrap().plan;
+    assert!(matrix.runs().len() > 4 && matrix.runs().iter().all(|run| run.tier == Tier::Quorum));
+    for program in [Program::Es, Program::Sr] {
+        assert!(matrix.runs().iter().any(|run| run.program == program));
+    }
+    let all = resolve("-v --all").unwrap().plan;
+    assert!(all.runs().iter().any(|run| run.tier == Tier::QuorumSync));
+    assert!(resolve("-v -S").unwrap().warnings[0].contains("--replication-detached-send"));
+    assert!(single("-c 1").cluster.is_none());
 }
 
 #[test]

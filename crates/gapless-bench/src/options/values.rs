@@ -11,7 +11,7 @@ use clap::ValueEnum;
 pub enum Program {
     /// Event sourcing: messages are the source of truth.
     Es,
-    /// State replication: state changes are the source of truth. Comes with the cluster.
+    /// State replication: state changes are the source of truth.
     Sr,
 }
 
@@ -44,10 +44,29 @@ pub enum Tier {
     Journal,
     /// On the device: survives power.
     Sync,
-    /// A majority has it at `journal`. Comes with the cluster.
+    /// A majority has it at `journal`.
     Quorum,
-    /// A majority has it at `sync`. Comes with the cluster.
+    /// A majority has it at `sync`.
     QuorumSync,
+}
+
+/// What a process of a clustered run is, on two hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
+pub enum Role {
+    /// It injects, and reports.
+    Primary,
+    /// It follows; started first.
+    Backup,
+}
+
+/// What members of a clustered run speak over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, ValueEnum)]
+pub enum ReplicationLink {
+    /// TCP, over loopback on one machine.
+    #[default]
+    Tcp,
+    /// Memory that both share; on one machine only.
+    SharedMemory,
 }
 
 /// How a handler sees a message's fields.
@@ -99,6 +118,7 @@ named!(CpuConfiguration { Min => "min", Default => "default", Max => "max" });
 named!(Tier {
     Memory => "memory", Journal => "journal", Sync => "sync", Quorum => "quorum", QuorumSync => "quorum-sync",
 });
+named!(Role { Primary => "primary", Backup => "backup" });
 named!(Access { Direct => "direct", Indirect => "indirect" });
 named!(MessageEncoding {
     SbeSerial => "sbe.serial", SbeRandom => "sbe.random",

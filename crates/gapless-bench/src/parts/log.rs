@@ -16,12 +16,12 @@ pub mod partner;
 mod process;
 mod waiting;
 
-use super::{PartArguments, Unit, is_interrupted, measure_floors, named, since};
+use super::{PartArguments, Unit, measure_beside_floors, named, since};
 use crate::Result;
 use crate::affinity::{pair_of_cores, pin_current_thread};
 use crate::floor::{FloorKind, HEADER_BYTES};
 use crate::histogram::LatencyHistogram;
-use crate::report::{FloorRow, Report, Row};
+use crate::report::{Report, Row};
 use ends::{
     Sends, Takes, check_number, new_frame, open_window, ring_to_send, ring_to_take, set_number, window,
     window_with_progress,
@@ -29,7 +29,7 @@ use ends::{
 use partner::{Order, PARTS, Role, SPINS_BETWEEN_LOOKS};
 use process::Partner;
 use std::hint::black_box;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use waiting::Other;
@@ -51,27 +51,9 @@ const FRAMES_PER_LOOK: u64 = 1 << 16;
 pub fn run(arguments: &PartArguments, interrupted: &AtomicBool) -> Result<String> {
     let frames = arguments.count.unwrap_or(FRAMES);
     let mut report = Report::new("log");
-    for measurement in measurements() {
-        if is_interrupted(&mut report, interrupted) {
-            break;
-        }
-        // Right before its row: what two cores need for a transfer changes with where a hypervisor puts them.
-        let floor = (measurement.figure.floor(), measurement.payload as u64 + HEADER_BYTES);
-        measure_floors(&mut report, Path::new("."), vec![floor]);
-        match measurement.row(frames, interrupted) {
-            Ok(mut row) => {
-                let (kind, bytes) = floor;
-                let is_its = |found: &&FloorRow| found.name == kind.name() && found.payload_bytes == bytes;
-                if let Some(floor) = report.floor.last().filter(is_its) {
-                    row.compare_with(floor);
-                }
-                report.rows.push(row);
-            }
-            // The error of a row that was cut short.
-            Err(_) if is_interrupted(&mut report, interrupted) => break,
-            Err(error) => return Err(error),
-        }
-    }
+    let floor = |measurement: &Measurement| (measurement.figure.floor(), measurement.payload as u64 + HEADER_BYTES);
+    let row = |measurement: &Measurement| measurement.row(frames, interrupted);
+    measure_beside_floors(&mut report, interrupted, measurements(), floor, row)?;
     report.notes.extend([
         "each row stands beside the floor of the same place in the list, which was measured right before it".to_owned(),
         "each row is between two processes; a window is read through a free cursor of the other process, and there \

@@ -1,11 +1,13 @@
-//! The parts of a message's way one by one: `gapless bench serialization|log|messaging|persistence|time`.
+//! The parts of a message's way one by one: `gapless bench serialization|log|link|messaging|persistence|storage|time`.
 //!
 //! | module | what it measures |
 //! |---|---|
 //! | [`serialization`] | writing and reading a Car in each of its four forms |
 //! | [`log`] | ring and window between two processes with a core each |
+//! | [`link`] | messages between two members of a cluster, each a process |
 //! | [`messaging`] | from a client to a node at tier `memory` and back, small and large |
 //! | [`persistence`] | appending to a journal, and replaying it |
+//! | [`storage`] | objects of a store: changed in transactions, applied elsewhere, written as a snapshot |
 //! | [`clocks`] | reading a clock |
 //! | `table` | figures in nanoseconds |
 //!
@@ -13,15 +15,17 @@
 //! clock that what was moved arrived. Nothing here pins the calling thread.
 
 pub mod clocks;
+pub mod link;
 pub mod log;
 pub mod messaging;
 pub mod persistence;
 pub mod serialization;
+pub mod storage;
 mod table;
 
 use crate::floor::{FloorKind, FloorPlan};
 use crate::report::table::{TableStyle, floors, parts};
-use crate::report::{Report, Row, RowConfig};
+use crate::report::{FloorRow, Report, Row, RowConfig};
 use crate::{BenchError, Result};
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -78,6 +82,37 @@ fn measure_floors(report: &mut Report, directory: &Path, items: Vec<(FloorKind, 
     let measured = plan.measure();
     report.floor.extend(measured.rows);
     report.notes.extend(measured.skipped);
+}
+
+/// Adds a row for each of `all`, and right before it its floor: what cores and kernel need changes with where a
+/// hypervisor puts them. Ends with what there is when interrupted.
+fn measure_beside_floors<M>(
+    report: &mut Report,
+    interrupted: &AtomicBool,
+    all: impl Iterator<Item = M>,
+    floor: impl Fn(&M) -> (FloorKind, u64),
+    row: impl Fn(&M) -> Result<Row>,
+) -> Result<()> {
+    for each in all {
+        if is_interrupted(report, interrupted) {
+            break;
+        }
+        let (kind, bytes) = floor(&each);
+        measure_floors(report, Path::new("."), vec![(kind, bytes)]);
+        match row(&each) {
+            Ok(mut row) => {
+                let is_its = |found: &&FloorRow| found.name == kind.name() && found.payload_bytes == bytes;
+                if let Some(floor) = report.floor.last().filter(is_its) {
+                    row.compare_with(floor);
+                }
+                report.rows.push(row);
+            }
+            // The error of a row that was cut short.
+            Err(_) if is_interrupted(report, interrupted) => break,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// Sets the ratio of `row` with the report's floor of this name and payload.

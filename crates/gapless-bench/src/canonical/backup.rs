@@ -1,0 +1,385 @@
+//! The backup of a clustered run: it waits for a primary, runs the member and the service that the primary's orders
+//! describe, and says what its copy of the service has come to. On one machine it is a child process, on two hosts one
+//! command; the primary speaks with both in the same way, by lines of JSON over TCP.
+
+use super::car::{CarForm, ProtobufRandom, ProtobufSerial, SbeRandom, SbeSerial};
+use super::processor::Processor;
+use super::state_processor::StateProcessor;
+use crate::affinity::pin_current_thread;
+use crate::options::{MessageEncoding, Program};
+use crate::resources::process_cpu_ns;
+use crate::{BenchError, Result};
+use gapless::cluster::config::ClusterConfig;
+use gapless::cluster::consensus::MemberId;
+use gapless::cluster::member::shared::Wish;
+use gapless::engine::state::StateOptions;
+use gapless::engine::{Replica, ReplicaOptions};
+use gapless::wire::checksum::crc32c;
+use serde::{Deserialize, Serialize};
+use std::io::{BufRead, BufReader, Read as _, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// The hidden subcommand of `gapless bench`.
+pub const SUBCOMMAND: &str = "canonical-backup";
+
+/// The longest line that is read, bytes.
+const LINE_LENGTH_MAX: u64 = 1 << 20;
+/// Nobody is slower than this without having gone.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Members of the cluster: the primary, and its backup.
+pub(super) const PRIMARY: u64 = 1;
+pub(super) const BACKUP: u64 = 2;
+
+/// What a primary asks.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Request {
+    /// The time of its clock.
+    Clock,
+    /// A free port for the link.
+    Port,
+    /// Run a member and the service.
+    Start(Box<Order>),
+    /// Let the other lead.
+    HandOver,
+    /// What the copy of the service has come to.
+    State,
+    /// Stop the member.
+    Stop,
+}
+
+/// What is to be run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Order {
+    /// The member's file, but for its directory.
+    pub config: String,
+    /// Of the Car.
+    pub encoding: String,
+    /// Event sourcing or state replication.
+    pub program: String,
+    /// Where its directory is made; the current one if there is none.
+    pub parent: Option<PathBuf>,
+    /// CPUs of the member.
+    pub cpus: Option<Vec<usize>>,
+}
+
+/// What a backup answers.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Answer {
+    /// ns since the epoch.
+    Clock(u64),
+    /// A port.
+    Port(u16),
+    /// Done.
+    Done,
+    /// The copy.
+    State(Copy),
+    /// The member has stopped; CPU time of this process since it was started, ns.
+    Stopped { cpu_ns: u64 },
+    /// It could not be done.
+    Failed(String),
+}
+
+/// What a copy of the service has come to: two that have handled the same are equal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Copy {
+    /// The last sequence handled.
+    pub sequence: u64,
+    /// Bytes of its snapshot.
+    pub length_bytes: u64,
+    /// CRC-32C of them.
+    pub checksum: u32,
+}
+
+impl Copy {
+    /// From the snapshot at `sequence` of the member in `directory`.
+    pub(super) fn of(directory: &Path, sequence: u64) -> Result<Self> {
+        let path = directory.join("snapshots").join(format!("{sequence:020}.snapshot"));
+        let bytes = std::fs::read(&path).map_err(|source| BenchError::io("read", &path, source))?;
+        Ok(Self { sequence, length_bytes: bytes.len() as u64, checksum: crc32c(&bytes) })
+    }
+}
+
+fn failed(reason: impl Into<String>) -> BenchError {
+    BenchError::Measurement { name: "canonical", reason: reason.into() }
+}
+
+/// A line to the other side, and one back.
+pub(super) struct Line {
+    reader: BufReader<TcpStream>,
+}
+
+impl Line {
+    pub(super) fn connect(address: &str) -> Result<Self> {
+        let cannot = |source| BenchError::System { action: "reach the backup", source };
+        let mut last = std::io::Error::other(format!("{address} is no address"));
+        for address in address.to_socket_addrs().map_err(cannot)? {
+            match TcpStream::connect_timeout(&address, Duration::from_secs(10)) {
+                Ok(stream) => return Self::over(stream),
+                Err(error) => last = error,
+            }
+        }
+        Err(cannot(last))
+    }
+
+    fn over(stream: TcpStream) -> Result<Self> {
+        let prepared = stream.set_nodelay(true).and_then(|()| stream.set_read_timeout(Some(PATIENCE)));
+        prepared.map_err(|source| BenchError::system("prepare the connection to the other side", source))?;
+        Ok(Self { reader: BufReader::new(stream) })
+    }
+
+    /// The address of this side, as the other sees it.
+    pub(super) fn own_ip(&self) -> Result<IpAddr> {
+        let address = self.reader.get_ref().local_addr();
+        Ok(address.map_err(|source| BenchError::system("look at the connection to the backup", source))?.ip())
+    }
+
+    /// The address of the other side.
+    pub(super) fn other_ip(&self) -> Result<IpAddr> {
+        let address = self.reader.get_ref().peer_addr();
+        Ok(address.map_err(|source| BenchError::system("look at the connection to the backup", source))?.ip())
+    }
+
+    fn say(&mut self, value: &impl Serialize) -> Result<()> {
+        let mut text = serde_json::to_string(value)?;
+        text.push('\n');
+        let written = self.reader.get_mut().write_all(text.as_bytes());
+        written.map_err(|source| BenchError::system("speak with the other side", source))
+    }
+
+    /// The next line; `None` at the end.
+    fn hear(&mut self) -> Result<Option<String>> {
+        let mut line = String::new();
+        let read = (&mut self.reader).take(LINE_LENGTH_MAX).read_line(&mut line);
+        match read.map_err(|source| BenchError::system("hear the other side", source))? {
+            0 => Ok(None),
+            _ => Ok(Some(line)),
+        }
+    }
+
+    /// Asks, and waits for the answer.
+    pub(super) fn ask(&mut self, request: &Request) -> Result<Answer> {
+        self.say(request)?;
+        let line = self.hear()?;
+        Self::answer(line.as_deref())
+    }
+
+    /// As [`Line::ask`]; meanwhile `turn` is called again and again, and ends the waiting if it fails. For a primary whose
+    /// agents take turns on this thread: the backup may need them for its answer.
+    pub(super) fn ask_while(&mut self, request: &Request, mut turn: impl FnMut() -> Result<usize>) -> Result<Answer> {
+        self.say(request)?;
+        let cannot = |source| BenchError::system("hear the other side", source);
+        self.reader.get_ref().set_nonblocking(true).map_err(cannot)?;
+        let since = Instant::now();
+        let mut line = String::new();
+        let heard = loop {
+            // What has come of a line stays in it.
+            match (&mut self.reader).take(LINE_LENGTH_MAX).read_line(&mut line) {
+                Ok(length) => break Ok(length > 0),
+                Err(error) if error.kind() != std::io::ErrorKind::WouldBlock => break Err(cannot(error)),
+                Err(_) if since.elapsed() > PATIENCE => {
+                    break Err(failed(format!("the backup has not answered for {} s", PATIENCE.as_secs())));
+                }
+                Err(_) => {}
+            }
+            if let Err(error) = turn() {
+                break Err(error);
+            }
+        };
+        self.reader.get_ref().set_nonblocking(false).map_err(cannot)?;
+        Self::answer(heard?.then_some(&*line))
+    }
+
+    fn answer(line: Option<&str>) -> Result<Answer> {
+        let line = line.ok_or_else(|| failed("the backup has gone"))?;
+        match serde_json::from_str(line)? {
+            Answer::Failed(reason) => Err(failed(format!("the backup: {reason}"))),
+            answer => Ok(answer),
+        }
+    }
+
+    /// How far the other side's clock is ahead of this one's, ns, and how sure that is: half of the round trip.
+    pub(super) fn clock_offset_ns(&mut self) -> Result<(i64, u64)> {
+        let mut best = (0, u64::MAX);
+        for _ in 0..200 {
+            let before = epoch_ns();
+            let Answer::Clock(there) = self.ask(&Request::Clock)? else { return Err(failed("a strange answer")) };
+            let after = epoch_ns();
+            let uncertainty = after.saturating_sub(before) / 2;
+            if uncertainty < best.1 {
+                best = (there as i64 - (before + uncertainty) as i64, uncertainty);
+            }
+        }
+        Ok(best)
+    }
+}
+
+fn epoch_ns() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
+}
+
+/// A backup as a child of its primary: says where it listens, serves it, and ends with it.
+///
+/// # Errors
+/// No port; what goes wrong on the way.
+pub fn main() -> Result<()> {
+    let listener = listen("127.0.0.1:0")?;
+    let address = listener.local_addr().map_err(|source| BenchError::system("look at the port", source))?;
+    println!("{address}");
+    serve(&listener, &AtomicBool::new(false))
+}
+
+/// A backup as a command of its own: serves one primary after another until it is interrupted.
+///
+/// # Errors
+/// The address is taken, or none.
+pub(super) fn run(address: &str, interrupted: &AtomicBool) -> Result<()> {
+    let listener = listen(address)?;
+    eprintln!("backup: waits at {address} for its primary; Ctrl-C ends it");
+    while !interrupted.load(Ordering::Relaxed) {
+        match serve(&listener, interrupted) {
+            Ok(()) => eprintln!("backup: the primary has gone; waits for another"),
+            Err(error) => eprintln!("backup: {error}; waits for another primary"),
+        }
+    }
+    Ok(())
+}
+
+fn listen(address: &str) -> Result<TcpListener> {
+    let addresses: Vec<SocketAddr> = address
+        .to_socket_addrs()
+        .map_err(|source| BenchError::System { action: "look up the backup's address", source })?
+        .collect();
+    TcpListener::bind(&addresses[..]).map_err(|source| BenchError::system("listen for a primary", source))
+}
+
+/// Serves one primary.
+fn serve(listener: &TcpListener, interrupted: &AtomicBool) -> Result<()> {
+    let cannot = |source| BenchError::system("listen for a primary", source);
+    listener.set_nonblocking(true).map_err(cannot)?;
+    let stream = loop {
+        match listener.accept() {
+            Ok((stream, _)) => break stream,
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                if interrupted.load(Ordering::Relaxed) {
+                    return Ok(());
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            Err(error) => return Err(cannot(error)),
+        }
+    };
+    stream.set_nonblocking(false).map_err(cannot)?;
+    let mut line = Line::over(stream)?;
+    let mut running: Option<Running> = None;
+    // A row of a long run is longer than a question may take to be answered.
+    let no_limit = line.reader.get_ref().set_read_timeout(None);
+    no_limit.map_err(cannot)?;
+    while let Some(text) = line.hear()? {
+        let request = serde_json::from_str(&text)?;
+        let answer = answer(request, &mut running).unwrap_or_else(|error| Answer::Failed(error.to_string()));
+        line.say(&answer)?;
+    }
+    Ok(())
+}
+
+struct Running {
+    /// Before its directory: it writes there until it has stopped.
+    replica: Replica,
+    directory: OwnDirectory,
+    cpu_before_ns: u64,
+}
+
+/// Removed when it is dropped.
+struct OwnDirectory(PathBuf);
+
+impl Drop for OwnDirectory {
+    fn drop(&mut self) {
+        // What cannot be removed is left for the user to see.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn answer(request: Request, running: &mut Option<Running>) -> Result<Answer> {
+    let none = || failed("no member runs here");
+    match request {
+        Request::Clock => Ok(Answer::Clock(epoch_ns())),
+        Request::Port => {
+            let port = TcpListener::bind(("0.0.0.0", 0)).and_then(|listener| listener.local_addr());
+            Ok(Answer::Port(port.map_err(|source| BenchError::system("find a free port", source))?.port()))
+        }
+        Request::Start(order) => {
+            *running = None;
+            *running = Some(start(&order)?);
+            Ok(Answer::Done)
+        }
+        Request::HandOver => {
+            let running = running.as_ref().ok_or_else(none)?;
+            let to = MemberId::new(PRIMARY).expect("it is not 0");
+            // Refused where this one does not lead, which is as good.
+            let _ = running.replica.member().ask(Wish::Transfer(to), PATIENCE);
+            Ok(Answer::Done)
+        }
+        Request::State => {
+            let Running { replica, directory, .. } = running.as_ref().ok_or_else(none)?;
+            let sequence = replica.snapshot().map_err(|error| failed(error.to_string()))?;
+            Ok(Answer::State(Copy::of(&directory.0, sequence)?))
+        }
+        Request::Stop => {
+            let stopped = running.take().ok_or_else(none)?;
+            let cpu_ns = process_cpu_ns() - stopped.cpu_before_ns;
+            if let Some(failure) = stopped.replica.failure() {
+                return Err(failed(failure.to_string()));
+            }
+            Ok(Answer::Stopped { cpu_ns })
+        }
+    }
+}
+
+fn start(order: &Order) -> Result<Running> {
+    let encoding: MessageEncoding = order.encoding.parse().map_err(BenchError::Option)?;
+    let parent = order.parent.clone().unwrap_or_else(|| PathBuf::from("."));
+    let directory = parent.join(format!(".gapless-backup-{}", std::process::id()));
+    // One of an earlier row that was cut short.
+    let _ = std::fs::remove_dir_all(&directory);
+    std::fs::create_dir_all(&directory).map_err(|source| BenchError::io("create", &directory, source))?;
+    if let Some(cpus) = &order.cpus {
+        // Threads that are started from here on inherit it; where it cannot be done the run is slower, not wrong.
+        let _ = pin_current_thread(cpus);
+    }
+    let config = parse(&order.config, &directory)?;
+    let cpu_before_ns = process_cpu_ns();
+    let has_state = order.program == Program::Sr.name();
+    let replica = match encoding {
+        MessageEncoding::SbeSerial => replica::<SbeSerial>(has_state, false, &config),
+        MessageEncoding::SbeRandom => replica::<SbeRandom>(has_state, false, &config),
+        MessageEncoding::ProtobufSerial => replica::<ProtobufSerial>(has_state, false, &config),
+        MessageEncoding::ProtobufRandom => replica::<ProtobufRandom>(has_state, false, &config),
+    }?;
+    Ok(Running { replica, directory: OwnDirectory(directory), cpu_before_ns })
+}
+
+/// A member's file with its directory.
+pub(super) fn parse(config: &str, directory: &Path) -> Result<ClusterConfig> {
+    let text = config.replace("[stream]\n", &format!("[stream]\ndirectory = {:?}\n", directory.display().to_string()));
+    ClusterConfig::parse(&text, "canonical").map_err(|error| failed(error.to_string()))
+}
+
+/// A member with its copy of the service, state-replicated if `has_state`. Figures end with the run, and snapshots are taken
+/// when they are asked for.
+pub(super) fn replica<F: CarForm>(has_state: bool, is_by_hand: bool, config: &ClusterConfig) -> Result<Replica> {
+    let options =
+        ReplicaOptions { snapshot_interval_frames: None, snapshot_on_stop: false, ..ReplicaOptions::default() };
+    let of_state = StateOptions { snapshot_interval_frames: None, snapshot_on_stop: false, ..StateOptions::default() };
+    let started = match (has_state, is_by_hand) {
+        (false, false) => Replica::start(Processor::<F>::default(), options, config),
+        (false, true) => Replica::start_by_hand(Processor::<F>::default(), options, config),
+        (true, false) => Replica::start_state(StateProcessor::<F>::new, of_state, config),
+        (true, true) => Replica::start_state_by_hand(StateProcessor::<F>::new, of_state, config),
+    };
+    started.map_err(|error| failed(error.to_string()))
+}

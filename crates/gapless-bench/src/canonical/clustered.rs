@@ -1,0 +1,394 @@
+//! A clustered run, as its primary: the member and the service, the driver beside them, and the backup in a process of its
+//! own, on this machine or another.
+//!
+//! Where each process has one core, driver, member and service take turns on one thread: a second one that spins would
+//! cost milliseconds. Where there are more, the members have their threads, and the driver its own.
+
+use super::backup::{self, Answer, BACKUP, Copy, Line, Order, PRIMARY, Request, parse, replica};
+use super::car::CarForm;
+use super::driver::{Outcome, Signals, drive, query, stream_error};
+use super::processor::ProcessorState;
+use super::run::{client_options, load_of, node_failed};
+use super::scene::Scene;
+use crate::affinity::{available_cpus, pair_of_cores, pin_current_thread};
+use crate::histogram::IntervalRecorder;
+use crate::options::{BACKUP_ADDRESS, CpuConfiguration, Mode, Program, ReplicationLink, Role, RunSettings};
+use crate::progress::Progress;
+use crate::resources::{Memory, memory, process_cpu_ns};
+use crate::{BenchError, Result};
+use gapless::agent::{Clock, Pauses};
+use gapless::cluster::consensus::Role as MemberRole;
+use gapless::engine::Replica;
+use gapless::prelude::*;
+use std::io::{BufRead as _, BufReader};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// A cluster is ready, or the copies are equal, within this.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Messages sent in one turn, where driver, member and service take turns.
+const BURST_MESSAGES_ONE_THREAD: u64 = 256;
+
+/// What came of a clustered run, beside its outcome.
+pub(super) struct Clustered {
+    pub outcome: Outcome,
+    pub before: ProcessorState,
+    pub after: ProcessorState,
+    /// CPU time of the member and the service here, and of the backup's process, in ns.
+    pub service_cpu_ns: u64,
+    pub backup_cpu_ns: u64,
+    pub peak: Option<Memory>,
+    pub plan: String,
+    pub clock_offset_ns: (i64, u64),
+    /// What is wrong with the copies, if anything.
+    pub difference: Option<String>,
+    pub is_one_thread: bool,
+}
+
+/// A backup that was started for this run; killed when it is dropped.
+struct OwnBackup(Child);
+
+impl Drop for OwnBackup {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// This thread has its processors back when it is dropped, or the next row's backup would have to share them.
+struct Pinned(Vec<usize>);
+
+impl Pinned {
+    fn to(cpus: &[usize]) -> Self {
+        let before = available_cpus().into_iter().collect();
+        // Unpinned it is slower, not wrong.
+        let _ = pin_current_thread(cpus);
+        Self(before)
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        // As above.
+        let _ = pin_current_thread(&self.0);
+    }
+}
+
+fn failed(reason: impl Into<String>) -> BenchError {
+    BenchError::Measurement { name: "canonical", reason: reason.into() }
+}
+
+/// The backup, on this machine or where the settings say.
+fn backup(settings: &RunSettings) -> Result<(Option<OwnBackup>, Line)> {
+    let cluster = settings.cluster.as_ref().expect("a clustered run");
+    if cluster.role.is_some() {
+        let address = match &cluster.backup_address {
+            Some(address) if address.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) => {
+                address.clone()
+            }
+            Some(host) => format!("{host}:{}", BACKUP_ADDRESS.rsplit_once(':').expect("it has a port").1),
+            None => super::discovery::find(cluster.discovery_interface)?.to_string(),
+        };
+        return Ok((None, Line::connect(&address)?));
+    }
+    let program = std::env::current_exe().map_err(|source| BenchError::system("find this program", source))?;
+    let child = Command::new(program)
+        .args(["bench", backup::SUBCOMMAND])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|source| BenchError::system("start the backup", source))?;
+    let mut child = OwnBackup(child);
+    let mut line = String::new();
+    let output = child.0.stdout.take().expect("it was asked for just now");
+    BufReader::new(output).read_line(&mut line).map_err(|source| BenchError::system("hear the backup", source))?;
+    if line.is_empty() {
+        return Err(failed("the backup has ended"));
+    }
+    Ok((Some(child), Line::connect(line.trim())?))
+}
+
+/// The members' file, but for number and directory.
+fn config(settings: &RunSettings, member: u64, addresses: [&str; 2], cpus: Option<&[usize]>) -> String {
+    let plan = match settings.cpu {
+        CpuConfiguration::Min => "min",
+        CpuConfiguration::Default => "default",
+        CpuConfiguration::Max => "max",
+    };
+    let optimize_for = if settings.mode == Mode::Throughput { "throughput" } else { "latency" };
+    let journal = settings.journal.as_ref().expect("a replicated tier has a journal");
+    let flush = match journal.mapped {
+        Some(true) => "flush = \"mapped\"\n",
+        Some(false) => "flush = \"write\"\n",
+        None => "",
+    };
+    let pinned = cpus.map_or(String::new(), |cpus| {
+        let list: Vec<String> = cpus.iter().map(usize::to_string).collect();
+        format!("sequencer_cpus = \"{}\"\n", list.join(","))
+    });
+    format!(
+        "[cluster]\nname = \"canonical\"\nmember = {member}\ntier = \"{}\"\n\
+         [[member]]\nid = {PRIMARY}\naddresses = [{:?}]\n[[member]]\nid = {BACKUP}\naddresses = [{:?}]\n\
+         [election]\ntimeout = \"1 s\"\nheartbeat_interval = \"50 ms\"\n\
+         [stream]\nwindow = \"16 MiB\"\nmessage_length_max = \"1 MiB\"\n\
+         [journal]\nsegment_length = {}\nzero_initial = {}\nwrite_buffer = {}\n{flush}\
+         [threads]\nplan = \"{plan}\"\noptimize_for = \"{optimize_for}\"\n{pinned}",
+        settings.tier,
+        addresses[0],
+        addresses[1],
+        journal.initial_length_bytes,
+        journal.zero_out_initial,
+        journal.write_buffer_bytes,
+    )
+}
+
+/// The address at which a member shares memory: a socket beside its directory.
+fn socket_of(directory: &Path, member: u64) -> String {
+    let directory = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
+    format!("shm:{}", directory.join(format!("link-{member}")).display())
+}
+
+/// Which CPUs the primary and its backup get: one each on this machine, or all of its own.
+struct Places {
+    primary: Option<Vec<usize>>,
+    backup: Option<Vec<usize>>,
+    /// Driver, member and service take turns.
+    is_one_thread: bool,
+}
+
+fn places(settings: &RunSettings) -> Places {
+    let cluster = settings.cluster.as_ref().expect("a clustered run");
+    let masked = |mask: &Option<crate::options::CpuMask>| mask.as_ref().map(crate::options::CpuMask::cpus);
+    let pair = pair_of_cores().filter(|_| cluster.role.is_none());
+    let primary = masked(&settings.affinity.service).or_else(|| pair.map(|(first, _)| vec![first]));
+    let backup = masked(&cluster.backup_cpus).or_else(|| pair.map(|(_, second)| vec![second]));
+    let processes = if cluster.role.is_none() { 2 } else { 1 };
+    let has_two_cores = available_cpus().len() / processes >= 2;
+    let is_one_thread = match settings.cpu {
+        CpuConfiguration::Min => true,
+        CpuConfiguration::Default => !has_two_cores,
+        CpuConfiguration::Max => false,
+    };
+    Places { primary, backup, is_one_thread }
+}
+
+/// Runs `settings` on a primary here and its backup.
+pub(super) fn run<F: CarForm>(
+    settings: &RunSettings,
+    scene: &Scene,
+    progress: (&Progress, u64),
+    print_intervals: bool,
+    interrupted: &Arc<AtomicBool>,
+) -> Result<Clustered> {
+    let cluster = settings.cluster.as_ref().expect("a clustered run");
+    debug_assert_ne!(cluster.role, Some(Role::Backup), "that one has no runs of its own");
+    let places = places(settings);
+    let (own_backup, mut line) = backup(settings)?;
+    let clock_offset_ns = line.clock_offset_ns()?;
+    let here = cluster.interface.filter(|address| !address.is_unspecified()).map(std::net::IpAddr::V4);
+    let here = here.map_or_else(|| line.own_ip(), Ok)?;
+    let free = TcpListener::bind((here, 0)).and_then(|listener| listener.local_addr());
+    let own_port = free.map_err(|source| BenchError::system("find a free port", source))?.port();
+    let Answer::Port(port) = line.ask(&Request::Port)? else { return Err(failed("a strange answer of the backup")) };
+    let addresses = match cluster.link {
+        ReplicationLink::Tcp => [format!("{here}:{own_port}"), format!("{}:{port}", line.other_ip()?)],
+        ReplicationLink::SharedMemory => [PRIMARY, BACKUP].map(|member| socket_of(scene.directory(), member)),
+    };
+    let addresses = [&*addresses[0], &*addresses[1]];
+    let order = Order {
+        config: config(settings, BACKUP, addresses, places.backup.as_deref()),
+        encoding: settings.encoding.to_string(),
+        program: settings.program.to_string(),
+        parent: own_backup.as_ref().and_then(|_| scene.directory().parent().map(std::path::Path::to_owned)),
+        cpus: None,
+    };
+    line.ask(&Request::Start(Box::new(order)))?;
+    let directory = scene.directory().join("primary");
+    let member = parse(&config(settings, PRIMARY, addresses, places.primary.as_deref()), &directory)?;
+    let (clock, _) = Clock::fastest();
+    let mut primary = Primary {
+        replica: replica::<F>(settings.program == Program::Sr, places.is_one_thread, &member)?,
+        is_one_thread: places.is_one_thread,
+        clock,
+        progress,
+        interrupted: Arc::clone(interrupted),
+    };
+    // After its start, so that the helpers' threads run where there is room.
+    let pinned = places.primary.as_ref().filter(|_| places.is_one_thread).map(|cpus| Pinned::to(cpus));
+    primary.lead(&mut line)?;
+    let mut observer = primary.replica.connect(ClientOptions::default()).map_err(stream_error)?;
+    let before = query(&mut observer, &mut || primary.turn())?;
+    let mut client = primary.replica.connect(client_options()).map_err(stream_error)?;
+    let (outcome, service_cpu_ns) = primary.drive::<F>(&mut client, settings, print_intervals)?;
+    let peak = memory();
+    let after = query(&mut observer, &mut || primary.turn())?;
+    let difference = primary.compare(&directory, &mut line)?;
+    let plan = primary.replica.plan().to_string();
+    let Answer::Stopped { cpu_ns } = line.ask_while(&Request::Stop, || primary.turn())? else {
+        return Err(failed("a strange answer"));
+    };
+    drop((client, observer));
+    drop(pinned);
+    primary.replica.stop().map_err(|error| node_failed(&error))?;
+    Ok(Clustered {
+        outcome,
+        before,
+        after,
+        service_cpu_ns,
+        backup_cpu_ns: cpu_ns,
+        peak,
+        plan,
+        clock_offset_ns,
+        difference,
+        is_one_thread: places.is_one_thread,
+    })
+}
+
+struct Primary<'a> {
+    replica: Replica,
+    is_one_thread: bool,
+    clock: Clock,
+    progress: (&'a Progress, u64),
+    interrupted: Arc<AtomicBool>,
+}
+
+impl Primary<'_> {
+    /// The agents' turn, if it is this thread's to give; how much was done.
+    #[inline]
+    fn turn(&mut self) -> Result<usize> {
+        if !self.is_one_thread {
+            return Ok(0);
+        }
+        self.replica.turn(self.clock.now()).map_err(|error| node_failed(&error))
+    }
+
+    /// Turns until `is_done`.
+    fn until(&mut self, what: &str, mut is_done: impl FnMut(&mut Self) -> Result<bool>) -> Result<()> {
+        let since = Instant::now();
+        while !is_done(self)? {
+            self.turn()?;
+            if let Some(failure) = self.replica.failure() {
+                return Err(node_failed(&failure));
+            }
+            if self.interrupted.load(Ordering::Relaxed) {
+                return Err(failed("interrupted"));
+            }
+            if since.elapsed() > PATIENCE {
+                return Err(failed(format!("{what} took longer than {} s", PATIENCE.as_secs())));
+            }
+        }
+        Ok(())
+    }
+
+    /// Until this member leads, with its backup beside it.
+    fn lead(&mut self, line: &mut Line) -> Result<()> {
+        let mut asked = Instant::now();
+        self.until("an election", |primary| {
+            let Some(status) = primary.replica.member().status() else { return Ok(false) };
+            let is_beside = status.links.iter().all(|(_, is_connected, _)| *is_connected);
+            if status.consensus.role == MemberRole::Leader {
+                return Ok(is_beside);
+            }
+            if status.consensus.leader.is_some() && asked.elapsed() > Duration::from_millis(200) {
+                line.ask_while(&Request::HandOver, || primary.turn())?;
+                asked = Instant::now();
+            }
+            Ok(false)
+        })
+    }
+
+    fn drive<F: CarForm>(
+        &mut self,
+        client: &mut Client,
+        settings: &RunSettings,
+        print_intervals: bool,
+    ) -> Result<(Outcome, u64)> {
+        let mut load = load_of(settings);
+        if self.is_one_thread {
+            // All that is sent in one turn goes to the backup at once.
+            load.burst_messages = BURST_MESSAGES_ONE_THREAD;
+        }
+        let (progress, base) = self.progress;
+        let signals = Signals::default();
+        let print_lines = |recorder: &mut IntervalRecorder| {
+            let line = progress.clone();
+            if print_intervals {
+                let print = move |statistics: crate::histogram::intervals::IntervalStatistics| {
+                    line.line(&statistics.to_string());
+                };
+                // Without the thread there are no lines; the figures are the same.
+                let _ = recorder.print_intervals(print);
+            }
+        };
+        let (clock, done) = (Clock::fastest().0, AtomicBool::new(false));
+        let interrupted = Arc::clone(&self.interrupted);
+        let cpu_before_ns = process_cpu_ns();
+        let outcome = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                progress.follow(
+                    || {
+                        if interrupted.load(Ordering::Relaxed) {
+                            signals.interrupted.store(true, Ordering::Relaxed);
+                        }
+                        base + signals.replied.load(Ordering::Relaxed) * 100 / load.count.max(1)
+                    },
+                    || done.load(Ordering::Acquire),
+                );
+            });
+            let mut turn = || self.turn();
+            let driven = drive::<F>(client, &load, &clock, &signals, print_lines, Pauses::default, &mut turn);
+            done.store(true, Ordering::Release);
+            driven
+        })?;
+        let whole_ns = process_cpu_ns() - cpu_before_ns;
+        // On one thread nobody can say which of it was the driver's.
+        let service_ns = if self.is_one_thread {
+            outcome.process_cpu_ns
+        } else {
+            outcome.process_cpu_ns.saturating_sub(outcome.driver_cpu_ns)
+        };
+        debug_assert!(service_ns <= whole_ns);
+        Ok((outcome, service_ns))
+    }
+
+    /// What is different between the copy of the service here and the backup's, if anything.
+    fn compare(&mut self, directory: &Path, line: &mut Line) -> Result<Option<String>> {
+        let own = Copy::of(directory, self.snapshot()?)?;
+        let mut there = None;
+        let mut asked = Instant::now();
+        self.until("the backup's copy", |primary| {
+            if asked.elapsed() < Duration::from_millis(20) {
+                return Ok(false);
+            }
+            let answer = line.ask_while(&Request::State, || primary.turn())?;
+            let Answer::State(copy) = answer else { return Err(failed("a strange answer")) };
+            asked = Instant::now();
+            let is_there = copy.sequence >= own.sequence;
+            there = Some(copy);
+            Ok(is_there)
+        })?;
+        Ok(there
+            .filter(|there| *there != own)
+            .map(|there| format!("the backup's copy is {there:?}, the primary's {own:?}")))
+    }
+
+    /// A snapshot of the service here; the agents go on meanwhile.
+    fn snapshot(&mut self) -> Result<u64> {
+        if !self.is_one_thread {
+            return self.replica.snapshot().map_err(|error| node_failed(&error));
+        }
+        let requests = self.replica.snapshots().ok_or_else(|| failed("a witness has no copy"))?;
+        let (mut taken, asking) = (None, std::thread::spawn(move || requests.take(|| None)));
+        self.until("a snapshot", |_| Ok(asking.is_finished()))?;
+        if let Ok(outcome) = asking.join() {
+            taken = Some(outcome.map_err(|error| node_failed(&error))?);
+        }
+        taken.ok_or_else(|| failed("the snapshot panicked"))
+    }
+}

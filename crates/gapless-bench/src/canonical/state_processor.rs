@@ -1,0 +1,86 @@
+//! The SRProcessor of the reference: reads every field of each Car and replies with a full Car; what it keeps are two
+//! objects in a store, both changed by each message, and the changes are what is replicated.
+
+use super::car::{CarForm, LENGTH_MAX, SCHEMA};
+use super::processor::{ProcessorState, QUERY};
+use gapless::engine::state::{StateHandlers, StateService};
+use gapless::engine::store::{Map, Store, Transaction};
+use gapless::prelude::*;
+use std::marker::PhantomData;
+
+gapless::engine::store_object! {
+    /// What all Cars add up to.
+    pub struct Totals = 1, version 1 {
+        /// Cars.
+        pub cars: u64,
+        /// Sum over every field of every Car, wrapping.
+        pub sum: u64,
+    }
+}
+
+gapless::engine::store_object! {
+    /// The last Car of a slot.
+    pub struct LastCar = 2, version 1 {
+        /// Its number; the least one if it has none.
+        pub serial_number: i64,
+        /// Sum over its fields.
+        pub sum: u64,
+    }
+}
+
+/// Last Cars are kept for so many slots, by the number of the command.
+const SLOTS: u64 = 1024;
+
+/// The service, for Cars of one form.
+pub struct StateProcessor<F> {
+    totals: Map<u64, Totals>,
+    last_cars: Map<u64, LastCar>,
+    form: PhantomData<fn() -> F>,
+}
+
+impl<F: CarForm> StateProcessor<F> {
+    /// Declares its collections in `store`.
+    #[must_use]
+    pub fn new(store: &mut Store) -> Self {
+        Self { totals: store.map(1, "totals"), last_cars: store.map(2, "last cars"), form: PhantomData }
+    }
+
+    #[inline]
+    fn car(
+        &self,
+        store: &mut Transaction<'_>,
+        car: <F::Inbound as Message>::Decoded<'_>,
+        context: &mut Context<'_>,
+    ) -> Result<(), Reject> {
+        let read = F::read(&car)?;
+        drop(car);
+        match store.get_mut(self.totals, &0) {
+            Some(totals) => {
+                totals.cars += 1;
+                totals.sum = totals.sum.wrapping_add(read.sum);
+            }
+            None => _ = store.insert(self.totals, 0, Totals { cars: 1, sum: read.sum }),
+        }
+        let slot = context.session_seq() % SLOTS;
+        let serial_number = read.serial_number.map_or(i64::MIN, i64::from);
+        match store.get_mut(self.last_cars, &slot) {
+            Some(last) => (last.serial_number, last.sum) = (serial_number, read.sum),
+            None => _ = store.insert(self.last_cars, slot, LastCar { serial_number, sum: read.sum }),
+        }
+        context.reply_bytes(SCHEMA, F::Inbound::ENCODING, LENGTH_MAX, |buffer| F::write(buffer, read.serial_number))
+    }
+
+    fn query(&self, store: &mut Transaction<'_>, _: &[u8], context: &mut Context<'_>) -> Result<(), Reject> {
+        let totals = store.get(self.totals, &0);
+        let state =
+            totals.map_or(ProcessorState::default(), |totals| ProcessorState { cars: totals.cars, sum: totals.sum });
+        context.reply_with(QUERY, &state.to_bytes())
+    }
+}
+
+impl<F: CarForm> StateService for StateProcessor<F> {
+    fn handlers(handlers: &mut StateHandlers<Self>) {
+        handlers.on::<F::Inbound>(Self::car);
+        handlers.on_bytes(QUERY.schema, Self::query);
+    }
+}

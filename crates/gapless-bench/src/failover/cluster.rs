@@ -1,0 +1,228 @@
+//! [`Cluster`]: members, each a process of this program, with the settings of `gapless cluster new`.
+
+use super::failed;
+use super::member::{Answer, Order, Request, SUBCOMMAND};
+use crate::child::Process;
+use crate::{BenchError, Result};
+use gapless::prelude::Duration;
+use gapless::stream::stream_layout::StreamLayout;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+/// Members of either cluster.
+pub(super) const MEMBERS: usize = 3;
+/// Whatever is waited for comes within this.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// Between two looks at a member: each costs it a wake-up.
+const LOOK_INTERVAL: Duration = Duration::from_millis(10);
+
+/// What the members are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Membership {
+    /// Three that vote and run the service
+    Full,
+    /// A primary and its backup, and a third that only stores and votes
+    Witness,
+}
+
+impl Membership {
+    /// For tables.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Full => "3 full members",
+            Self::Witness => "primary + backup + witness",
+        }
+    }
+
+    /// The key in reports.
+    pub(super) const fn key(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Witness => "witness",
+        }
+    }
+
+    /// Whether a member runs the service.
+    const fn serves(self, member: usize) -> bool {
+        matches!(self, Self::Full) || member != MEMBERS
+    }
+}
+
+/// How a member stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Standing {
+    pub leads: bool,
+    pub connected: u64,
+    pub handled: u64,
+}
+
+/// Members, from 1 on; killed with this value, and their directory removed.
+pub(super) struct Cluster<'a> {
+    root: PathBuf,
+    membership: Membership,
+    members: Vec<Option<Process<'a>>>,
+    interrupted: &'a AtomicBool,
+    /// The thread plan of a member.
+    pub plan: String,
+}
+
+impl<'a> Cluster<'a> {
+    /// Starts the members, with their directories below a new one in `parent`.
+    pub fn start(parent: &Path, membership: Membership, interrupted: &'a AtomicBool) -> Result<Self> {
+        let name = format!(".gapless-failover-{}-{}", std::process::id(), membership.key());
+        let root = parent.join(name);
+        std::fs::create_dir(&root).map_err(|source| BenchError::io("create", &root, source))?;
+        let members = (0..MEMBERS).map(|_| None).collect();
+        let mut cluster = Self { root, membership, members, interrupted, plan: String::new() };
+        // Held together, so that no two are the same.
+        let listeners: std::io::Result<Vec<_>> =
+            (0..MEMBERS).map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0))).collect();
+        let listeners = listeners.map_err(|source| BenchError::system("find a free port", source))?;
+        let ports = listeners.iter().map(|listener| listener.local_addr().map(|address| address.port()));
+        let ports = ports.collect::<std::io::Result<Vec<u16>>>();
+        let ports = ports.map_err(|source| BenchError::system("find a free port", source))?;
+        drop(listeners);
+        for member in 1..=MEMBERS {
+            let path = cluster.file(member);
+            let text = cluster.text(member, &ports);
+            std::fs::write(&path, text).map_err(|source| BenchError::io("write", &path, source))?;
+        }
+        for member in 1..=MEMBERS {
+            cluster.start_one(member)?;
+        }
+        Ok(cluster)
+    }
+
+    fn file(&self, member: usize) -> PathBuf {
+        self.root.join(format!("member-{member}.toml"))
+    }
+
+    /// As `gapless cluster new` writes it: everything else is a default.
+    fn text(&self, member: usize, ports: &[u16]) -> String {
+        let mut text = format!("[cluster]\nname = \"failover\"\nmember = {member}\n");
+        for (at, port) in ports.iter().enumerate() {
+            let kind = if self.membership.serves(at + 1) { "full" } else { "witness" };
+            text += &format!("[[member]]\nid = {}\naddresses = [\"127.0.0.1:{port}\"]\nkind = \"{kind}\"\n", at + 1);
+        }
+        text + &format!("[stream]\ndirectory = \"member-{member}\"\n")
+    }
+
+    /// Starts a member, and waits until it runs.
+    pub fn start_one(&mut self, member: usize) -> Result<()> {
+        // Lives as long as the process does, whatever this one's directory is.
+        let file = std::fs::canonicalize(self.file(member));
+        let file = file.map_err(|source| BenchError::io("find", &self.file(member), source))?;
+        let (name, order) = (format!("member {member}"), Order { file });
+        let mut process = Process::start(super::NAME, &name, (SUBCOMMAND, &order), self.interrupted)?;
+        let Answer::Running(plan) = process.hear()? else { return Err(failed("a strange answer of a member")) };
+        self.plan = plan;
+        self.members[member - 1] = Some(process);
+        Ok(())
+    }
+
+    /// Where clients find the members.
+    pub fn sockets(&self) -> Vec<PathBuf> {
+        let socket = |member| StreamLayout::new(self.root.join(format!("member-{member}"))).socket();
+        (1..=MEMBERS).filter(|member| self.membership.serves(*member)).map(socket).collect()
+    }
+
+    /// Another member than `leader` that runs the service, and runs.
+    pub fn follower(&self, leader: usize) -> Result<usize> {
+        let is_one =
+            |member: &usize| *member != leader && self.membership.serves(*member) && self.members[member - 1].is_some();
+        // From the leader on, so that each has its turn.
+        let all = (leader..leader + MEMBERS).map(|at| at % MEMBERS + 1);
+        all.into_iter().find(is_one).ok_or_else(|| failed("only one member runs the service"))
+    }
+
+    /// Asks a member, and waits for the answer.
+    pub fn ask(&mut self, member: usize, request: Request) -> Result<Answer> {
+        let process = self.members[member - 1].as_mut().expect("only who runs is asked");
+        process.tell(&request)?;
+        match process.hear()? {
+            Answer::Refused(reason) => Err(failed(format!("member {member}: {reason}"))),
+            answer => Ok(answer),
+        }
+    }
+
+    pub fn standing(&mut self, member: usize) -> Result<Standing> {
+        match self.ask(member, Request::Standing)? {
+            Answer::Standing { leads, connected, handled } => Ok(Standing { leads, connected, handled }),
+            other => Err(failed(format!("a strange answer of member {member}: {other:?}"))),
+        }
+    }
+
+    /// Kills a member, with its process taken note of later.
+    pub fn kill(&mut self, member: usize) {
+        if let Some(process) = &mut self.members[member - 1] {
+            process.kill();
+        }
+    }
+
+    /// Waits for the end of a killed member.
+    pub fn bury(&mut self, member: usize) {
+        self.members[member - 1] = None;
+    }
+
+    fn until<T>(&mut self, what: &str, mut look: impl FnMut(&mut Self) -> Result<Option<T>>) -> Result<T> {
+        let since = Instant::now();
+        loop {
+            if let Some(found) = look(self)? {
+                return Ok(found);
+            }
+            if since.elapsed() > PATIENCE {
+                return Err(failed(format!("{what}: not within {} s", PATIENCE.as_secs())));
+            }
+            std::thread::sleep(LOOK_INTERVAL);
+        }
+    }
+
+    /// Waits until a member leads that runs the service; which.
+    pub fn leader(&mut self) -> Result<usize> {
+        let membership = self.membership;
+        self.until("a leader", |cluster| {
+            for member in (1..=MEMBERS).filter(|member| membership.serves(*member)) {
+                if cluster.members[member - 1].is_some() && cluster.standing(member)?.leads {
+                    return Ok(Some(member));
+                }
+            }
+            Ok(None)
+        })
+    }
+
+    /// Waits until every member is connected and has what the leader has handled by now.
+    pub fn is_level(&mut self) -> Result<()> {
+        let leader = self.leader()?;
+        let goal = self.standing(leader)?.handled;
+        self.until("a member that catches up", |cluster| {
+            for member in 1..=MEMBERS {
+                let standing = cluster.standing(member)?;
+                if standing.handled < goal || standing.connected + 1 < MEMBERS as u64 {
+                    return Ok(None);
+                }
+            }
+            Ok(Some(()))
+        })
+    }
+
+    /// Stops all, in order.
+    pub fn stop(mut self) -> Result<()> {
+        for member in 1..=MEMBERS {
+            self.ask(member, Request::Stop)?;
+            if let Some(process) = self.members[member - 1].take() {
+                process.finish()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Cluster<'_> {
+    fn drop(&mut self) {
+        self.members.clear();
+        // What cannot be removed is left, where the user finds it.
+        let _ = std::fs::remove_dir_all(&self.root);
+    }
+}

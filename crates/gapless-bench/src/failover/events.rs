@@ -1,0 +1,108 @@
+//! What is done to a cluster under load, and when.
+
+use super::cluster::Cluster;
+use super::load::elapsed_ns;
+use super::member::Request;
+use crate::Result;
+use gapless::prelude::Duration;
+use std::time::Instant;
+
+/// What can happen to a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum What {
+    LeaderKilled,
+    LeaderReturns,
+    Transferred,
+    FollowerKilled,
+    FollowerReturns,
+    Snapshot,
+}
+
+impl What {
+    /// In the order in which they happen.
+    pub const ALL: [Self; 6] = [
+        Self::LeaderKilled,
+        Self::LeaderReturns,
+        Self::Transferred,
+        Self::FollowerKilled,
+        Self::FollowerReturns,
+        Self::Snapshot,
+    ];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::LeaderKilled => "leader killed",
+            Self::LeaderReturns => "killed leader restarted",
+            Self::Transferred => "lead transferred",
+            Self::FollowerKilled => "follower killed",
+            Self::FollowerReturns => "killed follower restarted",
+            Self::Snapshot => "snapshot on the leader",
+        }
+    }
+
+    /// How long clients may wait, ns.
+    pub const fn target_ns(self) -> Option<u64> {
+        match self {
+            Self::LeaderKilled => Some(100_000_000),
+            Self::Transferred => Some(10_000_000),
+            _ => None,
+        }
+    }
+}
+
+/// Something that happened; times are ns since the begin of the load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Event {
+    pub what: What,
+    pub at_ns: u64,
+    /// When all was as it should be again: a leader there, a snapshot on the device, a member up to date.
+    pub end_ns: u64,
+}
+
+/// Runs every event `repeats` times, each with a quiet `window` before and behind it.
+pub(super) fn run(
+    cluster: &mut Cluster<'_>,
+    (repeats, window): (u32, Duration),
+    begin: Instant,
+    look: &mut dyn FnMut(&str) -> Result<()>,
+) -> Result<Vec<Event>> {
+    let mut events = Vec::new();
+    for _ in 0..repeats {
+        let mut victim = 0;
+        for what in What::ALL {
+            look(what.name())?;
+            std::thread::sleep(window);
+            let leader = cluster.leader()?;
+            let follower = match what {
+                What::Transferred | What::FollowerKilled => cluster.follower(leader)?,
+                _ => 0,
+            };
+            let at_ns = elapsed_ns(begin);
+            match what {
+                What::LeaderKilled => {
+                    cluster.kill(leader);
+                    victim = leader;
+                }
+                What::FollowerKilled => {
+                    cluster.kill(follower);
+                    victim = follower;
+                }
+                What::LeaderReturns | What::FollowerReturns => cluster.start_one(victim)?,
+                What::Transferred => drop(cluster.ask(leader, Request::Transfer(follower as u64))?),
+                What::Snapshot => drop(cluster.ask(leader, Request::Snapshot)?),
+            }
+            // Asking members for more would disturb what is measured.
+            std::thread::sleep(window.saturating_sub(Duration::from_nanos(elapsed_ns(begin) - at_ns)));
+            match what {
+                What::LeaderKilled | What::FollowerKilled => {
+                    cluster.bury(victim);
+                    cluster.leader()?;
+                }
+                _ => cluster.is_level()?,
+            }
+            events.push(Event { what, at_ns, end_ns: elapsed_ns(begin) });
+            std::thread::sleep(window);
+        }
+    }
+    Ok(events)
+}

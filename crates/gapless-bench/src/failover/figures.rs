@@ -1,0 +1,215 @@
+//! From what clients have seen and what has happened to figures: how long nobody got a reply, and how long replies took
+//! before, during and after.
+
+use super::events::{Event, What};
+use super::load::{Record, Seen};
+use crate::histogram::LatencyHistogram;
+
+/// Width of a point in a plot over time, ns.
+pub(super) const POINT_NS: u64 = 10_000_000;
+
+/// The parts of an event's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Commands that were answered in the window before it.
+    Before,
+    /// Commands of which some of the way fell in the event's time.
+    During,
+    /// Commands that were due in the window behind it.
+    After,
+}
+
+impl Phase {
+    pub const ALL: [Self; 3] = [Self::Before, Self::During, Self::After];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Before => "before",
+            Self::During => "during",
+            Self::After => "after",
+        }
+    }
+}
+
+/// A moment of a plot: relative to the event, the longest latency of commands due in it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Point {
+    pub at_ms: f64,
+    pub latency_max_ns: u64,
+}
+
+/// What one happening of an event did.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Happening {
+    /// From the event to the first reply to a command that was sent after it.
+    pub first_new_reply_ns: Option<u64>,
+    /// The same for the client that waited longest.
+    pub last_client_ns: Option<u64>,
+    /// The longest time in which a client got no reply at all.
+    pub longest_silence_ns: u64,
+    /// How long it took until all was as it should be.
+    pub duration_ns: u64,
+    pub points: Vec<Point>,
+}
+
+/// All happenings of one kind of event.
+pub(super) struct Figures {
+    pub what: What,
+    pub happenings: Vec<Happening>,
+    /// By [`Phase`].
+    pub latencies: [LatencyHistogram; 3],
+}
+
+impl Figures {
+    pub fn first_new_replies_ns(&self) -> impl Iterator<Item = Option<u64>> {
+        self.happenings.iter().map(|happening| happening.first_new_reply_ns)
+    }
+
+    /// The worst of all happenings; `None` if a reply never came.
+    pub fn first_new_reply_max_ns(&self) -> Option<u64> {
+        self.first_new_replies_ns().collect::<Option<Vec<_>>>()?.into_iter().max()
+    }
+
+    pub fn last_client_max_ns(&self) -> Option<u64> {
+        self.happenings.iter().map(|each| each.last_client_ns).collect::<Option<Vec<_>>>()?.into_iter().max()
+    }
+
+    pub fn longest_silence_ns(&self) -> u64 {
+        self.happenings.iter().map(|each| each.longest_silence_ns).max().unwrap_or(0)
+    }
+
+    /// Whether every happening kept to the target, where there is one: a dead leader by the first new reply of each
+    /// client, a hand-over by the longest silence, because a leader still answers when it is asked for one.
+    pub fn is_met(&self) -> Option<bool> {
+        let target_ns = self.what.target_ns()?;
+        let worst_ns = match self.what {
+            What::Transferred => Some(self.longest_silence_ns()),
+            _ => self.last_client_max_ns(),
+        };
+        Some(worst_ns.is_some_and(|worst_ns| worst_ns < target_ns))
+    }
+}
+
+/// The figures of each kind of event.
+pub(super) fn figures(clients: &[Seen], events: &[Event], window_ns: u64) -> Vec<Figures> {
+    let of_kind = |what: What| {
+        let mut figures =
+            Figures { what, happenings: Vec::new(), latencies: [(); 3].map(|()| LatencyHistogram::new()) };
+        for event in events.iter().filter(|event| event.what == what) {
+            figures.happenings.push(happening(clients, event, window_ns));
+            for record in clients.iter().flat_map(|client| &client.records) {
+                if let Some(phase) = phase(record, event, window_ns) {
+                    figures.latencies[phase as usize].record(record.replied_ns - record.due_ns);
+                }
+            }
+        }
+        figures
+    };
+    What::ALL.into_iter().map(of_kind).filter(|figures| !figures.happenings.is_empty()).collect()
+}
+
+/// In which part of the event's time a command fell, if in any. One without a reply is lost, and has no latency.
+fn phase(record: &Record, event: &Event, window_ns: u64) -> Option<Phase> {
+    let Record { due_ns, replied_ns, .. } = *record;
+    if replied_ns == 0 {
+        None
+    } else if replied_ns < event.at_ns {
+        (replied_ns + window_ns >= event.at_ns).then_some(Phase::Before)
+    } else if due_ns < event.end_ns {
+        Some(Phase::During)
+    } else {
+        (due_ns < event.end_ns + window_ns).then_some(Phase::After)
+    }
+}
+
+fn happening(clients: &[Seen], event: &Event, window_ns: u64) -> Happening {
+    let first_of = |client: &Seen| {
+        let new = client.records.iter().filter(|record| record.sent_ns > event.at_ns && record.replied_ns > 0);
+        new.map(|record| record.replied_ns - event.at_ns).min()
+    };
+    let firsts: Vec<Option<u64>> = clients.iter().map(first_of).collect();
+    Happening {
+        first_new_reply_ns: firsts.iter().flatten().min().copied(),
+        last_client_ns: firsts.iter().copied().collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().max()),
+        longest_silence_ns: clients.iter().map(|client| longest_silence_ns(client, event)).max().unwrap_or(0),
+        duration_ns: event.end_ns - event.at_ns,
+        points: points(clients, event, window_ns),
+    }
+}
+
+/// The longest time without a reply of which some is in the event's time.
+fn longest_silence_ns(client: &Seen, event: &Event) -> u64 {
+    let mut replies: Vec<u64> = client.records.iter().map(|record| record.replied_ns).filter(|at| *at > 0).collect();
+    replies.sort_unstable();
+    let begins = replies.partition_point(|at| *at < event.at_ns).saturating_sub(1);
+    let mut silence_ns = 0;
+    for pair in replies[begins..].windows(2).take_while(|pair| pair[0] < event.end_ns) {
+        silence_ns = silence_ns.max(pair[1] - pair[0]);
+    }
+    match replies.last() {
+        // It ends without a reply.
+        Some(last) if *last < event.end_ns => silence_ns.max(event.end_ns - last),
+        _ => silence_ns,
+    }
+}
+
+fn points(clients: &[Seen], event: &Event, window_ns: u64) -> Vec<Point> {
+    let from_ns = event.at_ns.saturating_sub(window_ns);
+    let count = (event.end_ns + window_ns - from_ns) / POINT_NS;
+    let mut longest = vec![0; count as usize];
+    for record in clients.iter().flat_map(|client| &client.records).filter(|record| record.replied_ns > 0) {
+        if let Some(at) = record.due_ns.checked_sub(from_ns).map(|after_ns| after_ns / POINT_NS)
+            && let Some(longest) = longest.get_mut(at as usize)
+        {
+            *longest = (*longest).max(record.replied_ns - record.due_ns);
+        }
+    }
+    let moment = |at: usize| (from_ns + at as u64 * POINT_NS) as f64 / 1e6 - event.at_ns as f64 / 1e6;
+    let all = longest.into_iter().enumerate().filter(|(_, latency_max_ns)| *latency_max_ns > 0);
+    all.map(|(at, latency_max_ns)| Point { at_ms: moment(at), latency_max_ns }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn client(records: &[(u64, u64, u64)]) -> Seen {
+        let record = |(due_ms, sent_ms, replied_ms): &(u64, u64, u64)| Record {
+            due_ns: due_ms * MS,
+            sent_ns: sent_ms * MS,
+            replied_ns: replied_ms * MS,
+            ..Record::default()
+        };
+        Seen { records: records.iter().map(record).collect(), ..Seen::default() }
+    }
+
+    #[test]
+    fn a_silence_is_seen_from_every_side() {
+        let event = Event { what: What::LeaderKilled, at_ns: 1_000 * MS, end_ns: 1_200 * MS };
+        // One command waits at the event, one is sent before its end and one after; the other client waits longer.
+        let first = client(&[(980, 980, 981), (999, 999, 1_050), (1_010, 1_010, 1_051), (1_300, 1_300, 1_302)]);
+        let second = client(&[(990, 990, 995), (1_005, 1_090, 1_091), (1_350, 1_350, 1_351), (1_360, 1_360, 0)]);
+        assert_eq!((first.unanswered(), second.unanswered()), (0, 1));
+        let found = figures(&[first, second], &[event], 500 * MS);
+        assert_eq!(found.len(), 1, "of what did not happen there are no figures");
+        let [happening] = &found[0].happenings[..] else { panic!("{:?}", found[0].happenings) };
+        assert_eq!(happening.first_new_reply_ns, Some(51 * MS), "not that to a command from before");
+        assert_eq!(happening.last_client_ns, Some(91 * MS));
+        assert_eq!(happening.longest_silence_ns, 1_351 * MS - 1_091 * MS);
+        assert_eq!(found[0].is_met(), Some(true));
+        let counts: Vec<u64> = found[0].latencies.iter().map(LatencyHistogram::count).collect();
+        assert_eq!(counts, [2, 3, 2], "before, during, after");
+        let worst = happening.points.iter().max_by_key(|point| point.latency_max_ns).unwrap();
+        assert_eq!((worst.at_ms, worst.latency_max_ns), (0.0, 86 * MS));
+    }
+
+    #[test]
+    fn what_never_comes_is_no_figure_and_not_met() {
+        let event = Event { what: What::Transferred, at_ns: 1_000 * MS, end_ns: 1_200 * MS };
+        let found = figures(&[client(&[(900, 900, 901), (1_100, 1_100, 0)])], &[event], 500 * MS);
+        assert_eq!((found[0].first_new_reply_max_ns(), found[0].is_met()), (None, Some(false)));
+        assert_eq!(found[0].longest_silence_ns(), 1_200 * MS - 901 * MS);
+    }
+}

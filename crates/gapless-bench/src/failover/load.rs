@@ -1,0 +1,220 @@
+//! The clients: commands at a rate, numbered, timed from when each was due, to whichever member leads. Nobody spins: a
+//! client sleeps until a reply comes or the next command is due.
+
+use super::failed;
+use super::ledger::{NOTE, NOTE_LENGTH, NUMBER_MAX, words};
+use crate::Result;
+use gapless::prelude::*;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// Sessions of each client, and commands in flight of each session.
+pub(super) const SESSIONS: usize = 4;
+const WINDOW: u32 = 64;
+/// A command without a reply for so long is lost.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// An attempt to find a member that leads, after which a client looks whether it was interrupted.
+const ATTEMPT: Duration = Duration::from_secs(1);
+
+/// What became of a command; times are ns since the begin of the load.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Record {
+    /// When it was due.
+    pub due_ns: u64,
+    /// When it was given to the client.
+    pub sent_ns: u64,
+    /// When its first reply was there; 0 without one.
+    pub replied_ns: u64,
+    /// The place that the reply says.
+    pub(super) place: u64,
+}
+
+/// What a client has seen.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    /// By number, from 1 on.
+    pub records: Vec<Record>,
+    /// Replies that were called the first one of their command and were not, or that differed from the first.
+    pub doubled: u64,
+    /// Replies that came again, as they do where a command is sent again.
+    pub repeated: u64,
+    /// Commands that had to be sent by another connection.
+    pub reconnected: u64,
+}
+
+impl Seen {
+    /// Commands without a reply.
+    pub fn unanswered(&self) -> u64 {
+        self.records.iter().filter(|record| record.replied_ns == 0).count() as u64
+    }
+}
+
+/// A client with its sessions.
+pub(super) struct Sender<'a> {
+    client: Client,
+    sessions: Vec<SessionKey>,
+    owner: u64,
+    seen: Seen,
+    unanswered: u64,
+    interrupted: &'a AtomicBool,
+}
+
+fn stream_failed(error: &StreamError) -> crate::BenchError {
+    failed(error.to_string())
+}
+
+/// Tries until it is done, for a while.
+fn patiently<T>(
+    interrupted: &AtomicBool,
+    mut attempt: impl FnMut() -> std::result::Result<T, StreamError>,
+) -> Result<T> {
+    let since = Instant::now();
+    loop {
+        look(interrupted)?;
+        match attempt() {
+            Ok(done) => return Ok(done),
+            Err(error) if since.elapsed() > PATIENCE => return Err(stream_failed(&error)),
+            Err(_) => std::thread::sleep(Duration::from_millis(1)),
+        }
+    }
+}
+
+fn look(interrupted: &AtomicBool) -> Result<()> {
+    // Relaxed: the flag guards no data.
+    if interrupted.load(Ordering::Relaxed) { Err(failed("interrupted")) } else { Ok(()) }
+}
+
+impl<'a> Sender<'a> {
+    /// Connects to whichever of `sockets` leads.
+    pub fn new(sockets: &[PathBuf], owner: u64, interrupted: &'a AtomicBool) -> Result<Self> {
+        let options = ClientOptions { timeout: ATTEMPT, ..ClientOptions::default() };
+        let mut client = patiently(interrupted, || Client::connect_any(sockets, options.clone()))?;
+        let tokens = (0..SESSIONS).map(|_| random_token());
+        let sessions = tokens.map(|token| patiently(interrupted, || client.open_session(token, WINDOW)));
+        let sessions = sessions.collect::<Result<_>>()?;
+        Ok(Self { client, sessions, owner, seen: Seen::default(), unanswered: 0, interrupted })
+    }
+
+    /// Sends the next number; whether there was room for it.
+    fn send(&mut self, due_ns: u64, begin: Instant) -> Result<bool> {
+        let number = self.seen.records.len() as u64 + 1;
+        if number > NUMBER_MAX {
+            return Err(failed(format!("{NUMBER_MAX} commands are the most that a run may have")));
+        }
+        let first = number as usize % SESSIONS;
+        let in_turn = (first..first + SESSIONS).map(|at| self.sessions[at % SESSIONS]);
+        let Some(session) = in_turn.into_iter().find(|session| self.client.can_send(*session)) else {
+            return Ok(false);
+        };
+        let owner = self.owner;
+        let encode = |buffer: &mut [u8]| {
+            buffer[..8].copy_from_slice(&owner.to_le_bytes());
+            buffer[8..16].copy_from_slice(&number.to_le_bytes());
+            buffer[16..].fill(0);
+            Ok(NOTE_LENGTH)
+        };
+        // Before it is sent: a reply may be there when the client comes back.
+        let sent_ns = elapsed_ns(begin);
+        if self.client.enqueue(session, NOTE, NOTE_LENGTH, encode).is_err() {
+            // The ring is full; a connection that has broken is noticed where replies are taken.
+            return Ok(false);
+        }
+        self.seen.records.push(Record { due_ns, sent_ns, ..Record::default() });
+        self.unanswered += 1;
+        Ok(true)
+    }
+
+    /// Takes replies, sleeping for one up to `timeout`; finds the next leader where the last one is gone.
+    fn take(&mut self, timeout: Duration, begin: Instant) -> Result<()> {
+        let (seen, unanswered, owner) = (&mut self.seen, &mut self.unanswered, self.owner);
+        let mut strange = None;
+        let polled = self.client.poll(1024, |incoming| match incoming {
+            Incoming::Reply { reply, first, .. } => {
+                let found = words(reply.payload).filter(|_| reply.refusal.is_none());
+                let Some([of, number, place]) = found else {
+                    strange = Some(format!("a command was refused: {:?}", reply.refusal));
+                    return;
+                };
+                let record = number.checked_sub(1).and_then(|at| seen.records.get_mut(at as usize));
+                let Some(record) = record.filter(|_| of == owner) else {
+                    strange = Some(format!("a reply to number {number} of client {of}, which was not sent"));
+                    return;
+                };
+                if record.replied_ns == 0 {
+                    *record = Record { replied_ns: elapsed_ns(begin), place, ..*record };
+                    *unanswered -= 1;
+                } else if first || record.place != place {
+                    seen.doubled += 1;
+                } else {
+                    seen.repeated += 1;
+                }
+            }
+            Incoming::SessionLost { .. } => strange = Some("a session is lost".to_owned()),
+            Incoming::Opened { .. } | Incoming::Notice { .. } => {}
+        });
+        if let Some(strange) = strange {
+            return Err(failed(strange));
+        }
+        match polled.and_then(|count| if count == 0 { self.client.wait(timeout) } else { Ok(()) }) {
+            Err(StreamError::Disconnected { .. }) => {
+                self.seen.reconnected += 1;
+                patiently(self.interrupted, || self.client.reconnect())
+            }
+            other => other.map_err(|error| stream_failed(&error)),
+        }
+    }
+
+    /// Sends `count` commands as fast as they are answered, and waits for all.
+    pub fn fill(mut self, count: u64) -> Result<Seen> {
+        let (begin, mut progress) = (Instant::now(), (0, Instant::now()));
+        while self.unanswered > 0 || (self.seen.records.len() as u64) < count {
+            look(self.interrupted)?;
+            while (self.seen.records.len() as u64) < count && self.send(elapsed_ns(begin), begin)? {}
+            self.take(Duration::from_millis(20), begin)?;
+            let answered = self.seen.records.len() as u64 - self.unanswered;
+            if answered > progress.0 {
+                progress = (answered, Instant::now());
+            }
+            if progress.1.elapsed() > PATIENCE {
+                return Err(failed(format!("{answered} of {count} commands are answered, and no more")));
+            }
+        }
+        Ok(self.seen)
+    }
+
+    /// Sends a command each `interval_ns` from `offset_ns` on until `stop`, and waits for what is missing.
+    pub fn run(mut self, begin: Instant, (interval_ns, offset_ns): (u64, u64), stop: &AtomicBool) -> Result<Seen> {
+        let due_at = |number: u64| offset_ns + number * interval_ns;
+        let mut stopped: Option<(u64, Instant)> = None;
+        loop {
+            look(self.interrupted)?;
+            let now_ns = elapsed_ns(begin);
+            // Relaxed: the flag guards no data.
+            if stopped.is_none() && stop.load(Ordering::Relaxed) {
+                // What was due until now is still sent: the load is open.
+                stopped = Some((now_ns, Instant::now()));
+            }
+            let until_ns = stopped.map_or(now_ns, |(until_ns, _)| until_ns);
+            let mut due_ns = due_at(self.seen.records.len() as u64);
+            while due_ns <= until_ns && self.send(due_ns, begin)? {
+                due_ns = due_at(self.seen.records.len() as u64);
+            }
+            if let Some((_, since)) = stopped {
+                let is_done = due_ns > until_ns && self.unanswered == 0;
+                if is_done || since.elapsed() > PATIENCE {
+                    return Ok(self.seen);
+                }
+            }
+            // Where there is no room, only a reply makes some, and that wakes it.
+            let sleep_ns = if due_ns <= until_ns { 1_000_000 } else { due_ns.saturating_sub(elapsed_ns(begin)) };
+            let sleep_ns = sleep_ns.clamp(20_000, 5_000_000);
+            self.take(Duration::from_nanos(sleep_ns), begin)?;
+        }
+    }
+}
+
+/// Since the begin of the load, ns; never 0.
+pub(super) fn elapsed_ns(begin: Instant) -> u64 {
+    u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX).max(1)
+}

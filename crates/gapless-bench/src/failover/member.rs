@@ -1,0 +1,122 @@
+//! A member of the benchmark's cluster, in a process of its own: what `gapless cluster start` runs, with the benchmark's
+//! service on it. Orders come as lines of JSON on standard input, answers leave on standard output; when the input ends,
+//! the benchmark has gone, and so does the member.
+
+use super::failed;
+use super::ledger::Ledger;
+use crate::{BenchError, Result};
+use gapless::cluster::config::ClusterConfig;
+use gapless::cluster::consensus::{MemberId, Role};
+use gapless::cluster::member::shared::{Outcome, Wish};
+use gapless::engine::{Replica, ReplicaOptions};
+use gapless::prelude::Duration;
+use serde::{Deserialize, Serialize};
+use std::io::{BufRead as _, Write as _};
+use std::path::PathBuf;
+
+/// The hidden subcommand of `gapless bench`.
+pub const SUBCOMMAND: &str = "failover-member";
+
+/// The agent answers within this.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What the process is to run.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Order {
+    /// The member's file.
+    pub file: PathBuf,
+}
+
+/// What is asked of a member.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Request {
+    /// How it stands.
+    Standing,
+    /// Hand the lead over to this member.
+    Transfer(u64),
+    /// Take a snapshot; answered when it is on the device.
+    Snapshot,
+    /// Stop in order.
+    Stop,
+}
+
+/// What a member answers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Answer {
+    /// It runs: what its thread plan says.
+    Running(String),
+    /// How it stands.
+    Standing {
+        /// Whether it leads.
+        leads: bool,
+        /// How many others are connected to it.
+        connected: u64,
+        /// The last sequence that its copy of the service has handled; that is released on a witness.
+        handled: u64,
+    },
+    /// Done.
+    Done,
+    /// Not done, because of this.
+    Refused(String),
+}
+
+fn answer(value: &Answer) -> Result<()> {
+    let mut line = serde_json::to_string(value)?;
+    line.push('\n');
+    let mut stdout = std::io::stdout().lock();
+    let written = stdout.write_all(line.as_bytes()).and_then(|()| stdout.flush());
+    written.map_err(|source| BenchError::system("answer the benchmark", source))
+}
+
+/// Runs a member until its input ends, or it is told to stop.
+///
+/// # Errors
+/// A malformed order, a member that cannot be started or has failed.
+pub fn main(order: &str) -> Result<()> {
+    let order: Order = serde_json::from_str(order)?;
+    let config = ClusterConfig::load(&order.file).map_err(|error| failed(error.to_string()))?;
+    let replica = Replica::start(Ledger::default(), ReplicaOptions::default(), &config)
+        .map_err(|error| failed(error.to_string()))?;
+    answer(&Answer::Running(replica.plan().to_string()))?;
+    for line in std::io::stdin().lock().lines() {
+        let Ok(line) = line else { break };
+        if let Some(failure) = replica.failure() {
+            return Err(failed(failure.to_string()));
+        }
+        let request = serde_json::from_str(&line)?;
+        if matches!(request, Request::Stop) {
+            replica.stop().map_err(|error| failed(error.to_string()))?;
+            return answer(&Answer::Done);
+        }
+        answer(&obey(&replica, request))?;
+    }
+    Ok(())
+}
+
+fn obey(replica: &Replica, request: Request) -> Answer {
+    match request {
+        Request::Standing => {
+            let Some(status) = replica.member().status() else {
+                return Answer::Standing { leads: false, connected: 0, handled: 0 };
+            };
+            // A witness handles nothing, and is as far as what is released there.
+            let handled = replica.snapshots().map_or(status.released_sequence, |_| replica.handled_sequence());
+            Answer::Standing {
+                leads: status.consensus.role == Role::Leader,
+                connected: status.links.iter().filter(|(_, is_connected, _)| *is_connected).count() as u64,
+                handled,
+            }
+        }
+        Request::Transfer(to) => match MemberId::new(to).map(|to| replica.member().ask(Wish::Transfer(to), PATIENCE)) {
+            Some(Some(Outcome::Begun)) => Answer::Done,
+            other => Answer::Refused(format!("the lead cannot be handed over: {other:?}")),
+        },
+        Request::Snapshot => match replica.snapshot() {
+            Ok(_) => Answer::Done,
+            Err(error) => Answer::Refused(error.to_string()),
+        },
+        Request::Stop => unreachable!("done by the caller"),
+    }
+}

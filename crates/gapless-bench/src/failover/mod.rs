@@ -1,0 +1,398 @@
+//! `gapless bench failover`: what clients see while a cluster's leader is killed and comes back, the lead is transferred, a
+//! follower is killed and comes back, and a snapshot is taken.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | this | the arguments, the order of things, the report |
+//! | `cluster` | the members, each a process |
+//! | [`member`] | such a process, seen from inside |
+//! | `ledger` | the service: it remembers every command |
+//! | `load` | the clients |
+//! | `events` | what is done, and when |
+//! | `figures` | silences and latencies |
+//! | `table`, `plot` | what is printed and drawn |
+//!
+//! Whether something was lost or doubled is counted from what clients were told and from the service's state at the end.
+
+mod cluster;
+mod events;
+mod figures;
+mod ledger;
+mod load;
+pub mod member;
+mod plot;
+mod table;
+
+pub use cluster::Membership;
+
+use crate::floor::{FloorKind, FloorPlan};
+use crate::progress::Progress;
+use crate::report::table::{TableStyle, floors};
+use crate::report::{Report, Row, RowConfig};
+use crate::{BenchError, Result};
+use clap::Args;
+use cluster::Cluster;
+use events::What;
+use figures::{Figures, Phase, figures};
+use gapless::prelude::*;
+use gapless::wire::HEADER_LENGTH;
+use ledger::{COUNT, NOTE_LENGTH, words};
+use load::{SESSIONS, Seen, Sender, elapsed_ns};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// The benchmark's name.
+const NAME: &str = "failover";
+/// Clients, each a thread that sleeps most of the time.
+const CLIENTS: u64 = 2;
+/// Owners of the numbers that fill the log, from this on.
+const FILLERS: u64 = 100;
+/// What is quiet before and behind an event, and the least time of one.
+const WINDOW: Duration = Duration::from_secs(1);
+/// Shortened for [`FailoverArguments::quick`].
+const QUICK: (u64, u32, Duration) = (20_000, 1, Duration::from_millis(250));
+/// A member catches up, and answers, within this.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What it takes.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub struct FailoverArguments {
+    /// Write the report as one JSON object; - is stdout, and then nothing else is printed there
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Draw latency over time around each event, as SVG
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
+
+    /// Only this cluster [default: both, one after the other]
+    #[arg(long, value_name = "MEMBERS")]
+    pub members: Option<Membership>,
+
+    /// Commands a second, of all clients together, sent whether or not the cluster answers
+    #[arg(long, value_name = "PER_SECOND", default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(10..=1_000_000))]
+    pub rate: u64,
+
+    /// Frames in the log before anything happens
+    #[arg(long, value_name = "FRAMES", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(0..=100_000_000))]
+    pub log_frames: u64,
+
+    /// How often each event happens
+    #[arg(long, value_name = "TIMES", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub repeat: u32,
+
+    /// Keep the members' directories below this one, on the device that is to be measured; they are removed after
+    #[arg(long, short = 'k', value_name = "DIRECTORY", default_value = ".")]
+    pub log_location: PathBuf,
+
+    /// A short log and each event once: to see that it works, not how fast
+    #[arg(long)]
+    pub quick: bool,
+}
+
+/// What came of one cluster.
+pub(crate) struct Scenario {
+    membership: Membership,
+    figures: Vec<Figures>,
+    sent: u64,
+    elapsed_ns: u64,
+    lost: u64,
+    doubled: u64,
+    repeated: u64,
+    reconnected: u64,
+    rate_reached: bool,
+    plan: String,
+}
+
+fn failed(reason: impl Into<String>) -> BenchError {
+    BenchError::Measurement { name: NAME, reason: reason.into() }
+}
+
+/// How much of everything.
+#[derive(Clone, Copy)]
+struct Plan {
+    rate_per_s: u64,
+    log_frames: u64,
+    repeats: u32,
+    window: Duration,
+}
+
+/// Measures; what to print.
+///
+/// # Errors
+/// Members that cannot be started, or do not come back; commands that are refused; a report that cannot be written.
+pub fn run(arguments: &FailoverArguments, interrupted: &AtomicBool) -> Result<String> {
+    let (frames, repeats, window) = if arguments.quick { QUICK } else { (u64::MAX, u32::MAX, WINDOW) };
+    let plan = Plan {
+        rate_per_s: arguments.rate,
+        log_frames: arguments.log_frames.min(frames),
+        repeats: arguments.repeat.min(repeats),
+        window,
+    };
+    let is_quiet = arguments.json.as_deref() == Some(Path::new("-"));
+    let mut report = Report::new(NAME);
+    let items = vec![(FloorKind::TcpRoundTrip, (NOTE_LENGTH + HEADER_LENGTH) as u64), (FloorKind::FutexRoundTrip, 0)];
+    let floor = FloorPlan { time_limit: Duration::from_millis(150), ..FloorPlan::new(&arguments.log_location, items) };
+    let measured = floor.measure();
+    report.floor.extend(measured.rows);
+    report.notes.extend(measured.skipped);
+
+    let all = [Membership::Full, Membership::Witness];
+    let chosen: Vec<Membership> =
+        all.into_iter().filter(|each| arguments.members.is_none_or(|only| only == *each)).collect();
+    let steps = What::ALL.len() as u64 * u64::from(plan.repeats) + 1;
+    let progress = Progress::new(steps * chosen.len() as u64, NAME, is_quiet);
+    let mut scenarios = Vec::new();
+    for membership in chosen {
+        let scenario = measure(membership, plan, &arguments.log_location, &progress, interrupted)?;
+        report.rows.extend(rows(&scenario, plan, &report));
+        scenarios.push(scenario);
+    }
+    progress.finish();
+    report.notes.extend(notes(&scenarios, plan));
+    report.extra.insert("timelines".to_owned(), scenarios.iter().map(timelines).collect());
+    if let Some(path) = &arguments.plot {
+        let title = format!(
+            "Latency around events: {} commands/s, {} frames of log, {}",
+            plan.rate_per_s,
+            plan.log_frames,
+            report.environment.summary().lines().next().unwrap_or_default(),
+        );
+        plot::write(&scenarios, &title, path)?;
+    }
+    if let Some(target) = &arguments.json {
+        report.write_json(target)?;
+    }
+    if is_quiet {
+        return Ok(String::new());
+    }
+    let style = TableStyle::for_stdout();
+    let mut text = format!("{}\n\n{}\n", report.environment.summary(), table::text(&scenarios, style));
+    text += &format!("The machine's own floor, same run, same cores\n{}\n", floors(&report.floor, style));
+    for note in &report.notes {
+        text += &format!("note: {note}\n");
+    }
+    Ok(text)
+}
+
+/// One cluster, from its first start to its end.
+fn measure(
+    membership: Membership,
+    plan: Plan,
+    parent: &Path,
+    progress: &Progress,
+    interrupted: &AtomicBool,
+) -> Result<Scenario> {
+    let label = |what: &str| progress.set_label(&format!("{}: {what}", membership.key()));
+    label("start");
+    let mut cluster = Cluster::start(parent, membership, interrupted)?;
+    cluster.leader()?;
+    let sockets = cluster.sockets();
+    label("fill the log");
+    fill(&sockets, plan.log_frames, interrupted)?;
+    cluster.is_level()?;
+    progress.set_position(progress.position() + 1);
+
+    let senders = (1..=CLIENTS).map(|owner| Sender::new(&sockets, owner, interrupted)).collect::<Result<Vec<_>>>()?;
+    let (begin, stop) = (Instant::now(), AtomicBool::new(false));
+    let interval_ns = 1_000_000_000 * CLIENTS / plan.rate_per_s;
+    let (events, clients, elapsed) = std::thread::scope(|scope| {
+        let begun = senders.into_iter().enumerate().map(|(number, sender)| {
+            let (stop, offset_ns) = (&stop, number as u64 * interval_ns / CLIENTS);
+            scope.spawn(move || sender.run(begin, (interval_ns, offset_ns), stop))
+        });
+        let threads: Vec<_> = begun.collect();
+        let mut look = |what: &str| {
+            label(what);
+            progress.set_position(progress.position() + 1);
+            if threads.iter().any(|thread| thread.is_finished()) {
+                return Err(failed("a client has given up"));
+            }
+            // Relaxed: the flag guards no data (pairs with the store of the signal handler).
+            if interrupted.load(Ordering::Relaxed) { Err(failed("interrupted")) } else { Ok(()) }
+        };
+        let events = events::run(&mut cluster, (plan.repeats, plan.window), begin, &mut look);
+        // Relaxed: as above.
+        stop.store(true, Ordering::Relaxed);
+        let elapsed = elapsed_ns(begin);
+        let seen: Vec<Result<Seen>> = threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|_| Err(failed("a client panicked"))))
+            .collect();
+        (events, seen, elapsed)
+    });
+    // What a client has to say is the cause of what its absence did.
+    let clients = clients.into_iter().collect::<Result<Vec<_>>>()?;
+    let events = events?;
+    label("compare");
+    let (unseen, twice) = compare(&sockets, &clients, plan.log_frames)?;
+    let plan_text = cluster.plan.clone();
+    cluster.stop()?;
+
+    let sent: u64 = clients.iter().map(|client| client.records.len() as u64).sum();
+    let due = elapsed / interval_ns * CLIENTS;
+    let sum = |of: fn(&Seen) -> u64| clients.iter().map(of).sum::<u64>();
+    Ok(Scenario {
+        membership,
+        figures: figures(&clients, &events, plan.window.as_nanos() as u64),
+        sent,
+        elapsed_ns: elapsed,
+        lost: sum(Seen::unanswered) + unseen,
+        doubled: sum(|client| client.doubled) + twice,
+        repeated: sum(|client| client.repeated),
+        reconnected: sum(|client| client.reconnected),
+        rate_reached: sent + sent / 100 >= due,
+        plan: plan_text,
+    })
+}
+
+/// Writes the log full, as fast as it goes.
+fn fill(sockets: &[PathBuf], frames: u64, interrupted: &AtomicBool) -> Result<()> {
+    std::thread::scope(|scope| {
+        let run = |client: u64| {
+            scope.spawn(move || Sender::new(sockets, FILLERS + client, interrupted)?.fill(share(frames, client)))
+        };
+        let threads: Vec<_> = (0..CLIENTS).map(run).collect();
+        for thread in threads {
+            let seen = thread.join().unwrap_or_else(|_| Err(failed("a client panicked")))?;
+            if seen.doubled > 0 {
+                return Err(failed("commands were doubled before anything happened"));
+            }
+        }
+        Ok(())
+    })
+}
+
+/// What of `frames` a client fills.
+const fn share(frames: u64, client: u64) -> u64 {
+    frames / CLIENTS + if client < frames % CLIENTS { 1 } else { 0 }
+}
+
+/// Commands that the service does not know of, and those that it has been told twice.
+fn compare(sockets: &[PathBuf], clients: &[Seen], log_frames: u64) -> Result<(u64, u64)> {
+    let stream_failed = |error: StreamError| failed(error.to_string());
+    let options = ClientOptions { timeout: PATIENCE, ..ClientOptions::default() };
+    let mut client = Client::connect_any(sockets, options).map_err(stream_failed)?;
+    let session = client.open_session(random_token(), 1).map_err(stream_failed)?;
+    let mut of = |owner: u64| -> Result<[u64; 2]> {
+        let reply = client.call(session, COUNT, &owner.to_le_bytes(), PATIENCE).map_err(stream_failed)?;
+        words(&reply.payload).ok_or_else(|| failed("a malformed reply"))
+    };
+    let (mut unseen, mut twice) = (0, 0);
+    let sent = clients.iter().map(|client| client.records.len() as u64);
+    let owners = (1..).zip(sent).chain((0..CLIENTS).map(|filler| (FILLERS + filler, share(log_frames, filler))));
+    for (owner, sent) in owners {
+        let [count, doubled] = of(owner)?;
+        if count > sent {
+            return Err(failed(format!("client {owner} has sent {sent} commands, the service knows {count}")));
+        }
+        unseen += sent - count;
+        twice += doubled;
+    }
+    Ok((unseen, twice))
+}
+
+/// A row for each phase of each event; what happened stands in that of `during`.
+fn rows(scenario: &Scenario, plan: Plan, report: &Report) -> Vec<Row> {
+    let is_right = scenario.lost == 0 && scenario.doubled == 0;
+    let mut rows = Vec::new();
+    for figures in &scenario.figures {
+        for phase in Phase::ALL {
+            let mut config = RowConfig {
+                name: Some(format!("{}: {}, {}", scenario.membership.key(), figures.what.name(), phase.name())),
+                program: Some("es".to_owned()),
+                tier: Some("quorum".to_owned()),
+                cpu: Some("default".to_owned()),
+                clustered: Some(true),
+                transport: Some("shared memory".to_owned()),
+                payload_bytes: Some(NOTE_LENGTH as u64),
+                rate_per_s: Some(plan.rate_per_s),
+                ..RowConfig::default()
+            };
+            let mut put = |key: &str, value: Value| config.extra.insert(key.to_owned(), value);
+            put("members", scenario.membership.key().into());
+            put("event", figures.what.name().into());
+            put("phase", phase.name().into());
+            put("log_frames", plan.log_frames.into());
+            put("sessions", (CLIENTS * SESSIONS as u64).into());
+            let histogram = &figures.latencies[phase as usize];
+            let mut row = Row {
+                config,
+                latency_ns: histogram.latency_ns(),
+                rate_reached: Some(scenario.rate_reached),
+                verified: Some(is_right),
+                lost: Some(scenario.lost),
+                duplicated: Some(scenario.doubled),
+                ..Row::default()
+            };
+            if phase == Phase::During {
+                let of =
+                    |of: &dyn Fn(&figures::Happening) -> Value| figures.happenings.iter().map(of).collect::<Value>();
+                let mut put = |key: &str, value: Value| row.extra.insert(key.to_owned(), value);
+                put("first_new_reply_ns", of(&|each| each.first_new_reply_ns.into()));
+                put("first_new_reply_of_every_client_ns", of(&|each| each.last_client_ns.into()));
+                put("longest_silence_ns", of(&|each| each.longest_silence_ns.into()));
+                put("duration_ns", of(&|each| each.duration_ns.into()));
+                if let (Some(target_ns), Some(met)) = (figures.what.target_ns(), figures.is_met()) {
+                    put("target_ns", target_ns.into());
+                    put("target_met", met.into());
+                }
+            }
+            if let Some(floor) = report.floor_row(FloorKind::TcpRoundTrip.name(), (NOTE_LENGTH + HEADER_LENGTH) as u64)
+            {
+                row.compare_with(floor);
+            }
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+/// What the plot shows, as numbers.
+fn timelines(scenario: &Scenario) -> Value {
+    let of_event = |figures: &Figures| {
+        let lines = figures.happenings.iter().map(|happening| {
+            let moments: Vec<f64> = happening.points.iter().map(|point| point.at_ms.round()).collect();
+            let longest: Vec<u64> = happening.points.iter().map(|point| point.latency_max_ns / 1000).collect();
+            // As text: an array of numbers would take a line for each.
+            let text = |numbers: Vec<String>| numbers.join(" ");
+            json!({
+                "at_ms": text(moments.iter().map(|at| format!("{at:.0}")).collect()),
+                "latency_max_us": text(longest.iter().map(u64::to_string).collect()),
+            })
+        });
+        json!({"event": figures.what.name(), "happenings": lines.collect::<Vec<_>>()})
+    };
+    let events: Vec<Value> = scenario.figures.iter().map(of_event).collect();
+    json!({"members": scenario.membership.key(), "point_ms": figures::POINT_NS / 1_000_000, "events": events})
+}
+
+fn notes(scenarios: &[Scenario], plan: Plan) -> Vec<String> {
+    let mut notes = Vec::new();
+    for scenario in scenarios {
+        notes.push(format!(
+            "{}: {} commands in {:.1} s, {} lost, {} doubled, {} replies again, {} times connected to another member{}; \
+             threads of a member: {}",
+            scenario.membership.name(),
+            scenario.sent,
+            scenario.elapsed_ns as f64 / 1e9,
+            scenario.lost,
+            scenario.doubled,
+            scenario.repeated,
+            scenario.reconnected,
+            if scenario.rate_reached { "" } else { "; the rate was NOT reached" },
+            scenario.plan.trim().replace('\n', "; "),
+        ));
+    }
+    notes.push(format!(
+        "first new reply: from the event to the first reply to a command that was sent after it; silence: of the client \
+         that waited longest; a killed leader is measured against its target by the first new reply of every client, a \
+         transfer by the longest silence; until all is well: looked at no sooner than {} ms behind the event; {} frames in \
+         the log before, all settings as gapless cluster new writes them, tier quorum, every member and the clients on this machine",
+        plan.window.as_millis(),
+        plan.log_frames
+    ));
+    notes
+}

@@ -1,0 +1,82 @@
+//! The tables: how long clients waited at each event, and latencies before, during and after.
+
+use super::Scenario;
+use super::figures::Phase;
+use crate::histogram::LatencyHistogram;
+use crate::report::table::{TableStyle, absent, grouped, new_table};
+
+/// Both tables of all clusters.
+pub(super) fn text(scenarios: &[Scenario], style: TableStyle) -> String {
+    let ms = |ns: u64| format!("{:.1}", ns as f64 / 1e6);
+    let head = [
+        "members",
+        "event",
+        "times",
+        "first new reply ms, median",
+        "… worst",
+        "… of every client, worst",
+        "target ms",
+        "met",
+        "longest silence ms",
+        "until all is well ms",
+        "lost",
+        "doubled",
+    ];
+    let mut table = new_table(style, &head, 2);
+    for scenario in scenarios {
+        for figures in &scenario.figures {
+            let mut firsts: Vec<u64> = figures.first_new_replies_ns().map(|first| first.unwrap_or(u64::MAX)).collect();
+            firsts.sort_unstable();
+            let median = firsts.get(firsts.len() / 2).copied().filter(|ns| *ns < u64::MAX);
+            let duration = figures.happenings.iter().map(|each| each.duration_ns).max().unwrap_or(0);
+            let met = figures.is_met().map_or_else(absent, |met| if met { "yes" } else { "NO" }.to_owned());
+            table.add_row([
+                scenario.membership.name().to_owned(),
+                figures.what.name().to_owned(),
+                figures.happenings.len().to_string(),
+                median.map_or_else(absent, ms),
+                figures.first_new_reply_max_ns().map_or_else(absent, ms),
+                figures.last_client_max_ns().map_or_else(absent, ms),
+                figures.what.target_ns().map_or_else(absent, |ns| format!("< {}", ns / 1_000_000)),
+                met,
+                ms(figures.longest_silence_ns()),
+                ms(duration),
+                // Of the whole run: which event lost a command nobody can say.
+                grouped(scenario.lost),
+                grouped(scenario.doubled),
+            ]);
+        }
+    }
+    let mut latencies = new_table(
+        style,
+        &[
+            "members",
+            "event",
+            "before: p50 ms",
+            "p99",
+            "max",
+            "during: p50 ms",
+            "p99",
+            "max",
+            "after: p50 ms",
+            "p99",
+            "max",
+        ],
+        2,
+    );
+    for scenario in scenarios {
+        for figures in &scenario.figures {
+            let mut cells = vec![scenario.membership.name().to_owned(), figures.what.name().to_owned()];
+            for phase in Phase::ALL {
+                cells.extend(percentiles(&figures.latencies[phase as usize]));
+            }
+            latencies.add_row(cells);
+        }
+    }
+    format!("{}\n\nLatency, from when each command was due\n{}\n", table.trim_fmt(), latencies.trim_fmt())
+}
+
+fn percentiles(histogram: &LatencyHistogram) -> [String; 3] {
+    let Some(latency) = histogram.latency_ns() else { return [(); 3].map(|()| absent()) };
+    [latency.p50, latency.p99, latency.max].map(|ns| format!("{:.2}", ns as f64 / 1e6))
+}

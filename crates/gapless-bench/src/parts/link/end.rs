@@ -1,0 +1,283 @@
+//! One end of a link, and the process at its other end.
+
+use super::partner::{Order, SUBCOMMAND, Transport};
+use super::{CONSENSUS_BYTES, LONG_BYTES, LONG_RING_BYTES};
+use crate::Result;
+use crate::child::Process;
+use crate::parts::failed;
+use gapless::agent::Now;
+use gapless_cluster::link::wire::{ClusterName, Identity, MemberId};
+use gapless_cluster::link::{Content, LinkError, LinkEvent, LinkOptions, Links, Peer, SHARED_MEMORY_PREFIX, SendError};
+use serde::de::DeserializeOwned;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+/// Empty turns after which one looks whether the other process is still there.
+const TURNS_BETWEEN_LOOKS: u32 = 10_000;
+/// The second process is the one that listens.
+const DIALS: MemberId = 1;
+const LISTENS: MemberId = 2;
+
+/// The process at the other end, as one that waits for it sees it.
+pub(super) enum Other<'a> {
+    /// The second process.
+    Partner { process: Process<'a>, shares_the_cpu: bool },
+    /// The process that started this one, as it was then.
+    Parent { pid: u32, shares_the_cpu: bool },
+}
+
+impl<'a> Other<'a> {
+    /// Starts the second process. `interrupted` ends the waiting for it.
+    pub(super) fn start(order: &Order, interrupted: &'a AtomicBool) -> Result<Self> {
+        let process = Process::start("link", "the second process", (SUBCOMMAND, order), interrupted)?;
+        Ok(Self::Partner { process, shares_the_cpu: order.cpu.is_none() })
+    }
+
+    /// Waits for what the second process answers.
+    pub(super) fn hear<T: DeserializeOwned>(&mut self) -> Result<T> {
+        match self {
+            Self::Partner { process, .. } => process.hear(),
+            Self::Parent { .. } => Err(failed("link", "the first process answers nothing")),
+        }
+    }
+
+    /// An error if there is nothing to wait for any more.
+    fn look(&mut self) -> Result<()> {
+        match self {
+            Self::Partner { process, .. } => process.look_around().and_then(|()| process.look()),
+            // An orphan has another parent at once.
+            Self::Parent { pid, .. } if std::os::unix::process::parent_id() == *pid => Ok(()),
+            Self::Parent { pid, .. } => {
+                Err(failed("link", format!("process {pid}, which this one works for, has gone")))
+            }
+        }
+    }
+
+    const fn shares_the_cpu(&self) -> bool {
+        match self {
+            Self::Partner { shares_the_cpu, .. } | Self::Parent { shares_the_cpu, .. } => *shares_the_cpu,
+        }
+    }
+}
+
+/// A message that is sent again and again, with another number.
+pub(super) struct Outgoing {
+    consensus: [u8; CONSENSUS_BYTES],
+    frame: Vec<u8>,
+}
+
+impl Outgoing {
+    pub(super) fn new(frame_length: usize) -> Self {
+        let frame = (0..frame_length).map(|index| (index * 31 % 251) as u8).collect();
+        Self { consensus: [7; CONSENSUS_BYTES], frame }
+    }
+
+    /// The same message with this number at both ends of its frame.
+    pub(super) fn number(&mut self, number: u64) -> &Self {
+        let bytes = number.to_le_bytes();
+        self.frame[..8].copy_from_slice(&bytes);
+        let end = self.frame.len() - 8;
+        self.frame[end..].copy_from_slice(&bytes);
+        self
+    }
+}
+
+/// A message that came.
+#[derive(Clone, Copy)]
+pub(super) struct Incoming {
+    /// The number at both ends of its frame.
+    pub(super) number: u64,
+}
+
+/// One end.
+pub(super) struct End<'a> {
+    links: Links,
+    to: MemberId,
+    other: Other<'a>,
+    clock: Instant,
+    is_connected: bool,
+    empty_turns: u32,
+    frame_length: Option<usize>,
+    /// Where it listens, if that is no port.
+    path: Option<PathBuf>,
+}
+
+fn of_links(error: LinkError) -> crate::BenchError {
+    failed("link", error)
+}
+
+impl<'a> End<'a> {
+    /// Connects to the second process.
+    pub(super) fn dials(address: String, frame_length: usize, other: Other<'a>) -> Result<Self> {
+        let peer = Peer { member: LISTENS, addresses: vec![address] };
+        let mut options = options();
+        if frame_length >= LONG_BYTES {
+            options.shared_ring_bytes = LONG_RING_BYTES;
+        }
+        let mut end = Self::open(options, DIALS, &peer, other)?;
+        while !end.is_connected {
+            end.turn(|_| Ok(()))?;
+        }
+        Ok(end)
+    }
+
+    /// Lets the first process connect; frames are so long.
+    pub(super) fn listens(other: Other<'a>, transport: Transport, frame_length: usize) -> Result<Self> {
+        let peer = Peer { member: DIALS, addresses: Vec::new() };
+        let mut options = options();
+        match transport {
+            Transport::Tcp => options.listen = Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))),
+            Transport::SharedMemory => {
+                let name = format!("gapless-bench-link-{}", std::process::id());
+                options.listen_shared = Some(std::env::temp_dir().join(name));
+            }
+        }
+        let path = options.listen_shared.clone();
+        let mut end = Self::open(options, LISTENS, &peer, other)?;
+        end.path = path;
+        end.frame_length = Some(frame_length);
+        Ok(end)
+    }
+
+    fn open(options: LinkOptions, member: MemberId, peer: &Peer, other: Other<'a>) -> Result<Self> {
+        let cluster = ClusterName::new("bench").expect("a short printable name");
+        let identity = Identity { cluster, stream_id: 1, incarnation: 1, member, instance: member };
+        let links = Links::open(options, identity, std::slice::from_ref(peer)).map_err(of_links)?;
+        let (to, clock) = (peer.member, Instant::now());
+        Ok(Self { links, to, other, clock, is_connected: false, empty_turns: 0, frame_length: None, path: None })
+    }
+
+    /// Where the first process finds it.
+    pub(super) fn address(&self) -> Option<String> {
+        let shared = self.path.as_ref().map(|path| format!("{SHARED_MEMORY_PREFIX}{}", path.display()));
+        shared.or_else(|| self.links.local_address().map(|address| address.to_string()))
+    }
+
+    pub(super) const fn other(&mut self) -> &mut Other<'a> {
+        &mut self.other
+    }
+
+    /// One turn: polls, and hands out what has come.
+    pub(super) fn turn(&mut self, mut take: impl FnMut(Incoming) -> Result<()>) -> Result<usize> {
+        self.poll()?;
+        let (mut outcome, expected) = (Ok(()), self.frame_length);
+        let handed = self.links.receive(|message| {
+            if outcome.is_ok() {
+                outcome = check(message.frames, expected).and_then(&mut take);
+            }
+        });
+        outcome?;
+        if handed == 0 {
+            self.rest()?;
+        }
+        Ok(handed)
+    }
+
+    /// Turns until `is_done` says so of a message.
+    pub(super) fn wait_until(&mut self, mut is_done: impl FnMut(Incoming) -> Result<bool>) -> Result<()> {
+        let mut done = false;
+        while !done {
+            self.turn(|message| {
+                done = is_done(message)?;
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Sends; waits where the connection takes nothing now.
+    pub(super) fn send(&mut self, message: &Outgoing) -> Result<()> {
+        loop {
+            match self.links.send(self.to, Content::Consensus, &message.consensus, &[&message.frame]) {
+                Ok(()) => return Ok(()),
+                Err(SendError::Full) => {
+                    self.poll()?;
+                    self.rest()?;
+                }
+                Err(error) => return Err(failed("link", error)),
+            }
+        }
+    }
+
+    /// Waits until everything is given to the operating system.
+    pub(super) fn flush(&mut self) -> Result<()> {
+        while self.links.statistics(self.to).is_some_and(|statistics| statistics.queued_bytes > 0) {
+            self.poll()?;
+            self.rest()?;
+        }
+        Ok(())
+    }
+
+    /// Waits for the end of the second process, which must be a good one.
+    pub(super) fn finish(self) -> Result<()> {
+        // An end of the connection is what the second process may wait for.
+        drop(self.links);
+        match self.other {
+            Other::Partner { process, .. } => process.finish().map(drop),
+            Other::Parent { .. } => Ok(()),
+        }
+    }
+
+    /// Waits until the other side has closed the connection.
+    pub(super) fn wait_for_end(&mut self) -> Result<()> {
+        while self.links.is_connected(self.to) {
+            self.links.poll(self.now());
+            self.links.receive(|_| ());
+            self.rest()?;
+        }
+        Ok(())
+    }
+
+    fn now(&self) -> Now {
+        let monotonic_ns = u64::try_from(self.clock.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        Now { monotonic_ns, epoch_ns: 0 }
+    }
+
+    fn poll(&mut self) -> Result<()> {
+        self.links.poll(self.now());
+        match self.links.next_event() {
+            None => Ok(()),
+            Some(LinkEvent::Connected(_)) => {
+                self.is_connected = true;
+                Ok(())
+            }
+            Some(LinkEvent::Gone(_, why)) => {
+                // That the other process has ended is the cause.
+                self.other.look()?;
+                Err(failed("link", why))
+            }
+            Some(LinkEvent::Refused(_, refusal) | LinkEvent::NotWanted(_, refusal)) => Err(failed("link", refusal)),
+        }
+    }
+
+    /// Nothing was to be done.
+    fn rest(&mut self) -> Result<()> {
+        self.empty_turns += 1;
+        if self.other.shares_the_cpu() {
+            std::thread::yield_now();
+        }
+        if self.empty_turns < TURNS_BETWEEN_LOOKS {
+            return Ok(());
+        }
+        self.empty_turns = 0;
+        self.other.look()
+    }
+}
+
+/// The number of a frame that is whole.
+fn check(frame: &[u8], expected_length: Option<usize>) -> Result<Incoming> {
+    let (Some(first), Some(last)) = (frame.first_chunk(), frame.last_chunk()) else {
+        return Err(failed("link", format!("a frame of {} bytes", frame.len())));
+    };
+    if first != last || expected_length.is_some_and(|length| length != frame.len()) {
+        return Err(failed("link", format!("a frame of {} bytes is not as it was sent", frame.len())));
+    }
+    Ok(Incoming { number: u64::from_le_bytes(*first) })
+}
+
+/// Nothing waits on the sender's side: it is the connection that is measured.
+fn options() -> LinkOptions {
+    LinkOptions { queue_bytes_max: 0, ..LinkOptions::default() }
+}
