@@ -23,6 +23,8 @@ struct Arguments {
 enum Command {
     /// Measure this machine with the canonical benchmark, or its parts one by one
     Bench(commands::bench::Arguments),
+    /// Run a replicated stream: its members, how they stand, who leads
+    Cluster(commands::cluster::Arguments),
     /// Read the counters of a running node: positions, repeats, refusals, dead letters
     #[command(
         after_help = "Examples:\n  gapless counters /var/lib/gapless/orders\n  gapless counters /var/lib/gapless/orders --watch 1\n  gapless counters /var/lib/gapless/orders --json | jq '.[\"service.last_sequence\"]'"
@@ -34,6 +36,11 @@ enum Command {
     Schema(commands::schema::Arguments),
     /// Run a stream, publish into it, read it
     Stream(commands::stream::Arguments),
+    /// Watch nodes and members of a cluster: roles, sequences, lags, counters and their rates
+    #[command(
+        after_help = "Examples:\n  gapless top /var/lib/gapless/orders\n  gapless top orders                     every member of a cluster of `gapless cluster new orders`\n  gapless top orders --once\n  gapless top orders --json --interval 5 | jq '.directories[].per_s'\n\nOn a terminal: up and down select a directory, Page Up and Page Down scroll its counters, q or Ctrl-C ends. If the input or the output is no terminal, the text of --once is printed again at each interval."
+    )]
+    Top(commands::top::Arguments),
 }
 
 const WRONG_OPTIONS: u8 = 2;
@@ -51,10 +58,12 @@ fn main() -> ExitCode {
     };
     let done = match arguments.command {
         Command::Bench(arguments) => commands::bench::run(&arguments),
+        Command::Cluster(arguments) => commands::cluster::run(&arguments),
         Command::Counters(arguments) => commands::counters::run(&arguments),
         Command::Journal(arguments) => commands::journal::run(&arguments),
         Command::Schema(arguments) => commands::schema::run(&arguments),
         Command::Stream(arguments) => commands::stream::run(&arguments),
+        Command::Top(arguments) => commands::top::run(&arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -73,6 +73,25 @@ fn a_sound_journal_is_verified_from_either_directory() {
 }
 
 #[test]
+fn records_of_consensus_are_counted_and_their_checkpoint_is_placed() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut journal = open(directory.path());
+    append(&mut journal, 10);
+    journal.append_record(b"an entry").unwrap();
+    journal.append_checkpoint(b"all that is kept").unwrap();
+    append(&mut journal, 10);
+    let text = run(directory.path(), &["journal", "verify", "."]).good();
+    assert!(text.contains("frames 20 ") && text.contains("records of consensus 2 (152 bytes)"), "{text}");
+    assert!(text.contains("the newest checkpoint at byte ") && text.ends_with("sound\n"), "{text}");
+    let text = run(directory.path(), &["journal", "info", "."]).good();
+    assert!(text.contains(", records, newest checkpoint at byte "), "{text}");
+    let info = json(&run(directory.path(), &["journal", "info", ".", "--json"]).good());
+    let segment = &info["segments"][0];
+    assert!(segment["records"] == true && segment["checkpoint_position"].as_u64().unwrap() > 8192, "{info}");
+    drop(journal);
+}
+
+#[test]
 fn damage_is_named_with_segment_and_position() {
     let directory = tempfile::tempdir().unwrap();
     let mut journal = open(directory.path());

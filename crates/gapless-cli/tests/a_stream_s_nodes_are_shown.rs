@@ -6,8 +6,11 @@ mod program;
 mod stream_process;
 
 use serde_json::Value;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use stream_process::{Process, configured, sequencer, some_lines, stream, stream_command, write_lines};
 
@@ -45,13 +48,23 @@ fn is_shown_over(transport: &str) {
     let lines = some_lines(2_000);
     write_lines(here, "lines", &lines);
     let mut tail = Process::spawn(&mut stream_command(here, "tail --raw --from first"));
+    // A tail whose lines nobody reads stands still.
+    let met = tail.lines_aside();
     // It has read its file when it is there.
     status_when(here, "the reader", |status| nodes(status).len() == 1);
     as_user("anna");
     let mut publish =
-        Process::spawn(stream_command(here, "publish --rate 400").stdin(Stdio::piped()).stderr(Stdio::null()));
+        Process::spawn(stream_command(here, "publish --rate 2000").stdin(Stdio::piped()).stderr(Stdio::null()));
     let mut input = publish.input();
-    std::io::Write::write_all(&mut input, (lines.join("\n") + "\n").as_bytes()).unwrap();
+    let is_seen = Arc::<AtomicBool>::default();
+    let writer = std::thread::spawn({
+        let (is_seen, lines) = (Arc::clone(&is_seen), lines.clone());
+        move || {
+            let unseen = lines.iter().cycle().take_while(|_| !is_seen.load(Ordering::Relaxed));
+            let written = unseen.inspect(|line| writeln!(input, "{line}").unwrap()).count();
+            (input, written)
+        }
+    });
 
     // While it publishes: both of them by name, and how fast they are.
     let status = status_when(here, "two nodes that move", |status| {
@@ -67,20 +80,25 @@ fn is_shown_over(transport: &str) {
     let mut names: Vec<&str> = nodes(&status).iter().map(|node| node["node"].as_str().unwrap()).collect();
     names.sort_unstable();
     assert_eq!(names, if is_local { ["gapless", "gapless"] } else { ["anna", "berta"] }, "{status}");
+    is_seen.store(true, Ordering::Relaxed);
+    let (input, written) = writer.join().unwrap();
 
     // When everything was read: live, at the end.
-    for line in &lines {
-        assert_eq!(&tail.line(), line);
+    for line in lines.iter().cycle().take(written) {
+        assert_eq!(&met.recv().unwrap(), line);
     }
     let status = status_when(here, "both live at the end", |status| {
         let end = status["last_sequence"].as_u64().unwrap() + 1;
         let is_there = |node: &Value| {
             node["state"] == "live" && node["position"] == end && node["lag_frames"] == 0 && node["in_flight"] == 0
         };
-        end > 2_000 && nodes(status).len() == 2 && nodes(status).iter().all(is_there)
+        end > written as u64 && nodes(status).len() == 2 && nodes(status).iter().all(is_there)
     });
     let published: Vec<u64> = nodes(&status).iter().map(|node| node["frames_published"].as_u64().unwrap()).collect();
-    assert!(published.iter().any(|frames| *frames > 2_000) && published.contains(&0), "one publishes: {status}");
+    assert!(
+        published.iter().any(|frames| *frames >= written as u64) && published.contains(&0),
+        "one publishes: {status}"
+    );
     assert!(nodes(&status).iter().all(|node| node["frames_asked_again"].is_u64()), "{status}");
     assert!(nodes(&status).iter().all(|node| node["frames_sent_again"].is_u64()), "{status}");
 

@@ -1,4 +1,4 @@
-//! `gapless bench serialization|log|messaging|persistence|time`: figures, floors and ratios of one run,
+//! `gapless bench serialization|log|link|messaging|persistence|storage|time`: figures, floors and ratios of one run,
 //! in a table and in the JSON.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -128,6 +128,36 @@ fn the_second_process_of_log_refuses_what_is_no_order() {
 }
 
 #[test]
+fn link_has_four_ways_of_four_sizes_over_each_transport() {
+    let report = report("link", "6000");
+    for (name, is_latency) in [
+        ("there and back", true),
+        ("there and back, 64 in flight", false),
+        ("one way", false),
+        ("one way, acknowledged", false),
+    ] {
+        for transport in ["TCP", "shared memory"] {
+            let name = format!("{transport}, {name}");
+            let rows: Vec<_> = rows(&report).iter().filter(|row| row["config"]["name"] == name).collect();
+            let bytes: Vec<_> = rows.iter().map(|row| row["config"]["payload_bytes"].as_u64().unwrap()).collect();
+            assert_eq!(bytes, [72, 256, 1024, 65_536], "{name}");
+            for row in rows {
+                let key = if is_latency { "latency_ns" } else { "bytes_per_s" };
+                assert!(row.get(key).is_some() && row["verified"] == true, "{row}");
+            }
+        }
+    }
+    let order = r#"{"parent_pid":1,"cpu":null,"frame_length":136,"messages":6,"role":"reads"}"#;
+    let directory = tempfile::tempdir().unwrap();
+    let refused = run(directory.path(), &["bench", "link-partner", order]).error(1);
+    assert!(refused.contains("process 1") && refused.contains("has gone"), "{refused}");
+    let malformed = order.replace("\"messages\":6", "\"messages\":7");
+    let refused = run(directory.path(), &["bench", "link-partner", &malformed]).error(1);
+    assert!(refused.contains("malformed"), "{refused}");
+    assert!(run(directory.path(), &["bench", "link", "--quick", "--count", "2"]).error(2).contains("--count"));
+}
+
+#[test]
 fn messaging_goes_from_small_to_fragmented() {
     let report = report("messaging", "20");
     let rows = rows_named(&report, "client to node and back");
@@ -145,6 +175,24 @@ fn persistence_appends_and_replays() {
     let directory = tempfile::tempdir().unwrap();
     let missing = run(directory.path(), &["bench", "persistence", "--log-location", "missing"]).error(1);
     assert!(missing.contains("missing"), "{missing}");
+}
+
+#[test]
+fn storage_has_every_operation_of_both_sizes() {
+    let directory = tempfile::tempdir().unwrap();
+    let words = ["bench", "storage", "--quick", "--objects", "300", "--count", "500", "--json", "out.json"];
+    let table = run(directory.path(), &words).good();
+    let report: Value = serde_json::from_slice(&std::fs::read(directory.path().join("out.json")).unwrap()).unwrap();
+    for size in ["Car", "1 KB"] {
+        for what in ["put new", "change one field", "change two", "apply", "read", "remove", "scan", "snapshot"] {
+            let rows = rows_named(&report, what);
+            let row = rows.iter().find(|row| row["config"]["name"].as_str().unwrap().ends_with(size)).unwrap();
+            assert!(row["floor_ratio"].is_number() && row["verified"] == true, "{row}");
+            assert!(table.contains(row["config"]["name"].as_str().unwrap()), "{table}");
+        }
+    }
+    let refused = run(directory.path(), &["bench", "storage", "--objects", "0"]).error(2);
+    assert!(refused.contains("--objects"), "{refused}");
 }
 
 #[test]

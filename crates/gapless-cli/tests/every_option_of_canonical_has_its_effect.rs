@@ -2,8 +2,10 @@
 //! because each run measures the machine's floor for two seconds.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
+mod bench_process;
 mod program;
 
+use bench_process::turn;
 use gapless_wire::HEADER_LENGTH;
 use program::{Ended, gapless, names, run};
 use serde_json::Value;
@@ -15,6 +17,7 @@ use std::process::Stdio;
 const MISSING_CPU: &str = "[1000]";
 
 fn canonical(directory: &Path, words: &str) -> Ended {
+    let _turn = turn();
     let line: Vec<&str> = ["bench", "canonical"].into_iter().chain(words.split(' ')).collect();
     run(directory, &line)
 }
@@ -114,6 +117,7 @@ fn a_journal_where_it_was_asked_for_with_its_length_and_its_threads() {
 
 /// System calls that wrote something, of the whole run.
 fn writes_of(directory: &Path, words: &str) -> u64 {
+    let _turn = turn();
     let line: Vec<&str> = ["bench", "canonical"].into_iter().chain(words.split(' ')).collect();
     let mut child = gapless(directory, &line).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let pid = rustix::process::Pid::from_child(&child);

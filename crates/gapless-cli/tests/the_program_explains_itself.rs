@@ -4,6 +4,7 @@
 mod program;
 
 use program::run;
+use std::path::Path;
 
 #[test]
 fn every_subcommand_has_a_help_with_an_example() {
@@ -12,8 +13,10 @@ fn every_subcommand_has_a_help_with_an_example() {
         "bench canonical",
         "bench serialization",
         "bench log",
+        "bench link",
         "bench messaging",
         "bench persistence",
+        "bench storage",
         "bench sequencer",
         "bench time",
         "journal verify",
@@ -35,6 +38,7 @@ fn every_subcommand_has_a_help_with_an_example() {
         "stream control resume",
         "stream control roll-over",
         "stream control end",
+        "top",
     ] {
         let line: Vec<&str> = words.split(' ').chain(["--help"]).collect();
         let text = run(directory.path(), &line).good();
@@ -48,8 +52,11 @@ fn every_subcommand_has_a_help_with_an_example() {
 fn the_whole_names_its_subcommands() {
     let directory = tempfile::tempdir().unwrap();
     for (words, expected) in [
-        (&["--help"][..], &["bench", "journal", "schema"][..]),
-        (&["bench", "--help"], &["canonical", "serialization", "log", "messaging", "persistence", "sequencer", "time"]),
+        (&["--help"][..], &["bench", "journal", "schema", "top"][..]),
+        (
+            &["bench", "--help"],
+            &["canonical", "serialization", "log", "link", "messaging", "persistence", "sequencer", "time"],
+        ),
         (&["journal", "--help"], &["verify", "dump", "tail", "info"]),
         (&["schema", "--help"], &["generate", "check"]),
         (&["stream", "--help"], &["sequencer", "node", "tail", "publish", "replay", "archive", "status", "control"]),
@@ -57,7 +64,7 @@ fn the_whole_names_its_subcommands() {
     ] {
         let text = run(directory.path(), words).good();
         assert!(expected.iter().all(|name| text.contains(name)), "{text}");
-        for hidden in ["canonical-client", "sequencer-process"] {
+        for hidden in ["canonical-client", "sequencer-process", "link-partner"] {
             assert!(!text.contains(hidden), "a benchmark's own process is nobody's command: {text}");
         }
     }
@@ -102,27 +109,36 @@ fn wrong_options_are_one_line_and_end_with_2() {
 }
 
 #[test]
-fn the_cluster_is_refused_until_it_is_there() {
+fn what_is_of_a_cluster_is_refused_without_one() {
     let directory = tempfile::tempdir().unwrap();
-    for words in [
-        "-v",
-        "--enable-clustering",
-        "--enableClustering",
-        "-I 127.0.0.1",
-        "-U 127.0.0.1",
-        "-W",
-        "-V [0]",
-        "-S",
-        "-A [0]",
-        "-D",
-        "-B [0]",
-        "--role backup",
-        "--program sr",
-        "--tier quorum",
-        "--tier quorum-sync",
-    ] {
+    for words in ["-I 127.0.0.1", "-W", "-V [0]", "--program sr", "--tier quorum", "--tier quorum-sync"] {
         let line: Vec<&str> = ["bench", "canonical"].into_iter().chain(words.split(' ')).collect();
         let text = run(directory.path(), &line).error(2);
-        assert!(text.contains("clustering is not there yet"), "{words}: {text}");
+        assert!(text.contains("needs --enable-clustering"), "{words}: {text}");
     }
+}
+
+#[test]
+fn a_clustered_run_compares_its_copies() {
+    let directory = tempfile::tempdir().unwrap();
+    for (link, transport, floor) in [("tcp", "tcp", "tcp_round_trip"), ("shared-memory", "shm", "shm_ping_pong")] {
+        compares_its_copies(directory.path(), link, transport, floor);
+    }
+}
+
+fn compares_its_copies(directory: &Path, link: &str, transport: &str, floor: &str) {
+    let line = format!(
+        "bench canonical -v -l sbe.serial -c 10000 -r 5000 -t 0.5 -i 0.02 -a --json - --replication-link {link}"
+    );
+    let out = run(directory, &line.split(' ').collect::<Vec<_>>());
+    let report: serde_json::Value =
+        serde_json::from_str(&out.stdout).unwrap_or_else(|error| panic!("{error}: {out:?}"));
+    let row = &report["rows"][0];
+    assert_eq!(row["verified"], true, "{report:#}");
+    assert_eq!((&row["config"]["transport"], &row["floor_name"]), (&transport.into(), &floor.into()));
+    assert_eq!((&row["lost"], &row["duplicated"]), (&0.into(), &0.into()));
+    assert_eq!((&row["config"]["clustered"], &row["config"]["tier"]), (&true.into(), &"quorum".into()));
+    assert!(row["latency_ns"]["p50"].as_u64().unwrap() > 0);
+    assert!(report["floor"].as_array().unwrap().iter().any(|row| row["name"] == floor), "beside the link's");
+    assert_eq!(std::fs::read_dir(directory).unwrap().count(), 0, "nothing is left");
 }

@@ -3,8 +3,11 @@
 use super::{Outcome, interrupt, print};
 use clap::{Args, Subcommand};
 use gapless_bench::canonical;
+use gapless_bench::failover::{self, FailoverArguments};
 use gapless_bench::options::CanonicalArguments;
-use gapless_bench::parts::{self, PartArguments, persistence::PersistenceArguments};
+use gapless_bench::parts::{
+    self, PartArguments, link::LinkArguments, persistence::PersistenceArguments, storage::StorageArguments,
+};
 use gapless_bench::sequencer::{self, SequencerArguments};
 
 #[derive(Args)]
@@ -23,17 +26,30 @@ enum Benchmark {
     /// Frames between two processes through ring and window, one way and there and back
     #[command(after_help = "Example:\n  gapless bench log --count 5000000")]
     Log(PartArguments),
+    /// Messages between two members of a cluster over TCP and shared memory: there and back, one way, acknowledged
+    #[command(after_help = "Examples:\n  gapless bench link --json link.json\n  gapless bench link --quick")]
+    Link(LinkArguments),
     /// From a client to a node at tier memory and back, 72 bytes to 500 KB
     #[command(after_help = "Example:\n  gapless bench messaging --count 10000 --json messaging.json")]
     Messaging(PartArguments),
     /// Append to a journal (mapped, written, synced) and replay it
     #[command(after_help = "Example:\n  gapless bench persistence --log-location /var/lib/gapless")]
     Persistence(PersistenceArguments),
+    /// Objects of a replicated state: put, changed, read, removed, applied on a second store, written as a snapshot
+    #[command(
+        after_help = "Examples:\n  gapless bench storage --json storage.json\n  gapless bench storage --objects 5000000\n  gapless bench storage --quick"
+    )]
+    Storage(StorageArguments),
     /// Nodes and a sequencer, each a process: round trips, throughput and rewind over every transport
     #[command(
         after_help = "Examples:\n  gapless bench sequencer --json sequencer.json\n  gapless bench sequencer --only latency --transport udp --payload 256,1024\n  gapless bench sequencer --only throughput --transport multicast\n  gapless bench sequencer --quick\n  gapless bench sequencer --stream /var/lib/gapless/market\n  gapless bench sequencer --command 10.0.0.5:9001 --request 10.0.0.5:9002 --group 239.1.1.1:9003 --interface eth0\n  gapless bench sequencer --command 10.0.0.5:9001 --request 10.0.0.5:9002 --username anna --password swordfish"
     )]
     Sequencer(Box<SequencerArguments>),
+    /// What clients see while a cluster's leader is killed, the lead is transferred, members restart, a snapshot is taken
+    #[command(
+        after_help = "Examples:\n  gapless bench failover --json failover.json --plot failover.svg\n  gapless bench failover --members witness --repeat 10\n  gapless bench failover --quick"
+    )]
+    Failover(FailoverArguments),
     /// What it costs to read each clock
     #[command(after_help = "Example:\n  gapless bench time --json -")]
     Time(PartArguments),
@@ -49,6 +65,21 @@ enum Benchmark {
         /// What to do, as JSON
         order: String,
     },
+    /// The second process of `link`
+    #[command(name = parts::link::partner::SUBCOMMAND, hide = true)]
+    LinkPartner {
+        /// What to do, as JSON
+        order: String,
+    },
+    /// A member of `failover`
+    #[command(name = failover::member::SUBCOMMAND, hide = true)]
+    FailoverMember {
+        /// What to run, as JSON
+        order: String,
+    },
+    /// The backup of `canonical` in a process of its own
+    #[command(name = canonical::backup::SUBCOMMAND, hide = true)]
+    CanonicalBackup,
     /// The driver of `canonical` in a process of its own
     #[command(name = canonical::client_process::SUBCOMMAND, hide = true)]
     CanonicalClient {
@@ -60,14 +91,20 @@ enum Benchmark {
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let text = match &arguments.benchmark {
         Benchmark::Canonical(arguments) => return Ok(canonical::run(arguments, &interrupt()?)?),
+        Benchmark::CanonicalBackup => return Ok(canonical::backup::main()?),
         Benchmark::CanonicalClient { order } => return Ok(canonical::client_process::main(order)?),
+        Benchmark::FailoverMember { order } => return Ok(failover::member::main(order)?),
         Benchmark::LogPartner { order } => return Ok(parts::log::partner::main(order)?),
+        Benchmark::LinkPartner { order } => return Ok(parts::link::partner::main(order)?),
         Benchmark::SequencerProcess { order } => return Ok(sequencer::process::main(order)?),
+        Benchmark::Failover(arguments) => failover::run(arguments, &*interrupt()?),
         Benchmark::Sequencer(arguments) => sequencer::run(arguments, &*interrupt()?),
         Benchmark::Serialization(arguments) => parts::serialization::run(arguments, &*interrupt()?),
         Benchmark::Log(arguments) => parts::log::run(arguments, &*interrupt()?),
+        Benchmark::Link(arguments) => parts::link::run(arguments, &*interrupt()?),
         Benchmark::Messaging(arguments) => parts::messaging::run(arguments, &*interrupt()?),
         Benchmark::Persistence(arguments) => parts::persistence::run(arguments, &*interrupt()?),
+        Benchmark::Storage(arguments) => parts::storage::run(arguments, &*interrupt()?),
         Benchmark::Time(arguments) => parts::clocks::run(arguments, &*interrupt()?),
     }?;
     print(&text)

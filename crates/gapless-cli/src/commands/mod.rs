@@ -1,11 +1,13 @@
 //! The subcommands, one file each; `pipe` is what they share of standard output.
 
 pub(crate) mod bench;
+pub(crate) mod cluster;
 pub(crate) mod counters;
 pub(crate) mod journal;
 pub(crate) mod pipe;
 pub(crate) mod schema;
 pub(crate) mod stream;
+pub(crate) mod top;
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -30,11 +32,14 @@ impl std::error::Error for Usage {}
 pub(crate) fn interrupt() -> Result<Arc<AtomicBool>, ctrlc::Error> {
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&interrupted);
+    // Counted here: the flag may be set by others, too, as when a child process ends by the same Ctrl-C.
+    let mut is_second = false;
     ctrlc::set_handler(move || {
-        // Relaxed: the flag guards no data; whoever polls it sees it some time.
-        if flag.swap(true, Ordering::Relaxed) {
+        if std::mem::replace(&mut is_second, true) {
             std::process::exit(130);
         }
+        // Relaxed: the flag guards no data; whoever polls it sees it some time.
+        flag.store(true, Ordering::Relaxed);
     })?;
     Ok(interrupted)
 }

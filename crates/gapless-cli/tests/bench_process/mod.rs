@@ -1,16 +1,27 @@
 //! `gapless bench` as a process, for the tests of what it promises.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+#![allow(dead_code, reason = "each test file uses its own part of this")]
 
 use crate::program::{Ended, gapless, names, run};
 use rustix::process::Pid;
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+/// Runs take turns: each keeps all processors busy.
+static TURN: Mutex<()> = Mutex::new(());
+
+pub fn turn() -> MutexGuard<'static, ()> {
+    // A run that failed before says nothing of this one.
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The report and the table of `gapless bench NAME WORDS`, which leaves these files and no others.
 #[track_caller]
 pub fn report(name: &str, words: &[&str], files: &[&str]) -> (Value, String) {
+    let _turn = turn();
     let directory = tempfile::tempdir().unwrap();
     let table = run(directory.path(), &[&["bench", name, "--json", "out.json"], words].concat()).good();
     assert_eq!(names(directory.path()), files, "nothing else is left");
@@ -51,28 +62,33 @@ pub fn wait_until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 }
 
 /// A run that takes hours; killed with the test.
-pub struct LongRun(Option<Child>);
+pub struct LongRun {
+    child: Option<Child>,
+    _turn: MutexGuard<'static, ()>,
+}
 
 impl LongRun {
     pub fn start(directory: &Path, words: &[&str]) -> Self {
+        let turn = turn();
         let command: &mut Command = &mut gapless(directory, &[&["bench"], words].concat());
-        Self(Some(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()))
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        Self { child: Some(child), _turn: turn }
     }
 
     pub fn pid(&self) -> Pid {
-        Pid::from_child(self.0.as_ref().unwrap())
+        Pid::from_child(self.child.as_ref().unwrap())
     }
 
     /// Waits for its end.
     pub fn end(mut self) -> Ended {
-        wait_until("the end of the run", || self.0.as_mut().unwrap().try_wait().unwrap());
-        self.0.take().unwrap().wait_with_output().unwrap().into()
+        wait_until("the end of the run", || self.child.as_mut().unwrap().try_wait().unwrap());
+        self.child.take().unwrap().wait_with_output().unwrap().into()
     }
 }
 
 impl Drop for LongRun {
     fn drop(&mut self) {
-        if let Some(child) = &mut self.0 {
+        if let Some(child) = &mut self.child {
             child.kill().unwrap();
             child.wait().unwrap();
         }

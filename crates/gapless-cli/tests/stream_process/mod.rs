@@ -9,6 +9,7 @@ use std::net::{TcpListener, UdpSocket};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use tempfile::TempDir;
 
 /// Small enough for many at a time.
@@ -74,6 +75,15 @@ impl Process {
     #[track_caller]
     pub fn line(&mut self) -> String {
         self.lines.as_mut().unwrap().next().expect("it has ended").unwrap()
+    }
+
+    /// The lines of its output, read from now on whether anybody takes them or not.
+    pub fn lines_aside(&mut self) -> Receiver<String> {
+        let (sender, lines) = channel();
+        let own = self.lines.take().unwrap();
+        // It ends with the process.
+        std::thread::spawn(move || own.map(|line| sender.send(line.unwrap())).take_while(Result::is_ok).for_each(drop));
+        lines
     }
 
     /// What is left of its output.

@@ -75,6 +75,8 @@ impl Found {
                     "file_bytes": segment.file_bytes,
                     "length_bytes": segment.length_bytes,
                     "used_bytes": segment.used_bytes,
+                    "records": segment.holds_records,
+                    "checkpoint_position": segment.checkpoint_position,
                     "sealed": segment.is_sealed,
                     "opened_ns": segment.opened_ns,
                     "sync_failed": segment.sync_failed,

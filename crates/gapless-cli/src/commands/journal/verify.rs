@@ -39,6 +39,16 @@ fn text(report: &VerifyReport) -> String {
     for segment in &info.segments {
         text += &format!("  {segment}\n");
     }
+    if report.records > 0 {
+        text += &format!("records of consensus {} ({} bytes), ", report.records, report.record_bytes);
+        text += &match &report.newest_checkpoint {
+            Some((path, position)) => {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                format!("the newest checkpoint at byte {position} of {name}\n")
+            }
+            None => "no checkpoint\n".to_owned(),
+        };
+    }
     if report.bad_index_entries > 0 {
         text += &format!("note: {} entries of the index lead nowhere, which harms nothing\n", report.bad_index_entries);
     }

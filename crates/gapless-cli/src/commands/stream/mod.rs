@@ -18,7 +18,7 @@ mod control;
 mod dispatch;
 mod input;
 mod node;
-mod nodes;
+pub(super) mod nodes;
 mod output;
 mod place;
 mod publish;

@@ -2,7 +2,7 @@
 
 use super::input::Lines;
 use super::output::{FormArguments, note};
-use super::place::Place;
+use super::place::NodePlace;
 use super::publishing::{PublishArguments, Publishing, Turn};
 use super::reading;
 use crate::commands::pipe::is_reader_gone;
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 #[derive(Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    place: Place,
+    place: NodePlace,
     #[command(flatten)]
     publish: PublishArguments,
     #[command(flatten)]

@@ -22,7 +22,7 @@ const TITLES: [&str; 11] = [
 const WORDS: usize = 4;
 
 /// One object for each node.
-pub(super) fn in_json(nodes: &[NodeReading]) -> Value {
+pub(crate) fn in_json(nodes: &[NodeReading]) -> Value {
     let node = |NodeReading { row, read_per_s, published_per_s }: &NodeReading| {
         json!({
             "node": row.name,

@@ -20,13 +20,35 @@ pub(super) struct Place {
 
 impl Place {
     pub(super) fn config(&self) -> Result<StreamConfig, Box<dyn std::error::Error>> {
-        if let Some(directory) = &self.directory {
-            return Ok(StreamConfig::in_directory(directory));
-        }
-        let named = || std::env::var_os(VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
-        match self.config.clone().or_else(named) {
-            Some(file) => Ok(StreamConfig::load(file)?),
-            None => Err(Usage(format!("--config FILE or --directory DIRECTORY is expected, or {VARIABLE}")).into()),
-        }
+        config(self.config.as_ref(), self.directory.as_slice())
+    }
+}
+
+/// Where a node finds its stream: it goes to the member that leads.
+#[derive(Args)]
+pub(super) struct NodePlace {
+    /// The stream's file [env: GAPLESS_STREAM]
+    #[arg(long, value_name = "FILE", conflicts_with = "directory")]
+    config: Option<PathBuf>,
+    /// The directory of a stream over shared memory at tier journal, instead of a file; repeated, those of a cluster's
+    /// members on this machine
+    #[arg(long, value_name = "DIRECTORY")]
+    directory: Vec<PathBuf>,
+}
+
+impl NodePlace {
+    pub(super) fn config(&self) -> Result<StreamConfig, Box<dyn std::error::Error>> {
+        config(self.config.as_ref(), &self.directory)
+    }
+}
+
+fn config(file: Option<&PathBuf>, directories: &[PathBuf]) -> Result<StreamConfig, Box<dyn std::error::Error>> {
+    if let Some((first, others)) = directories.split_first() {
+        return Ok(StreamConfig::in_directory(first).or_in(others.iter().cloned()));
+    }
+    let named = || std::env::var_os(VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
+    match file.cloned().or_else(named) {
+        Some(file) => Ok(StreamConfig::load(file)?),
+        None => Err(Usage(format!("--config FILE or --directory DIRECTORY is expected, or {VARIABLE}")).into()),
     }
 }

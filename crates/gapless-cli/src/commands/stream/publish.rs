@@ -2,7 +2,7 @@
 
 use super::input::Lines;
 use super::output::note;
-use super::place::Place;
+use super::place::NodePlace;
 use super::publishing::{PublishArguments, Publishing, Turn};
 use super::reading::silent;
 use crate::commands::{Outcome, interrupt};
@@ -18,7 +18,7 @@ pub(super) struct Arguments {
     /// The lines; without it, or with -, standard input
     file: Option<PathBuf>,
     #[command(flatten)]
-    place: Place,
+    place: NodePlace,
     #[command(flatten)]
     publish: PublishArguments,
     /// Lines a second, at most

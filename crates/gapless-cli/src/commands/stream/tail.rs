@@ -1,7 +1,7 @@
 //! `gapless stream tail`.
 
 use super::output::FormArguments;
-use super::place::Place;
+use super::place::NodePlace;
 use super::reading::{self, Extent};
 use crate::commands::Outcome;
 use clap::Args;
@@ -10,7 +10,7 @@ use gapless::stream::node::{Start, StreamNode};
 #[derive(Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    place: Place,
+    place: NodePlace,
     #[command(flatten)]
     form: FormArguments,
     /// Begin at first, live, or a sequence [default: what the file says of nodes, else first]

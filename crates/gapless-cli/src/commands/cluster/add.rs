@@ -1,0 +1,161 @@
+//! `gapless cluster add`.
+
+use super::file::{Own, listed, rewritten};
+use super::leading::{change, leading};
+use super::member::Member;
+use crate::commands::{Outcome, Usage, interrupt, print};
+use clap::{Args, ValueEnum};
+use gapless::cluster::config::ClusterConfig;
+use gapless::cluster::member::control::{MemberReport, Request, StatusReport};
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    /// Files or directories of members; the one that leads has to be among them. The new member's file is made from the
+    /// first file
+    #[arg(value_name = "FILE", required = true)]
+    members: Vec<PathBuf>,
+    /// The new member's number, higher than any member ever had
+    #[arg(long, value_name = "MEMBER")]
+    member: u64,
+    /// Where the others reach it, host:port; may be given several times
+    #[arg(long = "address", value_name = "ADDRESS", required = true)]
+    addresses: Vec<String>,
+    /// What it does
+    #[arg(long, value_enum, default_value_t = Kind::Full)]
+    kind: Kind,
+    /// The member that goes in the same change, when the new one has nearly everything
+    #[arg(long, value_name = "MEMBER")]
+    replace: Option<u64>,
+    /// Where the new member's file goes [default: member-MEMBER.toml beside the first file]
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Do not wait until it votes
+    #[arg(long)]
+    no_wait: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Kind {
+    /// Votes, leads, runs the service
+    Full,
+    /// Stores and votes
+    Witness,
+    /// Runs the service and does not vote
+    Learner,
+}
+
+impl Kind {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Witness => "witness",
+            Self::Learner => "learner",
+        }
+    }
+}
+
+/// Between two looks at how far it is.
+const PAUSE: Duration = Duration::from_millis(50);
+
+pub(super) fn run(arguments: &Arguments) -> Outcome {
+    let Some(first) = arguments.members.iter().find(|place| !place.is_dir()) else {
+        let text = "a member's file is expected among those named, such as orders/member-1.toml: the new member's is made \
+                    from it";
+        return Err(Usage(text.to_owned()).into());
+    };
+    let config = ClusterConfig::load(first)?;
+    let template = std::fs::read_to_string(first).map_err(|error| format!("reading {}: {error}", first.display()))?;
+    let name = format!("member-{}", arguments.member);
+    let output = arguments.output.clone().unwrap_or_else(|| first.with_file_name(format!("{name}.toml")));
+    if output.exists() {
+        return Err(format!("{} is there already; --output names another file", output.display()).into());
+    }
+    let members: Vec<_> = arguments.members.iter().map(|place| Member::at(place)).collect();
+    let (leader, report) = leading(&members)?;
+    // Tried before anything is changed.
+    let text = file(&template, &config, &report, arguments, &name)?;
+    change(leader, &request(arguments))?;
+    write(&output, &text)?;
+    print(&format!(
+        "member {} is added; it begins as a learner\nwritten: {}\nstart it: gapless cluster start {}\n",
+        arguments.member,
+        output.display(),
+        output.display()
+    ))?;
+    if arguments.no_wait { Ok(()) } else { wait(&members, arguments) }
+}
+
+fn request(arguments: &Arguments) -> Request {
+    Request::Add {
+        member: arguments.member,
+        addresses: arguments.addresses.clone(),
+        kind: arguments.kind.name().to_owned(),
+        replaces: arguments.replace,
+    }
+}
+
+fn file(
+    template: &str,
+    config: &ClusterConfig,
+    report: &StatusReport,
+    arguments: &Arguments,
+    directory: &str,
+) -> Result<String, String> {
+    let mut all: Vec<_> = report.members.iter().map(|each| listed(each, config)).collect();
+    all.retain(|(member, ..)| *member != arguments.member);
+    all.push((arguments.member, arguments.addresses.clone(), arguments.kind.name()));
+    let own = Own { member: arguments.member, joins: true, incarnation: config.incarnation, directory };
+    rewritten(template, &all, &own).map_err(|error| format!("making the new member's file: {error}"))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    let failed = |error| format!("the member is added, and its file cannot be written to {}: {error}", path.display());
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path).map_err(failed)?;
+    file.write_all(text.as_bytes()).map_err(failed)
+}
+
+/// Says how far it is, until it votes.
+fn wait(members: &[Member], arguments: &Arguments) -> Outcome {
+    let interrupted = interrupt()?;
+    let (member, mut told) = (arguments.member, String::new());
+    // Relaxed: the flag guards no data (pairs with the store of the signal handler).
+    while !interrupted.load(Ordering::Relaxed) {
+        let (_, report) = leading(members)?;
+        let found = report.members.iter().find(|each| each.member == member);
+        // Who has just begun to lead may not have applied it.
+        let state = found.map(|found| progress(found, arguments.kind)).unwrap_or_default();
+        if let Some((state, is_done)) = state {
+            if state != told {
+                print(&format!("member {member} {state}\n"))?;
+                told = state;
+            }
+            if is_done {
+                return Ok(());
+            }
+        }
+        std::thread::sleep(PAUSE);
+    }
+    print(&format!("member {member} goes on joining; gapless cluster status tells how far it is\n"))
+}
+
+/// How far it is, and whether that is all.
+fn progress(found: &MemberReport, kind: Kind) -> Option<(String, bool)> {
+    if found.kind == "voter" || found.kind == "witness" {
+        return Some(("votes".to_owned(), true));
+    }
+    if !found.is_connected {
+        return Some(("is waited for".to_owned(), false));
+    }
+    let lag = found.lag_frames?;
+    if matches!(kind, Kind::Learner) && lag == 0 {
+        return Some(("follows as a learner".to_owned(), true));
+    }
+    // In steps, so that not every frame is a line.
+    let step = 10_u64.pow(lag.checked_ilog10().unwrap_or(0));
+    Some((format!("catches up: about {} frames behind", lag / step * step), false))
+}

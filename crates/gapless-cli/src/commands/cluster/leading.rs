@@ -1,0 +1,50 @@
+//! Which of several members leads: changes are asked of that one.
+
+use super::member::Member;
+use gapless::cluster::member::control::{Answer, Request, StatusReport};
+use std::error::Error;
+use std::time::{Duration, Instant};
+
+/// So long a cluster may be without a leader.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Between two questions.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// The member among `members` that leads, and how it stands. Waits for one for a while.
+pub(super) fn leading(members: &[Member]) -> Result<(&Member, StatusReport), Box<dyn Error>> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let mut why: Option<Box<dyn Error>> = None;
+        let mut elsewhere = None;
+        for member in members {
+            match member.status() {
+                Ok(report) if report.role == "leader" => return Ok((member, report)),
+                Ok(report) => {
+                    let leader = report.leader.filter(|leader| *leader != report.member);
+                    elsewhere = elsewhere.or_else(|| {
+                        let found = report.members.iter().find(|each| Some(each.member) == leader)?;
+                        let at = found.addresses.first().map_or_else(String::new, |at| format!(" at {at}"));
+                        Some(format!("member {}{at} leads; name its file or directory, too", found.member))
+                    });
+                }
+                Err(error) => why = Some(error),
+            }
+        }
+        let is_late = Instant::now() > deadline;
+        match (elsewhere, why) {
+            (Some(reason), _) if is_late => return Err(reason.into()),
+            (None, Some(error)) if is_late || members.len() == 1 => return Err(error),
+            _ if is_late => return Err("no member leads; a majority of those that vote is needed".into()),
+            _ => std::thread::sleep(PAUSE),
+        }
+    }
+}
+
+/// Asks for a change.
+pub(super) fn change(member: &Member, request: &Request) -> Result<(), Box<dyn Error>> {
+    match member.ask(request)? {
+        Answer::Begun => Ok(()),
+        Answer::Refused(reason) => Err(reason.into()),
+        Answer::Status(_) | Answer::Snapshot { .. } => Err("the member answers something else".into()),
+    }
+}

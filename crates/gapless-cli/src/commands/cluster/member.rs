@@ -1,0 +1,68 @@
+//! Which member a command is for, and asking it.
+
+use clap::Args;
+use gapless::cluster::config::ClusterConfig;
+use gapless::cluster::member::control::{Answer, Request, StatusReport, ask, ask_within};
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A member's file.
+#[derive(Args)]
+pub(super) struct Member {
+    /// The member's file, or the directory that it names
+    #[arg(value_name = "FILE")]
+    place: PathBuf,
+}
+
+impl Member {
+    /// The member of a file or of a directory.
+    pub fn at(place: &Path) -> Self {
+        Self { place: place.to_owned() }
+    }
+
+    /// What the file says.
+    pub fn config(&self) -> Result<ClusterConfig, Box<dyn Error>> {
+        if self.place.is_dir() {
+            let place = self.place.display();
+            return Err(
+                format!("{place} is a directory; the member's file is expected, such as orders/member-1.toml").into()
+            );
+        }
+        Ok(ClusterConfig::load(&self.place)?)
+    }
+
+    /// Where the member lives.
+    pub fn directory(&self) -> Result<PathBuf, Box<dyn Error>> {
+        if self.place.is_dir() {
+            return Ok(self.place.clone());
+        }
+        let config = self.config()?;
+        Ok(config.stream().directory().map(Path::to_path_buf).unwrap_or_default())
+    }
+
+    pub fn ask(&self, request: &Request) -> Result<Answer, Box<dyn Error>> {
+        Ok(ask(&self.place_of_member()?, request)?)
+    }
+
+    /// As [`Member::ask`], for what takes longer.
+    pub fn ask_within(&self, request: &Request, timeout: Duration) -> Result<Answer, Box<dyn Error>> {
+        Ok(ask_within(&self.place_of_member()?, request, timeout)?)
+    }
+
+    fn place_of_member(&self) -> Result<PathBuf, Box<dyn Error>> {
+        let directory = self.directory()?;
+        if !directory.is_dir() {
+            return Err(format!("{}: no member was ever there", directory.display()).into());
+        }
+        Ok(directory)
+    }
+
+    pub fn status(&self) -> Result<StatusReport, Box<dyn Error>> {
+        match self.ask(&Request::Status)? {
+            Answer::Status(report) => Ok(*report),
+            Answer::Refused(reason) => Err(reason.into()),
+            Answer::Begun | Answer::Snapshot { .. } => Err("the member answers something else".into()),
+        }
+    }
+}

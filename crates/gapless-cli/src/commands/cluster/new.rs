@@ -1,0 +1,89 @@
+//! `gapless cluster new`.
+
+use crate::commands::{Outcome, Usage, print};
+use clap::Args;
+use gapless::cluster::config::{ClusterConfig, MEMBERS_MAX, NAME_LENGTH_MAX};
+use std::fmt::Write;
+use std::fs::OpenOptions;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::PathBuf;
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    /// Where the files go, and later what the members keep; made if it is missing
+    directory: PathBuf,
+    /// How many members
+    #[arg(long, value_name = "COUNT", default_value_t = 3)]
+    members: usize,
+    /// Make the last member a witness, which stores and votes only
+    #[arg(long)]
+    witness: bool,
+    /// The cluster's name [default: that of the directory]
+    #[arg(long)]
+    name: Option<String>,
+    /// The port of the first member; the others take the following ones [default: free ones]
+    #[arg(long)]
+    port: Option<u16>,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Outcome {
+    let count = arguments.members;
+    if !(1..=MEMBERS_MAX).contains(&count) {
+        return Err(Usage(format!("--members: 1 to {MEMBERS_MAX} are allowed, not {count}")).into());
+    }
+    if arguments.witness && count < 3 {
+        return Err(Usage("--witness: two members and a witness at least are expected".to_owned()).into());
+    }
+    let own_name = arguments.directory.file_name().and_then(|name| name.to_str());
+    let name = arguments.name.as_deref().or(own_name).unwrap_or("cluster");
+    if name.is_empty() || name.len() > NAME_LENGTH_MAX || name.chars().any(|each| each.is_control() || each == '"') {
+        return Err(Usage(format!("--name: 1 to {NAME_LENGTH_MAX} bytes are allowed, without quotes")).into());
+    }
+    let ports = ports(arguments, count)?;
+    std::fs::create_dir_all(&arguments.directory)
+        .map_err(|error| format!("making {}: {error}", arguments.directory.display()))?;
+    let mut written = String::new();
+    for member in 1..=count {
+        let text = file(name, member, &ports, arguments.witness);
+        let path = arguments.directory.join(format!("member-{member}.toml"));
+        ClusterConfig::parse(&text, &path.display().to_string())?;
+        let opened = OpenOptions::new().write(true).create_new(true).open(&path);
+        let mut file = opened.map_err(|error| format!("writing {}: {error}", path.display()))?;
+        std::io::Write::write_all(&mut file, text.as_bytes())
+            .map_err(|error| format!("writing {}: {error}", path.display()))?;
+        let _ = writeln!(written, "gapless cluster start {}", path.display());
+    }
+    print(&written)
+}
+
+/// What a member's file says.
+fn file(name: &str, member: usize, ports: &[u16], witness: bool) -> String {
+    let mut text = format!(
+        "# Member {member} of a cluster. docs/guides/cluster.toml describes every key, docs/guides/stream.toml those of \
+         the stream.\n[cluster]\nname = \"{name}\"\nmember = {member}\n"
+    );
+    for (at, port) in ports.iter().enumerate() {
+        let _ = write!(text, "\n[[member]]\nid = {}\naddresses = [\"127.0.0.1:{port}\"]\n", at + 1);
+        if witness && at + 1 == ports.len() {
+            text.push_str("kind = \"witness\"\n");
+        }
+    }
+    let _ = write!(text, "\n[stream]\ndirectory = \"member-{member}\"\n");
+    text
+}
+
+fn ports(arguments: &Arguments, count: usize) -> Result<Vec<u16>, Box<dyn std::error::Error>> {
+    if let Some(first) = arguments.port {
+        let last = u32::from(first) + count as u32 - 1;
+        return match u16::try_from(last) {
+            Ok(last) if first > 0 => Ok((first..=last).collect()),
+            _ => Err(Usage(format!("--port: {first} to {last} are not ports")).into()),
+        };
+    }
+    // Held together, so that no two are the same.
+    let listeners = (0..count).map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)));
+    let listeners =
+        listeners.collect::<Result<Vec<_>, _>>().map_err(|error| format!("looking for a free port: {error}"))?;
+    let ports = listeners.iter().map(|listener| listener.local_addr().map(|address| address.port()));
+    Ok(ports.collect::<Result<_, _>>()?)
+}

@@ -1,0 +1,94 @@
+//! `gapless cluster recover`.
+
+use super::file::{Own, rewritten};
+use super::member::Member;
+use crate::commands::{Outcome, Usage, print};
+use clap::Args;
+use gapless::cluster::config::{ClusterConfig, MemberKind};
+use gapless::cluster::member::recover::ForcedRecovery;
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    /// The member's file; the new one takes its place, and the old one stays beside it with .old behind its name
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Make this member a cluster of one, although others may have more than it has
+    #[arg(long, required = true)]
+    force_single: bool,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Outcome {
+    debug_assert!(arguments.force_single, "clap asks for it");
+    let path = &arguments.file;
+    let config = Member::at(path).config()?;
+    if config.own().kind != MemberKind::Full {
+        return Err(format!("member {} is no full member, and could serve nobody alone", config.member).into());
+    }
+    let template = std::fs::read_to_string(path).map_err(|error| format!("reading {}: {error}", path.display()))?;
+    let incarnation = new_incarnation(config.incarnation);
+    // As it is written there, relative to the file.
+    let written = ClusterConfig::parse(&template, &path.display().to_string())?;
+    let directory = written.stream().directory().and_then(Path::to_str).unwrap_or_default();
+    let own = Own { member: config.member, joins: false, incarnation, directory };
+    let alone = [(config.member, config.own().addresses.clone(), "full")];
+    let text = rewritten(&template, &alone, &own)?;
+    let recovery = ForcedRecovery::open(&config)?;
+    print(&format!(
+        "member {} of {} keeps its frames up to sequence {}, of which a quorum surely had those up to {}; the last are of \
+         term {}\nwhat other members have beyond that is lost, and they cannot come back: they have to be replaced by new \
+         members\n",
+        config.member,
+        config.name,
+        recovery.last_sequence(),
+        recovery.committed_sequence(),
+        recovery.term()
+    ))?;
+    if !arguments.yes {
+        confirm(&config.name)?;
+    }
+    recovery.apply(incarnation)?;
+    replace(path, &text)?;
+    print(&format!(
+        "member {} is a cluster of one, incarnation {incarnation}; start it: gapless cluster start {}\n",
+        config.member,
+        path.display()
+    ))
+}
+
+/// A number that a recovery of another member does not come to as well: the time in milliseconds.
+fn new_incarnation(old: u64) -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
+    now.max(old + 1)
+}
+
+fn confirm(name: &str) -> Outcome {
+    if !std::io::stdin().is_terminal() {
+        return Err(Usage("--yes is expected where nobody can be asked".to_owned()).into());
+    }
+    print(&format!("type the cluster's name, {name}, to go on: "))?;
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line)?;
+    if line.trim() == name { Ok(()) } else { Err("nothing was done".into()) }
+}
+
+/// The directory takes only the new file from now on.
+fn replace(path: &Path, text: &str) -> Result<(), String> {
+    let failed = |error| {
+        format!(
+            "the member is recovered, and its new file cannot be written to {}: {error}; run this command again",
+            path.display()
+        )
+    };
+    let old = PathBuf::from(format!("{}.old", path.display()));
+    let new = PathBuf::from(format!("{}.new", path.display()));
+    let mut file = std::fs::File::create(&new).map_err(failed)?;
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
+    std::fs::copy(path, &old).map_err(failed)?;
+    std::fs::rename(&new, path).map_err(failed)
+}

@@ -1,0 +1,71 @@
+//! `gapless cluster remove`.
+
+use super::leading::{change, leading};
+use super::member::Member;
+use crate::commands::{Outcome, print};
+use clap::Args;
+use gapless::cluster::member::control::{Request, StatusReport};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    /// Files or directories of members; the one that leads has to be among them
+    #[arg(value_name = "FILE", required = true)]
+    members: Vec<PathBuf>,
+    /// The member that goes
+    #[arg(long, value_name = "MEMBER")]
+    member: u64,
+}
+
+/// So long it may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+const PAUSE: Duration = Duration::from_millis(20);
+
+pub(super) fn run(arguments: &Arguments) -> Outcome {
+    let members: Vec<_> = arguments.members.iter().map(|place| Member::at(place)).collect();
+    let (mut leader, report) = leading(&members)?;
+    if report.member == arguments.member
+        && let Some(next) = successor(&report)
+    {
+        print(&format!("member {} leads, and hands over to member {next} first\n", report.member))?;
+        change(leader, &Request::Transfer { to: next })?;
+        leader = other_leading(&members, arguments.member)?;
+    }
+    change(leader, &Request::Remove { member: arguments.member })?;
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let (_, report) = leading(&members)?;
+        if !report.members.iter().any(|each| each.member == arguments.member) {
+            return print(&format!(
+                "member {} is a member no longer; it stops by itself, and its directory can go\n",
+                arguments.member
+            ));
+        }
+        if Instant::now() > deadline {
+            return Err("the change is not done yet; gapless cluster status tells when it is".into());
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Who leads next: the one that has most.
+fn successor(report: &StatusReport) -> Option<u64> {
+    let others = report.members.iter().filter(|each| each.member != report.member && each.is_connected);
+    let voters = others.filter(|each| each.kind == "voter");
+    voters.min_by_key(|each| each.lag_frames.unwrap_or(u64::MAX)).map(|each| each.member)
+}
+
+fn other_leading(members: &[Member], old: u64) -> Result<&Member, Box<dyn std::error::Error>> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let (leader, report) = leading(members)?;
+        if report.member != old {
+            return Ok(leader);
+        }
+        if Instant::now() > deadline {
+            return Err(format!("member {old} has not handed over").into());
+        }
+        std::thread::sleep(PAUSE);
+    }
+}

@@ -1,0 +1,77 @@
+//! `gapless cluster skip`.
+
+use crate::commands::{Outcome, print};
+use clap::Args;
+use gapless::cluster::config::{ClusterConfig, MemberKind, service};
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    /// The sequence of the command, as the members that stopped have said it
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=i64::MAX as u64))]
+    sequence: u64,
+    /// The members' files
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Outcome {
+    let sequence = arguments.sequence;
+    let mut changed: Vec<(&Path, ClusterConfig, String)> = Vec::new();
+    // All are looked at before one is written.
+    for file in &arguments.files {
+        let name = file.display().to_string();
+        let text = std::fs::read_to_string(file).map_err(|error| format!("reading {name}: {error}"))?;
+        let new = service::with_skip(&text, &name, sequence)?;
+        let config = ClusterConfig::parse(&new, &name)?;
+        if let Some((other, ..)) = changed.iter().find(|(_, each, _)| each.member == config.member) {
+            return Err(format!("{} and {name} are both of member {}", other.display(), config.member).into());
+        }
+        if let Some((other, each, _)) = changed.first().filter(|(_, each, _)| each.name != config.name) {
+            let (first, second) = (&each.name, &config.name);
+            return Err(format!("{} is of the cluster {first}, {name} of {second}", other.display()).into());
+        }
+        changed.push((file, config, new));
+    }
+    let mut said = String::new();
+    for (file, config, text) in &changed {
+        write(file, text).map_err(|error| format!("writing {}: {error}", file.display()))?;
+        let _ = writeln!(said, "member {} skips {sequence} from its next start on", config.member);
+    }
+    let runs_service = |each: &&gapless::cluster::config::MemberConfig| {
+        each.kind != MemberKind::Witness && is_missing(&changed, each.id)
+    };
+    let missing: Vec<_> = changed[0].1.members.iter().filter(runs_service).map(|each| each.id.to_string()).collect();
+    if !missing.is_empty() {
+        let _ = writeln!(
+            said,
+            "the files of {} need it as well, before they start: copies differ else",
+            missing.join(", ")
+        );
+    }
+    print(&said)
+}
+
+fn is_missing(changed: &[(&Path, ClusterConfig, String)], member: u64) -> bool {
+    !changed.iter().any(|(_, config, _)| config.member == member)
+}
+
+/// The whole file or nothing of it, in the place where it is, also behind a symbolic link.
+fn write(file: &Path, text: &str) -> std::io::Result<()> {
+    let file = file.canonicalize()?;
+    let aside = file.with_extension("toml.new");
+    let written = || {
+        let mut new = File::create(&aside)?;
+        new.set_permissions(std::fs::metadata(&file)?.permissions())?;
+        new.write_all(text.as_bytes())?;
+        new.sync_all()?;
+        std::fs::rename(&aside, &file)
+    };
+    written().inspect_err(|_| {
+        // What was begun is of no use.
+        let _ = std::fs::remove_file(&aside);
+    })
+}

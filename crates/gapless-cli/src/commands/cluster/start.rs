@@ -1,0 +1,78 @@
+//! `gapless cluster start`.
+
+use super::member::Member;
+use crate::commands::{Outcome, interrupt, print};
+use clap::Args;
+use gapless::cluster::ClusterMember;
+use gapless::cluster::config::ClusterConfig;
+use gapless::cluster::consensus::{MemberId, Role};
+use std::error::Error;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    member: Member,
+}
+
+/// Between two looks at Ctrl-C and at the member's health.
+const PAUSE: Duration = Duration::from_millis(20);
+
+pub(super) fn run(arguments: &Arguments) -> Outcome {
+    let config = arguments.member.config()?;
+    let interrupted = interrupt()?;
+    if let Some(warning) = config.warning() {
+        eprintln!("gapless: {warning}");
+    }
+    loop {
+        let member = ClusterMember::start(&config)?;
+        if run_until_interrupted(&config, &member, &interrupted)? {
+            let last_sequence = member.stop()?;
+            return print(&format!("stopped at sequence {last_sequence}\n"));
+        }
+        print("was too far behind, and has fetched the state of another member; starts again with it\n")?;
+    }
+}
+
+/// Says what becomes of a member. Returns false if it is to be started again.
+fn run_until_interrupted(
+    config: &ClusterConfig,
+    member: &ClusterMember,
+    interrupted: &AtomicBool,
+) -> Result<bool, Box<dyn Error>> {
+    let recovery = member.stream().recovery();
+    let found = match recovery.last_sequence {
+        0 => "new".to_owned(),
+        last => format!("its journal ends at sequence {last}"),
+    };
+    print(&format!(
+        "member {} of {}, {} that vote, tier {}: {found}; {}\n",
+        config.member,
+        config.name,
+        config.voters(),
+        member.stream().tier(),
+        member.stream().plan().to_string().trim_end().replace('\n', "; ")
+    ))?;
+    let mut told = (Role::Follower, None::<MemberId>);
+    // Relaxed: the flag guards no data (pairs with the store of the signal handler).
+    while !interrupted.load(Ordering::Relaxed) {
+        if let Some(failure) = member.stream().failure() {
+            return if member.must_start_again() { Ok(false) } else { Err(failure.into()) };
+        }
+        if let Some(status) = member.status() {
+            let now = (status.consensus.role, status.consensus.leader);
+            if now != told && now.0 != Role::Candidate {
+                told = now;
+                let term = status.consensus.term;
+                print(&match now {
+                    (Role::Leader, _) => format!("leads in term {term}\n"),
+                    (_, Some(leader)) => format!("follows member {leader} in term {term}\n"),
+                    (_, None) => "waits for a leader\n".to_owned(),
+                })?;
+            }
+        }
+        std::thread::sleep(PAUSE);
+    }
+    Ok(true)
+}

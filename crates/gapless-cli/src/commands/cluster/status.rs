@@ -1,0 +1,99 @@
+//! `gapless cluster status`.
+
+use super::member::Member;
+use crate::commands::{Outcome, interrupt, print};
+use clap::Args;
+use gapless::cluster::member::control::StatusReport;
+use std::fmt::Write;
+use std::io::IsTerminal;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    member: Member,
+    /// Print one JSON object, a line each time
+    #[arg(long)]
+    json: bool,
+    /// Print again every second, or every so many, until Ctrl-C
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    watch: Option<u64>,
+}
+
+/// Puts what is printed next in the place of what a terminal shows.
+const CLEAR: &str = "\x1b[H\x1b[2J";
+/// Sleeps are cut into such pieces, so that Ctrl-C ends them.
+const PIECE: Duration = Duration::from_millis(50);
+
+pub(super) fn run(arguments: &Arguments) -> Outcome {
+    let interrupted = interrupt()?;
+    let is_screen = arguments.watch.is_some() && !arguments.json && std::io::stdout().is_terminal();
+    loop {
+        let report = arguments.member.status()?;
+        let clear = if is_screen { CLEAR } else { "" };
+        print(&if arguments.json {
+            format!("{}\n", serde_json::to_string(&report)?)
+        } else {
+            format!("{clear}{}", text(&report))
+        })?;
+        let Some(seconds) = arguments.watch else { return Ok(()) };
+        let until = Instant::now() + Duration::from_secs(seconds);
+        while Instant::now() < until {
+            // Relaxed: the flag guards no data (pairs with the store of the signal handler).
+            if interrupted.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            std::thread::sleep(PIECE);
+        }
+    }
+}
+
+fn text(report: &StatusReport) -> String {
+    let leader = match report.leader {
+        Some(leader) if leader == report.member => String::new(),
+        Some(leader) => format!(" of member {leader}"),
+        None => ", no leader is known".to_owned(),
+    };
+    let mut text = format!(
+        "member {} of {}: {}{leader}, term {}, tier {}\nreleased {}, journaled {}, sessions {}\n",
+        report.member,
+        report.cluster,
+        report.role,
+        report.term,
+        report.tier,
+        report.released_sequence,
+        report.journaled_sequence,
+        report.sessions
+    );
+    if let Some(to) = report.fetching_to {
+        let _ = writeln!(text, "fetching frames up to {to}");
+    }
+    if !report.waits_for.is_empty() {
+        let numbers: Vec<_> = report.waits_for.iter().map(u64::to_string).collect();
+        let _ = writeln!(text, "new, and takes part once it has heard from member {}", numbers.join(", "));
+    }
+    if report.is_behind {
+        let _ =
+            writeln!(text, "its machine has lost power: its vote counts only with everybody's until it has caught up");
+    }
+    if let Some(compared) = report.compared_sequence {
+        let _ = writeln!(text, "states compared up to {compared}");
+    }
+    if report.messages_refused + report.messages_dropped > 0 {
+        let (refused, dropped) = (report.messages_refused, report.messages_dropped);
+        let _ = writeln!(text, "messages of members refused {refused}, dropped for want of room {dropped}");
+    }
+    let _ = writeln!(text, "{:>6}  {:<8} {:<12} {:>16} {:>12}", "member", "kind", "connection", "has up to", "lags by");
+    for member in &report.members {
+        let connection = match (member.member == report.member, member.is_connected) {
+            (true, _) => "itself",
+            (false, true) => "connected",
+            (false, false) => "none",
+        };
+        let number = |value: Option<u64>| value.map_or_else(|| "-".to_owned(), |value| value.to_string());
+        let (has, lag) = (number(member.matched_sequence), number(member.lag_frames));
+        let _ = writeln!(text, "{:>6}  {:<8} {connection:<12} {has:>16} {lag:>12}", member.member, member.kind);
+    }
+    text
+}

@@ -1,0 +1,159 @@
+//! `gapless top`: nodes, streams and members of clusters of this machine, as they are now and how fast they go.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | `places` | which directories are looked at |
+//! | `source` | looking at one of them: counters, a member's status, who is connected |
+//! | `table` | what is shown, as rows of words |
+//! | `screen`, `text` | the terminal; text and JSON |
+
+mod places;
+mod screen;
+mod source;
+mod table;
+mod text;
+
+use super::{Outcome, closed_is_fine, interrupt};
+use clap::Args;
+use source::{Reading, Source};
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::time::{Duration, Instant};
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Directories of nodes, streams and members, or directories that hold such
+    #[arg(value_name = "DIRECTORY", default_value = ".")]
+    directories: Vec<PathBuf>,
+
+    /// Seconds between two looks
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    interval: Duration,
+
+    /// Print what is, once, with the rates of half a second
+    #[arg(long)]
+    once: bool,
+
+    /// Print one JSON object, a line each time
+    #[arg(long)]
+    json: bool,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "a number of seconds is expected, such as 1 or 0.5".to_owned())?;
+    if (0.05..=86_400.0).contains(&seconds) {
+        Ok(Duration::from_secs_f64(seconds))
+    } else {
+        Err("0.05 to 86400 seconds are possible".to_owned())
+    }
+}
+
+/// The rates of `--once` are those of so long a time, or of the interval if that is shorter.
+const SAMPLE: Duration = Duration::from_millis(500);
+/// Sleeps are cut into such pieces, so that Ctrl-C ends them.
+const PIECE: Duration = Duration::from_millis(50);
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let directories = places::of(&arguments.directories)?;
+    let mut sources: Vec<Source> = directories.iter().map(|directory| Source::new(directory)).collect();
+    let interrupted = interrupt()?;
+    // Relaxed: the flag guards no data (pairs with the store of the signal handler).
+    let is_interrupted = || interrupted.load(Ordering::Relaxed);
+    let is_screen = !arguments.once && !arguments.json && io::stdout().is_terminal() && io::stdin().is_terminal();
+    if is_screen {
+        let watch = Watch::start(sources, arguments.interval)?;
+        return Ok(screen::run(&watch, arguments.interval, is_interrupted)?);
+    }
+    // Rates need a look before.
+    read(&mut sources);
+    let interval = if arguments.once { SAMPLE.min(arguments.interval) } else { arguments.interval };
+    let mut is_first = true;
+    loop {
+        let until = Instant::now() + interval;
+        while Instant::now() < until {
+            if is_interrupted() {
+                return Ok(());
+            }
+            std::thread::sleep(PIECE.min(interval));
+        }
+        let readings = read(&mut sources);
+        let gap = if is_first { "" } else { "\n" };
+        let text =
+            if arguments.json { text::in_json(&readings)? } else { format!("{gap}{}", text::in_text(&readings)) };
+        let mut stdout = io::stdout().lock();
+        let is_read = closed_is_fine(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))?;
+        if arguments.once {
+            return problem_of(&readings);
+        }
+        if !is_read {
+            return Ok(());
+        }
+        is_first = false;
+    }
+}
+
+/// What could not be read ends `--once` with an error: nobody looks again.
+fn problem_of(readings: &[Reading]) -> Outcome {
+    match readings.iter().find_map(|reading| reading.problem.as_deref()) {
+        Some(problem) => Err(table::clean(problem).into()),
+        None => Ok(()),
+    }
+}
+
+/// Looks at all of them at once: one that does not answer delays it, and no more than one does.
+fn read(sources: &mut [Source]) -> Vec<Reading> {
+    std::thread::scope(|scope| {
+        let looks: Vec<_> = sources.iter_mut().map(|source| scope.spawn(|| source.read())).collect();
+        looks.into_iter().map(|look| look.join().expect("looking does not panic")).collect()
+    })
+}
+
+/// Looks at each directory from a thread of its own, so that one that does not answer delays no other and no key.
+struct Watch {
+    readings: Receiver<(usize, Reading)>,
+    directories: usize,
+    stopping: Arc<AtomicBool>,
+}
+
+impl Watch {
+    fn start(sources: Vec<Source>, interval: Duration) -> io::Result<Self> {
+        let directories = sources.len();
+        // Who is not taken from waits: a screen that is stopped makes nothing pile up.
+        let (sender, readings) = sync_channel(directories);
+        let stopping = Arc::<AtomicBool>::default();
+        for (at, mut source) in sources.into_iter().enumerate() {
+            let (sender, stopping) = (sender.clone(), Arc::clone(&stopping));
+            std::thread::Builder::new().name("gapless-top".to_owned()).spawn(move || {
+                // Relaxed: the flag guards no data (pairs with the store of the drop).
+                while !stopping.load(Ordering::Relaxed) {
+                    let until = Instant::now() + interval;
+                    if sender.send((at, source.read())).is_err() {
+                        return;
+                    }
+                    while Instant::now() < until && !stopping.load(Ordering::Relaxed) {
+                        std::thread::sleep(PIECE.min(interval));
+                    }
+                }
+            })?;
+        }
+        Ok(Self { readings, directories, stopping })
+    }
+
+    fn directories(&self) -> usize {
+        self.directories
+    }
+
+    fn next(&self) -> Option<(usize, Reading)> {
+        self.readings.try_recv().ok()
+    }
+}
+
+impl Drop for Watch {
+    /// The threads end by themselves: one may wait for an answer, and nobody waits for it.
+    fn drop(&mut self) {
+        self.stopping.store(true, Ordering::Relaxed);
+    }
+}

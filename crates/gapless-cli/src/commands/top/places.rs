@@ -1,0 +1,55 @@
+//! Which directories are looked at.
+
+use super::source::MEMBER_SOCKET;
+use gapless::stream::stream_layout::StreamLayout;
+use std::error::Error;
+use std::path::{Path, PathBuf};
+
+/// Directories at a time; each has a thread that looks at it.
+const DIRECTORIES_MAX: usize = 64;
+
+/// The directories that are meant: each itself if a node, a stream or a member runs or ran there, else those in it where
+/// one does, by their names.
+///
+/// # Errors
+/// A directory that is none, or has none; more than [`DIRECTORIES_MAX`].
+pub(super) fn of(places: &[PathBuf]) -> Result<Vec<PathBuf>, Box<dyn Error>> {
+    let mut found: Vec<PathBuf> = Vec::new();
+    for place in places {
+        if !place.is_dir() {
+            let reason = if place.exists() { "is no directory" } else { "there is no such directory" };
+            return Err(format!("{}: {reason}; a node's directory is expected", place.display()).into());
+        }
+        let meant = if is_home(place) { vec![place.clone()] } else { homes_in(place)? };
+        if meant.is_empty() {
+            return Err(format!("{}: no node, stream or member was ever there", place.display()).into());
+        }
+        for directory in meant {
+            if !found.contains(&directory) {
+                found.push(directory);
+            }
+        }
+    }
+    if found.len() > DIRECTORIES_MAX {
+        return Err(format!("{} directories; at most {DIRECTORIES_MAX} can be looked at", found.len()).into());
+    }
+    Ok(found)
+}
+
+fn is_home(directory: &Path) -> bool {
+    let layout = StreamLayout::new(directory);
+    layout.counters().exists() || layout.journal().is_dir() || directory.join(MEMBER_SOCKET).exists()
+}
+
+fn homes_in(directory: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
+    let failed = |error: std::io::Error| format!("{}: {error}", directory.display());
+    let mut homes = Vec::new();
+    for entry in std::fs::read_dir(directory).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if path.is_dir() && is_home(&path) {
+            homes.push(path);
+        }
+    }
+    homes.sort();
+    Ok(homes)
+}

@@ -1,0 +1,184 @@
+//! [`Source`]: reads one directory again and again: its counters, its member's status, who is connected to its stream.
+//! Never writes, and outlives the processes that it looks at.
+
+use super::super::journal::place::lock_holder;
+use gapless::agent::CountersReader;
+use gapless::cluster::member::control::{Answer, Request, StatusReport, ask};
+use gapless::stream::control::{Controller, NodeReading, StatusFeed};
+use gapless::stream::stream_layout::StreamLayout;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// So long a stream may take to say who is connected.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Whether something runs in a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// A process has it.
+    Running,
+    /// One had it and has ended, or was killed, since the first look.
+    Gone,
+    /// None has it, and none had at any look.
+    Stopped,
+}
+
+impl State {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Gone => "gone",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
+/// A counter, and its change per second since the look before; `None` without one of the same process.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct CounterReading {
+    pub label: String,
+    pub value: u64,
+    pub per_s: Option<f64>,
+}
+
+/// What a look at a directory found.
+#[derive(Clone, Debug)]
+pub(super) struct Reading {
+    pub directory: PathBuf,
+    pub state: State,
+    /// Whose counters these are; while nothing runs, who was last.
+    pub process: Option<u32>,
+    /// How often another process has come in the place of one that was seen.
+    pub restarts: u64,
+    /// None if nothing runs.
+    pub counters: Vec<CounterReading>,
+    /// Of a member of a cluster.
+    pub member: Option<StatusReport>,
+    /// Who is connected to the stream.
+    pub nodes: Vec<NodeReading>,
+    /// What could not be read.
+    pub problem: Option<String>,
+}
+
+impl Reading {
+    pub(super) fn counter(&self, label: &str) -> Option<&CounterReading> {
+        self.counters.iter().find(|counter| counter.label == label)
+    }
+}
+
+/// The counters at one moment.
+struct Sample {
+    at: Instant,
+    process: u32,
+    values: Vec<(String, u64)>,
+}
+
+/// A directory that is looked at.
+pub(super) struct Source {
+    layout: StreamLayout,
+    directory: PathBuf,
+    feed: StatusFeed,
+    before: Option<Sample>,
+    process: Option<u32>,
+    restarts: u64,
+}
+
+impl Source {
+    pub(super) fn new(directory: &Path) -> Self {
+        Self {
+            layout: StreamLayout::new(directory),
+            directory: directory.to_owned(),
+            feed: StatusFeed::new(Controller::new(directory)),
+            before: None,
+            process: None,
+            restarts: 0,
+        }
+    }
+
+    /// Looks once. A member or a stream that does not answer delays it by seconds.
+    pub(super) fn read(&mut self) -> Reading {
+        let mut problem = None;
+        let now = self.sample().unwrap_or_else(|error| {
+            problem = Some(error.to_string());
+            None
+        });
+        if let Some(now) = &now {
+            self.restarts += u64::from(self.process.is_some_and(|before| before != now.process));
+            self.process = Some(now.process);
+        }
+        let state = match (&now, self.process) {
+            (Some(_), _) => State::Running,
+            (None, Some(_)) => State::Gone,
+            (None, None) => State::Stopped,
+        };
+        let (mut member, mut nodes) = (None, Vec::new());
+        if state == State::Running {
+            member = note(&mut problem, self.member());
+            if self.layout.socket().exists() {
+                let read = self.feed.read(PATIENCE).map(|reading| reading.nodes).map_err(|error| error.to_string());
+                nodes = note(&mut problem, read);
+            }
+        }
+        let counters = now.as_ref().map(|now| with_rates(now, self.before.as_ref())).unwrap_or_default();
+        self.before = now;
+        let (directory, process, restarts) = (self.directory.clone(), self.process, self.restarts);
+        Reading { directory, state, process, restarts, counters, member, nodes, problem }
+    }
+
+    /// The counters of the process that has the directory; none if none has. One that was killed leaves its file behind.
+    fn sample(&self) -> Result<Option<Sample>, Box<dyn std::error::Error>> {
+        let reader = match CountersReader::open(self.layout.counters()) {
+            Ok(reader) => reader,
+            Err(gapless::agent::Error::CountersIo { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                return Ok(None);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let process = reader.owner_pid();
+        let is_alive = Path::new("/proc").join(process.to_string()).exists()
+            && (!self.layout.journal().is_dir() || lock_holder(&self.layout.journal())?.is_some());
+        if !is_alive {
+            return Ok(None);
+        }
+        Ok(Some(Sample { at: Instant::now(), process, values: reader.read()? }))
+    }
+
+    fn member(&self) -> Result<Option<StatusReport>, String> {
+        if !self.directory.join(MEMBER_SOCKET).exists() {
+            return Ok(None);
+        }
+        match ask(&self.directory, &Request::Status) {
+            Ok(Answer::Status(report)) => Ok(Some(*report)),
+            Ok(Answer::Refused(reason)) => Err(reason),
+            Ok(_) => Err("the member answers something else".to_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+/// Where a member is asked.
+pub(super) const MEMBER_SOCKET: &str = "cluster.socket";
+
+/// What was read, or nothing and why; of several reasons the first is kept.
+fn note<T: Default>(problem: &mut Option<String>, read: Result<T, String>) -> T {
+    read.unwrap_or_else(|error| {
+        problem.get_or_insert(error);
+        T::default()
+    })
+}
+
+fn with_rates(now: &Sample, before: Option<&Sample>) -> Vec<CounterReading> {
+    let before = before.filter(|before| before.process == now.process && before.at < now.at);
+    let rate = |label: &str, value: u64| {
+        let before = before?;
+        let (_, old) = before.values.iter().find(|(old, _)| old == label)?;
+        Some((value as f64 - *old as f64) / now.at.duration_since(before.at).as_secs_f64())
+    };
+    let reading = |(label, value): &(String, u64)| CounterReading {
+        label: label.clone(),
+        value: *value,
+        per_s: rate(label, *value),
+    };
+    now.values.iter().map(reading).collect()
+}

@@ -1,0 +1,129 @@
+//! What is shown of a reading, as rows of words: the same on a screen and in text.
+
+use super::source::{CounterReading, Reading, State};
+
+/// The columns of [`overview`].
+pub(super) const OVERVIEW: [&str; 13] = [
+    "directory",
+    "state",
+    "role",
+    "term",
+    "leader",
+    "tier",
+    "released",
+    "journaled",
+    "frames/s",
+    "lag",
+    "sessions",
+    "nodes",
+    "restarts",
+];
+/// Columns of words, which stand to the left.
+pub(super) const OVERVIEW_WORDS: usize = 3;
+
+/// The columns of [`peers`].
+pub(super) const PEERS: [&str; 5] = ["member", "kind", "connection", "has up to", "lags by"];
+/// The columns of [`nodes`].
+pub(super) const NODES: [&str; 6] = ["node", "transport", "position", "behind", "read/s", "published/s"];
+/// The columns of [`counters`].
+pub(super) const COUNTERS: [&str; 3] = ["counter", "value", "per second"];
+
+/// What came from elsewhere, without what would move a terminal's cursor.
+pub(super) fn clean(text: &str) -> String {
+    text.chars().filter(|letter| !letter.is_control()).collect()
+}
+
+fn number(value: Option<u64>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| value.to_string())
+}
+
+fn rate(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| format!("{value:.0}"))
+}
+
+/// A directory in one row.
+pub(super) fn overview(reading: &Reading) -> [String; 13] {
+    let member = reading.member.as_ref();
+    let value = |label: &str| reading.counter(label).map(|counter| counter.value);
+    let last = ["sequencer.last_sequence", "relay.last_sequence"].iter().find_map(|label| reading.counter(label));
+    let role = match (member, reading.state) {
+        (Some(member), _) => clean(&member.role),
+        (None, State::Running) if value("relay.last_sequence").is_some() => "relay".to_owned(),
+        (None, State::Running) if value("service.last_sequence").is_some() => "service".to_owned(),
+        (None, State::Running) if last.is_some() => "sequencer".to_owned(),
+        (None, State::Running) => "node".to_owned(),
+        (None, _) => "-".to_owned(),
+    };
+    let journaled = member.map(|member| member.journaled_sequence).or_else(|| value("journaler.last_sequence"));
+    let lag = match (member, last) {
+        // Of a cluster: by what the slowest member lags, as its leader knows.
+        (Some(member), _) => member.members.iter().filter_map(|peer| peer.lag_frames).max(),
+        (None, Some(last)) => journaled.map(|journaled| last.value.saturating_sub(journaled)),
+        (None, None) => None,
+    };
+    [
+        clean(&reading.directory.display().to_string()),
+        reading.state.name().to_owned(),
+        role,
+        number(member.map(|member| member.term)),
+        number(member.and_then(|member| member.leader)),
+        member.map_or_else(|| "-".to_owned(), |member| clean(&member.tier)),
+        number(member.map(|member| member.released_sequence).or(last.map(|last| last.value))),
+        number(journaled),
+        rate(last.and_then(|last| last.per_s)),
+        number(lag),
+        number(member.map(|member| member.sessions).or_else(|| value("sequencer.sessions"))),
+        if reading.state == State::Running { reading.nodes.len().to_string() } else { "-".to_owned() },
+        reading.restarts.to_string(),
+    ]
+}
+
+/// A row for each member of its cluster.
+pub(super) fn peers(reading: &Reading) -> Vec<[String; 5]> {
+    let Some(report) = &reading.member else { return Vec::new() };
+    let row = |peer: &gapless::cluster::member::control::MemberReport| {
+        let connection = match (peer.member == report.member, peer.is_connected) {
+            (true, _) => "itself",
+            (false, true) => "connected",
+            (false, false) => "none",
+        };
+        let (has, lag) = (number(peer.matched_sequence), number(peer.lag_frames));
+        [peer.member.to_string(), clean(&peer.kind), connection.to_owned(), has, lag]
+    };
+    report.members.iter().map(row).collect()
+}
+
+/// A row for each node that is connected to its stream.
+pub(super) fn nodes(reading: &Reading) -> Vec<[String; 6]> {
+    let row = |node: &gapless::stream::control::NodeReading| {
+        let name = clean(&node.row.name);
+        [
+            if name.is_empty() { "-".to_owned() } else { name },
+            node.row.transport.name().to_owned(),
+            node.row.position.to_string(),
+            node.row.lag_frames.to_string(),
+            rate(node.read_per_s),
+            rate(node.published_per_s),
+        ]
+    };
+    reading.nodes.iter().map(row).collect()
+}
+
+/// A row for each counter.
+pub(super) fn counters(reading: &Reading) -> Vec<[String; 3]> {
+    let row = |counter: &CounterReading| [counter.label.clone(), counter.value.to_string(), rate(counter.per_s)];
+    reading.counters.iter().map(row).collect()
+}
+
+/// What else is to be said of a directory, in a line; empty if nothing is.
+pub(super) fn remark(reading: &Reading) -> String {
+    let mut words = Vec::new();
+    if let (State::Gone, Some(process)) = (reading.state, reading.process) {
+        words.push(format!("process {process} has gone"));
+    }
+    if let Some(to) = reading.member.as_ref().and_then(|member| member.fetching_to) {
+        words.push(format!("fetching frames up to {to}"));
+    }
+    words.extend(reading.problem.as_deref().map(clean));
+    words.join("; ")
+}

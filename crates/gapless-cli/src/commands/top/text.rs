@@ -1,0 +1,73 @@
+//! Readings as text and as JSON, for pipes and for `--once`.
+
+use super::source::Reading;
+use super::table;
+use crate::commands::stream::nodes::in_json as nodes_in_json;
+use serde_json::{Map, Value, json};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// All of it: the overview, and below it each directory's members, nodes and counters.
+pub(super) fn in_text(readings: &[Reading]) -> String {
+    let overview: Vec<_> = readings.iter().map(table::overview).collect();
+    let mut text = aligned(table::OVERVIEW, &overview, table::OVERVIEW_WORDS);
+    for reading in readings {
+        let remark = table::remark(reading);
+        let colon = if remark.is_empty() { "" } else { ": " };
+        text += &format!("\n{}{colon}{remark}\n", table::clean(&reading.directory.display().to_string()));
+        text += &aligned(table::PEERS, &table::peers(reading), 3);
+        text += &aligned(table::NODES, &table::nodes(reading), 2);
+        text += &aligned(table::COUNTERS, &table::counters(reading), 1);
+    }
+    text
+}
+
+/// Rows under their titles; nothing without rows. The first `words` columns stand to the left.
+fn aligned<const COLUMNS: usize>(titles: [&str; COLUMNS], rows: &[[String; COLUMNS]], words: usize) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.chain([titles[column].chars().count()]).max().unwrap_or(0)
+    };
+    let widths: [usize; COLUMNS] = std::array::from_fn(width);
+    let titles = titles.map(str::to_owned);
+    let line = |row: &[String; COLUMNS]| {
+        let cell = |(column, cell): (usize, &String)| {
+            let width = widths[column];
+            if column < words { format!("{cell:width$}") } else { format!("{cell:>width$}") }
+        };
+        let cells: Vec<_> = row.iter().enumerate().map(cell).collect();
+        format!("{}\n", cells.join("  ").trim_end())
+    };
+    std::iter::once(&titles).chain(rows).map(line).collect()
+}
+
+/// One document, a line: when, and what of each directory.
+pub(super) fn in_json(readings: &[Reading]) -> Result<String, serde_json::Error> {
+    let at_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64);
+    let directories = readings.iter().map(reading_in_json).collect::<Result<Vec<_>, _>>()?;
+    Ok(format!("{}\n", json!({ "at_ms": at_ms, "directories": directories })))
+}
+
+fn reading_in_json(reading: &Reading) -> Result<Value, serde_json::Error> {
+    let mut counters = Map::new();
+    let mut rates = Map::new();
+    for counter in &reading.counters {
+        counters.insert(counter.label.clone(), counter.value.into());
+        if let Some(rate) = counter.per_s {
+            rates.insert(counter.label.clone(), json!((rate * 1000.0).round() / 1000.0));
+        }
+    }
+    Ok(json!({
+        "directory": reading.directory.display().to_string(),
+        "state": reading.state.name(),
+        "process": reading.process,
+        "restarts": reading.restarts,
+        "counters": counters,
+        "per_s": rates,
+        "member": serde_json::to_value(&reading.member)?,
+        "nodes": nodes_in_json(&reading.nodes),
+        "problem": reading.problem,
+    }))
+}

@@ -1,0 +1,68 @@
+//! `gapless cluster snapshot` asks a running member, whatever program it is part of, and says what came of it.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use gapless::cluster::ClusterMember;
+use gapless::cluster::config::ClusterConfig;
+use gapless::engine::{Handlers, Replica, ReplicaOptions, Service};
+use std::path::Path;
+use std::process::{Command, Output};
+
+struct Nothing;
+
+impl Service for Nothing {
+    fn handlers(_: &mut Handlers<Self>) {}
+
+    fn snapshot(&self, _: &mut Vec<u8>) {}
+
+    fn restore(&mut self, _: &[u8]) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+fn config(root: &Path) -> ClusterConfig {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let text = format!(
+        "[cluster]\nname = \"one\"\nmember = 1\n[[member]]\nid = 1\naddresses = [\"127.0.0.1:{port}\"]\n[stream]\n\
+         directory = \"{}\"\nwindow = \"8 MiB\"\nmessage_length_max = \"64 KiB\"\n[journal]\nsegment_length = \"2 MiB\"\n",
+        root.join("member-1").display()
+    );
+    std::fs::write(root.join("member-1.toml"), &text).unwrap();
+    ClusterConfig::parse(&text, "member-1.toml").unwrap()
+}
+
+fn snapshot(place: &Path, more: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_gapless")).args(["cluster", "snapshot"]).arg(place).args(more).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[test]
+fn its_sequence_is_printed() {
+    let root = tempfile::tempdir().unwrap();
+    let replica = Replica::start(Nothing, ReplicaOptions::default(), &config(root.path())).unwrap();
+    let plain = snapshot(&root.path().join("member-1.toml"), &[]);
+    assert!(plain.status.success(), "{}", text(&plain.stderr));
+    let expected = "member 1 has taken a snapshot, which stands at sequence ";
+    assert!(text(&plain.stdout).starts_with(expected), "{}", text(&plain.stdout));
+    let json = snapshot(&root.path().join("member-1"), &["--json"]);
+    let value: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!((value["member"].as_u64(), value["sequence"].is_u64()), (Some(1), true), "{value}");
+    replica.stop().unwrap();
+}
+
+#[test]
+fn who_cannot_take_one_says_why() {
+    let root = tempfile::tempdir().unwrap();
+    let member = ClusterMember::start(&config(root.path())).unwrap();
+    let refused = snapshot(&root.path().join("member-1.toml"), &["--json"]);
+    assert!(!refused.status.success() && refused.stdout.is_empty());
+    let said = text(&refused.stderr);
+    assert!(said.contains("this member runs no service, of which a snapshot could be taken"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    member.stop().unwrap();
+    let gone = snapshot(&root.path().join("member-1.toml"), &[]);
+    assert!(!gone.status.success() && text(&gone.stderr).contains("cluster.socket"), "{}", text(&gone.stderr));
+}
