@@ -3,15 +3,25 @@
 #![allow(clippy::unwrap_used, reason = "a program for developers says where it failed")]
 
 use gapless_agent::Counters;
+use gapless_cluster::consensus::{
+    Change, ChangeStep, Consensus, ConsensusOptions, Effects, MemberId, Members, Place, Recovered,
+};
+use gapless_cluster::link::beacon::Beacon;
+use gapless_cluster::link::wire::RefusalCode as LinkRefusalCode;
+use gapless_cluster::link::wire::{
+    ClusterName, Header, Identity, Introduction, Kind as LinkKind, Refusal as LinkRefusal,
+};
+use gapless_cluster::member::parcel::wire::{Answer, Base, FileOf, Offer, Part, PieceOf, Request as ParcelRequest};
 use gapless_engine::dead_letters::{DeadLetters, FILE_NAME};
 use gapless_engine::fold::DeadLetter;
+use gapless_engine::store::{ByteKey, Record};
 use gapless_fuzz::connections::{SESSION, TOKEN};
 use gapless_fuzz::input::scratch;
 use gapless_fuzz::services::ECHO;
-use gapless_fuzz::{journals, messages, workbooks};
+use gapless_fuzz::{journals, messages, stores, workbooks};
 use gapless_journal::Journal;
 use gapless_log::{MemoryKind, StreamIdentity, WindowOptions, descriptor as log_layout, ring};
-use gapless_schema::{ProtobufObject, SbeObject, schema_key};
+use gapless_schema::{Protobuf, ProtobufObject, Sbe, SbeObject, schema_key};
 use gapless_stream::config::Transport;
 use gapless_stream::control::{
     ControlAnswer, ControlCommand, ControlRequest, ControlStatus, NodeRow, NodesAnswer, NodesRequest,
@@ -36,9 +46,52 @@ fn main() {
     stream_seeds();
     mappings();
     journals_and_snapshots();
+    transactions();
+    stores();
     connections();
+    clusters();
     schemas_and_messages();
     workbook();
+    links();
+}
+
+/// What two members say to each other until one leads and a third has been added, and what they keep.
+fn clusters() {
+    let ids = [1, 2].map(|number| MemberId::new(number).unwrap());
+    let start = |id| Consensus::new(ConsensusOptions::new(id, Members::of_voters(&ids)), Recovered::nothing()).unwrap();
+    let mut members = ids.map(start);
+    let mut effects = Effects::default();
+    let (mut seen, mut waiting) = (std::collections::BTreeSet::new(), Vec::new());
+    for turn in 0..200u64 {
+        for message in std::mem::take(&mut waiting) {
+            let message: gapless_cluster::consensus::Message = message;
+            let at = (message.to - 1) as usize;
+            if at < 2 {
+                let _ = members[at].step(MemberId::new(message.from).unwrap(), message);
+            }
+        }
+        for (at, member) in members.iter_mut().enumerate() {
+            member.tick(turn * 2_000_000);
+            if turn == 100 && member.is_leader() {
+                let _ = member.propose_members(&Change::of(ChangeStep::Learner(MemberId::new(3).unwrap())));
+            }
+            member.poll(&mut effects);
+            member.persisted(effects.number);
+            for record in &effects.records {
+                if seen.insert((100 + u8::from(record.is_checkpoint), record.payload.len())) {
+                    seed("consensus_record", &format!("{at}-{turn}-{}", record.payload.len()), &record.payload);
+                }
+            }
+            for outgoing in effects.messages.drain(..) {
+                let mut bytes = Vec::new();
+                gapless_cluster::consensus::wire::encode(&outgoing.message, &mut bytes);
+                if seen.insert((bytes[1], bytes.len())) {
+                    seed("consensus_message", &format!("{}-{}", bytes[1], bytes.len()), &bytes);
+                }
+                waiting.push(outgoing.message);
+            }
+        }
+    }
 }
 
 fn corpus(target: &str) -> PathBuf {
@@ -315,6 +368,74 @@ fn segment_files(directory: &Path) -> Vec<(u64, Vec<u8>)> {
     files.iter().map(|path| (number(path), std::fs::read(path).unwrap())).collect()
 }
 
+/// A store's first objects, a change of each, and all of it in a snapshot that meets further changes.
+fn stores() {
+    let (mut store, handles) = stores::store();
+    let car = || messages::car::Car {
+        serial_number: Some(1234),
+        some_numbers: vec![1, 2, 3],
+        manufacturer: "Honda".to_owned(),
+        model: "Civic".to_owned(),
+        ..Default::default()
+    };
+    let mut bytes = vec![0; car().sbe_length()];
+    car().to_sbe(&mut bytes).unwrap();
+    let key = ByteKey::new(b"first").unwrap();
+    let mut all = Vec::new();
+    let mut keep = |changes: &mut Vec<u8>| {
+        all.extend_from_slice(&(changes.len() as u16).to_le_bytes());
+        all.append(changes);
+    };
+    let mut changes = Vec::new();
+    let mut transaction = store.begin();
+    for number in 0..3 {
+        transaction.insert(handles.flags, number, stores::Flags { number, are_set: [true; 5] });
+        transaction.push(handles.queue, Sbe(car())).unwrap();
+    }
+    transaction.insert(handles.cars, key, Sbe(car()));
+    transaction.insert(handles.records, 7 << 70, Record::new(&bytes).unwrap());
+    transaction.insert(handles.title, (), Protobuf(car()));
+    transaction.add(handles.counter, -5).unwrap();
+    transaction.commit(&mut changes).unwrap();
+    seed("store_changes", "first", &[&(changes.len() as u16).to_le_bytes()[..], &changes].concat());
+    keep(&mut changes);
+    let mut snapshot = Vec::new();
+    store.begin_snapshot(&mut snapshot).unwrap();
+    let mut transaction = store.begin();
+    transaction.get_mut(handles.flags, &1).unwrap().are_set[2] = false;
+    transaction.get_mut(handles.cars, &key).unwrap().0.model.push('X');
+    transaction.get_mut(handles.title, &()).unwrap().0.serial_number = Some(4321);
+    transaction.get_mut(handles.records, &(7 << 70)).unwrap().overwrite(8, [1; 4]).unwrap();
+    transaction.remove(handles.flags, &2);
+    transaction.pop(handles.queue);
+    transaction.commit(&mut changes).unwrap();
+    keep(&mut changes);
+    seed("store_changes", "patches", &all);
+    while !store.snapshot_step(&mut snapshot, 100).unwrap() {}
+    seed("store_snapshot", "while-changed", &snapshot);
+    snapshot.clear();
+    store.write_snapshot(&mut snapshot).unwrap();
+    seed("store_snapshot", "whole", &snapshot);
+}
+
+/// A command with everything, twice, then a command whose timer it set.
+fn transactions() {
+    let sample = gapless_fuzz::transactions::sample();
+    let of = |what: u8, bytes: &[u8]| [&[what][..], &(bytes.len() as u16).to_le_bytes(), bytes].concat();
+    seed("transactions", "whole", &of(0, &sample));
+    seed("transactions", "in-parts", &of(4, &sample));
+    // A refusal behind it, and one of a leader that ran nothing.
+    let mut refusal = sample[..32].to_vec();
+    refusal[1] = 2;
+    refusal[4..8].copy_from_slice(&(gapless_wire::control::RefusalCode::Rejected as u32).to_le_bytes());
+    refusal[20..24].copy_from_slice(&2_u32.to_le_bytes());
+    refusal[24..32].fill(0);
+    refusal.extend_from_slice(b"no");
+    seed("transactions", "refused", &[of(0, &sample), of(0, &refusal), of(8, b"never run")].concat());
+    let timer = [&3_u64.to_le_bytes()[..], &9_u64.to_le_bytes(), &refusal].concat();
+    seed("transactions", "timer", &[of(0, &sample), of(1, &timer)].concat());
+}
+
 fn journals_and_snapshots() {
     let directory = scratch();
     let (mut journal, _) = Journal::open(journals::options(directory.path())).unwrap();
@@ -356,6 +477,27 @@ fn journals_and_snapshots() {
         seed(target, "a-flipped-bit", &with_mode(1, &[packed]));
     }
     seed("journal_read", "a-header", &segments[0].1[..128]);
+
+    let directory = scratch();
+    let (mut journal, _) = Journal::open(journals::options(directory.path())).unwrap();
+    journal.append_checkpoint(b"what consensus keeps").unwrap();
+    append(&mut journal, 2, 21);
+    journal.append_record(b"an entry").unwrap();
+    journal.sync().unwrap();
+    journal.append_record(b"a vote").unwrap();
+    journal.commit().unwrap();
+    both("records-among-frames", 0, &segment_files(directory.path()));
+    both("a-record-not-synced", 1, &segment_files(directory.path()));
+    append(&mut journal, 7, 900);
+    while journal.segments_begun() < 2 {
+        journal.append_record(&[7; 900]).unwrap();
+    }
+    journal.append_checkpoint(b"what it keeps now").unwrap();
+    append(&mut journal, 1, 21);
+    drop(journal);
+    drop(Journal::open(journals::options(directory.path())).unwrap());
+    both("a-checkpoint-in-the-second-segment", 2, &segment_files(directory.path()));
+    both("records-at-the-end-of-a-segment", 1, &segment_files(directory.path()));
 
     // Two sessions, one with replies and a notice; a timer; the service's state.
     let put = |bytes: &mut Vec<u8>, values: &[u64]| {
@@ -542,4 +684,55 @@ fn workbook() {
     let path = directory.path().join("book.xlsx");
     std::fs::File::create(&path).unwrap().write_all_at(b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 0).unwrap();
     seed("workbook", "an-empty-archive", &[vec![1, 0, 0], std::fs::read(&path).unwrap()].concat());
+}
+
+fn links() {
+    let message = |kind, number, consensus: &[u8], frames: &[u8]| {
+        let mut bytes = Header::new(kind, number, consensus, frames.len()).to_bytes().to_vec();
+        for part in [consensus, frames] {
+            bytes.extend(part);
+            bytes.resize(bytes.len().next_multiple_of(8), 0);
+        }
+        bytes
+    };
+    let cluster = ClusterName::new("market").unwrap();
+    let from = Identity { cluster, stream_id: 9, incarnation: 4, member: 1, instance: 77 };
+    let introduction = Introduction { from, to: 2 }.to_bytes();
+    let refusal = LinkRefusal { code: LinkRefusalCode::OtherStream, text: "here 9, there 8, né".to_owned() }.to_bytes();
+    let stream = [
+        message(LinkKind::Hello, 1, &introduction, b""),
+        message(LinkKind::Ping, 2, b"", b""),
+        message(LinkKind::Consensus, 3, b"append", &command(1, b"hello")),
+        message(LinkKind::CatchUpRequest, 4, b"from 7", b""),
+        message(LinkKind::CatchUpFrames, 5, b"", &command(2, b"")),
+        message(LinkKind::Refusal, 6, &refusal, b""),
+    ];
+    // The first byte says whether checksums are made right, the second how long the pieces are.
+    for (name, flags, piece) in [("as-it-is", 0, 255), ("healed", 1, 255), ("byte-by-byte", 1, 0)] {
+        seed("cluster_link", name, &with_mode(flags, &[vec![piece], stream.concat()]));
+    }
+    seed("cluster_link", "two-hellos", &with_mode(1, &[vec![40], stream[0].clone(), stream[0].clone()]));
+    seed("cluster_handshake", "introduction", &introduction);
+    seed("cluster_handshake", "refusal", &refusal);
+    let addresses = ["10.0.0.2:4100", "[fd00::2]:4101", "0.0.0.0:4102"].map(|text| text.parse().unwrap()).to_vec();
+    let cluster = ClusterName::new("market").unwrap();
+    seed("cluster_beacon", "three-addresses", &Beacon { cluster, member: 2, incarnation: 4, addresses }.to_bytes());
+    let piece = PieceOf { parcel: 7, part: Part::Snapshot, offset: 1 << 20 };
+    let members = Members {
+        witnesses: vec![MemberId::new(3).unwrap()],
+        ..Members::of_voters(&[1, 2, 3].map(|number| MemberId::new(number).unwrap()))
+    };
+    let offer = Offer {
+        parcel: 7,
+        base: Base { sequence: 100, hash: 5 },
+        place: Place { index: 9, term: 3, sequence: 250, hash: 6 },
+        members,
+        state: FileOf { sequence: 100, length: 68 },
+        snapshot: Some(FileOf { sequence: 250, length: 1 << 33 }),
+    };
+    seed("parcel", "what-is-there", &ParcelRequest::Offer { with_snapshot: true }.to_bytes());
+    seed("parcel", "a-piece-please", &ParcelRequest::Piece(piece).to_bytes());
+    seed("parcel", "a-parcel", &Answer::Offer(Box::new(offer)).to_bytes());
+    seed("parcel", "a-piece", &Answer::Piece(piece, 9).to_bytes());
+    seed("parcel", "no", &Answer::no("nothing hére").to_bytes());
 }

@@ -6,16 +6,19 @@
 //!
 //! ```text
 //!  0  u8   flags: 1 the header's checksum is made right, 2 those of marks, 4 those of frames,
-//!          8 the file ends where its frames do, 16 it is a prepared segment, 32 what follows is the file as it is
+//!          8 the file ends where its frames do, 16 it is a prepared segment, 32 what follows is the file as it is,
+//!          64 it has a mark for records of consensus
 //!  1  u64  number in the file's name
 //!  9  u16  length of what follows
-//! 11  …    fixed header (128), five marks (64 each), four index entries (16 each), frames
+//! 11  …    fixed header (128), five marks (64 each), four index entries (16 each), the mark for records if it has one
+//!          (64), frames and records
 //! ```
 //! Before the list stands one byte: 1 for another boot of the machine, 2 to check all segments.
 
 use crate::input::{Input, assert_says_something, heal_frames, scratch};
 use gapless_journal::{
-    BootId, Environment, Journal, JournalOptions, JournalReader, MarkName, RecoveryCheck, ReplayStop, descriptor as d,
+    BootId, Environment, Journal, JournalOptions, JournalReader, MarkName, Record, RecoveryCheck, ReplayStop,
+    descriptor as d,
     inspect::{info_in, verify_in},
 };
 use gapless_wire::checksum::crc32c;
@@ -38,6 +41,7 @@ const HEALED_FRAMES: u8 = 4;
 const CUT: u8 = 8;
 const PREPARED: u8 = 16;
 const RAW: u8 = 32;
+const HAS_RECORDS: u8 = 64;
 
 const MARKS: [usize; 5] = [
     d::BOOT_MARK_OFFSET,
@@ -57,7 +61,7 @@ const FRAMES_MAX: u64 = SEGMENTS_MAX as u64 * SEGMENT_LENGTH_MAX / HEADER_LENGTH
 /// The machine, on the boot of the seeds or on another.
 #[must_use]
 pub fn environment(is_other_boot: bool) -> Environment {
-    Environment { boot_id: Some(BootId(1 + u128::from(is_other_boot))), epoch_ns: || 1_000_000_000 }
+    Environment { boot_id: Some(BootId(1 + u128::from(is_other_boot))), epoch_ns: || 1_000_000_000, disk: None }
 }
 
 /// How journals of the seeds are kept.
@@ -79,10 +83,15 @@ pub fn pack(first_sequence: u64, file: &[u8]) -> Vec<u8> {
         body.extend_from_slice(&file[offset..offset + MARK_LENGTH]);
     }
     body.extend_from_slice(&file[d::INDEX_OFFSET..d::INDEX_OFFSET + INDEX_LENGTH]);
+    let records_mark = &file[d::RECORDS_MARK_OFFSET..d::RECORDS_MARK_OFFSET + MARK_LENGTH];
+    let has_records = records_mark.iter().any(|byte| *byte != 0);
+    if has_records {
+        body.extend_from_slice(records_mark);
+    }
     let frames = &file[d::frames_offset(SEGMENT_LENGTH) as usize..];
     let end = frames.iter().rposition(|byte| *byte != 0).map_or(0, |last| (last + 1).next_multiple_of(8));
     body.extend_from_slice(&frames[..end]);
-    let mut packed = vec![HEALED_HEADER | HEALED_MARKS | HEALED_FRAMES];
+    let mut packed = vec![HEALED_HEADER | HEALED_MARKS | HEALED_FRAMES | if has_records { HAS_RECORDS } else { 0 }];
     packed.extend_from_slice(&first_sequence.to_le_bytes());
     packed.extend_from_slice(&(body.len() as u16).to_le_bytes());
     packed.extend_from_slice(&body);
@@ -120,16 +129,13 @@ fn unpack_one(flags: u8, body: &mut Input<'_>) -> Vec<u8> {
     let mut file = vec![0; frames_offset.max(d::INDEX_OFFSET + INDEX_LENGTH)];
     file[..d::FIXED_LENGTH].copy_from_slice(&header);
     for offset in MARKS {
-        let mut mark: [u8; MARK_LENGTH] = body.array();
-        if flags & HEALED_MARKS != 0 {
-            for slot in mark.chunks_exact_mut(MARK_LENGTH / 2) {
-                let check = 1 << 32 | u64::from(crc32c(&slot[..24]));
-                slot[24..].copy_from_slice(&check.to_le_bytes());
-            }
-        }
-        file[offset..offset + MARK_LENGTH].copy_from_slice(&mark);
+        file[offset..offset + MARK_LENGTH].copy_from_slice(&unpack_mark(flags, body));
     }
     file[d::INDEX_OFFSET..d::INDEX_OFFSET + INDEX_LENGTH].copy_from_slice(&body.array::<INDEX_LENGTH>());
+    if flags & HAS_RECORDS != 0 {
+        let mark = unpack_mark(flags, body);
+        file[d::RECORDS_MARK_OFFSET..d::RECORDS_MARK_OFFSET + MARK_LENGTH].copy_from_slice(&mark);
+    }
     file.truncate(frames_offset);
     let mut frames = body.rest().to_vec();
     if flags & HEALED_FRAMES != 0 {
@@ -140,6 +146,17 @@ fn unpack_one(flags: u8, body: &mut Input<'_>) -> Vec<u8> {
         file.resize(segment_length as usize, 0);
     }
     file
+}
+
+fn unpack_mark(flags: u8, body: &mut Input<'_>) -> [u8; MARK_LENGTH] {
+    let mut mark: [u8; MARK_LENGTH] = body.array();
+    if flags & HEALED_MARKS != 0 {
+        for slot in mark.chunks_exact_mut(MARK_LENGTH / 2) {
+            let check = 1 << 32 | u64::from(crc32c(&slot[..24]));
+            slot[24..].copy_from_slice(&check.to_le_bytes());
+        }
+    }
+    mark
 }
 
 /// Segment files, read as any process may.
@@ -168,11 +185,13 @@ fn check_fixed_header(bytes: &[u8]) {
 
 /// Reads everything in every way.
 fn read_directory(directory: &Path, environment: Environment) {
-    let reader = match JournalReader::open_in(directory, environment) {
+    let reader = match JournalReader::open_in(directory, environment.clone()) {
         Ok(reader) => reader,
         Err(error) => {
             assert_says_something(&error);
-            assert!(info_in(directory, environment).is_err() && verify_in(directory, environment).is_err());
+            assert!(
+                info_in(directory, environment.clone()).is_err() && verify_in(directory, environment.clone()).is_err()
+            );
             return;
         }
     };
@@ -186,13 +205,19 @@ fn read_directory(directory: &Path, environment: Environment) {
     for sequence in [0, first.saturating_sub(1), u64::MAX] {
         let _ = replay(&reader, sequence);
     }
-    if let Ok(info) = info_in(directory, environment) {
+    if let Ok(info) = info_in(directory, environment.clone()) {
         assert_eq!(info.first_sequence(), first);
         let _ = (info.journaled_sequence(), info.synced_sequence(), info.file_bytes());
         info.segments.iter().for_each(|segment| assert_says_something(segment));
     }
-    match verify_in(directory, environment) {
+    let records = records(&reader);
+    match verify_in(directory, environment.clone()) {
         Ok(report) => {
+            if let (true, Some(records)) = (report.problems.is_empty(), &records) {
+                assert!(records.len() as u64 <= report.records, "{} records, {report:?}", records.len());
+                let has_newest = records.first().is_some_and(|record| record.is_checkpoint);
+                assert_eq!(has_newest, report.newest_checkpoint.is_some(), "{report:?}");
+            }
             report.problems.iter().for_each(|problem| assert_says_something(problem));
             assert!(report.frames <= FRAMES_MAX);
             if let (true, Ok((name, sequence))) = (report.problems.is_empty(), good) {
@@ -209,6 +234,22 @@ fn read_directory(directory: &Path, environment: Environment) {
         }
         Err(error) => assert_says_something(&error),
     }
+}
+
+/// The records, unless something was wrong.
+fn records(reader: &JournalReader) -> Option<Vec<Record>> {
+    let records: Vec<Record> = match reader.records() {
+        Ok(records) => records.collect(),
+        Err(error) => {
+            assert_says_something(&error);
+            return None;
+        }
+    };
+    assert!(records.len() as u64 <= FRAMES_MAX);
+    assert!(records.is_sorted_by_key(|record| record.behind_sequence), "each stands behind the one before it");
+    assert!(records.iter().skip(1).all(|record| !record.is_checkpoint), "none is needed before a checkpoint");
+    assert!(records.iter().all(|record| record.behind_sequence + 1 >= reader.first_sequence()));
+    Some(records)
 }
 
 /// Replays from a sequence; the last one, unless something was wrong.
@@ -250,11 +291,11 @@ pub fn recovery(bytes: &[u8]) {
     unpack(&mut input, directory.path());
     let environment = environment(mode & OTHER_BOOT != 0);
     let mut options = options(directory.path());
-    options.environment = environment;
+    options.environment = environment.clone();
     if mode & CHECK_ALL != 0 {
         options.check = RecoveryCheck::All;
     }
-    let good = JournalReader::open_in(directory.path(), environment).and_then(|reader| reader.good_mark());
+    let good = JournalReader::open_in(directory.path(), environment.clone()).and_then(|reader| reader.good_mark());
     let (mut journal, report) = match Journal::open(options.clone()) {
         Ok(opened) => opened,
         Err(error) => return assert_says_something(&error),
@@ -269,7 +310,10 @@ pub fn recovery(bytes: &[u8]) {
         );
     }
     assert_eq!(journal.last_sequence(), report.last_sequence);
-    read_directory(directory.path(), environment);
+    read_directory(directory.path(), environment.clone());
+    let reader = JournalReader::open_in(directory.path(), environment.clone()).expect("it was just recovered");
+    let before = records(&reader);
+    let is_taken = journal.append_record(b"new").map_err(|error| assert_says_something(&error)).is_ok();
     let next = report.last_sequence + 1;
     let appended = journal.append(&small_frame(next), next, next);
     let last = match appended {
@@ -282,8 +326,15 @@ pub fn recovery(bytes: &[u8]) {
             report.last_sequence
         }
     };
+    journal.commit().expect("a record can be journaled");
     drop(journal);
     let (journal, again) = Journal::open(options).expect("a journal that was just recovered opens again");
+    let reader = JournalReader::open_in(directory.path(), environment.clone()).expect("it was just recovered");
+    if let (Some(mut before), Some(after)) = (before, records(&reader)) {
+        let (behind_sequence, payload) = (report.last_sequence, b"new".to_vec());
+        before.extend(is_taken.then_some(Record { behind_sequence, is_checkpoint: false, payload }));
+        assert_eq!(after, before, "what was recovered and what was appended");
+    }
     assert_eq!((again.last_sequence, again.first_sequence), (last, report.first_sequence));
     assert!(again.cut.is_none(), "{:?}", again.cut);
     drop(journal);

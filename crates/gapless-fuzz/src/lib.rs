@@ -8,7 +8,11 @@
 //! | [`mappings`] | a ring and a window as an attacker left them, a counters file |
 //! | [`journals`] | segment files: read, verified, recovered |
 //! | [`services`] | snapshots, the record of dead letters, a stream replayed into a service |
+//! | [`clusters`] | messages between a cluster's members, parcels, and consensus' records in a journal |
+//! | [`stores`] | changes and snapshots of a store |
+//! | [`transactions`] | transactions of a state-replicated service |
 //! | [`connections`] | a publisher's ring on its way into the stream, a service's ring on its way to a client |
+//! | [`links`] | what the members of a cluster send each other, and how they introduce themselves |
 //! | [`messages`] | SBE and protobuf payloads of every generated test schema |
 //! | [`schemas`] | schema files |
 //! | [`workbooks`] | Excel workbooks |
@@ -19,15 +23,19 @@
 
 #![forbid(unsafe_code)]
 
+pub mod clusters;
 pub mod connections;
 pub mod feeds;
 pub mod input;
 pub mod journals;
+pub mod links;
 pub mod mappings;
 pub mod messages;
 pub mod schemas;
 pub mod services;
+pub mod stores;
 pub mod streams;
+pub mod transactions;
 pub mod wire;
 pub mod workbooks;
 
@@ -57,8 +65,17 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("snapshot", services::snapshot),
     ("dead_letters", services::dead_letters),
     ("replay", services::replay),
+    ("consensus_message", clusters::message),
+    ("consensus_record", clusters::record),
+    ("parcel", clusters::parcel),
+    ("store_changes", stores::changes),
+    ("store_snapshot", stores::snapshot),
+    ("transactions", transactions::transactions),
     ("ingress", connections::ingress),
     ("client", connections::client),
+    ("cluster_link", links::cluster_link),
+    ("cluster_handshake", links::cluster_handshake),
+    ("cluster_beacon", links::cluster_beacon),
     ("sbe", messages::sbe),
     ("protobuf", messages::protobuf),
     ("schema", schemas::schema),

@@ -1,0 +1,90 @@
+//! Targets for what a cluster's members read of each other and in their journals.
+
+use crate::input::{Input, assert_says_something};
+use gapless_cluster::consensus::record::RecordContent;
+use gapless_cluster::consensus::{Consensus, ConsensusOptions, Effects, MemberId, Members, Recovered, wire};
+use gapless_cluster::member::parcel::wire::{Answer, Request, SNAPSHOT_LENGTH_MAX, STATE_LENGTH_MAX};
+
+/// A message from another member: it is none, or writes itself the same way again; and a member that takes it, as if it
+/// came from whoever it says, stands.
+pub fn message(bytes: &[u8]) {
+    let message = match wire::decode(bytes) {
+        Ok(message) => message,
+        Err(error) => return assert_says_something(&error),
+    };
+    let mut again = Vec::new();
+    wire::encode(&message, &mut again);
+    assert_eq!(again, bytes);
+
+    let (Some(id), Some(from)) = (MemberId::new(message.to), MemberId::new(message.from)) else {
+        panic!("members have numbers");
+    };
+    let mut voters = vec![id, from];
+    voters.dedup();
+    let options = ConsensusOptions::new(id, Members::of_voters(&voters));
+    let mut member = Consensus::new(options, Recovered::nothing()).expect("a member can start");
+    let mut effects = Effects::default();
+    member.poll(&mut effects);
+    member.persisted(effects.number);
+    if let Err(error) = member.verify_append(&message, &[]) {
+        return assert_says_something(&error);
+    }
+    if let Err(error) = member.step(from, message) {
+        assert_says_something(&error);
+    }
+    for turn in 0..200 {
+        member.poll(&mut effects);
+        member.persisted(effects.number);
+        member.tick(turn * 3_000_000);
+    }
+}
+
+/// Records of a journal: each for itself, and as many as there are in a row.
+pub fn record(bytes: &[u8]) {
+    match RecordContent::from_bytes(bytes) {
+        Ok(record) => assert_eq!(record.to_bytes(), bytes),
+        Err(error) => assert_says_something(&error),
+    }
+    let mut input = Input(bytes);
+    let mut records = Vec::new();
+    while !input.is_empty() {
+        let (behind_sequence, length) = (u64::from(input.byte()), usize::from(input.byte()));
+        let payload = input.bytes(length);
+        records.push((behind_sequence, payload.get(1) == Some(&3), payload));
+    }
+    for records in [vec![(1 << 60, bytes.get(1) == Some(&3), bytes)], records] {
+        match Recovered::from_records(records, 1 << 60) {
+            Ok(recovered) => {
+                let cut_behind = recovered.cut_behind();
+                if let Some(checkpoint) = recovered.checkpoint() {
+                    let again = Recovered::from_records([(cut_behind, true, &checkpoint[..])], cut_behind);
+                    assert_eq!(again, Ok(recovered));
+                }
+            }
+            Err(error) => assert_says_something(&error),
+        }
+    }
+}
+
+/// What is asked and answered about parcels: it is nothing, or can be true and writes itself the same way again.
+pub fn parcel(bytes: &[u8]) {
+    match Request::from_bytes(bytes) {
+        Ok(request) => assert_eq!(request.to_bytes(), bytes),
+        Err(error) => assert_says_something(&error),
+    }
+    match Answer::from_bytes(bytes) {
+        Ok(answer) => {
+            assert_eq!(answer.to_bytes(), bytes);
+            if let Answer::Offer(offer) = answer {
+                assert!(offer.members.check().is_ok());
+                for (file, length_max) in [(Some(offer.state), STATE_LENGTH_MAX), (offer.snapshot, SNAPSHOT_LENGTH_MAX)]
+                {
+                    let Some(file) = file else { continue };
+                    assert!((1..=length_max).contains(&file.length));
+                    assert!((offer.base.sequence..=offer.place.sequence).contains(&file.sequence));
+                }
+            }
+        }
+        Err(error) => assert_says_something(&error),
+    }
+}
