@@ -34,7 +34,8 @@ fn main() {
 
 fn begin(plan: processes::Plan) -> (Cluster, Load, usize, Vec<usize>) {
     let mut cluster = Cluster::start(plan);
-    let leader = cluster.leader_among(&[1, 2]);
+    let full = cluster.full();
+    let leader = cluster.leader_among(&full);
     let load = Load::start(&cluster, 2);
     load.wait_more(200);
     let others = cluster.all().filter(|other| *other != leader).collect();

@@ -213,6 +213,11 @@ impl Cluster {
         1..=self.members.len()
     }
 
+    /// Those that are no witnesses.
+    pub fn full(&self) -> Vec<usize> {
+        self.all().filter(|member| self.plan.kinds[member - 1] == "full").collect()
+    }
+
     pub fn directories(&self) -> Vec<PathBuf> {
         self.all().map(|member| self.directory(member)).collect()
     }
