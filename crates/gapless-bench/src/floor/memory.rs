@@ -1,21 +1,20 @@
 //! What memory costs: ping-pong and stream between two cores, copying, reading the clock.
 
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::sampling::{Effort, Spin, Stop};
 use super::shared;
 use crate::Result;
-use crate::histogram::LatencyHistogram;
-use crate::pacing::Schedule;
 use crate::report::FloorRow;
 
-pub(super) fn ping_pong(effort: &Effort, payload: usize) -> Result<FloorRow> {
+/// Round trips, one behind the other or paced.
+pub(super) fn ping_pong(effort: &Effort, payload: usize, is_paced: bool) -> Result<FloorRow> {
     let (mut first, mut second) = shared::ping_pong(payload)?;
     let partner = |stop: &Stop| answer(&mut second, payload, stop);
     let histogram = effort.on_two_threads(partner, |stop| {
         let mut bytes = vec![1; payload];
-        effort.sample(|| {
+        let once = || {
             first.send(&bytes);
             let mut spin = Spin::default();
             while !first.try_receive(&mut bytes) {
@@ -24,45 +23,9 @@ pub(super) fn ping_pong(effort: &Effort, payload: usize) -> Result<FloorRow> {
                 }
             }
             Ok(())
-        })
+        };
+        if is_paced { effort.sample_paced(once) } else { effort.sample(once) }
     })?;
-    effort.latency_row(payload, &histogram)
-}
-
-/// Round trips a second of the paced ping-pong: the rate of the canonical benchmark's latency.
-const PACED_PER_S: u64 = 10_000;
-
-/// The ping-pong as a latency is measured: each begins at its scheduled time and is timed from there, so
-/// whatever keeps one of the two threads from running is in it.
-pub(super) fn paced_ping_pong(effort: &Effort, payload: usize) -> Result<FloorRow> {
-    let (mut first, mut second) = shared::ping_pong(payload)?;
-    let histogram = effort.on_two_threads(
-        |stop| answer(&mut second, payload, stop),
-        |stop| {
-            let mut bytes = vec![1; payload];
-            let planned = Duration::from_nanos(effort.samples * 1_000_000_000 / PACED_PER_S);
-            let begin = Instant::now();
-            let now_ns = || u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            let mut pacer = Schedule::new(0, PACED_PER_S).pacer();
-            let mut histogram = LatencyHistogram::new();
-            for _ in 0..effort.samples {
-                let due_ns = pacer.wait_for_next(now_ns);
-                first.send(&bytes);
-                let mut spin = Spin::default();
-                while !first.try_receive(&mut bytes) {
-                    if !spin.turn(stop) {
-                        return Err(effort.abandoned());
-                    }
-                }
-                histogram.record(now_ns() - due_ns);
-                // Where two threads share a CPU each turn takes a time slice.
-                if begin.elapsed() > planned + effort.time_limit {
-                    break;
-                }
-            }
-            Ok(histogram)
-        },
-    )?;
     effort.latency_row(payload, &histogram)
 }
 

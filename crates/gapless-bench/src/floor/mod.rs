@@ -57,6 +57,8 @@ pub enum FloorKind {
     UdpRoundTripUnconnected,
     /// Loopback round trip over TCP without delay, spinning.
     TcpRoundTrip,
+    /// The same, begun 10,000 times a second and timed from the scheduled time.
+    TcpRoundTripPaced,
     /// One way over TCP on loopback, one write for each message, spinning; messages per second.
     TcpStream,
     /// Round trip over a Unix socket, spinning.
@@ -69,7 +71,7 @@ pub enum FloorKind {
 
 impl FloorKind {
     /// Every kind.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::ShmPingPong,
         Self::ShmPingPongPaced,
         Self::ShmStream,
@@ -82,6 +84,7 @@ impl FloorKind {
         Self::UdpRoundTrip,
         Self::UdpRoundTripUnconnected,
         Self::TcpRoundTrip,
+        Self::TcpRoundTripPaced,
         Self::TcpStream,
         Self::UnixRoundTrip,
         Self::UnixRoundTripBlocking,
@@ -104,6 +107,7 @@ impl FloorKind {
             Self::UdpRoundTrip => "udp_round_trip",
             Self::UdpRoundTripUnconnected => "udp_round_trip_unconnected",
             Self::TcpRoundTrip => "tcp_round_trip",
+            Self::TcpRoundTripPaced => "tcp_round_trip_paced",
             Self::TcpStream => "tcp_stream",
             Self::UnixRoundTrip => "unix_round_trip",
             Self::UnixRoundTripBlocking => "unix_round_trip_blocking",
@@ -115,7 +119,7 @@ impl FloorKind {
     const fn samples(self) -> u64 {
         match self {
             Self::ShmPingPong => 200_000,
-            Self::ShmPingPongPaced => 20_000,
+            Self::ShmPingPongPaced | Self::TcpRoundTripPaced => 20_000,
             Self::ShmStream => 2_500_000,
             Self::Pwrite => 30_000,
             Self::PwriteFdatasync => 1_000,
@@ -187,7 +191,8 @@ impl FloorPlan {
     pub fn clustered(directory: &Path, payload_bytes: u64) -> Self {
         let mut plan = Self::canonical(directory, payload_bytes);
         let frame = payload_bytes + HEADER_BYTES;
-        plan.items.extend([(FloorKind::TcpRoundTrip, frame), (FloorKind::TcpStream, frame)]);
+        let link = [FloorKind::TcpRoundTrip, FloorKind::TcpRoundTripPaced, FloorKind::TcpStream];
+        plan.items.extend(link.into_iter().map(|kind| (kind, frame)));
         plan
     }
 
@@ -198,7 +203,7 @@ impl FloorPlan {
         for kind in FloorKind::ALL {
             let payloads: &[u64] = match kind {
                 FloorKind::ShmPingPong => &[0, 64, 256, 1024],
-                FloorKind::ShmPingPongPaced => &[256],
+                FloorKind::ShmPingPongPaced | FloorKind::TcpRoundTripPaced => &[256],
                 FloorKind::ShmStream => &[32, 64, 256, 1400],
                 FloorKind::Pwrite | FloorKind::PwriteFdatasync => &[256, 4096],
                 FloorKind::UdpRoundTrip | FloorKind::UdpRoundTripUnconnected => &[64, 1024],
@@ -240,8 +245,8 @@ impl FloorPlan {
         };
         let payload = usize::try_from(payload_bytes).unwrap_or(usize::MAX).min(sampling::PAYLOAD_MAX);
         match kind {
-            FloorKind::ShmPingPong => memory::ping_pong(&effort, payload),
-            FloorKind::ShmPingPongPaced => memory::paced_ping_pong(&effort, payload),
+            FloorKind::ShmPingPong => memory::ping_pong(&effort, payload, false),
+            FloorKind::ShmPingPongPaced => memory::ping_pong(&effort, payload, true),
             FloorKind::ShmStream => memory::stream(&effort, payload),
             FloorKind::Memcpy => memory::memcpy(&effort),
             FloorKind::ClockRead => memory::clock_read(&effort),
@@ -251,7 +256,8 @@ impl FloorPlan {
             FloorKind::SequentialWriteSync => disk::sequential(&effort, &self.directory, true),
             FloorKind::UdpRoundTrip => socket::udp(&effort, payload, true),
             FloorKind::UdpRoundTripUnconnected => socket::udp(&effort, payload, false),
-            FloorKind::TcpRoundTrip => socket::tcp(&effort, payload),
+            FloorKind::TcpRoundTrip => socket::tcp(&effort, payload, false),
+            FloorKind::TcpRoundTripPaced => socket::tcp(&effort, payload, true),
             FloorKind::TcpStream => socket::tcp_stream(&effort, payload),
             FloorKind::UnixRoundTrip => socket::unix(&effort, payload, false),
             FloorKind::UnixRoundTripBlocking => socket::unix(&effort, payload, true),

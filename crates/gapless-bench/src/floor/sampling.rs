@@ -7,11 +7,14 @@ use std::time::{Duration, Instant};
 use super::FloorKind;
 use crate::affinity::pin_current_thread;
 use crate::histogram::LatencyHistogram;
+use crate::pacing::Schedule;
 use crate::report::FloorRow;
 use crate::{BenchError, Result};
 
 /// The greatest payload that a floor is measured with, bytes.
 pub(super) const PAYLOAD_MAX: usize = 1 << 20;
+/// Paced round trips a second: the rate of the canonical benchmark's latency.
+const PACED_PER_S: u64 = 10_000;
 
 /// How much to measure.
 #[derive(Debug, Clone, Copy)]
@@ -67,6 +70,26 @@ impl Effort {
             histogram.record(u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX));
             last = now;
             if now - begin > self.time_limit {
+                break;
+            }
+        }
+        Ok(histogram)
+    }
+
+    /// Takes the samples as a latency is measured: [`PACED_PER_S`] of them, each from its scheduled time, so whatever keeps
+    /// one of the two threads from running is in it, and what the caches forget in between.
+    pub(super) fn sample_paced(&self, mut once: impl FnMut() -> Result<()>) -> Result<LatencyHistogram> {
+        let planned = Duration::from_nanos(self.samples * 1_000_000_000 / PACED_PER_S);
+        let begin = Instant::now();
+        let now_ns = || u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let mut pacer = Schedule::new(0, PACED_PER_S).pacer();
+        let mut histogram = LatencyHistogram::new();
+        for _ in 0..self.samples {
+            let due_ns = pacer.wait_for_next(now_ns);
+            once()?;
+            histogram.record(now_ns() - due_ns);
+            // Where two threads share a CPU each turn takes a time slice.
+            if begin.elapsed() > planned + self.time_limit {
                 break;
             }
         }

@@ -32,12 +32,12 @@ pub(super) fn udp(effort: &Effort, payload: usize, connected: bool) -> Result<Fl
         Ok((Datagrams(first, Some(of_second)), Datagrams(second, Some(of_first))))
     };
     let (first, second) = open().map_err(|source| BenchError::system("open UDP sockets on loopback", source))?;
-    round_trip(effort, payload.min(UDP_PAYLOAD_MAX), first, second)
+    round_trip(effort, payload.min(UDP_PAYLOAD_MAX), false, first, second)
 }
 
-pub(super) fn tcp(effort: &Effort, payload: usize) -> Result<FloorRow> {
+pub(super) fn tcp(effort: &Effort, payload: usize, is_paced: bool) -> Result<FloorRow> {
     let (first, second) = tcp_pair()?;
-    round_trip(effort, payload, first, second)
+    round_trip(effort, payload, is_paced, first, second)
 }
 
 fn tcp_pair() -> Result<(TcpStream, TcpStream)> {
@@ -104,7 +104,7 @@ pub(super) fn unix(effort: &Effort, payload: usize, blocking: bool) -> Result<Fl
         Ok((first, second))
     };
     let (first, second) = open().map_err(|source| BenchError::system("open Unix sockets", source))?;
-    round_trip(effort, payload, first, second)
+    round_trip(effort, payload, false, first, second)
 }
 
 /// A connected socket, blocking or not.
@@ -165,7 +165,13 @@ enum Transfer {
     Stopped,
 }
 
-fn round_trip(effort: &Effort, payload: usize, mut first: impl Link, mut second: impl Link) -> Result<FloorRow> {
+fn round_trip(
+    effort: &Effort,
+    payload: usize,
+    is_paced: bool,
+    mut first: impl Link,
+    mut second: impl Link,
+) -> Result<FloorRow> {
     let payload = payload.max(1);
     let partner = |stop: &Stop| {
         let mut bytes = vec![0; payload];
@@ -190,12 +196,13 @@ fn round_trip(effort: &Effort, payload: usize, mut first: impl Link, mut second:
     };
     let histogram = effort.on_two_threads(partner, |stop| {
         let mut bytes = vec![1; payload];
-        let histogram = effort.sample(|| {
+        let once = || {
             let sent = transfer(payload, stop, |done| first.send(&bytes[done..])).map_err(|e| effort.failed(e))?;
             let received =
                 transfer(payload, stop, |done| first.receive(&mut bytes[done..])).map_err(|e| effort.failed(e))?;
             if sent == Transfer::Done && received == Transfer::Done { Ok(()) } else { Err(effort.abandoned()) }
-        });
+        };
+        let histogram = if is_paced { effort.sample_paced(once) } else { effort.sample(once) };
         first.close();
         histogram
     })?;

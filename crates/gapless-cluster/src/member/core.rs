@@ -141,6 +141,11 @@ impl Core {
             tracing::debug!(%from, %error, "a message was refused");
             return Ok(());
         }
+        if self.role.role == Role::Leader && self.consensus.is_leader() {
+            // An answer, or somebody who asks for something: what it lets go is let go first.
+            self.released = self.released.max(self.consensus.look_released());
+            return Ok(());
+        }
         self.advance(frames)
     }
 
@@ -193,8 +198,9 @@ impl Core {
         })
     }
 
-    /// Proposes what was appended: one entry, or several where it is long.
-    pub fn propose(&mut self) -> Result<(), ClusterError> {
+    /// Proposes what was appended: one entry, or several where it is long. Whether anything was.
+    pub fn propose(&mut self) -> Result<bool, ClusterError> {
+        let before = self.proposed_sequence;
         while !self.ingress.is_following() && self.ingress.last_sequence() > self.proposed_sequence {
             if self.consensus.can_propose().is_err() {
                 break;
@@ -230,28 +236,24 @@ impl Core {
             self.proposed_sequence = end_sequence;
             self.proposed_bytes += length;
         }
-        Ok(())
+        Ok(self.proposed_sequence != before)
     }
 
     /// Does what consensus asks for, all but sending and journaling. `frames` came with the message that it may ask for.
     pub fn advance(&mut self, frames: &[u8]) -> Result<(), ClusterError> {
-        if !self.consensus.has_news() {
-            return Ok(());
-        }
-        loop {
+        // What is done for a poll may be news.
+        while self.consensus.has_news() {
             let mut effects = self.effects.take().unwrap_or_default();
             self.consensus.poll(&mut effects);
-            let (is_done, number) = (effects.is_empty(), effects.number);
-            let done = if is_done { Ok(()) } else { self.take_effects(&mut effects, frames) };
+            let number = effects.number;
+            let done = if effects.is_empty() { Ok(()) } else { self.take_effects(&mut effects, frames) };
             // Behind its effects: a cut among them journals what was before, and answers for no more. Also where there is
             // nothing to persist: answers wait for the poll's number.
             self.keeper.is_polled(number);
             self.effects = Some(effects);
             done?;
-            if is_done {
-                return Ok(());
-            }
         }
+        Ok(())
     }
 
     fn take_effects(&mut self, effects: &mut Effects, frames: &[u8]) -> Result<(), ClusterError> {
@@ -418,14 +420,14 @@ impl Core {
         Ok(())
     }
 
-    /// Lets readers see what a quorum has.
-    pub fn release(&mut self) {
+    /// Lets readers see what a quorum has; whether that is more than before.
+    pub fn release(&mut self) -> bool {
         if self.released <= self.told_released {
-            return;
+            return false;
         }
         let sequence = self.released.min(self.ingress.last_sequence());
         if sequence <= self.told_released {
-            return;
+            return false;
         }
         let position = self.ingress.end_of(sequence).expect("what is not released is in the window");
         self.crash_point("leader_before_releasing", "follower_before_releasing");
@@ -434,6 +436,7 @@ impl Core {
         self.crash_point("leader_after_releasing", "follower_after_releasing");
         self.told_released = sequence;
         self.downstream.iter().for_each(Waker::wake);
+        true
     }
 
     /// Fetches and serves frames of the journal.

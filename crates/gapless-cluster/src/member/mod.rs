@@ -1,7 +1,8 @@
 //! [`Member`]: the agent of a cluster's member. Everything between a frame's arrival and its release happens here, in one
 //! place and in one order (decision 24):
 //!
-//! 1. what other members have sent is looked through: a leader's frames go into the window;
+//! 1. what other members have sent is looked through: a leader's frames go into the window, and what an answer to this
+//!    leader lets go is released;
 //! 2. what publishers have sent is appended, if this member leads;
 //! 3. what was appended is proposed;
 //! 4. messages leave, the leader's with the frames in the same write, before anything is journaled here;
@@ -282,7 +283,7 @@ impl Member {
         if self.core.voting.takes_part()? {
             self.core.consensus.tick(now.monotonic_ns);
         }
-        let mut work = self.links.poll(now) + self.take_requests();
+        let mut work = self.waiting.len() + self.links.poll(now) + self.take_requests();
         while let Some(event) = self.links.next_event() {
             work += 1;
             self.take_event(event)?;
@@ -294,10 +295,17 @@ impl Member {
             }
         });
         outcome?;
+        let is_released = !self.core.ingress.is_following() && self.core.release();
         work += self.core.take_from_publishers(now)?;
-        self.core.propose()?;
-        self.core.advance(&[])?;
+        let is_proposed = self.core.propose()?;
+        if is_released && !is_proposed {
+            // Who handles what was released has its turn first; consensus notes it in the next one.
+            return Ok(work);
+        }
+        self.core.consensus.take_appends(&mut self.core.outbox);
         self.send_waiting()?;
+        self.send()?;
+        self.core.advance(&[])?;
         self.send()?;
         self.core.keep()?;
         self.core.voting.follow(self.core.consensus.is_behind())?;
@@ -312,7 +320,7 @@ impl Member {
         self.compare_copies()?;
         self.core.ingress.turn_keeper();
         self.core.tell(&self.shared, &self.links);
-        Ok(work + self.waiting.len())
+        Ok(work)
     }
 }
 
