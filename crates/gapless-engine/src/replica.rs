@@ -203,6 +203,17 @@ impl Replica {
         start: Start,
     ) -> Result<Self, EngineError> {
         let StateOptions { payload_length_max, snapshot_interval_frames, snapshot_on_stop, limits } = options;
+        for (option, is_said) in [
+            ("service.skip", !config.service.skip.is_empty()),
+            ("service.on_panic", config.service.on_panic == Some(OnFault::Stop)),
+            ("service.on_unhandled", config.service.on_unhandled == Some(OnFault::Stop)),
+        ] {
+            if is_said {
+                let reason = "no command stops a service whose state is replicated: what its handler did to the state before \
+                              it panicked is taken back, and the command is refused";
+                return Err(EngineError::Option { option, reason: reason.to_owned() });
+            }
+        }
         let options = ReplicaOptions {
             payload_length_max,
             snapshot_interval_frames,

@@ -304,6 +304,23 @@ fn what_it_ran_ahead_by_is_taken_back_and_run_again_elsewhere() {
 }
 
 #[test]
+fn what_an_operator_says_of_faults_that_cannot_be_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let (files, _) = files(root.path(), 1);
+    let text = std::fs::read_to_string(&files[0]).unwrap();
+    for (line, option) in [
+        ("skip = [7]", "service.skip"),
+        ("on_panic = \"stop\"", "service.on_panic"),
+        ("on_unhandled = \"stop\"", "service.on_unhandled"),
+    ] {
+        let config = ClusterConfig::parse(&format!("{text}[service]\n{line}\n"), "member.toml").unwrap();
+        let started = Replica::start_state(make(Arc::default()), StateOptions::default(), &config);
+        let refused = started.err().unwrap().to_string();
+        assert!(refused.contains(option) && refused.contains("is refused"), "{refused}");
+    }
+}
+
+#[test]
 fn one_member_by_itself_keeps_what_its_handlers_did() {
     let root = tempfile::tempdir().unwrap();
     let (files, sockets) = files(root.path(), 1);

@@ -3,7 +3,7 @@
 use super::change::Change;
 use super::core::Consensus;
 use super::effects::{Effects, Fetch, Outgoing, Read, Record, RoleChange};
-use super::record::{EntryRecord, HardState, RecordContent};
+use super::record::{HardState, RecordContent};
 use super::status::Role;
 use super::storage::place_of;
 use super::types::MemberId;
@@ -155,11 +155,10 @@ impl Consensus {
         }
         let commit = self.storage().hard_state().commit;
         for entry in entries {
-            let storage = self.raw.raft.mut_store();
-            let batch = storage.push(entry.clone());
-            let record = EntryRecord::from_raft(&entry, batch);
+            let record = self.raw.raft.mut_store().push(entry);
+            let behind_sequence = record.batch.end_sequence;
             let payload = RecordContent::Entry(record, commit).to_bytes();
-            effects.records.push(Record { behind_sequence: batch.end_sequence, is_checkpoint: false, payload });
+            effects.records.push(Record { behind_sequence, is_checkpoint: false, payload });
         }
     }
 

@@ -23,6 +23,9 @@ pub const VERSION: u8 = 1;
 /// The most entries that a checkpoint holds; the journal's longest frame holds them.
 pub const CHECKPOINT_ENTRIES_MAX: usize = 16_384;
 
+/// No record of an entry with frames is longer, bytes.
+const LENGTH_USUAL: usize = 64;
+
 const ENTRY: u8 = 1;
 const HARD_STATE: u8 = 2;
 const CHECKPOINT: u8 = 3;
@@ -145,7 +148,8 @@ impl RecordContent {
     /// The payload.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = vec![VERSION];
+        let mut bytes = Vec::with_capacity(LENGTH_USUAL);
+        bytes.push(VERSION);
         match self {
             Self::Entry(entry, commit) => {
                 bytes.push(ENTRY);

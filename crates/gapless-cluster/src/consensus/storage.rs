@@ -101,14 +101,15 @@ impl Storage {
         self.entries.truncate((index - self.start.index) as usize);
     }
 
-    /// Takes the next entry. Returns what it covers.
-    pub(super) fn push(&mut self, entry: Entry) -> Batch {
+    /// Takes the next entry. Returns its record.
+    pub(super) fn push(&mut self, entry: Entry) -> EntryRecord {
         let end = self.end();
         assert_eq!(entry.index, end.index + 1, "entries follow each other");
         let batch = batch_in(&entry).unwrap_or(Batch::empty_behind(end.sequence, end.hash));
         assert_eq!(batch.first_sequence, end.sequence + 1, "entry {} leaves a gap in the stream", entry.index);
+        let record = EntryRecord::from_raft(&entry, batch);
         self.entries.push_back(Kept { entry, batch });
-        batch
+        record
     }
 
     /// Starts anew at a place.

@@ -9,6 +9,8 @@ use std::io::{self, IoSlice};
 
 /// Slices of frames that go to the operating system as they are; a message with more is copied once.
 const FRAME_SLICES_MAX: usize = 12;
+/// A message that is not longer is put together before it is sent, bytes.
+const SHORT_LENGTH_MAX: usize = 2_048;
 /// For a header, the consensus part and the two fillings.
 const OTHER_SLICES: usize = 4;
 const FILLING: [u8; 8] = [0; 8];
@@ -44,6 +46,8 @@ pub(super) struct Connection {
     socket: Socket,
     incoming: ReceiveBuffer,
     outgoing: SendQueue,
+    /// A short message, as it is sent.
+    short: Vec<u8>,
     messages_sent: u64,
     /// Something came since the flag was last taken.
     has_heard: bool,
@@ -57,6 +61,7 @@ impl Connection {
             socket,
             incoming: ReceiveBuffer::of_stranger(STRANGER_BUFFER_BYTES),
             outgoing: SendQueue::default(),
+            short: Vec::new(),
             messages_sent: 0,
             has_heard: false,
             has_spoken: false,
@@ -87,7 +92,15 @@ impl Connection {
         let consensus_filling = &FILLING[..consensus.len().next_multiple_of(8) - consensus.len()];
         let frames_filling = &FILLING[..frames_length.next_multiple_of(8) - frames_length];
         let mut sent = 0;
-        if !is_queued && frames.len() <= FRAME_SLICES_MAX {
+        if !is_queued && length <= SHORT_LENGTH_MAX {
+            // One copy more costs less than so many slices.
+            self.short.clear();
+            for part in [&bytes, consensus, consensus_filling].into_iter().chain(frames.iter().copied()) {
+                self.short.extend_from_slice(part);
+            }
+            self.short.extend_from_slice(frames_filling);
+            sent = self.socket.send(&self.short)?;
+        } else if !is_queued && frames.len() <= FRAME_SLICES_MAX {
             let mut slices = [IoSlice::new(&[]); FRAME_SLICES_MAX + OTHER_SLICES];
             slices[0] = IoSlice::new(&bytes);
             let mut count = 1;
