@@ -106,6 +106,8 @@ pub struct Consensus {
     pub(super) ready_reads: Vec<Read>,
     pub(super) refused_messages: u64,
     pub(super) is_first_poll: bool,
+    /// What was stepped last is in the log already, and its records are given out.
+    pub(super) is_stored_ahead: bool,
     /// Something has happened since the last poll that may have effects.
     pub(super) has_news: bool,
     /// Of a member that may lack what it has acknowledged.
@@ -167,6 +169,7 @@ impl Consensus {
             ready_reads: Vec::new(),
             refused_messages: 0,
             is_first_poll: true,
+            is_stored_ahead: false,
             has_news: true,
             way_back,
             votes: Votes::default(),

@@ -12,6 +12,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | `ahead` | what need not wait for a poll |
 //! | `behind` | a member that may lack what it has acknowledged |
 //! | [`chain`] | the chained hash over a stream's frames |
 //! | [`types`] | members, batches, places |
@@ -26,6 +27,7 @@
 //! | [`effects`] | what the core asks its agent to do |
 //! | [`core`] | [`Consensus`] itself; `inbound` what comes in, `outbound` what goes out |
 
+mod ahead;
 mod behind;
 pub mod chain;
 pub mod change;

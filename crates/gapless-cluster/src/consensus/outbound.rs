@@ -64,30 +64,6 @@ impl Consensus {
         }
     }
 
-    /// Takes what a leader's proposals have for the others, which may leave before the poll: a leader replicates beside its
-    /// own journaling (Ongaro's thesis, 10.2.1). Nothing where this member does not lead, or does no more.
-    pub fn take_appends(&mut self, messages: &mut Vec<Outgoing>) {
-        if self.raw.raft.msgs.is_empty() || !self.is_leader() || self.has_lost_lead() {
-            return;
-        }
-        let leaving = std::mem::take(&mut self.raw.raft.msgs);
-        self.send(leaving, self.vote_number);
-        messages.append(&mut self.leaving);
-        drop_superseded(messages);
-    }
-
-    /// Up to where frames may be released, which a leader knows as soon as an answer was stepped; the next poll says no
-    /// more of it then.
-    pub fn look_released(&mut self) -> u64 {
-        let log = &self.raw.raft.raft_log;
-        if self.is_leader() && self.restoring.is_none() && log.committed > log.applied {
-            let index = log.committed.min(log.persisted);
-            let sequence = self.storage().place_at(index).map_or(0, |place| place.sequence);
-            self.released_sequence = self.released_sequence.max(sequence);
-        }
-        self.released_sequence
-    }
-
     /// Whether this member led when it was polled last, and does no more, or in another term.
     pub(super) fn has_lost_lead(&self) -> bool {
         let is_leader_of = |last: &RoleChange| self.is_leader() && last.term == self.raw.raft.term;
@@ -140,6 +116,11 @@ impl Consensus {
     /// Entries that follow, or take the place of others.
     fn take_entries(&mut self, entries: Vec<Entry>, lost_lead: bool, effects: &mut Effects) {
         let Some(first) = entries.first() else { return };
+        if std::mem::take(&mut self.is_stored_ahead) {
+            let end = self.end().index;
+            assert_eq!(entries.last().map(|last| last.index), Some(end), "what was stored ahead is what was stepped");
+            return;
+        }
         let before = first.index - 1;
         if before < self.end().index {
             let committed = self.released_sequence;
@@ -341,7 +322,7 @@ impl Consensus {
 }
 
 /// An append without entries only says what is committed; a later one to the same member says that, too.
-fn drop_superseded(messages: &mut Vec<Outgoing>) {
+pub(super) fn drop_superseded(messages: &mut Vec<Outgoing>) {
     if messages.len() < 2 || !messages.iter().any(Outgoing::says_only_commit) {
         return;
     }

@@ -3,8 +3,12 @@
 use super::behind::Behind;
 use super::change::ChangeStep;
 use super::details::MemberDetails;
-use super::record::{Checkpoint, EntryRecord, HardState, RecordContent, RecordError};
+use super::record::{CHECKPOINT_ENTRIES_MAX, Checkpoint, EntryRecord, HardState, RecordContent, RecordError};
 use super::types::{Batch, MemberId, Members, Place};
+
+/// So many entries are left where more are committed: with those that are not, they fit a checkpoint. Whoever lags further
+/// behind gets a place.
+const COMMITTED_KEPT_MAX: usize = CHECKPOINT_ENTRIES_MAX / 2;
 
 /// Why a journal's records do not make a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -105,6 +109,10 @@ impl Recovered {
                 (RecordContent::Entry(entry, commit), Some(state)) => {
                     state.take_entry(entry, behind_sequence)?;
                     state.hard_state.commit = state.hard_state.commit.max(commit);
+                    // A segment may hold a million entries behind its checkpoint.
+                    if state.entries.len() >= 2 * COMMITTED_KEPT_MAX {
+                        state.forget_committed();
+                    }
                 }
             }
         }
@@ -119,6 +127,7 @@ impl Recovered {
             }
             // A record may know of a commit beyond the entries that were written behind it and torn off.
             state.hard_state.commit = state.hard_state.commit.clamp(state.start.index, end.index);
+            state.forget_committed();
         }
         Ok(Self { state, behind: None })
     }
@@ -247,6 +256,17 @@ impl Checkpoint {
         }
     }
 
+    /// Forgets committed entries, the oldest first, as long as there are more entries than are kept.
+    fn forget_committed(&mut self) {
+        let committed = self.hard_state.commit.saturating_sub(self.start.index).min(self.entries.len() as u64) as usize;
+        let count = self.entries.len().saturating_sub(COMMITTED_KEPT_MAX).min(committed);
+        let start = self.place_at(self.start.index + count as u64);
+        for change in self.entries.drain(..count).filter_map(|entry| entry.change) {
+            self.members = change.applied_to(&self.members);
+        }
+        self.start = start;
+    }
+
     fn take_hard_state(&mut self, found: HardState) {
         self.hard_state =
             HardState { term: found.term, vote: found.vote, commit: self.hard_state.commit.max(found.commit) };
@@ -283,6 +303,7 @@ impl Checkpoint {
 
 #[cfg(test)]
 mod tests {
+    use super::super::change::Change;
     use super::*;
 
     #[test]
@@ -304,6 +325,55 @@ mod tests {
         }
         assert!(Recovered::nothing().has_voted(b"nonsense").is_err());
         assert!(Recovered::nothing().has_voted(&RecordContent::HardState(state(1, 1)).to_bytes()).is_ok());
+    }
+
+    #[test]
+    fn of_a_million_committed_entries_as_many_stay_as_fit_a_checkpoint() {
+        const COUNT: u64 = 1_000_000;
+        let member = |number| MemberId::new(number).unwrap();
+        let place = Place { index: 1, term: 1, sequence: 0, hash: 0 };
+        let hard_state = HardState { term: 1, vote: None, commit: 1 };
+        let members = Members::of_voters(&[member(1), member(2)]);
+        let first = Checkpoint { hard_state, start: place, members, entries: Vec::new() };
+        let learner = Change::of(ChangeStep::Learner(member(3)));
+        let steps = vec![ChangeStep::Remove(member(1)), ChangeStep::Remove(member(2))];
+        let strange = Change { steps, ..Change::default() };
+        // One frame each, but for the changes, of which the second makes no sense; the last ones are not committed.
+        let entry = |index: u64| {
+            let change = [(500, &learner), (900_000, &strange)].into_iter().find(|(at, _)| *at == index);
+            let sequence = index - 1 - u64::from(index >= 500) - u64::from(index >= 900_000);
+            let is_change = change.is_some();
+            let batch =
+                Batch { first_sequence: sequence + u64::from(is_change), end_sequence: sequence, hash: sequence };
+            EntryRecord { index, term: 1, batch, change: change.map(|(_, change)| change.clone()) }
+        };
+        for left in [0, 10, COMMITTED_KEPT_MAX as u64] {
+            let begin = (0, true, RecordContent::Checkpoint(Box::new(first.clone())).to_bytes());
+            let entries = (2..=COUNT).map(|index| {
+                let entry = entry(index);
+                let behind_sequence = entry.batch.end_sequence;
+                let payload = RecordContent::Entry(entry, index.saturating_sub(left).max(1)).to_bytes();
+                (behind_sequence, false, payload)
+            });
+            let records: Vec<_> = std::iter::once(begin).chain(entries).collect();
+            let borrowed =
+                records.iter().map(|(behind, is_checkpoint, payload)| (*behind, *is_checkpoint, &payload[..]));
+            let recovered = Recovered::from_records(borrowed, COUNT).unwrap();
+            let state = recovered.state.clone().unwrap();
+            assert_eq!((state.end().index, state.hard_state.commit), (COUNT, COUNT - left));
+            assert_eq!(state.entries.len(), COMMITTED_KEPT_MAX.max(left as usize));
+            assert_eq!(state.start, first_place(&entry(state.start.index)));
+            assert_eq!(state.entries[0], entry(state.start.index + 1));
+            assert_eq!(state.members.voters, [member(1), member(2)]);
+            assert_eq!(state.members.learners, [member(3)]);
+            let bytes = recovered.checkpoint().unwrap();
+            assert_eq!(RecordContent::from_bytes(&bytes), Ok(RecordContent::Checkpoint(Box::new(state))));
+        }
+    }
+
+    fn first_place(entry: &EntryRecord) -> Place {
+        let Batch { end_sequence, hash, .. } = entry.batch;
+        Place { index: entry.index, term: entry.term, sequence: end_sequence, hash }
     }
 
     #[test]

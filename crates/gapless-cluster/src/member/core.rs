@@ -43,6 +43,8 @@ pub(super) struct Core {
     /// Taken out while it is worked on.
     pub effects: Option<Box<Effects>>,
     pub outbox: Vec<Outgoing>,
+    /// What a leader sent last is in window and log, and can be answered as soon as it is journaled.
+    pub has_answer: bool,
     pub catch_up: CatchUp,
     pub parcels: Parcels,
     pub copies: Copies,
@@ -128,6 +130,11 @@ impl Core {
                 return Ok(());
             }
         };
+        if self.has_answer {
+            // More has come with it, and one answer is enough.
+            self.has_answer = false;
+            self.advance(&[])?;
+        }
         // As if it were lost on the way: the leader sends it again.
         if !self.has_room(from, frames.len()) {
             self.dropped_full += 1;
@@ -139,6 +146,11 @@ impl Core {
         }
         if let Err(error) = self.consensus.step(from, message) {
             tracing::debug!(%from, %error, "a message was refused");
+            return Ok(());
+        }
+        if self.keeper.is_durable_at_once() && self.consensus.store_ahead(self.keeper.records()) {
+            self.append(frames, self.consensus.end().sequence)?;
+            self.has_answer = true;
             return Ok(());
         }
         if self.role.role == Role::Leader && self.consensus.is_leader() {
@@ -237,6 +249,15 @@ impl Core {
             self.proposed_bytes += length;
         }
         Ok(self.proposed_sequence != before)
+    }
+
+    /// Answers what was appended to the log of a follower; consensus notes it behind that.
+    pub fn answer(&mut self) -> Result<(), ClusterError> {
+        if std::mem::take(&mut self.has_answer) {
+            self.keep()?;
+            self.consensus.take_answers(&mut self.outbox);
+        }
+        Ok(())
     }
 
     /// Does what consensus asks for, all but sending and journaling. `frames` came with the message that it may ask for.

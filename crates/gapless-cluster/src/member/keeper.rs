@@ -87,6 +87,16 @@ impl Keeper {
         }
     }
 
+    /// Where records go that come before their poll.
+    pub fn records(&mut self) -> &mut Vec<Record> {
+        &mut self.records
+    }
+
+    /// Whether what is journaled is as durable as the tier says.
+    pub fn is_durable_at_once(&self) -> bool {
+        self.worker.is_none()
+    }
+
     /// What is taken is of the poll `number` and of those before it.
     pub fn is_polled(&mut self, number: u64) {
         self.number = number;

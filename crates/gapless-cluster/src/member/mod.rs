@@ -295,6 +295,8 @@ impl Member {
             }
         });
         outcome?;
+        self.core.answer()?;
+        self.send()?;
         let is_released = !self.core.ingress.is_following() && self.core.release();
         work += self.core.take_from_publishers(now)?;
         let is_proposed = self.core.propose()?;

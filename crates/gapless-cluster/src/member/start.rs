@@ -385,6 +385,7 @@ fn start(
         consensus,
         effects: None,
         outbox: Vec::new(),
+        has_answer: false,
         catch_up: CatchUp::default(),
         parcels: Parcels::new(tools),
         copies: Copies::new(member_id(config.member), versions.clone(), hashes.clone()),

@@ -1,0 +1,94 @@
+//! What need not wait for a poll: what a leader's proposals have for the others, what an answer lets a leader release, and
+//! what a follower answers to frames that continue its log. Each is what the next poll would have said, which then says no
+//! more of it.
+//!
+//! A poll costs as much as all else that a message goes through; like this it is behind what somebody waits for.
+
+use super::core::Consensus;
+use super::effects::{Outgoing, Record};
+use super::outbound::drop_superseded;
+use super::record::RecordContent;
+use super::status::Role;
+use super::types::MemberId;
+use gapless_agent::fault::mutant;
+use raft::StateRole;
+use raft::eraftpb::{EntryType, MessageType};
+
+impl Consensus {
+    /// Takes what a leader's proposals have for the others, which may leave before the poll: a leader replicates beside its
+    /// own journaling (Ongaro's thesis, 10.2.1). Nothing where this member does not lead, or does no more.
+    pub fn take_appends(&mut self, messages: &mut Vec<Outgoing>) {
+        if self.raw.raft.msgs.is_empty() || !self.is_leader() || self.has_lost_lead() {
+            return;
+        }
+        let leaving = std::mem::take(&mut self.raw.raft.msgs);
+        self.send(leaving, self.vote_number);
+        messages.append(&mut self.leaving);
+        drop_superseded(messages);
+    }
+
+    /// Up to where a leader may release, which it knows as soon as an answer was stepped.
+    pub fn look_released(&mut self) -> u64 {
+        let log = &self.raw.raft.raft_log;
+        if self.is_leader() && self.restoring.is_none() && log.committed > log.applied {
+            let index = log.committed.min(log.persisted);
+            let sequence = self.storage().place_at(index).map_or(0, |place| place.sequence);
+            self.released_sequence = self.released_sequence.max(sequence);
+        }
+        self.released_sequence
+    }
+
+    /// Stores the entries that an append has just put behind a follower's log, and gives out their records, if the step did
+    /// nothing else that a poll would have to say first: no cut, no other term, vote or leader, nothing that is fetched.
+    /// Once frames and records are as durable as the tier says, [`Consensus::take_answers`] gives the answer. The next step
+    /// comes behind a poll.
+    pub fn store_ahead(&mut self, records: &mut Vec<Record>) -> bool {
+        if !self.continues_log() {
+            return false;
+        }
+        let entries = self.raw.raft.raft_log.unstable_entries().to_vec();
+        let commit = self.raw.raft.raft_log.committed;
+        for entry in entries {
+            let record = self.raw.raft.mut_store().push(entry);
+            let behind_sequence = record.batch.end_sequence;
+            let payload = RecordContent::Entry(record, commit).to_bytes();
+            records.push(Record { behind_sequence, is_checkpoint: false, payload });
+        }
+        self.is_stored_ahead = true;
+        true
+    }
+
+    fn continues_log(&self) -> bool {
+        let raft = &self.raw.raft;
+        let (entries, end) = (raft.raft_log.unstable_entries(), self.end().index);
+        let Some((first, last)) = entries.first().zip(entries.last()) else { return false };
+        let [answer] = &raft.msgs[..] else { return false };
+        let hard_state = self.storage().hard_state();
+        raft.state == StateRole::Follower
+            && first.index == end + 1
+            && entries.iter().all(|entry| entry.get_entry_type() == EntryType::EntryNormal)
+            && answer.get_msg_type() == MessageType::MsgAppendResponse
+            && (answer.reject, answer.index, answer.term) == (false, last.index, raft.term)
+            && (hard_state.term, hard_state.vote) == (raft.term, MemberId::new(raft.vote))
+            && self.vote_number <= self.persisted_number
+            && self.last_role.is_some_and(|last| {
+                (last.role, last.term, last.leader) == (Role::Follower, raft.term, MemberId::new(raft.leader_id))
+            })
+            && raft.raft_log.unstable_snapshot().is_none()
+            && self.restoring.is_none()
+            && self.fetching.is_none()
+            && !self.is_first_poll
+            && !self.is_behind()
+            // They break rules of the poll.
+            && !mutant("acknowledge_before_journal")
+            && !mutant("forget_vote")
+    }
+
+    /// Takes the answer to what [`Consensus::store_ahead`] has stored and the caller has journaled since.
+    pub fn take_answers(&mut self, messages: &mut Vec<Outgoing>) {
+        assert!(self.is_stored_ahead, "there is something to answer");
+        let answers = std::mem::take(&mut self.raw.raft.msgs);
+        self.send(answers, self.vote_number);
+        messages.append(&mut self.leaving);
+    }
+}
