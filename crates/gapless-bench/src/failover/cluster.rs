@@ -197,13 +197,10 @@ impl<'a> Cluster<'a> {
         let leader = self.leader()?;
         let goal = self.standing(leader)?.handled;
         self.until("a member that catches up", |cluster| {
-            for member in 1..=MEMBERS {
-                let standing = cluster.standing(member)?;
-                if standing.handled < goal || standing.connected + 1 < MEMBERS as u64 {
-                    return Ok(None);
-                }
-            }
-            Ok(Some(()))
+            // All of them are asked, so that one that has failed says so.
+            let standings = (1..=MEMBERS).map(|member| cluster.standing(member)).collect::<Result<Vec<_>>>()?;
+            let is_level = |standing: &Standing| standing.handled >= goal && standing.connected + 1 >= MEMBERS as u64;
+            Ok(standings.iter().all(is_level).then_some(()))
         })
     }
 

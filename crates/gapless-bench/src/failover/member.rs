@@ -77,12 +77,17 @@ fn answer(value: &Answer) -> Result<()> {
 pub fn main(order: &str) -> Result<()> {
     let order: Order = serde_json::from_str(order)?;
     let config = ClusterConfig::load(&order.file).map_err(|error| failed(error.to_string()))?;
-    let replica = Replica::start(Ledger::default(), ReplicaOptions::default(), &config)
-        .map_err(|error| failed(error.to_string()))?;
+    let start = || {
+        Replica::start(Ledger::default(), ReplicaOptions::default(), &config).map_err(|error| failed(error.to_string()))
+    };
+    let mut replica = start()?;
     answer(&Answer::Running(replica.plan().to_string()))?;
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { break };
-        if let Some(failure) = replica.failure() {
+        if replica.must_start_again() {
+            drop(replica);
+            replica = start()?;
+        } else if let Some(failure) = replica.failure() {
             return Err(failed(failure.to_string()));
         }
         let request = serde_json::from_str(&line)?;
