@@ -65,19 +65,24 @@ pub use options::{Offer, Options, Shape};
 pub use random::Random;
 pub use report::{Failure, Tally};
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use world::World;
 
 /// Runs `application` on a cluster, with whatever happens to it by `seed`.
 ///
 /// # Errors
-/// A promise that was not kept, or no place for the members' files.
+/// A promise that was not kept, a panic among them, or no place for the members' files.
 pub fn simulate<A: Application>(application: &A, options: &Options, seed: u64) -> Result<Tally, Box<Failure>> {
     let no_place =
         |reason: String| Box::new(Failure { seed, at_ms: 0, reason, state: String::new(), tally: Tally::default() });
     let directory = directory().map_err(|error| no_place(format!("no directory for the members: {error}")))?;
     let mut world = World::new(application, options, seed, directory.path()).map_err(no_place)?;
-    let outcome = world.run();
+    // A panic is a promise that was not kept, too, and has its seed.
+    let outcome = catch_unwind(AssertUnwindSafe(|| world.run())).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+        Err(format!("it panics: {}", text.unwrap_or("without a word")))
+    });
     let tally = world.tally();
     match outcome {
         Ok(()) => Ok(tally),

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Every mutant of a cluster's member and its service, the first seed that is tried, and within how many it has to be
 /// caught. The rare ones begin where one was caught before.
 const MUTANTS: [(&str, u64, u64); 6] = [
-    ("acknowledge_before_journal", 21, 60),
+    ("acknowledge_before_journal", 101, 60),
     ("vote_after_power_loss", 141, 60),
-    ("forget_vote", 97, 60),
+    ("forget_vote", 1, 60),
     ("skip_truncation", 1, 60),
     ("commit_without_quorum", 1, 60),
     ("drop_session_table", 1, 60),
