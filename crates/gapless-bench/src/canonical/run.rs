@@ -185,7 +185,8 @@ impl Run<'_> {
         row.extra.insert("driver_and_service_on_one_thread".to_owned(), json!(run.is_one_thread));
         if run.is_one_thread {
             finished.notes = vec![format!(
-                "{} plan, clustered: driver, member and service take turns on one thread of the primary, the backup's                  member and service on one of its own process",
+                "{} plan, clustered: driver, member and service take turns on one thread of the primary, the backup's \
+                 member and service on one of its own process",
                 self.settings.cpu
             )];
         }
