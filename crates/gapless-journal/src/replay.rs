@@ -76,6 +76,8 @@ pub struct Replay {
     next_sequence: u64,
     /// The sequence of the frame at `checked_until`.
     next_unchecked: u64,
+    /// Frames behind this sequence are not looked at.
+    until: u64,
     stop: Option<ReplayStop>,
     /// How often the journaled mark had been written when the limit was taken from it.
     limit_generation: u64,
@@ -130,6 +132,7 @@ impl Replay {
             read_ahead_until: 0,
             next_sequence: 0,
             next_unchecked: 0,
+            until: u64::MAX,
             stop: None,
             limit_generation: 0,
             synced_place: survey.synced_place(),
@@ -143,16 +146,18 @@ impl Replay {
     /// The next frame; `None` at the end of the journal, where a later call may find more.
     ///
     /// # Errors
-    /// [`JournalError::Corrupt`] for a bad frame that a good mark covers, and the errors of segments
-    /// that are missing or do not belong together.
+    /// [`JournalError::Corrupt`] for a bad frame that a good mark covers, the errors of segments that are missing or do not
+    /// belong together, and [`JournalError::Rewound`] where the writer has cut off what was read already.
     #[inline]
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, JournalError> {
         if self.position == self.checked_until && !self.check_ahead()? {
             return Ok(None);
         }
-        // SAFETY: below the limit; see `Current::bytes`.
-        let frame = Frame::parse(self.current.bytes(self.position, self.checked_until))
-            .expect("check_ahead has parsed this frame before");
+        if !self.is_next_there() && !self.check_again()? {
+            return Ok(None);
+        }
+        let frame =
+            Frame::parse(self.current.bytes(self.position, self.checked_until)).expect("it was looked at just now");
         self.position += aligned_length(frame.length());
         self.next_sequence += 1;
         self.passed_over = 0;
@@ -174,6 +179,30 @@ impl Replay {
         self.next_sequence = self.next_unchecked;
         self.passed_over = 0;
         Ok(Some(FrameBatch::new(self.current.bytes(start, self.checked_until), first_sequence)))
+    }
+
+    /// Frames behind `sequence` are not looked at before a later call says a higher one. For who reads beside a writer that
+    /// may cut off what is not released: a frame that was looked at ahead and is replaced then would be read as it was.
+    #[inline]
+    pub const fn read_until(&mut self, sequence: u64) {
+        self.until = sequence;
+    }
+
+    /// Whether the frame that was checked is the one that stands there now.
+    #[inline]
+    fn is_next_there(&self) -> bool {
+        Frame::parse(self.current.bytes(self.position, self.checked_until))
+            .is_ok_and(|frame| frame.sequence() == self.next_sequence)
+    }
+
+    /// What was checked ahead has been cut off since, and perhaps replaced.
+    #[cold]
+    fn check_again(&mut self) -> Result<bool, JournalError> {
+        (self.checked_until, self.next_unchecked, self.passed_over) = (self.position, self.next_sequence, 0);
+        if self.is_same_boot {
+            self.move_limit()?;
+        }
+        self.check_ahead()
     }
 
     /// Goes back before the frame of `length` bytes that [`Replay::next_frame`] returned last.
@@ -287,6 +316,9 @@ impl Replay {
     /// that no frame follows, because they may still be cut.
     fn check_ahead(&mut self) -> Result<bool, JournalError> {
         let mut attempts = 0;
+        if self.next_unchecked > self.until {
+            return Ok(false);
+        }
         loop {
             let frame_length_max = self.current.found.header.frame_length_max as usize;
             if self.checked_until >= self.read_ahead_until && self.limit > self.checked_until {
@@ -298,7 +330,7 @@ impl Replay {
             let bytes = self.current.bytes(start, self.limit);
             let (mut offset, mut records_end, mut sequence) = (0, 0, self.next_unchecked);
             let mut fault = None;
-            while offset - records_end < CHECK_AHEAD_LENGTH && offset < bytes.len() {
+            while offset - records_end < CHECK_AHEAD_LENGTH && offset < bytes.len() && sequence <= self.until {
                 match check_next(&bytes[offset..], sequence, frame_length_max) {
                     Ok(record) if is_record(&record) => {
                         if sequence != self.next_unchecked {

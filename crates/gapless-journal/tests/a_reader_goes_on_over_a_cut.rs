@@ -3,7 +3,7 @@
 
 mod support;
 
-use gapless_journal::{Journal, JournalReader, Replay};
+use gapless_journal::{Journal, JournalError, JournalReader, Replay};
 use support::{options, push_frame};
 
 /// Appends one frame.
@@ -62,4 +62,62 @@ fn nothing_is_there_until_the_next_segment_is() {
     journal.sync().unwrap();
     read(&mut replay, second);
     assert!(replay.next_frame().unwrap().is_none());
+}
+
+/// A journal of ten short frames, and a reader that has read five of them.
+fn half_read(directory: &std::path::Path) -> (Journal, Replay) {
+    let (mut journal, _) = Journal::open(options(directory)).unwrap();
+    (0..10).for_each(|_| append(&mut journal, 100));
+    let mut replay = JournalReader::open_in(directory, support::boot(1)).unwrap().replay(1).unwrap();
+    replay.read_until(5);
+    read(&mut replay, 5);
+    (journal, replay)
+}
+
+#[test]
+fn what_is_behind_the_limit_is_not_there_yet() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut journal, mut replay) = half_read(directory.path());
+    assert!(replay.next_frame().unwrap().is_none());
+    assert!(!replay.has_next().unwrap() && replay.next_batch().unwrap().is_none());
+    journal.truncate_after(5).unwrap();
+    assert!(replay.next_frame().unwrap().is_none());
+    (0..3).for_each(|_| append(&mut journal, 333));
+    replay.read_until(7);
+    for _ in 6..=7 {
+        assert_eq!(replay.next_frame().unwrap().unwrap().payload().len(), 333);
+    }
+    assert!(replay.next_frame().unwrap().is_none());
+}
+
+#[test]
+fn who_has_looked_ahead_reads_what_came_in_its_place() {
+    for length in [10, 100, 333] {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut journal, mut replay) = half_read(directory.path());
+        replay.read_until(u64::MAX);
+        assert!(replay.has_next().unwrap(), "all ten are looked at");
+        journal.truncate_after(5).unwrap();
+        (0..2).for_each(|_| append(&mut journal, length));
+        for sequence in 6..=7 {
+            let frame = replay.next_frame().unwrap().unwrap();
+            assert_eq!((frame.sequence(), frame.payload().len()), (sequence, length));
+        }
+        if length == 333 {
+            assert!(replay.next_frame().unwrap().is_none());
+        }
+    }
+}
+
+#[test]
+fn who_has_read_what_was_cut_off_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut journal, mut replay) = half_read(directory.path());
+    replay.read_until(u64::MAX);
+    read(&mut replay, 10);
+    journal.truncate_after(5).unwrap();
+    for _ in 0..2 {
+        let error = replay.next_frame().unwrap_err();
+        assert!(matches!(error, JournalError::Rewound { .. }), "{error}");
+    }
 }

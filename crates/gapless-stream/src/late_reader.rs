@@ -183,11 +183,13 @@ impl LateReader {
     fn read_journal(&mut self) -> Result<LateRead<'_>, StreamError> {
         let replay = self.replay.as_mut().expect("the caller has looked");
         let next = replay.next_sequence();
-        // The journal may be ahead of what has reached the stream's tier.
-        if next > self.window.released_sequence() {
+        // The journal may be ahead of what has reached the stream's tier, and what is ahead may be cut off.
+        let released = self.window.released_sequence();
+        if next > released {
             self.seek(next);
             return Ok(LateRead::Empty);
         }
+        replay.read_until(released);
         let has_next = match replay.has_next() {
             Ok(has_next) => has_next,
             Err(error) => {
