@@ -24,7 +24,7 @@ mod transacting;
 use crate::StreamError;
 use crate::feeds::SharedFeeds;
 use crate::fragments::{Collected, Fragments};
-use crate::link::{ForSequencer, ForService};
+use crate::link::{ConnectionId, ForSequencer, ForService};
 use crate::sequencer::{Decision, Sequencer, compare};
 use crate::sequencer_state::SequencerState;
 use crate::state_keeper::StateKeeper;
@@ -273,20 +273,10 @@ impl Ingress {
                 } else if let Decision::Reopen { session, token, next_session_seq } = decision {
                     let open = opens.expect("only an open is answered so");
                     self.links.counters.frames_refused.add(1);
-                    self.sequencer.attach(session, connection, open.shared);
-                    // Who goes on sends unfinished messages anew.
-                    self.fragments.forget(session);
-                    let notices_seen = open.notices_seen;
-                    // What was appended in this turn is not published yet.
-                    let last_sequence = self.window.last_sequence();
-                    self.tell(ForService::Reopen {
-                        session,
-                        token,
-                        next_session_seq,
-                        notices_seen,
-                        last_sequence,
-                        connection,
-                    });
+                    // Who has gone may have opened it anew since, from where that is read before this.
+                    if !self.publishers[number].has_gone() {
+                        self.reopen(&open, session, token, next_session_seq, connection);
+                    }
                 } else if self.is_detached(decision, session, number) {
                     return Ok(Turn::Waits(taken));
                 } else if let Some(reason) = self.answer(decision, session, session_seq, connection) {
@@ -297,6 +287,24 @@ impl Ingress {
             taken += 1;
         }
         Ok(if waits { Turn::Waits(taken) } else { Turn::Taken(taken) })
+    }
+
+    /// A session goes on over this connection.
+    #[cold]
+    fn reopen(
+        &mut self,
+        open: &SessionOpen,
+        session: u64,
+        token: u128,
+        next_session_seq: u64,
+        connection: ConnectionId,
+    ) {
+        self.sequencer.attach(session, connection, open.shared);
+        // Who goes on sends unfinished messages anew.
+        self.fragments.forget(session);
+        // What was appended in this turn is not published yet.
+        let (notices_seen, last_sequence) = (open.notices_seen, self.window.last_sequence());
+        self.tell(ForService::Reopen { session, token, next_session_seq, notices_seen, last_sequence, connection });
     }
 
     /// Appends the message that a publisher has sent in fragments. `false` while the window has no room for all of it.
@@ -359,7 +367,7 @@ impl Ingress {
             let mut closed = false;
             if matches!(outcome, Turn::Taken(0)) {
                 let publisher = &self.publishers[number];
-                closed = publisher.closed || publisher.reader.is_writer_closed();
+                closed = publisher.has_gone();
                 if closed {
                     // Looked at once more, so that nothing published before it closed is missed.
                     outcome = self.turn_of(number)?;

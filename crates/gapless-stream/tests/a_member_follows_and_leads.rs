@@ -353,6 +353,29 @@ fn who_opens_another_session_is_told_to_open_the_first_again() {
 }
 
 #[test]
+fn what_somebody_left_who_came_anew_takes_no_session_from_where_he_is() {
+    // Whichever of the two rings is read first.
+    for polls in 0..2 {
+        let (mut member, mut publisher, session) = leader(1_000 * S);
+        let mut successor = member.connect();
+        (0..polls).for_each(|_| member.poll(1_000 * S + MS));
+        send(&mut publisher, &event(session, 1, b"first"));
+        send(&mut publisher, &open(7));
+        drop(publisher);
+        send(&mut successor, &open(7));
+        (2..5).for_each(|ms| member.poll(1_000 * S + ms * MS));
+        member.told();
+        send(&mut successor, &event(session, 1, b"first"));
+        send(&mut successor, &event(session, 2, b"second"));
+        let appended = member.ingress.last_sequence();
+        (5..8).for_each(|ms| member.poll(1_000 * S + ms * MS));
+        let told = member.told();
+        assert!(!told.iter().any(|told| matches!(told, ForService::Refuse { .. })), "behind {polls}: {told:?}");
+        assert!(member.ingress.last_sequence() > appended, "behind {polls}");
+    }
+}
+
+#[test]
 fn a_witness_that_leads_answers_nobody() {
     let (mut leader, mut publisher, session) = leader(1_000 * S);
     send(&mut publisher, &event(session, 1, b"whose reply is a service's"));

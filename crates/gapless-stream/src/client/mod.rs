@@ -103,6 +103,8 @@ pub struct Client {
     frame: Vec<u8>,
     assembly: Assembly,
     empty_polls: u32,
+    /// Whether a session has commands that are to be sent again.
+    resends: bool,
     silence: Silence,
 }
 
@@ -165,6 +167,7 @@ impl Client {
             frame: Vec::new(),
             assembly: Assembly::default(),
             empty_polls: 0,
+            resends: false,
             silence: Silence::default(),
         }
     }
@@ -454,13 +457,18 @@ impl Client {
                 other => other?,
             };
             if let Some((key, from)) = resend {
-                self.resend(key, from)?;
+                self.resends = true;
+                let session = &mut self.sessions[key.index()];
+                session.set_resend_from(Some(session.resend_from().map_or(from, |earlier| earlier.min(from))));
             }
             if let Some(key) = noticed.and_then(|session| self.by_id.get(&session).copied()) {
                 self.acknowledge_notices(key)?;
             }
         }
         self.link.reader.release();
+        if self.resends {
+            self.resend()?;
+        }
         if messages == 0 {
             self.empty_polls += 1;
             if self.empty_polls >= EMPTY_POLLS_PER_CHECK {
@@ -508,11 +516,25 @@ impl Client {
         Ok(())
     }
 
-    /// Sends every kept command of a session from number `from` on that has no reply.
-    fn resend(&mut self, key: SessionKey, from: u64) -> Result<(), StreamError> {
-        let session = self.sessions.get(key.index()).ok_or(StreamError::NoSuchSession(key))?;
-        for frames in session.unanswered(from) {
-            append_all(&mut self.link, frames)?;
+    /// Sends what is to be sent again, as far as there is room; the rest is the next poll's.
+    #[cold]
+    fn resend(&mut self) -> Result<(), StreamError> {
+        self.resends = false;
+        for session in &mut self.sessions {
+            let Some(from) = session.resend_from() else { continue };
+            let mut left = None;
+            for (first_seq, frames) in session.unanswered(from) {
+                match append_all(&mut self.link, frames) {
+                    Ok(()) => {}
+                    Err(StreamError::Log(LogError::Full { .. })) => {
+                        left = Some(first_seq);
+                        break;
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            session.set_resend_from(left);
+            self.resends |= left.is_some();
         }
         self.flush();
         Ok(())

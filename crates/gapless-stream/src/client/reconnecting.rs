@@ -150,7 +150,8 @@ impl Client {
         }
         for number in 0..self.sessions.len() {
             let key = SessionKey(number as u32);
-            let unanswered: Vec<Vec<u8>> = self.session(key)?.unanswered(0).map(<[u8]>::to_vec).collect();
+            let unanswered: Vec<Vec<u8>> =
+                self.session(key)?.unanswered(0).map(|(_, frames)| frames.to_vec()).collect();
             for frames in unanswered {
                 self.send_patiently(deadline, |client| append_all(&mut client.link, &frames))?;
             }

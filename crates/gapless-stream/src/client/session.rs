@@ -15,6 +15,8 @@ pub(super) struct Session {
     /// Messages sent so far; message n lies in slot n % window.
     messages: u64,
     in_flight: u32,
+    /// Commands without a reply from this number on are still to be sent again: there was no room for them. Newer ones wait.
+    resend_from: Option<u64>,
     slots: Vec<Slot>,
     notices_seen: u64,
     notices_acknowledged: u64,
@@ -68,6 +70,7 @@ impl Session {
             next_session_seq: 1,
             messages: 0,
             in_flight: 0,
+            resend_from: None,
             slots: (0..window_messages).map(|_| Slot::default()).collect(),
             notices_seen: 0,
             notices_acknowledged: 0,
@@ -104,7 +107,7 @@ impl Session {
 
     #[inline]
     pub(super) fn has_room(&self) -> bool {
-        self.open && !self.slots[self.slot_index()].in_flight
+        self.open && self.resend_from.is_none() && !self.slots[self.slot_index()].in_flight
     }
 
     /// The slot and header of the next command.
@@ -171,11 +174,20 @@ impl Session {
         })
     }
 
-    /// The frames of every command from number `from` on that has no reply, oldest first.
-    pub(super) fn unanswered(&self, from: u64) -> impl Iterator<Item = &[u8]> {
+    /// Every command from number `from` on that has no reply, oldest first: its first number, and its frames.
+    pub(super) fn unanswered(&self, from: u64) -> impl Iterator<Item = (u64, &[u8])> {
         let mut slots: Vec<&Slot> = self.slots.iter().filter(|slot| slot.in_flight && slot.last_seq >= from).collect();
         slots.sort_unstable_by_key(|slot| slot.first_seq);
-        slots.into_iter().map(|slot| slot.frames.as_slice())
+        slots.into_iter().map(|slot| (slot.first_seq, slot.frames.as_slice()))
+    }
+
+    pub(super) const fn resend_from(&self) -> Option<u64> {
+        self.resend_from
+    }
+
+    /// From where commands are to be sent again when there is room; `None`: all are.
+    pub(super) const fn set_resend_from(&mut self, from: Option<u64>) {
+        self.resend_from = from;
     }
 
     /// The service knows the session as the answer says. False if it is not the session that this one
@@ -203,6 +215,7 @@ impl Session {
     /// The open to be sent again after a reconnect.
     pub(super) fn reopening(&mut self) -> SessionOpen {
         self.open = false;
+        self.resend_from = None;
         SessionOpen {
             token: self.token,
             window_messages: self.window_messages,
@@ -216,6 +229,7 @@ impl Session {
         self.open = false;
         self.lost = true;
         self.in_flight = 0;
+        self.resend_from = None;
         self.slots.iter_mut().for_each(|slot| slot.in_flight = false);
     }
 

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 /// Where there are others, a member that owes an answer for so long is left for the next; it is found again if it leads.
 pub(super) const SILENCE_MAX: Duration = Duration::from_secs(1);
+/// A ring that was full is looked at again after so long.
+const RESEND_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Since when a service that owes an answer has said nothing: it may stand still, and its socket does not tell.
 #[derive(Default)]
@@ -43,7 +45,11 @@ impl Client {
     /// answer for a second.
     pub fn wait(&mut self, timeout: Duration) -> Result<(), StreamError> {
         self.flush();
-        if self.has_aside() { Ok(()) } else { self.sleep(timeout) }
+        if self.has_aside() {
+            return Ok(());
+        }
+        // Nobody says when there is room for what is to be sent again.
+        self.sleep(if self.resends { timeout.min(RESEND_INTERVAL) } else { timeout })
     }
 
     pub(super) fn sleep(&mut self, timeout: Duration) -> Result<(), StreamError> {

@@ -30,6 +30,13 @@ pub(super) struct Publisher {
     pub done: bool,
 }
 
+impl Publisher {
+    /// Whether nothing comes any more but what is in its ring.
+    pub(super) fn has_gone(&self) -> bool {
+        self.closed || self.reader.is_writer_closed()
+    }
+}
+
 /// What became of a publisher's turn.
 pub(super) enum Turn {
     /// So many frames were taken.

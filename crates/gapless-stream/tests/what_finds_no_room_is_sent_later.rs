@@ -1,0 +1,147 @@
+//! What a client has to send again may find its ring full: then it goes as there is room, in its order, before anything
+//! new, and nobody hears of an error.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use gapless_agent::Waker;
+use gapless_log::{RingReader, RingWriter, StreamIdentity};
+use gapless_stream::client::{ClientOptions, MessageType};
+use gapless_stream::doorman::{DoormanLinks, StreamDescription};
+use gapless_stream::link::{ForDelivery, ForIngress, LinkOptions};
+use gapless_stream::mailbox::Mailbox;
+use gapless_stream::{Client, Doorman, Incoming, SessionKey, StreamError, Tier};
+use gapless_wire::control::{Refusal, RefusalCode, SessionOpened};
+use gapless_wire::descriptor::REFUSED_FLAG;
+use gapless_wire::{Encoding, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
+use std::time::Duration;
+
+const TOKEN: u128 = 7;
+const SESSION: u64 = 1;
+/// Of each command: four of them fill the ring.
+const PAYLOAD_LENGTH: usize = 900;
+const RINGS: LinkOptions = LinkOptions { command_ring_bytes: 4096, reply_ring_bytes: 4096 };
+
+/// The other side of the rings.
+struct Service {
+    reader: RingReader,
+    writer: RingWriter,
+    _doorman: Doorman,
+}
+
+impl Service {
+    fn say(&mut self, header: &FrameHeader, payload: &[u8]) {
+        let mut bytes = vec![0; aligned_length(HEADER_LENGTH + payload.len())];
+        let mut writer = FrameWriter::new(&mut bytes);
+        writer.payload_mut()[..payload.len()].copy_from_slice(payload);
+        writer.finish(header, payload.len());
+        self.writer.append(&bytes).unwrap();
+        let _ = self.writer.publish();
+    }
+
+    fn refuse(&mut self, session_seq: u64, next: u64) {
+        let mut payload = [0; 64];
+        let refusal = Refusal { code: RefusalCode::Gap, detail: next, text: "earlier ones are missing" };
+        let length = refusal.write_to(&mut payload);
+        let (kind, flags, session) = (Kind::Reply, REFUSED_FLAG, SESSION);
+        self.say(&FrameHeader { kind, flags, session, session_seq, ..FrameHeader::default() }, &payload[..length]);
+    }
+
+    fn reply(&mut self, session_seq: u64) {
+        let (kind, session, sequence) = (Kind::Reply, SESSION, session_seq + 1);
+        self.say(&FrameHeader { kind, session, session_seq, sequence, ..FrameHeader::default() }, b"done");
+    }
+
+    /// The numbers of the next commands, of `count_max` at most.
+    fn take(&mut self, count_max: usize) -> Vec<u64> {
+        let mut numbers = Vec::new();
+        while numbers.len() < count_max
+            && let Some(length) = self.reader.next_length().unwrap()
+        {
+            let mut bytes = vec![0; aligned_length(length)];
+            self.reader.copy(&mut bytes);
+            self.reader.advance(length);
+            numbers.push(Frame::parse(&bytes[..length]).unwrap().session_seq());
+        }
+        self.reader.release();
+        numbers
+    }
+}
+
+/// A client whose session is open.
+fn connected() -> (Client, SessionKey, Service) {
+    let (ingress, delivery) = (Mailbox::new(8), Mailbox::new(8));
+    let links = DoormanLinks {
+        ingress: ingress.clone(),
+        delivery: delivery.clone(),
+        ingress_waker: Waker::new().unwrap(),
+        delivery_waker: Waker::new().unwrap(),
+    };
+    let description = StreamDescription {
+        identity: StreamIdentity { stream_id: 5, incarnation: 1 },
+        frame_length_max: 1024,
+        message_length_max: 2048,
+        tier: Tier::Quorum,
+    };
+    let doorman = Doorman::start(None, description, links, None, None).unwrap();
+    let mut client =
+        Client::connect_local(&doorman, ClientOptions { link: RINGS, ..ClientOptions::default() }).unwrap();
+    let Some(ForIngress::Opened { reader, .. }) = ingress.pop() else { panic!("nobody has come") };
+    let Some(ForDelivery::Opened { writer, .. }) = delivery.pop() else { panic!("nobody has come") };
+    let mut service = Service { reader, writer, _doorman: doorman };
+    let key = client.begin_session(TOKEN, 8).unwrap();
+    assert_eq!(service.take(9), [0]);
+    let opened = SessionOpened { token: TOKEN, next_session_seq: 1, notices_acknowledged: 0 };
+    let header = FrameHeader { kind: Kind::Reply, sequence: SESSION, session: SESSION, ..FrameHeader::default() };
+    service.say(&header, &opened.to_bytes());
+    assert_eq!(client.poll(9, |incoming| assert!(matches!(incoming, Incoming::Opened { .. }))).unwrap(), 1);
+    (client, key, service)
+}
+
+fn send(client: &mut Client, key: SessionKey) -> Result<u64, StreamError> {
+    let message = MessageType { schema: 1, encoding: Encoding::Opaque };
+    client.send(key, message, PAYLOAD_LENGTH, |_| Ok(PAYLOAD_LENGTH))
+}
+
+#[test]
+fn a_full_ring_holds_up_what_is_sent_again_and_nothing_else_goes_before_it() {
+    let (mut client, key, mut service) = connected();
+    let sent: Vec<u64> = std::iter::from_fn(|| send(&mut client, key).ok()).collect();
+    assert_eq!(sent, [1, 2, 3, 4], "so many fill the ring");
+    // The sequencer has lost what came before, and nothing of the ring is read yet.
+    service.refuse(1, 1);
+    assert_eq!(client.poll(9, |incoming| panic!("{incoming:?}")).unwrap(), 1);
+    assert!(!client.can_send(key), "what is newer waits");
+    assert!(matches!(send(&mut client, key), Err(StreamError::WindowFull { .. })));
+    client.wait(Duration::from_secs(60)).unwrap();
+
+    assert_eq!(service.take(2), [1, 2]);
+    client.poll(9, |incoming| panic!("{incoming:?}")).unwrap();
+    assert!(!client.can_send(key));
+    assert_eq!(service.take(9), [3, 4, 1, 2], "as far as there was room");
+    client.poll(9, |incoming| panic!("{incoming:?}")).unwrap();
+    assert!(client.can_send(key));
+    assert_eq!(send(&mut client, key).unwrap(), 5);
+    assert_eq!(service.take(9), [3, 4, 5]);
+
+    let mut replies = Vec::new();
+    (1..=5).for_each(|number| service.reply(number));
+    let take = |incoming: Incoming<'_>| match incoming {
+        Incoming::Reply { reply, first: true, .. } => replies.push(reply.session_seq),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(client.poll(9, take).unwrap(), 5);
+    assert_eq!(replies, [1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn what_is_answered_meanwhile_is_not_sent_again() {
+    let (mut client, key, mut service) = connected();
+    while send(&mut client, key).is_ok() {}
+    service.refuse(3, 3);
+    service.refuse(1, 1);
+    client.poll(9, |incoming| panic!("{incoming:?}")).unwrap();
+    (1..=3).for_each(|number| service.reply(number));
+    assert_eq!(service.take(9), [1, 2, 3, 4]);
+    let mut replies = 0;
+    client.poll(9, |_| replies += 1).unwrap();
+    assert_eq!((replies, service.take(9)), (3, vec![4]));
+}
