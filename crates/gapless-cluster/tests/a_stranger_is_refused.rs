@@ -67,6 +67,65 @@ fn an_unknown_member_is_refused_until_it_is_added() {
 }
 
 #[test]
+fn who_may_have_been_added_since_is_let_in_on_either_side() {
+    // The lower one connects; the higher one asks why it is not connected to.
+    for (own, newcomer) in [(3, 2), (2, 3)] {
+        let mut member = Member::listens(own, &[]);
+        member.links.set_numbers_used(1);
+        let options = listening();
+        let mut other = Member::new(options, identity(newcomer), &[peer(own, &[member.address()])]);
+        until("it is connected", || {
+            member.idle();
+            other.idle();
+            !member.events.is_empty() && !other.events.is_empty()
+        });
+        assert_eq!(member.told(), [format!("connected {newcomer}")]);
+        assert_eq!(other.told(), [format!("connected {own}")]);
+        assert!(!member.links.knows(newcomer) && member.links.is_connected(newcomer));
+        // Somebody says that it is a member: the same connection goes on, and it is no newcomer any more.
+        member.links.add_peer(&peer(newcomer, &[other.address()])).unwrap();
+        assert!(member.links.knows(newcomer) && member.links.is_connected(newcomer));
+        assert!(member.links.add_peer(&peer(newcomer, &[other.address()])).is_err());
+        assert_eq!(member.links.statistics(newcomer).unwrap().connections, 1);
+        // Broken, it is made anew from the side whose turn it is.
+        let at = other.address();
+        drop(other);
+        let options = LinkOptions { listen: Some(at), ..listening() };
+        let mut other = Member::new(options, identity(newcomer), &[peer(own, &[member.address()])]);
+        until("it is connected again", || {
+            member.idle();
+            other.idle();
+            other.links.is_connected(own) && member.links.is_connected(newcomer)
+        });
+    }
+}
+
+#[test]
+fn a_newcomer_that_goes_is_forgotten_and_who_knows_no_stream_is_none() {
+    let mut member = Member::listens(3, &[]);
+    let refusal = |member: &mut Member, own: Identity| {
+        let mut other = Member::new(LinkOptions::default(), own, &[peer(3, &[member.address()])]);
+        until("it is told", || {
+            member.idle();
+            other.idle();
+            !other.events.is_empty()
+        });
+        other.told()
+    };
+    assert_eq!(refusal(&mut member, identity(2)), ["refused 3: UnknownMember"], "the file counts");
+    member.links.set_numbers_used(1);
+    assert_eq!(refusal(&mut member, identity(1)), ["refused 3: Removed"]);
+    let stranger = Identity { stream_id: 0, incarnation: 0, ..identity(2) };
+    assert_eq!(refusal(&mut member, stranger), ["refused 3: UnknownMember"]);
+    assert_eq!(refusal(&mut member, Identity { stream_id: 6, ..identity(2) }), ["refused 3: OtherStream"]);
+    assert_eq!(refusal(&mut member, identity(2)), ["connected 3"]);
+    until("it is forgotten", || {
+        member.idle();
+        member.links.peers().next().is_none()
+    });
+}
+
+#[test]
 fn the_address_of_another_member_or_of_oneself_is_no_address() {
     let mut third = Member::listens(3, &[peer(1, &[])]);
     let mut first = Member::new(LinkOptions::default(), identity(1), &[peer(2, &[third.address()])]);

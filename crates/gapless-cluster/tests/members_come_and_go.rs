@@ -117,6 +117,45 @@ fn a_member_is_replaced_in_one_change() {
 }
 
 #[test]
+fn who_was_away_while_all_others_were_replaced_comes_back() {
+    let mut cluster = Cluster::start(3);
+    // The lowest number that does not lead: those that come later cannot be connected to by it, as it does not know them.
+    let away = if cluster.leader() == 1 { 2 } else { 1 };
+    drop(cluster.forget(away));
+    let mut others: Vec<u64> = cluster.members.keys().copied().collect();
+    let mut sent = 0;
+    for number in [4, 5] {
+        let leader = cluster.leader();
+        let old = match others.iter().position(|each| *each != leader) {
+            Some(at) => others.remove(at),
+            None => {
+                // Only the leader is left of the first ones.
+                let asked = cluster.leading().ask(Wish::Transfer(id(4)), Duration::from_secs(30));
+                assert_eq!(asked, Some(Outcome::Begun));
+                cluster.wait("another leader", |cluster| (cluster.leader() == 4).then_some(()));
+                others.remove(0)
+            }
+        };
+        let new = new(&mut cluster, MemberKind::Full, Some(old));
+        assert_eq!(new.member, id(number));
+        begin(&cluster, Wish::Add(new));
+        cluster.join(number);
+        let reason = cluster.failure(old);
+        assert!(reason.contains("was removed from its cluster"), "{reason}");
+        drop(cluster.forget(old));
+        votes(&cluster, number);
+        let traffic = Traffic::begin(&cluster);
+        traffic.goes_on();
+        sent += traffic.end();
+    }
+    // None of those whom it knows is there any more.
+    cluster.start_one(away);
+    cluster.has_exactly(sent);
+    // Also the change behind which they were what they are.
+    votes(&cluster, 5);
+}
+
+#[test]
 fn what_is_not_safe_is_refused() {
     let mut cluster = Cluster::start(3);
     let leader = cluster.leader();

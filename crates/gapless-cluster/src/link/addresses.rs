@@ -56,7 +56,12 @@ impl Addresses {
             Ok(Given::Name { text: text.clone(), resolved: Vec::new(), is_asked: false, next_question_ns: 0 })
         });
         let given = given.collect::<Result<_, _>>()?;
-        Ok(Self { member: peer.member, given, round: Vec::new(), preferred: None, hints: Vec::new() })
+        Ok(Self { given, ..Self::none(peer.member) })
+    }
+
+    /// Nowhere.
+    pub(super) const fn none(member: MemberId) -> Self {
+        Self { member, given: Vec::new(), round: Vec::new(), preferred: None, hints: Vec::new() }
     }
 
     /// What to try next in this round; `None` if all of it has been tried.

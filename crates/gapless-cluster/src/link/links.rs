@@ -131,8 +131,9 @@ pub struct Links {
     identity: Identity,
     peers: Vec<PeerLink>,
     listeners: Vec<Listener>,
-    /// Who has a number up to this one and is no peer was removed.
-    numbers_used: MemberId,
+    /// Who has a number up to this one and is no peer was removed; who has a higher one may have been added since. `None`:
+    /// nobody is let in who is no peer.
+    numbers_used: Option<MemberId>,
     discovery: Option<Discovery>,
     strangers: Strangers,
     resolver: Resolver,
@@ -161,7 +162,7 @@ impl Links {
             identity,
             peers: Vec::new(),
             listeners,
-            numbers_used: 0,
+            numbers_used: None,
             discovery,
             strangers: Strangers::default(),
             resolver: Resolver::default(),
@@ -201,13 +202,14 @@ impl Links {
     /// It is one already, it cannot be one, or there are [`PEERS_MAX`].
     pub fn add_peer(&mut self, peer: &Peer) -> Result<(), LinkError> {
         let wrong = |rule| Err(LinkError::Peer { member: peer.member, rule });
-        if self.peers.iter().any(|other| other.member == peer.member) {
-            return wrong("it is one already");
+        let added = PeerLink::new(self.identity.member, peer, &self.options)?;
+        let is_full = self.peers.len() >= PEERS_MAX;
+        match self.peers.iter_mut().find(|other| other.member == peer.member) {
+            Some(newcomer) if newcomer.is_newcomer() => newcomer.is_known_as(added),
+            Some(_) => return wrong("it is one already"),
+            None if is_full => return wrong("there are 64 already"),
+            None => self.peers.push(added),
         }
-        if self.peers.len() >= PEERS_MAX {
-            return wrong("there are 64 already");
-        }
-        self.peers.push(PeerLink::new(self.identity.member, peer, &self.options)?);
         Ok(())
     }
 
@@ -220,9 +222,16 @@ impl Links {
     }
 
     /// Numbers up to this one were given to members: who comes with one of them and is no peer was removed, and is told
-    /// so.
+    /// so. Who comes with a higher one, and knows the stream, may have been added since: it is let in, and is a newcomer
+    /// until [`Links::add_peer`] says where it is, or it goes. 0 for who knows no member yet.
     pub const fn set_numbers_used(&mut self, number: MemberId) {
-        self.numbers_used = number;
+        self.numbers_used = Some(number);
+    }
+
+    /// Whether this member is a peer that was added, and no newcomer.
+    #[must_use]
+    pub fn knows(&self, member: MemberId) -> bool {
+        self.peers.iter().any(|peer| peer.member == member && !peer.is_newcomer())
     }
 
     /// The instance of a member that is connected.
@@ -239,7 +248,7 @@ impl Links {
         }
     }
 
-    /// The other members, in the order in which they were added.
+    /// The other members, newcomers among them, in the order in which they came.
     pub fn peers(&self) -> impl Iterator<Item = MemberId> {
         self.peers.iter().map(|peer| peer.member)
     }
@@ -366,6 +375,10 @@ impl Links {
             peer.keep_alive(now_ns, gap_ns, &self.options);
             peer.dial(now_ns, &self.options, &self.identity, &mut self.resolver);
         }
+        if self.peers.iter().any(PeerLink::is_newcomer_that_went) {
+            self.peers.retain(|peer| !peer.is_newcomer_that_went());
+            self.first = 0;
+        }
         if now_ns >= self.next_shrink_ns {
             self.next_shrink_ns = now_ns + SHRINK_INTERVAL_NS;
             self.peers.iter_mut().for_each(PeerLink::shrink);
@@ -401,7 +414,12 @@ impl Links {
                 judge_dialler(&self.identity, &self.peers, self.numbers_used, theirs)
             })
         {
-            let Some(peer) = self.peers.iter_mut().find(|peer| peer.member == theirs.from.member) else { continue };
+            let found = self.peers.iter().position(|peer| peer.member == theirs.from.member);
+            let at = found.unwrap_or_else(|| {
+                self.peers.push(PeerLink::newcomer(theirs.from.member, &self.options));
+                self.peers.len() - 1
+            });
+            let peer = &mut self.peers[at];
             let welcome = Introduction { from: self.identity.clone(), to: peer.member }.to_bytes();
             match connection.send(Kind::Welcome, &welcome, &[], 0, usize::MAX) {
                 Ok(_) => peer.connect(connection, theirs.from.instance, self.now_ns, &self.options),
@@ -415,20 +433,24 @@ impl Links {
 fn judge_dialler(
     own: &Identity,
     peers: &[PeerLink],
-    numbers_used: MemberId,
+    numbers_used: Option<MemberId>,
     theirs: &Introduction,
 ) -> Result<(), Box<Refusal>> {
     let from = &theirs.from;
     let peer = peers.iter().find(|peer| peer.member == from.member);
-    judge(own, theirs, |_| peer.is_some()).map_err(|refusal| {
-        let is_removed = refusal.code == RefusalCode::UnknownMember && from.member <= numbers_used;
+    let is_later = numbers_used.is_some_and(|used| from.member > used);
+    let may_be_new = peer.is_none() && is_later && from.stream_id != 0 && peers.len() < PEERS_MAX;
+    judge(own, theirs, |_| peer.is_some() || may_be_new).map_err(|refusal| {
+        let is_used = numbers_used.is_some_and(|used| from.member <= used);
+        let is_removed = refusal.code == RefusalCode::UnknownMember && is_used;
         let text = || format!("member {} was removed, as member {} knows", from.member, own.member);
         if is_removed { Box::new(Refusal::new(RefusalCode::Removed, text())) } else { refusal }
     })?;
     if let Some(refusal) = peer.and_then(|peer| peer.judge_instance(from.instance)) {
         return Err(refusal);
     }
-    if from.member > own.member {
+    // A newcomer is not connected to, because nobody here knows where it is.
+    if from.member > own.member && !may_be_new && !peer.is_some_and(PeerLink::is_newcomer) {
         let text = format!("member {} connects to member {}", own.member, from.member);
         return Err(Box::new(Refusal::new(RefusalCode::WrongSide, text)));
     }

@@ -72,6 +72,8 @@ pub(super) struct PeerLink {
     dial: Dial,
     /// Whether this side is the one that connects.
     dials: bool,
+    /// It came by itself, and nobody has said yet that it is a member, or where it is.
+    is_newcomer: bool,
     back_off_ns: u64,
     connected_ns: u64,
     /// Of the peer that is connected.
@@ -108,12 +110,22 @@ impl PeerLink {
         if !dials && options.listen.is_none() && options.listen_shared.is_none() {
             return wrong("its number is lower, so that it connects, but nothing listens for it");
         }
-        Ok(Self {
-            member: peer.member,
-            addresses: Addresses::new(peer)?,
+        Ok(Self::with(peer.member, Addresses::new(peer)?, dials, options))
+    }
+
+    /// One that has come although nobody here knows it.
+    pub(super) fn newcomer(member: MemberId, options: &LinkOptions) -> Self {
+        Self { is_newcomer: true, ..Self::with(member, Addresses::none(member), false, options) }
+    }
+
+    fn with(member: MemberId, addresses: Addresses, dials: bool, options: &LinkOptions) -> Self {
+        Self {
+            member,
+            addresses,
             connection: None,
             dial: if dials { Dial::Waits { until_ns: 0 } } else { Dial::Listens },
             dials,
+            is_newcomer: false,
             back_off_ns: options.back_off_ns_min,
             connected_ns: 0,
             instance: 0,
@@ -126,7 +138,22 @@ impl PeerLink {
             refusal: None,
             statistics: LinkStatistics::default(),
             warnings: Warnings::default(),
-        })
+        }
+    }
+
+    pub(super) const fn is_newcomer(&self) -> bool {
+        self.is_newcomer
+    }
+
+    /// Whether it came by itself, and nothing is left to be said of it.
+    pub(super) const fn is_newcomer_that_went(&self) -> bool {
+        self.is_newcomer && self.connection.is_none() && !self.is_reported && self.refusal.is_none()
+    }
+
+    /// A newcomer is a member, as `added`; its connection stays.
+    pub(super) fn is_known_as(&mut self, added: Self) {
+        let Self { addresses, dial, dials, .. } = added;
+        (self.addresses, self.dial, self.dials, self.is_newcomer) = (addresses, dial, dials, false);
     }
 
     pub(super) const fn is_connected(&self) -> bool {

@@ -198,6 +198,9 @@ impl Member {
                     self.core.parcels.gone(member);
                     self.core.membership.connected.retain(|other| *other != member);
                 }
+                if !self.links.knows(member) {
+                    self.core.doors.forget(member);
+                }
                 if let GoneReason::Refused(refusal) = reason {
                     self.is_refused(member, &refusal)?;
                 }
@@ -231,7 +234,7 @@ impl Member {
             if told.has_removed(own) {
                 self.removed = Some((0, "another member says so".to_owned()));
             } else {
-                self.peers.widen(&told.members, &mut self.links);
+                self.peers.widen(&told.members, &mut self.links)?;
             }
         }
         if std::mem::take(&mut self.core.membership.is_changed)
@@ -247,7 +250,7 @@ impl Member {
                 let until_ns = self.core.now.monotonic_ns + REMOVED_LINGERS_NS;
                 self.removed.get_or_insert((until_ns, "its own journal says so".to_owned()));
             } else {
-                for gone in self.peers.follow(&standing.members, &mut self.links) {
+                for gone in self.peers.follow(&standing.members, &mut self.links)? {
                     self.core.doors.forget(gone);
                     let Some(gone) = MemberId::new(gone) else { continue };
                     self.core.catch_up.gone(gone);

@@ -30,28 +30,31 @@ impl Peers {
         described.map(|each| each.addresses.clone()).unwrap_or_default()
     }
 
-    /// The members are these now. Returns who is one no more.
-    pub fn follow(&mut self, members: &Members, links: &mut Links) -> Vec<u64> {
+    /// The members are these now. Returns who is one no more. Who is connected and has a higher number than any of them is
+    /// no member yet, as far as is known here: this member may be behind the change that made it one.
+    pub fn follow(&mut self, members: &Members, links: &mut Links) -> Result<Vec<u64>, ClusterError> {
         if members.is_empty() {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         self.compare(members);
-        links.set_numbers_used(members.highest_number());
+        let highest = members.highest_number();
+        links.set_numbers_used(highest);
         let is_member = |peer: &u64| MemberId::new(*peer).is_some_and(|member| members.contains(member));
-        let gone: Vec<_> = links.peers().filter(|peer| !is_member(peer)).collect();
+        let may_be_later = |peer: &u64| *peer > highest && links.is_connected(*peer);
+        let gone: Vec<_> = links.peers().filter(|peer| !is_member(peer) && !may_be_later(peer)).collect();
         for peer in &gone {
             tracing::info!(member = peer, "a member was removed");
             links.remove_peer(*peer);
         }
-        self.widen(members, links);
-        gone
+        self.widen(members, links)?;
+        Ok(gone)
     }
 
     /// Links to those of these members to which there is none yet.
-    pub fn widen(&self, members: &Members, links: &mut Links) {
+    pub fn widen(&mut self, members: &Members, links: &mut Links) -> Result<(), ClusterError> {
         for member in members.all() {
             let number = member.get();
-            if number == links.identity().member || links.peers().any(|peer| peer == number) {
+            if number == links.identity().member || links.knows(number) {
                 continue;
             }
             let peer = Peer { member: number, addresses: self.addresses(member, members) };
@@ -59,8 +62,10 @@ impl Peers {
                 Ok(()) => tracing::info!(member = number, addresses = ?peer.addresses, "a member is linked to"),
                 Err(error) => tracing::warn!(member = number, %error, "a member cannot be linked to"),
             }
+            self.meet(number, links)?;
         }
         self.tell_instances(links);
+        Ok(())
     }
 
     /// Each comes as who it was.
@@ -68,9 +73,10 @@ impl Peers {
         self.instances.all().for_each(|(member, instance)| links.set_instance(member, instance));
     }
 
-    /// A member is connected: who it is is kept, before it is listened to.
+    /// A member is connected: who it is is kept, before it is listened to. Not of a newcomer, which may be no member.
     pub fn meet(&mut self, member: u64, links: &mut Links) -> Result<(), ClusterError> {
-        if let Some(instance) = links.instance(member)
+        if links.knows(member)
+            && let Some(instance) = links.instance(member)
             && self.instances.get(member).is_none()
         {
             self.instances.keep(member, instance)?;

@@ -597,7 +597,12 @@ fn links(
         config.others().map(|each| Peer { member: each.id, addresses: each.addresses.clone() }).collect();
     let network = surroundings.network.clone();
     let options = LinkOptions { listen, listen_shared, network, discovery, tls, ..LinkOptions::default() };
-    Ok(Links::open(options, identity, &peers)?)
+    let mut links = Links::open(options, identity, &peers)?;
+    if config.joins {
+        // The members that its file names may have been replaced since.
+        links.set_numbers_used(0);
+    }
+    Ok(links)
 }
 
 /// The others are told the addresses of this member, as they are resolved here.
