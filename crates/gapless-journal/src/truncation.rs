@@ -4,8 +4,9 @@ use std::fs::OpenOptions;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use crate::boot::BootId;
 use crate::descriptor::{
-    FAILED_MARK_OFFSET, JOURNALED_MARK_OFFSET, RECORDS_MARK_OFFSET, SEALED_BIT, SYNCED_MARK_OFFSET,
+    BOOT_MARK_OFFSET, FAILED_MARK_OFFSET, JOURNALED_MARK_OFFSET, RECORDS_MARK_OFFSET, SEALED_BIT, SYNCED_MARK_OFFSET,
 };
 use crate::directory::sync_directory;
 use crate::disk::DiskWork;
@@ -106,7 +107,8 @@ impl Journal {
         self.move_mark()
     }
 
-    /// Opens a sealed segment for writing again.
+    /// Opens a sealed segment for writing again, perhaps as the newest: its marks hold on this boot from here on, as those of
+    /// each segment did when this journal was opened.
     fn reopen(&self, entry: Entry) -> Result<Arc<Segment>, JournalError> {
         let path = self.shared.segment_path(entry.first_sequence);
         let file = OpenOptions::new()
@@ -121,7 +123,10 @@ impl Journal {
             let reason = format!("{fault:?}");
             JournalError::HeaderDamaged { segment: path.clone(), position: 0, reason }
         })?;
-        Segment::map(path, file, header, self.shared.options.flush).map(Arc::new)
+        let segment = Segment::map(path, file, header, self.shared.options.flush)?;
+        let (low, high) = BootId::to_words(self.shared.options.environment.boot_id);
+        segment.write_mark(BOOT_MARK_OFFSET, low, high);
+        Ok(Arc::new(segment))
     }
 
     /// Removes the segments behind the first of `entries`, newest first; each is removed only when

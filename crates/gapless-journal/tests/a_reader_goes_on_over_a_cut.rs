@@ -3,7 +3,8 @@
 
 mod support;
 
-use gapless_journal::{Journal, JournalError, JournalReader, Replay};
+use gapless_journal::{Journal, JournalError, JournalOptions, JournalReader, Replay};
+use std::os::unix::fs::FileExt;
 use support::{options, push_frame};
 
 /// Appends one frame.
@@ -120,4 +121,29 @@ fn who_has_read_what_was_cut_off_is_told() {
         let error = replay.next_frame().unwrap_err();
         assert!(matches!(error, JournalError::Rewound { .. }), "{error}");
     }
+}
+
+#[test]
+fn a_segment_of_an_earlier_boot_that_is_written_again_is_of_this_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let (journal, _, second) = two_segments(directory.path());
+    drop(journal);
+    let again = JournalOptions { environment: support::boot(2), ..options(directory.path()) };
+    let (mut journal, report) = Journal::open(again.clone()).unwrap();
+    assert!(!report.is_same_boot);
+    journal.truncate_after(second - 10).unwrap();
+    let reader = JournalReader::open_in(directory.path(), support::boot(2)).unwrap();
+    assert!(reader.is_same_boot());
+    let mut replay = reader.replay(1).unwrap();
+    read(&mut replay, second - 10);
+    append(&mut journal, 1000);
+    drop(journal);
+    read(&mut replay, second - 9);
+
+    // What was journaled on this boot and is damaged since is an error, no shorter journal.
+    let (path, position) = replay.position();
+    let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+    file.write_all_at(&[8; 16], position - 500).unwrap();
+    let error = Journal::open(again).unwrap_err();
+    assert!(matches!(error, JournalError::Corrupt { .. }), "{error}");
 }
