@@ -147,3 +147,17 @@ fn a_segment_of_an_earlier_boot_that_is_written_again_is_of_this_one() {
     let error = Journal::open(again).unwrap_err();
     assert!(matches!(error, JournalError::Corrupt { .. }), "{error}");
 }
+
+#[test]
+fn another_segment_with_the_same_first_sequence_has_come_in_the_place_of_one_that_was_listed() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut journal, mut replay, second) = two_segments(directory.path());
+    read(&mut replay, second - 2);
+    journal.truncate_after(second - 1).unwrap();
+    append(&mut journal, 1900);
+    journal.commit().unwrap();
+    // It has not got its name yet.
+    assert!(!directory.path().join(format!("{second:020}.segment")).exists());
+    read(&mut replay, second);
+    assert!(replay.next_frame().unwrap().is_none());
+}

@@ -39,10 +39,12 @@ impl Replay {
         }
         for attempt in 0..SUCCESSOR_ATTEMPTS_MAX {
             match self.successor() {
-                Some(next) if next.first_sequence == last_sequence + 1 => {
-                    self.enter(&next)?;
-                    return Ok(true);
-                }
+                Some(next) if next.first_sequence == last_sequence + 1 => match self.enter(&next) {
+                    // The one that was listed was cut off, and another that begins with the same sequence has come in its
+                    // place, perhaps under the name of one that is being made.
+                    Err(JournalError::NotHeld { .. }) if attempt + 1 < SUCCESSOR_ATTEMPTS_MAX => {}
+                    outcome => return outcome.map(|()| true),
+                },
                 Some(next) if attempt > 0 => return Err(self.gap(&next)),
                 // It was cut off since it was listed, and another one begins before it; or the writer has opened it since,
                 // or its name is being changed just now.
