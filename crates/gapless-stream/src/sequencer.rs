@@ -135,7 +135,10 @@ pub struct Sequencer {
     rules: SequencerRules,
     last_sequence: u64,
     last_timestamp_ns: u64,
+    /// Of the last frame, or of who leads here.
     term: u64,
+    /// Behind which frame this one has led last, and that one's term.
+    led: (u64, u64),
     next_expiry_scan_ns: u64,
     sessions: FxHashMap<u64, SessionState>,
     tokens: FxHashMap<u128, u64>,
@@ -158,6 +161,7 @@ impl Sequencer {
             last_sequence: 0,
             last_timestamp_ns: 0,
             term: 0,
+            led: (0, 0),
             next_expiry_scan_ns: 0,
             sessions: FxHashMap::default(),
             tokens: FxHashMap::default(),
@@ -417,7 +421,17 @@ impl Sequencer {
 
     /// Frames are stamped with `term` from now on.
     pub const fn begin_term(&mut self, term: u64) {
+        self.led = (self.last_sequence, self.term);
         self.term = term;
+    }
+
+    /// No more frames are stamped here. A term of which there is none was never in the stream: the next frame may be of an
+    /// earlier one, by another leader.
+    pub const fn end_term(&mut self) {
+        let (behind, before) = self.led;
+        if self.last_sequence == behind {
+            self.term = before;
+        }
     }
 
     /// Whoever publishes here has to open its session again.

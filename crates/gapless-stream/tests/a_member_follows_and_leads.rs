@@ -214,6 +214,31 @@ fn time_goes_on_behind_the_leaders_where_the_clock_is_behind() {
 }
 
 #[test]
+fn who_led_without_a_frame_takes_those_of_an_earlier_leader() {
+    let (mut leader, mut publisher, session) = leader(1_000 * S);
+    let mut follower = follower_of(&mut leader);
+    // It leads for a moment, and appends nothing; then somebody else goes on with what an earlier leader had appended.
+    for term in [3, 5] {
+        follower.ingress.lead(term).unwrap();
+        follower.ingress.follow(None);
+    }
+    assert_eq!(follower.ingress.sequencer().term(), 1);
+    send(&mut publisher, &event(session, 1, b"of the first term"));
+    leader.poll(1_000 * S + MS);
+    follower.take_over(&leader.appended());
+    assert_eq!(follower.state(), leader.state());
+    // Once there is a frame of its own term, earlier ones come no more.
+    follower.ingress.lead(6).unwrap();
+    let mut own = follower.connect();
+    send(&mut own, &open(8));
+    follower.poll(1_000 * S + 2 * MS);
+    follower.ingress.follow(None);
+    send(&mut publisher, &event(session, 2, b"too late"));
+    leader.poll(1_000 * S + 2 * MS);
+    assert!(matches!(follower.ingress.append_followed(&leader.appended()), Err(StreamError::Follow { .. })));
+}
+
+#[test]
 fn publishers_are_sent_to_the_leader_and_nothing_of_theirs_is_taken() {
     let (mut leader, mut publisher, session) = leader(1_000 * S);
     send(&mut publisher, &timer(session, 1, 3, 1_001 * S));

@@ -117,6 +117,7 @@ impl Ingress {
                 }
                 self.fragments.forget_all();
                 self.sequencer.detach_all();
+                self.sequencer.end_term();
                 self.untold = Untold { leads_no_more: true, leads_behind: None };
                 self.expired.clear();
                 for publisher in &mut self.publishers {
