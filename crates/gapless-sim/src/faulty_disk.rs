@@ -16,8 +16,8 @@ struct State {
     /// So many syncs from now one fails; 0 for none. The same for writes.
     syncs_left: u64,
     writes_left: u64,
-    /// What this life of its member was told, the first time.
-    refused: Option<&'static str>,
+    /// What this life of its member was told, each once.
+    refused: Vec<&'static str>,
     has_failed_sync: bool,
     was_retried: bool,
 }
@@ -57,17 +57,19 @@ impl FaultyDisk {
     /// A new process asks.
     pub(crate) fn begin(&self) {
         let mut state = self.lock();
-        (state.refused, state.has_failed_sync, state.was_retried) = (None, false, false);
+        (state.has_failed_sync, state.was_retried) = (false, false);
+        state.refused.clear();
     }
 
-    /// What the member was told in this life, if it was refused anything.
-    pub(crate) fn refused(&self) -> Option<&'static str> {
-        self.lock().refused
+    /// Whether what the member `said` is what it was told in this life. What it bears is no reason to stop, and it may be told
+    /// more afterwards.
+    pub(crate) fn has_told(&self, said: &str) -> bool {
+        self.lock().refused.iter().any(|told| said.contains(told))
     }
 
-    /// Whether it was refused for want of room.
-    pub(crate) fn was_full(&self) -> bool {
-        self.lock().refused == Some(FULL)
+    /// Whether that was for want of room.
+    pub(crate) fn is_of_fullness(said: &str) -> bool {
+        said.contains(FULL)
     }
 
     /// Whether the member has asked for a sync behind one that had failed.
@@ -100,9 +102,8 @@ impl Disk for FaultyDisk {
             DiskWork::Allocate | DiskWork::Write => return Ok(()),
         };
         let said = if errno == rustix::io::Errno::NOSPC { FULL } else { FAILED };
-        // An error is told before a want of room: it is the one that may not be borne.
-        if state.refused != Some(FAILED) {
-            state.refused = Some(said);
+        if !state.refused.contains(&said) {
+            state.refused.push(said);
         }
         Err(errno.into())
     }

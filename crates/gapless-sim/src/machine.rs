@@ -229,10 +229,7 @@ impl<S: Service> Machine<S> {
 
     /// What the member said when it stopped, if its disk was the reason and it says so.
     fn because_of_disk(&self, said: Broken) -> Result<String, Broken> {
-        match self.disk.refused() {
-            Some(refusal) if said.contains(refusal) => Ok(said),
-            _ => Err(said),
-        }
+        if self.disk.has_told(&said) { Ok(said) } else { Err(said) }
     }
 
     fn start_sound(&mut self, service: S) -> Result<(), Broken> {

@@ -5,6 +5,7 @@ use crate::application::Application;
 use crate::caller::Caller;
 use crate::changes::Change;
 use crate::checker::{Broken, Checker};
+use crate::faulty_disk::FaultyDisk;
 use crate::machine::{Machine, PAYLOAD_LENGTH_MAX, Turned};
 use crate::network::Network;
 use crate::options::{Offer, Options};
@@ -270,8 +271,7 @@ impl<'a, A: Application> World<'a, A> {
     /// The process has ended because the disk refused something.
     fn stopped(&mut self, at: usize, said: &str) {
         self.tell(format_args!("{said}"));
-        let was_full = self.machines[at].disk.was_full();
-        *(if was_full { &mut self.tally.full_disks } else { &mut self.tally.disk_errors }) += 1;
+        *(if FaultyDisk::is_of_fullness(said) { &mut self.tally.full_disks } else { &mut self.tally.disk_errors }) += 1;
         self.down(at, 300 * MS);
     }
 
