@@ -1,7 +1,7 @@
 //! [`ClusterConfig`]: one TOML file describes a member: its cluster, the members, and its stream.
 //!
 //! A file of a stream (`gapless_stream::StreamConfig`) with the tables `[cluster]`, `[[member]]`, `[election]`,
-//! `[discovery]`, `[tls]` and `[service]` beside its own. `docs/guides/cluster.toml` shows every key. The members' files differ in
+//! `[discovery]`, `[tls]`, `[clients]` and `[service]` beside its own. `docs/guides/cluster.toml` shows every key. The members' files differ in
 //! `cluster.member` and `stream.directory` alone.
 //!
 //! ```
@@ -36,11 +36,13 @@ use crate::link::tls::{can_be_certified, certificate_name};
 use crate::link::{SHARED_MEMORY_PREFIX, shared_memory_path};
 use gapless_stream::config::document::{Document, Table, Value};
 use gapless_stream::event_stream::EventStreamOptions;
+use gapless_stream::network::ClientPort;
 use gapless_stream::{StreamConfig, StreamError, Tier};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+mod clients;
 pub mod service;
 
 pub use service::{OnFault, ServiceConfig};
@@ -158,6 +160,8 @@ pub struct ClusterConfig {
     pub discovery: Option<DiscoveryConfig>,
     /// How links are protected.
     pub tls: Option<TlsConfig>,
+    /// Where clients of the service come in by TCP.
+    pub clients: Option<ClientPort>,
     /// What an operator decides about the service that runs here. A witness runs none.
     pub service: ServiceConfig,
     /// The stream.
@@ -212,7 +216,8 @@ impl ClusterConfig {
     /// How this member's stream is run.
     #[must_use]
     pub fn event_stream_options(&self) -> EventStreamOptions {
-        EventStreamOptions { tier: self.tier, ..self.stream.event_stream_options() }
+        let clients = self.clients.clone();
+        EventStreamOptions { tier: self.tier, clients, ..self.stream.event_stream_options() }
     }
 
     /// How many vote.
@@ -249,6 +254,7 @@ struct Parts {
     election: ElectionConfig,
     discovery: Option<DiscoveryConfig>,
     tls: Option<TlsConfig>,
+    clients: Option<ClientPort>,
     service: ServiceConfig,
 }
 
@@ -265,6 +271,7 @@ impl Parts {
             election: election(file.table("election")?)?,
             discovery: discovery(file.table("discovery")?)?,
             tls: tls(file.table("tls")?)?,
+            clients: clients::read(file.table("clients")?)?,
             service: service::read(file.table("service")?)?,
             members: {
                 members.sort_by_key(|each| each.id);
@@ -335,8 +342,21 @@ impl Parts {
     }
 
     fn with(self, stream: StreamConfig) -> ClusterConfig {
-        let Self { name, member, joins, incarnation, tier, members, election, discovery, tls, service } = self;
-        ClusterConfig { name, member, joins, incarnation, tier, members, election, discovery, tls, service, stream }
+        let Self { name, member, joins, incarnation, tier, members, election, discovery, tls, clients, service } = self;
+        ClusterConfig {
+            name,
+            member,
+            joins,
+            incarnation,
+            tier,
+            members,
+            election,
+            discovery,
+            tls,
+            clients,
+            service,
+            stream,
+        }
     }
 }
 

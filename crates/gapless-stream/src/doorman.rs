@@ -4,6 +4,7 @@
 //! for each publisher; a publisher's death closes its socket, so it is known at once.
 
 use crate::StreamError;
+use crate::client::pump::Pump;
 use crate::control::desk::{Asked, answer};
 use crate::control::{
     ControlAnswer, ControlDesk, ControlRequest, ControlStatus, NoRequest, NodesRequest, REQUEST_LENGTH_MAX,
@@ -74,6 +75,8 @@ pub struct PublisherLink {
     pub socket: Option<OwnedFd>,
     /// The stream's window, for one that reads it.
     pub window: Option<Window>,
+    /// What carries the rings' frames where the service is elsewhere.
+    pub(crate) pump: Option<Box<Pump>>,
 }
 
 struct Room {
@@ -163,6 +166,7 @@ impl Doorman {
             wake_publisher,
             socket: None,
             window: self.room.window.as_ref().map(|(window, _)| window.clone()),
+            pump: None,
         };
         let Made { connection, command_reader: reader, reply_writer, wake, .. } = made;
         self.room.announce(ForIngress::Opened { connection, reader, is_checked }, connection, reply_writer, wake);
@@ -530,7 +534,7 @@ pub(crate) fn ring_size_reason(link: LinkOptions) -> String {
     )
 }
 
-fn new_eventfd() -> Result<OwnedFd, StreamError> {
+pub(crate) fn new_eventfd() -> Result<OwnedFd, StreamError> {
     eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(StreamError::system("making an eventfd"))
 }
 

@@ -69,6 +69,8 @@ const TEXT_LENGTH_MAX: usize = CONTROL_LENGTH_MAX - REFUSAL_LENGTH;
 pub const POSITION_FIRST: u64 = 0;
 /// A position in a hello: behind everything that is there.
 pub const POSITION_LIVE: u64 = u64::MAX;
+/// A position in a hello, and in the welcome to it: none, as of the client of a service, which reads its replies alone.
+pub const POSITION_NONE: u64 = u64::MAX - 1;
 
 /// Why bytes are not a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

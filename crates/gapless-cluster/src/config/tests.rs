@@ -81,6 +81,8 @@ fn the_guide_shows_every_key_and_its_default() {
     assert_ne!(uncommented, EXAMPLE);
     let config = ClusterConfig::parse(&uncommented, "cluster.toml").unwrap_or_else(|error| panic!("{error}"));
     assert!(config.discovery.is_some() && config.tls.is_some());
+    assert_eq!(config.clients.as_ref().map(|port| port.guests.users.len()), Some(1));
+    assert_eq!(config.event_stream_options().clients, config.clients);
     assert!(config.service.on_panic.is_some() && config.service.on_unhandled.is_some());
     assert!(config.service.snapshot_interval_frames.is_some());
 }
@@ -117,6 +119,15 @@ fn what_is_wrong_is_refused_at_its_line() {
     refuses(&format!("{THREE}[discovery]\ninterface = \"lo\"\ngroup = \"10.0.0.1:5\"\n"), 17, &["multicast"]);
     refuses(&format!("{THREE}[tls]\nkey = \"k\"\ncertificate = \"c\"\n"), 15, &["tls.authority", "missing"]);
     refuses(&format!("{THREE}[tls]\nkey = \"\"\ncertificate = \"c\"\nauthority = \"a\"\n"), 16, &["tls.key"]);
+    refuses(&format!("{THREE}[clients]\naddress = \"0.0.0.0:1\"\n"), 16, &["clients.address", "of this machine"]);
+    refuses(&format!("{THREE}[clients]\naddress = \"192.0.2.1:0\"\n"), 16, &["clients.address"]);
+    refuses(&format!("{THREE}[clients]\nport = 1\n"), 16, &["unknown"]);
+    let clients = format!("{THREE}[clients]\naddress = \"192.0.2.1:1\"\n");
+    refuses(&format!("{clients}username = \"u\"\n"), 15, &["clients.password", "missing"]);
+    refuses(&format!("{clients}password = \"p\"\n"), 15, &["clients.username", "missing"]);
+    refuses(&format!("{clients}username = \"\"\npassword = \"p\"\n"), 17, &["clients.username", "1 to 6"]);
+    refuses(&format!("{clients}username = \"seventy\"\npassword = \"p\"\n"), 17, &["clients.username"]);
+    refuses(&format!("{clients}connections_max = 0\n"), 17, &["clients.connections_max"]);
     let witnesses = THREE.replace("[\"h3:1\"]\n", "[\"h3:1\"]\nkind = \"witness\"\n");
     let witnesses = witnesses.replace("[\"127.0.0.1:1\"]\n", "[\"127.0.0.1:1\"]\nkind = \"learner\"\n");
     refuses(&format!("{witnesses}kind = \"witness\"\n"), 6, &["nobody could lead"]);

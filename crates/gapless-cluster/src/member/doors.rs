@@ -2,7 +2,9 @@
 //! other when they connect; nobody has to write it into a file, and a member that is added brings it along.
 
 use crate::link::wire::DOORS_LENGTH_MAX;
+use gapless_stream::client::TCP_PREFIX;
 use gapless_stream::stream_layout::StreamLayout;
+use std::net::SocketAddr;
 use std::path::Path;
 
 /// The doors of this member, and of those that have told theirs.
@@ -13,10 +15,18 @@ pub(super) struct Doors {
 }
 
 impl Doors {
-    /// Of a member whose stream is in `layout`: its socket, from the root on. One whose path is too long is not told.
-    pub fn new(layout: &StreamLayout) -> Self {
+    /// Of a member whose stream is in `layout`: its socket, from the root on, and its port for clients if it has one. What
+    /// is too long is not told.
+    pub fn new(layout: &StreamLayout, port: Option<SocketAddr>) -> Self {
         let socket = std::path::absolute(layout.socket()).unwrap_or_else(|_| layout.socket());
-        let own = socket.to_str().filter(|text| are_doors(text)).unwrap_or_default().to_owned();
+        let mut own = String::new();
+        let port = port.map(|port| format!("{TCP_PREFIX}{port}"));
+        for door in port.into_iter().chain(socket.to_str().map(str::to_owned)) {
+            let all = if own.is_empty() { door } else { format!("{own}\n{door}") };
+            if are_doors(&all) {
+                own = all;
+            }
+        }
         Self { own, others: Vec::new() }
     }
 
@@ -47,9 +57,10 @@ impl Doors {
     }
 }
 
-/// Lines that are paths from the root on, and no more of them than fit.
+/// Lines that are paths from the root on or ports, and no more of them than fit.
 fn are_doors(text: &str) -> bool {
-    let is_door = |line: &str| Path::new(line).is_absolute() && !line.contains(char::is_control);
+    let is_port = |line: &str| line.strip_prefix(TCP_PREFIX).is_some_and(|port| port.parse::<SocketAddr>().is_ok());
+    let is_door = |line: &str| is_port(line) || Path::new(line).is_absolute() && !line.contains(char::is_control);
     text.len() <= DOORS_LENGTH_MAX && text.split('\n').all(is_door)
 }
 
@@ -59,7 +70,7 @@ mod tests {
 
     #[test]
     fn what_is_told_is_heard_and_nonsense_is_not() {
-        let (first, mut second) = (Doors::new(&StreamLayout::new("/run/orders/a")), Doors::default());
+        let (first, mut second) = (Doors::new(&StreamLayout::new("/run/orders/a"), None), Doors::default());
         assert_eq!(first.own(), b"/run/orders/a/stream.socket");
         assert!(second.hear(1, first.own()));
         assert_eq!((second.of(1), second.of(2)), ("/run/orders/a/stream.socket", ""));
@@ -72,6 +83,11 @@ mod tests {
         assert!(second.hear(1, b"/b\n/c") && second.of(1) == "/b\n/c");
         assert!(second.hear(1, b"") && second.of(1).is_empty());
         let far = StreamLayout::new("/".to_owned() + &"x".repeat(DOORS_LENGTH_MAX));
-        assert_eq!(Doors::new(&far).own(), b"");
+        assert_eq!(Doors::new(&far, None).own(), b"");
+        let port = Some("[fe80::1]:9200".parse().unwrap());
+        assert_eq!(Doors::new(&far, port).own(), b"tcp:[fe80::1]:9200");
+        let both = Doors::new(&StreamLayout::new("/run/orders/a"), port);
+        assert_eq!(both.own(), b"tcp:[fe80::1]:9200\n/run/orders/a/stream.socket");
+        assert!(second.hear(1, both.own()) && !second.hear(1, b"tcp:9200") && !second.hear(1, b"udp:1.2.3.4:9"));
     }
 }

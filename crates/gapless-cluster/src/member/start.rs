@@ -187,6 +187,10 @@ fn start(
     let has_helpers = !surroundings.without_helpers;
     let options = config.event_stream_options();
     options.check_member()?;
+    if options.clients.is_some() && service.is_none() && config.own().kind != MemberKind::Witness {
+        let reason = "an event stream has nodes; there is no service here whose clients could come".to_owned();
+        return Err(StreamError::Option { option: "clients", reason }.into());
+    }
     let tls = tls(config)?;
     let frames_per_poll_max = match options.optimize_for {
         OptimizeFor::Latency => options.frames_per_poll_max,
@@ -375,7 +379,7 @@ fn start(
         voting,
         // A witness lets nobody publish, and one that is polled by hand has no socket.
         doors: if has_threads && config.own().kind != MemberKind::Witness {
-            Doors::new(&layout)
+            Doors::new(&layout, options.clients.as_ref().filter(|_| service.is_some()).map(|port| port.address))
         } else {
             Doors::default()
         },

@@ -155,7 +155,10 @@ pub(crate) struct Caller {
 impl Caller {
     pub fn new(cluster: &Cluster, message: MessageType) -> Self {
         let options = ClientOptions { timeout: PATIENCE, ..ClientOptions::default() };
-        let mut client = Client::connect_any(&cluster.sockets(), options).unwrap();
+        Self::over(Client::connect_any(&cluster.sockets(), options).unwrap(), message)
+    }
+
+    pub fn over(mut client: Client, message: MessageType) -> Self {
         let session = client.open_session(random_token(), 8).unwrap();
         Self { client, session, message, length: 8, sent: 0, replies: BTreeMap::new() }
     }

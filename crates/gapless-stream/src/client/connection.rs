@@ -102,5 +102,6 @@ pub(crate) fn connect(path: &Path, options: &ConnectOptions) -> Result<Publisher
         wake_publisher,
         socket: Some(socket),
         window,
+        pump: None,
     })
 }

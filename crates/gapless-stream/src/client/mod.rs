@@ -7,6 +7,7 @@
 //! | `calling` | [`Client::call`]: one command and its reply |
 //! | `reconnecting` | going on with the same sessions, there or at another member of a cluster |
 //! | `waiting` | sleeping until the service sends something; noticing that it is gone |
+//! | `pump` | the way to a service on another machine |
 //! | `session` | one session's commands in flight |
 //! | `connection` | the handshake from the publisher's side |
 //! | `incoming` | what a poll hands out |
@@ -14,6 +15,7 @@
 mod calling;
 pub(crate) mod connection;
 mod incoming;
+pub(crate) mod pump;
 mod reconnecting;
 mod session;
 mod waiting;
@@ -26,12 +28,13 @@ use crate::addresses::Addresses;
 use crate::doorman::{Doorman, PublisherLink};
 use crate::handshake::Welcome;
 use crate::link::LinkOptions;
+use crate::network::guests::Credentials;
 use crate::tier::Tier;
 use gapless_log::{LogError, StreamIdentity};
 use gapless_wire::control::SessionOpen;
 use gapless_wire::{Encoding, Fragment, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
 use incoming::{Assembly, take_message};
-use reconnecting::{Aside, Socket};
+use reconnecting::{Aside, Door};
 use rustc_hash::FxHashMap;
 use session::Session;
 use std::path::Path;
@@ -59,11 +62,18 @@ pub struct ClientOptions {
     pub timeout: Duration,
     /// The stream that must be there; zeros for any.
     pub identity: StreamIdentity,
+    /// Who it is, to a service that is reached by TCP and lets in those alone whom it knows.
+    pub credentials: Credentials,
 }
 
 impl Default for ClientOptions {
     fn default() -> Self {
-        Self { link: LinkOptions::default(), timeout: Duration::from_secs(5), identity: StreamIdentity::default() }
+        Self {
+            link: LinkOptions::default(),
+            timeout: Duration::from_secs(5),
+            identity: StreamIdentity::default(),
+            credentials: Credentials::BLANK,
+        }
     }
 }
 
@@ -88,7 +98,7 @@ pub struct MessageType {
 pub struct Client {
     link: PublisherLink,
     /// Where to connect again; `None` inside the service's process.
-    addresses: Option<Addresses<Socket>>,
+    addresses: Option<Addresses<Door>>,
     /// The stream that it found first: another member serves the same.
     identity: StreamIdentity,
     aside: Aside,
@@ -108,13 +118,16 @@ pub struct Client {
     silence: Silence,
 }
 
+/// What the address of a service begins with that is reached by TCP.
+pub const TCP_PREFIX: &str = "tcp:";
 /// After so many polls without a message the socket is asked whether the service still lives.
 const EMPTY_POLLS_PER_CHECK: u32 = 4096;
 /// The largest window of commands in flight: a service keeps a reply for each.
 pub const WINDOW_COMMANDS_MAX: u32 = 64;
 
 impl Client {
-    /// Connects to the service that listens at `path`.
+    /// Connects to the service that listens at `path`, a socket of this machine; or by TCP, to a member of a cluster that has
+    /// a port for clients: `tcp:` and a host with a port, such as `tcp:alpha.example:9200`.
     ///
     /// # Errors
     /// Nobody listens; the stream is another one; no answer in time.
@@ -122,7 +135,8 @@ impl Client {
         Self::connect_any(&[path], options)
     }
 
-    /// Connects to the first of a cluster's members that lets it in, each at one of `paths`. It goes to the leader by
+    /// Connects to the first of a cluster's members that lets it in, each at one of `paths`, as for
+    /// [`Client::connect`]. It goes to the leader by
     /// itself: from a member that does not lead to the one that it names, or to the next.
     ///
     /// # Errors
@@ -131,10 +145,10 @@ impl Client {
     /// # Panics
     /// If there is no path.
     pub fn connect_any(paths: &[impl AsRef<Path>], options: ClientOptions) -> Result<Self, StreamError> {
-        let mut addresses = Addresses::new(paths.iter().map(|path| Socket::new(path.as_ref())).collect());
+        let mut addresses = Addresses::new(paths.iter().map(|path| Door::new(path.as_ref())).collect());
         let at_the_door = options.at_the_door(addresses.count() > 1);
         for remaining in (0..addresses.count()).rev() {
-            match connection::connect(&addresses.current().path, &at_the_door) {
+            match addresses.current().connect(&at_the_door, &options.credentials) {
                 Ok(link) => return Ok(Self::over(link, Some(addresses), options)),
                 Err(error) if remaining == 0 => return Err(error),
                 Err(_) => _ = addresses.failed(),
@@ -152,7 +166,7 @@ impl Client {
         Ok(Self::over(link, None, options))
     }
 
-    fn over(link: PublisherLink, addresses: Option<Addresses<Socket>>, options: ClientOptions) -> Self {
+    fn over(link: PublisherLink, addresses: Option<Addresses<Door>>, options: ClientOptions) -> Self {
         Self {
             identity: link.welcome.identity,
             link,
@@ -185,9 +199,7 @@ impl Client {
     }
 
     fn peer(&self) -> String {
-        self.addresses
-            .as_ref()
-            .map_or_else(|| "this process".to_owned(), |all| all.current().path.display().to_string())
+        self.addresses.as_ref().map_or_else(|| "this process".to_owned(), |all| all.current().given())
     }
 
     /// Opens the session of `token`, or finds it again: the same token names the same session, also
@@ -413,10 +425,7 @@ impl Client {
     /// Lets the service see everything enqueued.
     #[inline]
     pub fn flush(&mut self) {
-        if self.link.writer.publish() {
-            // Fails only when the counter is full, and then the service is being woken already.
-            let _ = rustix::io::write(&self.link.wake_service, &1u64.to_ne_bytes());
-        }
+        self.link.flush();
     }
 
     /// Takes up to `messages_max` messages from the service and hands each to `take`. Flushes first.
@@ -569,10 +578,7 @@ impl Client {
 /// Appends frames that lie back to back, all or none.
 fn append_all(link: &mut PublisherLink, frames: &[u8]) -> Result<(), StreamError> {
     // What was enqueued before must not be dropped with a message that does not fit.
-    if link.writer.publish() {
-        // Fails only when the counter is full, and then the service is being woken already.
-        let _ = rustix::io::write(&link.wake_service, &1u64.to_ne_bytes());
-    }
+    link.flush();
     let mut position = 0;
     while position < frames.len() {
         let frame = Frame::parse(&frames[position..]).map_err(|error| StreamError::Encode(error.to_string()))?;

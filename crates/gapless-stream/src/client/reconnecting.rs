@@ -1,11 +1,13 @@
 //! Going on after the service was restarted, or at another member of its cluster: the same sessions, every command
 //! without a reply sent again, and nothing that arrives meanwhile lost.
 
+use super::connection::{self, ConnectOptions};
 use super::incoming::{Incoming, take_message};
 use super::waiting::{SILENCE_MAX, Silence};
-use super::{Client, SessionKey, append_all, connection};
+use super::{Client, SessionKey, TCP_PREFIX, append_all, pump};
 use crate::StreamError;
 use crate::doorman::PublisherLink;
+use crate::network::guests::Credentials;
 use gapless_wire::control::{Refusal, RefusalCode};
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{Fragment, Frame, Kind, aligned_length};
@@ -15,23 +17,52 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Where a service listens.
-pub(super) struct Socket {
-    /// As it was given, and as short.
-    pub path: PathBuf,
-    /// As a member names another one: from the root on.
-    named: PathBuf,
+pub(super) enum Door {
+    /// On this machine.
+    Socket {
+        /// As it was given, and as short.
+        path: PathBuf,
+        /// As a member names another one: from the root on.
+        named: PathBuf,
+    },
+    /// On this one or another: a host and a port.
+    Tcp(String),
 }
 
-impl Socket {
+impl Door {
     pub fn new(path: &Path) -> Self {
-        // Without a current directory it is compared as it is.
-        Self { path: path.to_owned(), named: std::path::absolute(path).unwrap_or_else(|_| path.to_owned()) }
+        match path.to_str().and_then(|path| path.strip_prefix(TCP_PREFIX)) {
+            Some(address) => Self::Tcp(address.to_owned()),
+            // Without a current directory it is compared as it is.
+            None => Self::Socket {
+                path: path.to_owned(),
+                named: std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
+            },
+        }
+    }
+
+    pub fn connect(&self, options: &ConnectOptions, credentials: &Credentials) -> Result<PublisherLink, StreamError> {
+        match self {
+            Self::Socket { path, .. } => connection::connect(path, options),
+            Self::Tcp(address) => pump::connect(address, options, credentials),
+        }
+    }
+
+    /// As it was given.
+    pub fn given(&self) -> String {
+        match self {
+            Self::Socket { path, .. } => path.display().to_string(),
+            Self::Tcp(_) => self.to_string(),
+        }
     }
 }
 
-impl fmt::Display for Socket {
+impl fmt::Display for Door {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.named.display().fmt(f)
+        match self {
+            Self::Socket { named, .. } => named.display().fmt(f),
+            Self::Tcp(address) => write!(f, "{TCP_PREFIX}{address}"),
+        }
     }
 }
 
@@ -133,7 +164,7 @@ impl Client {
         if has_others {
             options.identity = self.identity;
         }
-        let link = connection::connect(&addresses.current().path, &options)?;
+        let link = addresses.current().connect(&options, &self.options.credentials)?;
         self.begin_connection(link);
         for number in 0..self.sessions.len() {
             if self.sessions[number].is_lost() {

@@ -94,7 +94,10 @@ impl Client {
 
 impl PublisherLink {
     /// Sleeps until it is woken, the other side hangs up, or `timeout`. The reader is armed, and has nothing.
-    pub(crate) fn sleep(&self, timeout: Duration) -> Result<(), StreamError> {
+    pub(crate) fn sleep(&mut self, timeout: Duration) -> Result<(), StreamError> {
+        if let Some(pump) = &mut self.pump {
+            return pump.sleep(timeout);
+        }
         let mut fds = vec![PollFd::new(&self.wake_publisher, PollFlags::IN)];
         if let Some(socket) = &self.socket {
             fds.push(PollFd::new(socket, PollFlags::IN));
@@ -121,6 +124,18 @@ impl PublisherLink {
             )
         });
         // A stream or node that has failed gives its rings up while its process may still live.
-        hung_up || self.reader.is_writer_closed()
+        hung_up || self.reader.is_writer_closed() || self.pump.as_ref().is_some_and(|pump| pump.is_over())
+    }
+
+    /// Lets the service see what was written; where it is elsewhere, also takes what it has sent.
+    #[inline]
+    pub(crate) fn flush(&mut self) {
+        let wakes = self.writer.publish();
+        if let Some(pump) = &mut self.pump {
+            pump.turn();
+        } else if wakes {
+            // Fails only when the counter is full, and then the service is being woken already.
+            let _ = rustix::io::write(&self.wake_service, &1u64.to_ne_bytes());
+        }
     }
 }

@@ -12,7 +12,7 @@ use crate::link::{ForSequencer, ForService};
 use crate::mailbox::Mailbox;
 use crate::network::endpoints::{Served, build};
 use crate::network::guests::SharedStatus;
-use crate::network::tcp_endpoints;
+use crate::network::{client_port, tcp_endpoints};
 use crate::outlets::Outlets;
 use crate::persistence::OpenedJournal;
 use crate::preparing::PreparerThread;
@@ -324,6 +324,12 @@ impl<'a> Foundation<'a> {
             behind.push(rewind);
             tcp_addresses = Some(addresses);
         }
+        let mut client_address = None;
+        if let Some(port) = options.clients.as_ref().filter(|_| self.head == Head::Replica) {
+            let (gateway, address) = client_port::build(port, &served)?;
+            agents.push(gateway);
+            client_address = Some(address);
+        }
         agents.push(head);
         agents.extend(self.journaler.map(|journaler| Box::new(journaler) as Box<dyn Agent>));
         agents.extend(behind);
@@ -349,6 +355,7 @@ impl<'a> Foundation<'a> {
             tier: options.tier,
             status,
             tcp_addresses,
+            client_address,
         })
     }
 }
@@ -359,7 +366,7 @@ fn seats(options: &EventStreamOptions, head: Head) -> Result<Seats, StreamError>
     if options.packets.is_some() {
         agents.push(AgentSpec::new("gateway").hot());
     }
-    if options.tcp.is_some() {
+    if options.tcp.is_some() || (options.clients.is_some() && head == Head::Replica) {
         agents.push(AgentSpec::new("tcp-gateway").hot());
     }
     agents.push(AgentSpec::new(head.name()).hot().weight(2).cpus(options.sequencer_cpus));

@@ -31,6 +31,7 @@ use crate::{StreamError, Tier};
 use gapless_agent::{AgentGroup, Clock, Counters, Now, ThreadGroup, ThreadPlan, Waker};
 use gapless_journal::RecoveryReport;
 use gapless_log::{StreamIdentity, Window};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -73,6 +74,7 @@ pub struct EventStream {
     tier: Tier,
     status: SharedStatus,
     tcp_addresses: Option<TcpAddresses>,
+    client_address: Option<SocketAddr>,
 }
 
 impl EventStream {
@@ -203,6 +205,12 @@ impl EventStream {
     #[must_use]
     pub const fn tcp_addresses(&self) -> Option<TcpAddresses> {
         self.tcp_addresses
+    }
+
+    /// Where clients of its service come in by TCP, if they do.
+    #[must_use]
+    pub const fn client_address(&self) -> Option<SocketAddr> {
+        self.client_address
     }
 
     /// The stream's counters, which other processes read from the file `counters` of its directory.

@@ -1,8 +1,8 @@
 //! [`EventStreamOptions`]: how an event stream is run, with its defaults and what makes no sense.
 
 use crate::link::Throttle;
-use crate::network::TcpNetwork;
 use crate::network::endpoints::PacketNetwork;
+use crate::network::{ClientPort, TcpNetwork};
 use crate::persistence::Persistence;
 use crate::{StreamError, Tier};
 use gapless_agent::{CpuMask, OptimizeFor, PlanKind};
@@ -56,6 +56,8 @@ pub struct EventStreamOptions {
     pub packets: Option<PacketNetwork>,
     /// Where it serves nodes by TCP; nodes by packets rewind there, too.
     pub tcp: Option<TcpNetwork>,
+    /// Where the clients of the stream's own service come in by TCP, on a member of a cluster.
+    pub clients: Option<ClientPort>,
 }
 
 impl EventStreamOptions {
@@ -92,6 +94,7 @@ impl EventStreamOptions {
             callers_hot: 0,
             packets: None,
             tcp: None,
+            clients: None,
         }
     }
 
@@ -151,6 +154,12 @@ impl EventStreamOptions {
         }
         if let Some(network) = &self.tcp {
             network.check(self.frame_length_max)?;
+        }
+        if let Some(port) = &self.clients {
+            if self.tcp.is_some() {
+                return refuse("clients", "the stream of a service has clients, and no nodes by TCP".to_owned());
+            }
+            port.check(self.frame_length_max)?;
         }
         if self.feed_session.is_blank() {
             return refuse("feed_session", "a name of 1 to 10 characters is expected, not a blank one".to_owned());

@@ -128,7 +128,7 @@ impl Served<'_> {
             Some(journal) => JournalReader::open(journal).map_or(next_sequence, |reader| reader.first_sequence()),
             None => next_sequence,
         };
-        StreamFacts { window: self.window.clone(), feeds: self.feeds.clone(), first_held: Box::new(first_held) }
+        StreamFacts { window: self.window.clone(), feeds: Some(self.feeds.clone()), first_held: Box::new(first_held) }
     }
 
     pub fn reader(&self) -> Box<dyn Fn(u64) -> LateReader + Send> {

@@ -6,14 +6,15 @@ pub use super::status::{NodeStatus, Reported, SharedStatus};
 use crate::client::random_token;
 use crate::config::Transport;
 use crate::doorman::{Doorman, PublisherLink};
-use crate::feeds::SharedFeeds;
+use crate::feeds::{Feed, SharedFeeds};
 use crate::link::{ConnectionId, LinkOptions};
 use gapless_agent::{Counter, Counters};
 use gapless_log::{LogError, Window};
+use gapless_wire::feed_session::FeedSession;
 use gapless_wire::soup::Field;
 use gapless_wire::upstream::{
-    Body, HEADER_LENGTH, Hello, POSITION_FIRST, POSITION_LIVE, RefusalReason, Report, UpstreamPacket, Welcome,
-    finish_answers,
+    Body, HEADER_LENGTH, Hello, POSITION_FIRST, POSITION_LIVE, POSITION_NONE, RefusalReason, Report, UpstreamPacket,
+    Welcome, finish_answers,
 };
 use gapless_wire::{Frame, aligned_length};
 use rustc_hash::FxHashMap;
@@ -27,6 +28,11 @@ pub struct Credentials {
     pub username: Field<6>,
     /// The password.
     pub password: Field<10>,
+}
+
+impl Credentials {
+    /// Nobody in particular.
+    pub const BLANK: Self = Self { username: Field::BLANK, password: Field::BLANK };
 }
 
 /// How nodes are let in.
@@ -115,8 +121,8 @@ pub struct Guest {
 pub struct StreamFacts {
     /// The window.
     pub window: Window,
-    /// The feed sessions.
-    pub feeds: SharedFeeds,
+    /// The feed sessions; `None`: the stream belongs to a service, whose clients read their replies alone.
+    pub feeds: Option<SharedFeeds>,
     /// The first sequence that is still held.
     pub first_held: Box<dyn Fn() -> u64 + Send>,
 }
@@ -256,24 +262,15 @@ impl Guests {
         let guest = &self.guests[&key];
         let released_sequence = self.facts.window.released_sequence();
         let identity = self.facts.window.identity();
-        let first_held = (self.facts.first_held)();
-        let position = match hello.position {
-            POSITION_FIRST => first_held,
-            POSITION_LIVE => released_sequence + 1,
-            position if position < first_held => {
-                let text = format!("sequence {position} is no longer held; {first_held} is the first");
-                return Err((RefusalReason::NotHeld, text));
+        let (position, feed) = match &self.facts.feeds {
+            Some(feeds) => self.place(feeds, hello.position, released_sequence)?,
+            None if hello.position == POSITION_NONE => {
+                (POSITION_NONE, Feed { name: FeedSession::BLANK, first_sequence: 0, last_sequence: None })
             }
-            position if position > released_sequence + 1 => {
-                let text = format!("sequence {position} is not there yet; {released_sequence} is the last");
-                return Err((RefusalReason::NotHeld, text));
+            None => {
+                let text = "its stream belongs to a service and cannot be read".to_owned();
+                return Err((RefusalReason::OtherStream, text));
             }
-            position => position,
-        };
-        let feeds = self.facts.feeds.lock();
-        let feed = feeds.holding(position).or_else(|| feeds.newest());
-        let Some(feed) = feed else {
-            return Err((RefusalReason::Unavailable, "no feed session has begun yet".to_owned()));
         };
         Ok(Welcome {
             nonce: hello.nonce,
@@ -289,6 +286,39 @@ impl Guests {
             feed_last_sequence: feed.last_sequence,
             heartbeat_interval_ns: self.options.heartbeat_interval_ns,
         })
+    }
+
+    /// Where a node that asks for `position` begins, and the feed session that holds that.
+    fn place(
+        &self,
+        feeds: &SharedFeeds,
+        position: u64,
+        released_sequence: u64,
+    ) -> Result<(u64, Feed), (RefusalReason, String)> {
+        let first_held = (self.facts.first_held)();
+        let position = match position {
+            POSITION_NONE => {
+                let text =
+                    "this is an event stream, which nodes read; there is no service that would answer".to_owned();
+                return Err((RefusalReason::OtherStream, text));
+            }
+            POSITION_FIRST => first_held,
+            POSITION_LIVE => released_sequence + 1,
+            position if position < first_held => {
+                let text = format!("sequence {position} is no longer held; {first_held} is the first");
+                return Err((RefusalReason::NotHeld, text));
+            }
+            position if position > released_sequence + 1 => {
+                let text = format!("sequence {position} is not there yet; {released_sequence} is the last");
+                return Err((RefusalReason::NotHeld, text));
+            }
+            position => position,
+        };
+        let feeds = feeds.lock();
+        match feeds.holding(position).or_else(|| feeds.newest()) {
+            Some(feed) => Ok((position, *feed)),
+            None => Err((RefusalReason::Unavailable, "no feed session has begun yet".to_owned())),
+        }
     }
 
     /// The guest with `key`, if it sends from `peer`; it was heard at `now_ns`.

@@ -16,6 +16,7 @@
 //! | [`udp_options`] | [`UdpOptions`]: where a socket listens, what it joins, how large its buffers are |
 //! | [`tcp_endpoints`] | where the sequencer meets nodes by TCP, and its agents for it |
 //! | [`tcp_gateway`] | the command port over TCP |
+//! | [`client_port`] | where clients of a service come in by TCP |
 //! | [`soup_server`] | the stream from any frame on, over TCP, as SoupBinTCP |
 //! | [`tcp`] | [`TcpConnection`]: a connection that never blocks, and its buffers |
 //! | `tcp_server` | a listening port and its connections |
@@ -23,6 +24,7 @@
 //!
 //! A carrier may lose, double, delay and reorder packets. It never joins two, and never splits one.
 
+pub mod client_port;
 pub mod datagrams;
 pub mod endpoints;
 pub mod feed_sender;
@@ -43,6 +45,7 @@ pub mod udp_options;
 mod udp_peer;
 mod udp_receive;
 
+pub use client_port::ClientPort;
 pub use datagrams::{Datagrams, PACKET_LENGTH_MAX, Peer, SendRefused};
 pub use memory::{Faults, MemoryCounters, MemoryNetwork, MemorySocket};
 pub use shared::SharedDatagrams;

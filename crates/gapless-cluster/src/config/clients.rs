@@ -1,0 +1,40 @@
+//! The table `[clients]` of a member's file: where clients of its service come in by TCP.
+
+use gapless_stream::StreamError;
+use gapless_stream::config::document::Table;
+use gapless_stream::network::ClientPort;
+use gapless_stream::network::guests::Credentials;
+use gapless_wire::soup::Field;
+
+pub(super) fn read(mut table: Table<'_>) -> Result<Option<ClientPort>, StreamError> {
+    let Some(address) = table.take("address") else {
+        // Whatever else is in it belongs to an address.
+        return match table.end() {
+            Ok(()) => Ok(None),
+            Err(error) => Err(error),
+        };
+    };
+    let found = address.address()?;
+    if found.ip().is_unspecified() || found.ip().is_multicast() || found.port() == 0 {
+        let expected = "an address of this machine with a port is allowed, as clients on others reach it, such as \"192.0.2.7:9200\"";
+        return Err(address.expected(expected));
+    }
+    let mut port = ClientPort::new(found);
+    let guests = &mut port.guests;
+    table.set("connections_max", &mut guests.guests_max, |value| value.whole(1..=4096).map(|count| count as usize))?;
+    let (username, password) = (table.take("username"), table.take("password"));
+    match (username, password) {
+        (None, None) => {}
+        (Some(username), Some(password)) => {
+            let user = Credentials { username: username.read(Field::new)?, password: password.read(Field::new)? };
+            if user.username.is_blank() {
+                return Err(username.expected("1 to 6 printable ASCII characters are allowed"));
+            }
+            guests.users.push(user);
+        }
+        (Some(_), None) => return Err(table.missing("password", "a text of up to 10 characters beside the username")),
+        (None, Some(_)) => return Err(table.missing("username", "a text of up to 6 characters beside the password")),
+    }
+    table.end()?;
+    Ok(Some(port))
+}

@@ -1,0 +1,75 @@
+//! [`ClientPort`]: where clients of a service come in by TCP, from this machine or another. What they say and hear is as at
+//! the command port of a stream (`docs/upstream-protocol.md`), with a position of
+//! [`POSITION_NONE`](gapless_wire::upstream::POSITION_NONE): they read nothing but their replies.
+
+use super::endpoints::Served;
+use super::guests::{GuestCounters, GuestOptions, Guests, StreamFacts};
+use super::tcp_gateway::{TcpGateway, TcpGatewayCounters};
+use crate::StreamError;
+use crate::config::Transport;
+use crate::link::LinkOptions;
+use gapless_agent::Agent;
+use gapless_wire::aligned_length;
+use gapless_wire::upstream::{HEADER_LENGTH, PACKET_LENGTH_MAX};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// Where clients of a service come in by TCP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientPort {
+    /// An address of this machine; port 0 is any free one.
+    pub address: SocketAddr,
+    /// Who is let in, and how many.
+    pub guests: GuestOptions,
+}
+
+/// A client says that it is there this often, if it says nothing else, ns.
+const HEARTBEAT_INTERVAL_NS: u64 = 1_000_000_000;
+
+impl ClientPort {
+    /// The defaults, for clients that connect to `address`.
+    #[must_use]
+    pub fn new(address: SocketAddr) -> Self {
+        let guests = GuestOptions {
+            heartbeat_interval_ns: HEARTBEAT_INTERVAL_NS,
+            // A reply comes through its ring whole.
+            rings: LinkOptions::default(),
+            ..GuestOptions::default()
+        };
+        Self { address, guests }
+    }
+
+    /// Whether frames of `frame_length_max` bytes fit its packets and rings.
+    ///
+    /// # Errors
+    /// [`StreamError::Option`] says what is allowed.
+    pub fn check(&self, frame_length_max: usize) -> Result<(), StreamError> {
+        let padded = aligned_length(frame_length_max);
+        let ring_bytes = self.guests.rings.command_ring_bytes.min(self.guests.rings.reply_ring_bytes);
+        let most = (PACKET_LENGTH_MAX - HEADER_LENGTH).min(ring_bytes / 2);
+        if padded <= most {
+            return Ok(());
+        }
+        let reason = format!(
+            "frames of {frame_length_max} bytes do not fit what clients by TCP send and are sent; at most {most} are allowed"
+        );
+        Err(StreamError::Option { option: "frame_length_max", reason })
+    }
+}
+
+/// The agent of `port`, and where it listens.
+pub(crate) fn build(port: &ClientPort, served: &Served<'_>) -> Result<(Box<dyn Agent>, SocketAddr), StreamError> {
+    let guests = Guests::new(
+        Transport::Tcp,
+        port.guests.clone(),
+        Arc::clone(&served.doorman),
+        StreamFacts { feeds: None, ..served.facts() },
+        served.status.clone(),
+        GuestCounters::add_to(served.counters, "tcp-gateway")?,
+    );
+    let counters = TcpGatewayCounters::add_to(served.counters)?;
+    let limits = (port.guests.guests_max, port.guests.rings.reply_ring_bytes);
+    let gateway = TcpGateway::bind(port.address, guests, limits, counters)?;
+    let address = gateway.local_address();
+    Ok((Box::new(gateway), address))
+}
