@@ -6,11 +6,13 @@
 //! cargo run --release --example clustered -- deposit 5 accounts/member-1 accounts/member-2 accounts/member-3
 //! ```
 //!
-//! Kill whoever leads between two deposits, or in the middle of one: each is booked once.
+//! Kill whoever leads between two deposits, or in the middle of one: each is booked once. From another machine the members
+//! are reached by TCP, where their files have `[clients]`: `deposit 5 tcp:alpha:9200 tcp:beta:9200`.
 
 use gapless::prelude::*;
+use gapless::stream::client::TCP_PREFIX;
 use gapless::stream::stream_layout::StreamLayout;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 
 const DEPOSIT: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
@@ -62,9 +64,13 @@ fn run(file: &str) -> Result<(), Box<dyn std::error::Error>> {
     }
 }
 
-fn deposit(amount: &str, directories: &[String]) -> Result<(), Box<dyn std::error::Error>> {
-    let sockets: Vec<_> = directories.iter().map(|member| StreamLayout::new(Path::new(member)).socket()).collect();
-    let mut client = Client::connect_any(&sockets, ClientOptions::default())?;
+fn deposit(amount: &str, members: &[String]) -> Result<(), Box<dyn std::error::Error>> {
+    let address = |member: &String| {
+        let is_port = member.starts_with(TCP_PREFIX);
+        if is_port { PathBuf::from(member) } else { StreamLayout::new(member).socket() }
+    };
+    let addresses: Vec<_> = members.iter().map(address).collect();
+    let mut client = Client::connect_any(&addresses, ClientOptions::default())?;
     let session = client.open_session(random_token(), 1)?;
     let amount: u64 = amount.parse()?;
     let reply = client.call(session, DEPOSIT, &amount.to_le_bytes(), Duration::from_secs(10))?;
@@ -76,9 +82,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.as_slice() {
         [file] => run(file),
-        [word, amount, directories @ ..] if word == "deposit" && !directories.is_empty() => {
-            deposit(amount, directories)
-        }
-        _ => Err("a member's file is expected, or: deposit AMOUNT MEMBER-DIRECTORY…".into()),
+        [word, amount, members @ ..] if word == "deposit" && !members.is_empty() => deposit(amount, members),
+        _ => Err("a member's file is expected, or: deposit AMOUNT MEMBER…, each a directory or tcp:HOST:PORT".into()),
     }
 }
