@@ -164,8 +164,7 @@ pub fn verify_in(directory: impl Into<PathBuf>, environment: Environment) -> Res
     };
     let segments = reader.segments();
     for (i, found) in segments.iter().enumerate() {
-        let until = segments.get(i + 1).map(|next| next.first_sequence);
-        match verify_segment(&reader, found, until, &mut report) {
+        match verify_segment(&reader, found, segments.get(i + 1), &mut report) {
             Ok(Some(stop)) => {
                 report.stop = Some(stop);
                 break;
@@ -177,15 +176,15 @@ pub fn verify_in(directory: impl Into<PathBuf>, environment: Environment) -> Res
     Ok(report)
 }
 
-/// Reads one segment, up to the sequence where the next begins.
+/// Reads one segment, up to the sequence where the `next` begins; what is missing before that is a gap.
 fn verify_segment(
     reader: &JournalReader,
     found: &Found,
-    until: Option<u64>,
+    next: Option<&Found>,
     report: &mut VerifyReport,
 ) -> Result<Option<ReplayStop>, JournalError> {
     let mut replay = reader.replay_segment(found)?;
-    let checked = check_segment(&mut replay, until, report);
+    let checked = check_segment(&mut replay, next.map(|next| next.first_sequence), report);
     let passed = replay.passed();
     report.records += passed.count;
     report.record_bytes += passed.bytes;
@@ -194,7 +193,17 @@ fn verify_segment(
         report.newest_checkpoint = holding.map(|found| (found.path.clone(), position));
     }
     checked?;
-    Ok(replay.stop().cloned())
+    match next {
+        Some(next) if replay.stop().is_none() && replay.next_sequence() < next.first_sequence => {
+            Err(JournalError::Gap {
+                before: found.path.clone(),
+                after: next.path.clone(),
+                missing_from: replay.next_sequence(),
+                missing_to: next.first_sequence - 1,
+            })
+        }
+        _ => Ok(replay.stop().cloned()),
+    }
 }
 
 fn check_segment(replay: &mut Replay, until: Option<u64>, report: &mut VerifyReport) -> Result<(), JournalError> {
