@@ -282,18 +282,24 @@ impl Drop for SnapshotSchedule {
 const FAILURE_LOOK: Duration = Duration::from_millis(50);
 
 impl SnapshotRequests {
+    /// Asks for one more.
+    fn ask(&self) -> MutexGuard<'_, Desk> {
+        let mut desk = self.shared.lock();
+        desk.requests += 1;
+        // Relaxed: the executor takes the lock before it looks further.
+        self.shared.is_wanted.store(true, Ordering::Relaxed);
+        self.service.wake();
+        desk
+    }
+
     /// Waits for a snapshot of everything handled up to now; the sequence that it stands at. `failure` tells
     /// why there will be none.
     ///
     /// # Errors
     /// The snapshot cannot be written, or what `failure` says.
     pub fn take(&self, failure: impl Fn() -> Option<EngineError>) -> Result<u64, EngineError> {
-        let mut desk = self.shared.lock();
-        desk.requests += 1;
+        let mut desk = self.ask();
         let number = desk.requests;
-        // Relaxed: the executor takes the lock before it looks further.
-        self.shared.is_wanted.store(true, Ordering::Relaxed);
-        self.service.wake();
         while desk.served < number {
             if let Some(failure) = &desk.failure {
                 return Err(EngineError::system("taking a snapshot")(std::io::Error::other(failure.clone())));
@@ -318,6 +324,10 @@ impl Snapshots for SnapshotRequests {
             is_over().then(|| EngineError::system("taking a snapshot")(stops))
         };
         Self::take(self, over).map_err(|error| error.to_string())
+    }
+
+    fn hasten(&self) {
+        drop(self.ask());
     }
 
     fn list(&self) -> Result<Vec<(u64, PathBuf)>, String> {

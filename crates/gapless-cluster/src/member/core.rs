@@ -469,6 +469,9 @@ impl Core {
         }
         let taken = self.parcels.turn(links, &self.consensus, self.now)?;
         self.parcel_taken(self.member, taken);
+        if self.parcels.needs_newer() {
+            self.ingress.keep_state_soon();
+        }
         self.catch_up.serve(links, journal)?;
         self.catch_up.ask(links, self.now.monotonic_ns);
         let Some((place, common_sequence)) = self.catch_up.complete() else { return Ok(()) };

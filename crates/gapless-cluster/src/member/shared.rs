@@ -85,6 +85,9 @@ pub trait Snapshots: Send + Sync {
     /// Why there is none.
     fn take(&self, is_over: &dyn Fn() -> bool) -> Result<u64, String>;
 
+    /// Asks for one, and waits for nothing.
+    fn hasten(&self);
+
     /// Those that there are, oldest first: sequence and file.
     ///
     /// # Errors

@@ -119,6 +119,16 @@ impl Parcels {
         self.sender.forget(member);
     }
 
+    /// Whether a member cannot be helped with the state and the snapshot that there are; then a newer snapshot is on its way.
+    /// Nothing else may come that would bring one.
+    pub fn needs_newer(&mut self) -> bool {
+        let needs = self.sender.needs_newer();
+        if needs && let Some(snapshots) = self.tools.shared.snapshots() {
+            snapshots.hasten();
+        }
+        needs
+    }
+
     /// A member asks for a parcel.
     pub fn asked(&mut self, from: MemberId, bytes: &[u8]) -> Result<(), ParcelError> {
         self.sender.asked(from, Request::from_bytes(bytes)?);

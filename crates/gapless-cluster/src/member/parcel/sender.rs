@@ -28,6 +28,8 @@ pub(super) struct Sender {
     packed: BTreeMap<MemberId, VecDeque<Packed>>,
     last_parcel: u64,
     bytes: Vec<u8>,
+    /// State and snapshot are older than all that the journal says of consensus.
+    needs_newer: bool,
 }
 
 struct Packed {
@@ -43,6 +45,11 @@ impl Sender {
         if self.asked.len() < MEMBERS_MAX {
             self.asked.push_back((from, request));
         }
+    }
+
+    /// Whether somebody needs a newer state, and a newer snapshot, than there is; asked once.
+    pub fn needs_newer(&mut self) -> bool {
+        std::mem::take(&mut self.needs_newer)
     }
 
     /// It is no member any more.
@@ -100,6 +107,7 @@ impl Sender {
         };
         let least = snapshot.as_ref().map_or(state_at, |(sequence, _)| state_at.min(*sequence));
         let Some(base) = newest_base(tools, least)? else {
+            self.needs_newer = true;
             return Ok(Answer::no(
                 "no checkpoint in the journal stands before state and snapshot; a newer one will do",
             ));
