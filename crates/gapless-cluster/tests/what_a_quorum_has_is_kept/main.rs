@@ -44,12 +44,13 @@ fn under_faults_and_after_healing() {
         sum.transfers += tally.transfers;
         sum.refused += tally.refused;
         sum.reads += tally.reads;
+        sum.early += tally.early;
     }
     println!("{sum:?}");
     // Each kind of event came, or the run would show little.
     if is_whole {
-        let Tally { released, crashes, power_losses, cuts, restored, changes, transfers, reads, .. } = sum;
-        for count in [released, crashes, power_losses, cuts, restored, changes, transfers, reads] {
+        let Tally { released, crashes, power_losses, cuts, restored, changes, transfers, reads, early, .. } = sum;
+        for count in [released, crashes, power_losses, cuts, restored, changes, transfers, reads, early] {
             assert!(count > 50, "{sum:?}");
         }
     }

@@ -4,7 +4,7 @@ use super::checker::Checker;
 use super::disk::{CHAIN_SEED, Disk};
 use super::random::Random;
 use gapless_cluster::consensus::{
-    Batch, Behind, Chain, Consensus, ConsensusOptions, Effects, Fetch, MemberId, Members, Role, wire,
+    Batch, Behind, Chain, Consensus, ConsensusOptions, Effects, Fetch, MemberId, Members, Outgoing, Role, wire,
 };
 use gapless_wire::{Frame, FrameHeader, FrameWriter, aligned_length};
 use std::collections::VecDeque;
@@ -39,6 +39,12 @@ pub struct Node {
     pub paused_until_ns: u64,
     /// How long a write takes at most.
     pub write_ns_max: u64,
+    /// Whether it says before a poll what need not wait for one; where it follows, only while a write takes no time.
+    pub is_early: bool,
+    /// Appends that it has answered like that.
+    pub early: u64,
+    /// What leaves with the next poll.
+    outbox: Vec<Packet>,
     /// How often it crashes between the steps of a cut, of a thousand.
     pub crash_in_cut: u64,
     pub refused: u64,
@@ -74,6 +80,9 @@ impl Node {
             fetch: None,
             paused_until_ns: 0,
             write_ns_max: 0,
+            is_early: false,
+            early: 0,
+            outbox: Vec::new(),
             crash_in_cut: 50,
             refused: 0,
             restored: 0,
@@ -105,6 +114,7 @@ impl Node {
 
     pub fn crash(&mut self, random: &mut Random) {
         self.core = None;
+        self.outbox.clear();
         self.persisting.clear();
         self.fetch = None;
         self.disk.crash(random);
@@ -113,6 +123,7 @@ impl Node {
     /// As a crash, and of what was not synced nothing is sure.
     pub fn lose_power(&mut self, random: &mut Random) {
         self.core = None;
+        self.outbox.clear();
         self.persisting.clear();
         self.fetch = None;
         self.disk.lose_power(random);
@@ -128,6 +139,13 @@ impl Node {
     pub fn turn(&mut self, now_ns: u64, random: &mut Random, checker: &mut Checker, out: &mut Vec<Packet>) {
         let Some(core) = &mut self.core else { return };
         core.tick(now_ns);
+        self.persist_due(now_ns);
+        self.poll(now_ns, &[], random, checker, out);
+    }
+
+    /// What was to be written by now is.
+    fn persist_due(&mut self, now_ns: u64) {
+        let Some(core) = &mut self.core else { return };
         while let Some((_, number, length, is_synced)) = self.persisting.pop_front_if(|(at_ns, ..)| *at_ns <= now_ns) {
             self.disk.persist(length);
             if is_synced {
@@ -140,7 +158,6 @@ impl Node {
         if !core.is_behind() {
             self.behind_term = None;
         }
-        self.poll(now_ns, &[], random, checker, out);
     }
 
     pub fn receive(
@@ -151,6 +168,10 @@ impl Node {
         checker: &mut Checker,
         out: &mut Vec<Packet>,
     ) {
+        if self.is_early {
+            // As who journals in its turn.
+            self.persist_due(now_ns);
+        }
         let Some(core) = &mut self.core else { return };
         let message = wire::decode(&packet.bytes).expect("what a member encodes can be decoded");
         if core.verify_append(&message, &packet.frames).is_err() {
@@ -159,8 +180,42 @@ impl Node {
         }
         if core.step(MemberId::new(packet.from).unwrap(), message).is_err() {
             self.refused += 1;
+        } else if self.is_early {
+            self.go_ahead(&packet.frames, checker, out);
         }
         self.poll(now_ns, &packet.frames, random, checker, out);
+    }
+
+    /// What a member does behind a step and before the poll.
+    fn go_ahead(&mut self, frames: &[u8], checker: &mut Checker, out: &mut Vec<Packet>) {
+        let Some(core) = &mut self.core else { return };
+        let released = core.look_released();
+        if core.is_leader() && released > checker.released_by(self.id.get()) {
+            checker.releases(self.id.get(), released, &self.disk);
+        }
+        let mut records = Vec::new();
+        if self.write_ns_max > 0 || !self.persisting.is_empty() || !core.store_ahead(&mut records) {
+            return;
+        }
+        self.early += 1;
+        for record in &records {
+            append_up_to(&mut self.disk, record.behind_sequence, frames);
+            self.disk.append_record(record);
+        }
+        self.disk.persist(self.disk.length());
+        let mut messages = Vec::new();
+        core.take_answers(&mut messages);
+        messages.iter().for_each(|outgoing| out.push(self.packet(outgoing)));
+    }
+
+    /// A message with its frames.
+    fn packet(&self, outgoing: &Outgoing) -> Packet {
+        let (mut bytes, mut frames) = (Vec::new(), Vec::new());
+        wire::encode(&outgoing.message, &mut bytes);
+        if let Some((first, last)) = outgoing.frames {
+            (first..=last).for_each(|at| frames.extend_from_slice(self.disk.frame(at).expect("a sent frame is here")));
+        }
+        Packet { from: self.id.get(), to: outgoing.to.get(), bytes: bytes.into(), frames: frames.into() }
     }
 
     /// A client's messages, if this member takes them: `count` frames as one batch.
@@ -176,6 +231,11 @@ impl Node {
         }
         let hash = self.disk.chain(end + count).unwrap();
         core.propose(Batch { first_sequence: end + 1, end_sequence: end + count, hash }, length_bytes).unwrap();
+        if self.is_early {
+            let mut messages = Vec::new();
+            core.take_appends(&mut messages);
+            self.outbox.extend(messages.iter().map(|outgoing| self.packet(outgoing)).collect::<Vec<_>>());
+        }
         true
     }
 
@@ -209,6 +269,7 @@ impl Node {
         checker: &mut Checker,
         out: &mut Vec<Packet>,
     ) {
+        out.append(&mut self.outbox);
         let Some(core) = &mut self.core else { return };
         core.poll(&mut self.effects);
         let effects = &mut self.effects;
@@ -236,17 +297,9 @@ impl Node {
         }
         self.restored += u64::from(effects.restored.is_some());
         // Whatever goes out does so behind the records or before: a leader's messages do not wait for its journal.
-        for outgoing in effects.messages.drain(..) {
-            let mut bytes = Vec::new();
-            wire::encode(&outgoing.message, &mut bytes);
-            let mut frames = Vec::new();
-            if let Some((first, last)) = outgoing.frames {
-                (first..=last)
-                    .for_each(|at| frames.extend_from_slice(self.disk.frame(at).expect("a sent frame is here")));
-            }
-            let (from, to) = (self.id.get(), outgoing.to.get());
-            out.push(Packet { from, to, bytes: bytes.into(), frames: frames.into() });
-        }
+        let messages = std::mem::take(&mut effects.messages);
+        messages.iter().for_each(|outgoing| out.push(self.packet(outgoing)));
+        let (Some(core), effects) = (&mut self.core, &mut self.effects) else { return };
         if let Some(role) = effects.role
             && role.role == Role::Leader
         {

@@ -37,6 +37,7 @@ pub struct Tally {
     pub transfers: u64,
     pub refused: u64,
     pub reads: u64,
+    pub early: u64,
 }
 
 pub struct World {
@@ -76,6 +77,8 @@ impl World {
         }
         // A majority of the members that there are keeps what it has; so these stay the same.
         let mut dice = Random::new(!seed);
+        let mut early = Random::new(seed ^ 0x5a5a);
+        nodes.iter_mut().for_each(|node| node.is_early = early.happens(500));
         let may_lose = count >= 3 && dice.happens(400);
         let weather = Weather {
             power: if may_lose { dice.pick(&[4, 12]) } else { 0 },
@@ -136,6 +139,7 @@ impl World {
             self.tally.restored += node.restored;
             self.tally.refused += node.refused;
             self.tally.reads += node.reads;
+            self.tally.early += node.early;
         }
         self.tally
     }
