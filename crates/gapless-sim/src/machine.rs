@@ -45,6 +45,8 @@ pub(crate) enum Turned {
     Refused,
     /// It has stopped because it was removed, as somebody had asked for.
     Removed,
+    /// It has stopped because it has fetched a state, and goes on from there when it starts again.
+    Fetched,
     /// It has stopped because its disk refused something, and said this.
     Stopped(String),
 }
@@ -113,7 +115,9 @@ impl<S: Service> Machine<S> {
         random: &mut Random,
     ) -> Result<Self, Broken> {
         let directory = root.join(format!("member-{number}"));
-        let text = config((number, kind), &directory, weather, compare_interval);
+        // Whoever folds an event stream here begins at its first frame.
+        let retains_little = weather.retains_little && offer == Offer::Service;
+        let text = config((number, kind), &directory, weather, (compare_interval, retains_little));
         let config = ClusterConfig::parse(&text, "simulated.toml");
         let disk = Arc::<FaultyDisk>::default();
         let faults: Arc<dyn Disk> = Arc::clone(&disk) as _;
@@ -264,8 +268,10 @@ impl<S: Service> Machine<S> {
             Ok(Err(error)) => return Err(format!("member {number} does not start: {error}")),
             Err(panic) => return Err(format!("member {number} panicked at its start: {}", text_of(&*panic))),
         };
-        let reader = member.stream().reader(1);
-        self.member = Some(Running { member, reader, copy, released: 0 });
+        // From where it still has frames.
+        let first = member.stream().reader(1).first_held();
+        let reader = member.stream().reader(first);
+        self.member = Some(Running { member, reader, copy, released: first - 1 });
         Ok(())
     }
 
@@ -293,6 +299,7 @@ impl<S: Service> Machine<S> {
             Ok(Err(error)) if self.goes && error.to_string().contains("was removed from its cluster") => {
                 Ok(Turned::Removed)
             }
+            Ok(Err(_)) if running.member.must_start_again() => Ok(Turned::Fetched),
             Ok(Err(error)) => {
                 self.because_of_disk(format!("member {number} has stopped by itself: {error}")).map(Turned::Stopped)
             }
@@ -356,12 +363,13 @@ impl<S: Service> Machine<S> {
         counted.iter().any(|(label, value)| label == "service.last_sequence" && value == released)
     }
 
-    /// What its journal holds, read anew: how many frames.
+    /// What its journal holds, read anew: up to which frame.
     pub(crate) fn replay(&self, checker: &Checker) -> Result<u64, Broken> {
         let number = self.number;
         let failed = |error: gapless_journal::JournalError| format!("the journal of member {number}: {error}");
-        let mut replay = JournalReader::open(self.journal()).and_then(|reader| reader.replay(1)).map_err(failed)?;
-        let mut last = 0;
+        let reader = JournalReader::open(self.journal()).map_err(failed)?;
+        let mut replay = reader.replay(reader.first_sequence()).map_err(failed)?;
+        let mut last = reader.first_sequence() - 1;
         while let Some(frame) = replay.next_frame().map_err(failed)? {
             checker.journaled(number, &frame)?;
             last = frame.sequence();
@@ -402,7 +410,12 @@ fn text_of(panic: &(dyn std::any::Any + Send)) -> String {
 }
 
 /// The member's file.
-fn config((number, kind): (u64, MemberKind), directory: &Path, weather: &Weather, compare_interval: u64) -> String {
+fn config(
+    (number, kind): (u64, MemberKind),
+    directory: &Path,
+    weather: &Weather,
+    (compare_interval, retains_little): (u64, bool),
+) -> String {
     let tier = if weather.tier == Tier::QuorumSync { "quorum-sync" } else { "quorum" };
     let founders = weather.shape.members();
     let join = number > founders;
@@ -425,5 +438,8 @@ fn config((number, kind): (u64, MemberKind), directory: &Path, weather: &Weather
          hash_interval_frames = {compare_interval}",
         directory.display()
     );
+    if retains_little {
+        text = text.replace("[journal]\n", "[journal]\nretention_bytes = \"1 MiB\"\n");
+    }
     text
 }

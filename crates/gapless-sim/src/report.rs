@@ -33,6 +33,8 @@ pub struct Tally {
     pub flips: u64,
     /// Disks lost, and the member with it.
     pub disks: u64,
+    /// States that members have fetched from others, because journals did not reach back to where they were.
+    pub fetched: u64,
     /// Members that stopped because their disk was full, and said so.
     pub full_disks: u64,
     /// Members that stopped because a sync or a write failed, and said so.
@@ -70,6 +72,7 @@ impl Tally {
         self.power_losses += other.power_losses;
         self.flips += other.flips;
         self.disks += other.disks;
+        self.fetched += other.fetched;
         self.full_disks += other.full_disks;
         self.disk_errors += other.disk_errors;
         self.pauses += other.pauses;

@@ -47,6 +47,8 @@ pub(crate) struct Weather {
     pub slow_member: Option<(u64, u64)>,
     /// All ways take up to so long.
     pub delay_ns_max: u64,
+    /// Journals let go what snapshots cover: a member that was away for long fetches a state.
+    pub retains_little: bool,
 }
 
 impl Weather {
@@ -87,6 +89,8 @@ impl Weather {
             publisher: some(40),
             slow_member: None,
             delay_ns_max: 0,
+            // Of its own numbers, so that the other faults of a seed stay what they are.
+            retains_little: Random::of(seed, &[12]).happens(40_000),
         };
         weather.publishers += u64::from(random.happens(20_000));
         weather.delay_ns_max = random.pick(&[50_000, 500_000, 3_000_000]);

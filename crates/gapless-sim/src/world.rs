@@ -228,6 +228,12 @@ impl<'a, A: Application> World<'a, A> {
                 self.down(at, 150 * MS);
                 return Ok(());
             }
+            Turned::Fetched => {
+                self.tally.fetched += 1;
+                self.tell(format_args!("member {} has fetched a state", at + 1));
+                self.down(at, 50 * MS);
+                return Ok(());
+            }
             Turned::Stopped(said) => {
                 self.stopped(at, &said);
                 return Ok(());
