@@ -1,8 +1,8 @@
 //! [`ClusterConfig`]: one TOML file describes a member: its cluster, the members, and its stream.
 //!
 //! A file of a stream (`gapless_stream::StreamConfig`) with the tables `[cluster]`, `[[member]]`, `[election]`,
-//! `[discovery]`, `[tls]`, `[clients]` and `[service]` beside its own. `docs/guides/cluster.toml` shows every key. The members' files differ in
-//! `cluster.member` and `stream.directory` alone.
+//! `[discovery]`, `[tls]`, `[clients]` and `[service]` beside its own. `docs/guides/cluster.toml` shows every key. The
+//! members' files differ in `cluster.member`, `stream.directory` and `clients.address` alone.
 //!
 //! ```
 //! use gapless_cluster::config::ClusterConfig;

@@ -7,12 +7,13 @@ use gapless_stream::network::guests::Credentials;
 use gapless_wire::soup::Field;
 
 pub(super) fn read(mut table: Table<'_>) -> Result<Option<ClientPort>, StreamError> {
+    let (username, password, most) = (table.take("username"), table.take("password"), table.take("connections_max"));
     let Some(address) = table.take("address") else {
-        // Whatever else is in it belongs to an address.
-        return match table.end() {
-            Ok(()) => Ok(None),
-            Err(error) => Err(error),
-        };
+        if username.is_some() || password.is_some() || most.is_some() {
+            return Err(table.missing("address", "an IP address with a port, such as \"192.0.2.7:9200\","));
+        }
+        table.end()?;
+        return Ok(None);
     };
     let found = address.address()?;
     if found.ip().is_unspecified() || found.ip().is_multicast() || found.port() == 0 {
@@ -21,8 +22,9 @@ pub(super) fn read(mut table: Table<'_>) -> Result<Option<ClientPort>, StreamErr
     }
     let mut port = ClientPort::new(found);
     let guests = &mut port.guests;
-    table.set("connections_max", &mut guests.guests_max, |value| value.whole(1..=4096).map(|count| count as usize))?;
-    let (username, password) = (table.take("username"), table.take("password"));
+    if let Some(most) = most {
+        guests.guests_max = most.whole(1..=4096)? as usize;
+    }
     match (username, password) {
         (None, None) => {}
         (Some(username), Some(password)) => {

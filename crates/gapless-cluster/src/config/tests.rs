@@ -122,6 +122,7 @@ fn what_is_wrong_is_refused_at_its_line() {
     refuses(&format!("{THREE}[clients]\naddress = \"0.0.0.0:1\"\n"), 16, &["clients.address", "of this machine"]);
     refuses(&format!("{THREE}[clients]\naddress = \"192.0.2.1:0\"\n"), 16, &["clients.address"]);
     refuses(&format!("{THREE}[clients]\nport = 1\n"), 16, &["unknown"]);
+    refuses(&format!("{THREE}[clients]\nconnections_max = 1\n"), 15, &["clients.address", "missing"]);
     let clients = format!("{THREE}[clients]\naddress = \"192.0.2.1:1\"\n");
     refuses(&format!("{clients}username = \"u\"\n"), 15, &["clients.password", "missing"]);
     refuses(&format!("{clients}password = \"p\"\n"), 15, &["clients.username", "missing"]);
