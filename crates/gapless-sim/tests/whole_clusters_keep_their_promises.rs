@@ -3,7 +3,7 @@
 //! `GAPLESS_SEED` replays one run; `GAPLESS_SEEDS` is how many the test makes.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use gapless_sim::{Options, Shape, Tally, simulate_own};
+use gapless_sim::{Offer, Options, Shape, Tally, simulate_own};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -52,6 +52,20 @@ fn under_faults_and_after_them() {
     for count in [full_disks, disk_errors, changes, repeated, timers, notices] {
         assert!(count > 20, "{sum:?}");
     }
+}
+
+#[test]
+fn who_was_away_for_too_long_fetches_a_state() {
+    let options = Options { messages: 200, ..Options::default() };
+    let mut fetched = 0;
+    // In the first of these the cluster stands still when a member joins that needs a newer state than there is.
+    for seed in [20_070, 20_078, 20_085] {
+        match simulate_own(Some(Offer::Service), &options, seed) {
+            Ok(tally) => fetched += tally.fetched,
+            Err(failure) => panic!("--seed {seed} --messages 200 --offer service replays this: {failure}"),
+        }
+    }
+    assert!(fetched >= 3, "{fetched} states were fetched");
 }
 
 #[test]
