@@ -235,6 +235,12 @@ impl Consensus {
         self.storage().applied_place()
     }
 
+    /// The newest place that is applied here and not behind `sequence`, if it is known.
+    #[must_use]
+    pub fn applied_place_until(&self, sequence: u64) -> Option<Place> {
+        self.storage().applied_place_until(sequence)
+    }
+
     /// All that this member would have to keep if its log began at `place`, as a record: its own term and vote, and that
     /// everything up to there is committed. `None` where its log reaches further than that, or its term is an older one:
     /// then it is not to begin there.

@@ -162,6 +162,12 @@ impl Storage {
         Some((self.place_at(self.applied)?, self.members().clone()))
     }
 
+    /// The newest place up to which entries are applied and that is not behind `sequence`, as far as entries are kept.
+    pub(super) fn applied_place_until(&self, sequence: u64) -> Option<Place> {
+        let mut places = (self.start.index..=self.applied).rev().map_while(|index| self.place_at(index));
+        places.find(|place| place.sequence <= sequence)
+    }
+
     /// Bytes of the changes of members among the entries.
     pub(super) fn change_bytes(&self) -> usize {
         let is_change = |kept: &&Kept| kept.entry.get_entry_type() != eraftpb::EntryType::EntryNormal;

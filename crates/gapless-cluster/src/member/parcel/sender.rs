@@ -6,7 +6,7 @@ use super::{Tools, base_file};
 use crate::ClusterError;
 use crate::consensus::record::RecordContent;
 use crate::consensus::types::MEMBERS_MAX;
-use crate::consensus::{Consensus, MemberId};
+use crate::consensus::{Consensus, MemberId, Place};
 use crate::link::{Content, Links};
 use gapless_journal::JournalReader;
 use gapless_stream::state_keeper;
@@ -106,7 +106,7 @@ impl Sender {
             }
         };
         let least = snapshot.as_ref().map_or(state_at, |(sequence, _)| state_at.min(*sequence));
-        let Some(base) = newest_base(tools, least)? else {
+        let Some(base) = newest_base(tools, consensus, least)? else {
             self.needs_newer = true;
             return Ok(Answer::no(
                 "no checkpoint in the journal stands before state and snapshot; a newer one will do",
@@ -167,7 +167,7 @@ impl Sender {
 
 /// Behind which frame a journal may begin that has to hold what comes after `least`: the newest place not behind it of which
 /// the chain's value is known, and all frames behind which are held.
-fn newest_base(tools: &Tools, least: u64) -> Result<Option<Base>, ClusterError> {
+fn newest_base(tools: &Tools, consensus: &Consensus, least: u64) -> Result<Option<Base>, ClusterError> {
     let reader = JournalReader::open(tools.layout.journal())?;
     let before = reader.first_sequence() - 1;
     let mut found = None;
@@ -180,9 +180,12 @@ fn newest_base(tools: &Tools, least: u64) -> Result<Option<Base>, ClusterError> 
         }
         found.is_some()
     })?;
-    // Of a journal that began behind a parcel's base itself.
-    let own = || {
-        Ok::<_, ClusterError>(base_file(tools.layout.root())?.filter(|base| (before..=least).contains(&base.sequence)))
-    };
-    found.map_or_else(own, |base| Ok(Some(base)))
+    if found.is_none() {
+        // Of a journal that began behind a parcel's base itself.
+        found = base_file(tools.layout.root())?.filter(|base| (before..=least).contains(&base.sequence));
+    }
+    // All that the journal says of consensus may stand behind state and snapshot, and nothing newer be committed without who
+    // asks; what is applied is known here.
+    let known = || consensus.applied_place_until(least).filter(|place| place.sequence >= before);
+    Ok(found.or_else(|| known().map(|Place { sequence, hash, .. }| Base { sequence, hash })))
 }
