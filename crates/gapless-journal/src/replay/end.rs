@@ -40,9 +40,15 @@ impl Replay {
         for attempt in 0..SUCCESSOR_ATTEMPTS_MAX {
             match self.successor() {
                 Some(next) if next.first_sequence == last_sequence + 1 => match self.enter(&next) {
-                    // The one that was listed was cut off, and another that begins with the same sequence has come in its
-                    // place, perhaps under the name of one that is being made.
-                    Err(JournalError::NotHeld { .. }) if attempt + 1 < SUCCESSOR_ATTEMPTS_MAX => {}
+                    Err(gone @ JournalError::NotHeld { .. }) if attempt + 1 < SUCCESSOR_ATTEMPTS_MAX => {
+                        // Retention has deleted it; or it was cut off since it was listed, and another that begins with the
+                        // same sequence has come in its place, perhaps under the name of one that is being made.
+                        self.segments = survey(&self.directory, None)?.segments;
+                        if self.successor().is_none_or(|other| other.first_sequence != next.first_sequence) {
+                            return Err(gone);
+                        }
+                        continue;
+                    }
                     outcome => return outcome.map(|()| true),
                 },
                 Some(next) if attempt > 0 => return Err(self.gap(&next)),
