@@ -135,9 +135,8 @@ impl Client {
         Self::connect_any(&[path], options)
     }
 
-    /// Connects to the first of a cluster's members that lets it in, each at one of `paths`, as for
-    /// [`Client::connect`]. It goes to the leader by
-    /// itself: from a member that does not lead to the one that it names, or to the next.
+    /// Connects to the first of a cluster's members that lets it in, each at one of `paths`, as for [`Client::connect`]. It
+    /// goes to the leader by itself: from a member that does not lead to the one that it names, or to the next.
     ///
     /// # Errors
     /// As for [`Client::connect`], of the last one.
