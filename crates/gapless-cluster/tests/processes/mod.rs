@@ -3,6 +3,8 @@
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
+pub mod disk;
+pub mod hosts;
 pub mod load;
 pub mod proxy;
 pub mod streams;
@@ -10,6 +12,7 @@ pub mod streams;
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::member::control::{self, Answer, Request, StatusReport};
+use hosts::Hosts;
 use proxy::Proxy;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::HashMap;
@@ -40,6 +43,7 @@ pub fn be_a_member_if_asked() {
                 member.stop()?;
                 std::process::exit(0);
             }
+            disk::fail_if_told(Path::new(file));
             match member.stream().failure() {
                 Some(failure) if member.must_start_again() => {
                     println!("{failure}");
@@ -138,8 +142,9 @@ pub struct Cluster {
     pub root: tempfile::TempDir,
     plan: Plan,
     ports: Vec<u16>,
-    /// Between a member and one with a higher number, which it connects to.
+    /// Between a member and one with a higher number, which it connects to; not where each has a host of its own.
     proxies: HashMap<(usize, usize), Proxy>,
+    hosts: Option<Hosts>,
     members: Vec<Option<Child>>,
     /// Those that were started to kill themselves, at whatever moment.
     armed: Vec<bool>,
@@ -160,9 +165,21 @@ impl Cluster {
         let ports: Vec<_> = listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect();
         let pairs = (1..count).flat_map(|low| (low + 1..=count).map(move |high| (low, high)));
         let proxies = pairs.map(|(low, high)| ((low, high), Proxy::to(ports[high - 1]))).collect();
-        let root = tempfile::tempdir().unwrap();
-        let cluster =
-            Self { root, plan, ports, proxies, members: (0..count).map(|_| None).collect(), armed: vec![false; count] };
+        Self::with_files(plan, ports, proxies, None)
+    }
+
+    /// Starts all of them, each on a host of its own; see [`hosts::run_scenarios`].
+    pub fn start_on_hosts(plan: Plan) -> Self {
+        let hosts = Hosts::new(plan.kinds.len());
+        let mut cluster = Self::with_files(plan, Vec::new(), HashMap::new(), Some(hosts));
+        (1..=plan.kinds.len()).for_each(|member| cluster.start_member(member, &[]));
+        cluster
+    }
+
+    fn with_files(plan: Plan, ports: Vec<u16>, proxies: HashMap<(usize, usize), Proxy>, hosts: Option<Hosts>) -> Self {
+        let (root, count) = (tempfile::tempdir().unwrap(), plan.kinds.len());
+        let members = (0..count).map(|_| None).collect();
+        let cluster = Self { root, plan, ports, proxies, hosts, members, armed: vec![false; count] };
         (1..=count).for_each(|member| cluster.write_file(member, &cluster.text(member)));
         cluster
     }
@@ -172,8 +189,12 @@ impl Cluster {
         let mut text = format!("[cluster]\nname = \"faults\"\nmember = {member}\ntier = \"{}\"\n", self.plan.tier);
         for (at, kind) in self.plan.kinds.iter().enumerate() {
             let other = at + 1;
-            let port = self.proxies.get(&(member, other)).map_or(self.ports[at], |proxy| proxy.port);
-            text += &format!("[[member]]\nid = {other}\nkind = \"{kind}\"\naddresses = [\"127.0.0.1:{port}\"]\n");
+            let address = match (&self.hosts, self.proxies.get(&(member, other))) {
+                (Some(_), _) => Hosts::address(other),
+                (None, Some(proxy)) => format!("127.0.0.1:{}", proxy.port),
+                (None, None) => format!("127.0.0.1:{}", self.ports[at]),
+            };
+            text += &format!("[[member]]\nid = {other}\nkind = \"{kind}\"\naddresses = [\"{address}\"]\n");
         }
         text += &format!("[election]\ntimeout = \"{}\"\n", self.plan.election_timeout);
         text += &format!("[stream]\ndirectory = \"{}\"\n", self.directory(member).display());
@@ -203,6 +224,11 @@ impl Cluster {
     /// The port that a member listens on.
     pub fn port(&self, member: usize) -> u16 {
         self.ports[member - 1]
+    }
+
+    /// The network of a cluster that was started on hosts.
+    pub fn hosts(&self) -> &Hosts {
+        self.hosts.as_ref().expect("it was started on hosts")
     }
 
     pub fn count(&self) -> usize {
@@ -236,8 +262,14 @@ impl Cluster {
         assert!(self.members[member - 1].is_none(), "member {member} runs already");
         // What was asked of the last one.
         let _ = std::fs::remove_file(stop_file(&self.file(member)));
+        disk::tell_nothing(&self.file(member));
         let log = std::fs::File::options().create(true).append(true).open(self.log_file(member)).unwrap();
-        let child = Command::new(std::env::current_exe().unwrap())
+        let program = std::env::current_exe().unwrap();
+        let mut command = match &self.hosts {
+            Some(_) => Hosts::command(member, &program),
+            None => Command::new(program),
+        };
+        let child = command
             .arg("member")
             .arg(self.file(member))
             .envs(environment.iter().copied())
@@ -281,6 +313,11 @@ impl Cluster {
         std::fs::write(stop_file(&self.file(member)), "").unwrap();
     }
 
+    /// Its disk fails from now on, until it is started again.
+    pub fn fail_disk(&self, member: usize, fault: disk::Fault) {
+        disk::tell(&self.file(member), fault);
+    }
+
     pub fn kill(&mut self, member: usize) {
         let mut child = self.members[member - 1].take().expect("it runs");
         child.kill().unwrap();
@@ -298,6 +335,11 @@ impl Cluster {
 
     /// Waits until a member has ended by itself.
     pub fn wait_end(&mut self, member: usize) -> ExitStatus {
+        self.wait_end_under(member, || std::thread::sleep(Duration::from_millis(5)))
+    }
+
+    /// Does something again and again until a member has ended by itself.
+    pub fn wait_end_under(&mut self, member: usize, mut meanwhile: impl FnMut()) -> ExitStatus {
         let deadline = Instant::now() + PATIENCE;
         let mut child = self.members[member - 1].take().expect("it runs");
         loop {
@@ -309,7 +351,7 @@ impl Cluster {
                 child.wait().unwrap();
                 panic!("member {member} goes on:\n{}", self.log(member));
             }
-            std::thread::sleep(Duration::from_millis(5));
+            meanwhile();
         }
     }
 

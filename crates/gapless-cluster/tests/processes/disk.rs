@@ -1,0 +1,132 @@
+//! Disks that fail a member's process: from some moment on the kernel answers its calls with an error (seccomp), or its
+//! directory is on a file system of its own, which is too small.
+
+use rustix::io::Errno;
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What the kernel answers from now on.
+#[derive(Clone, Copy, Debug)]
+pub enum Fault {
+    /// Nothing gets to the device: fdatasync, fsync and msync give EIO.
+    Sync,
+    /// Nothing can be written: pwrite gives EIO.
+    Write,
+    /// There is no room for anything new: fallocate, ftruncate and pwrite give ENOSPC.
+    Space,
+    /// No file or directory can be made: EIO.
+    Create,
+}
+
+impl Fault {
+    const ALL: [Self; 4] = [Self::Sync, Self::Write, Self::Space, Self::Create];
+
+    fn name(self) -> String {
+        format!("{self:?}")
+    }
+
+    /// What the process says of it.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Space => "no space",
+            Self::Sync | Self::Write | Self::Create => "Input/output error",
+        }
+    }
+
+    fn errno(self) -> Errno {
+        match self {
+            Self::Space => Errno::NOSPC,
+            Self::Sync | Self::Write | Self::Create => Errno::IO,
+        }
+    }
+
+    /// The calls that it fails, each always or by some of its arguments.
+    fn calls(self) -> BTreeMap<i64, Vec<SeccompRule>> {
+        let always = |call| (call, Vec::new());
+        // The flags are the third argument.
+        let creates = u64::from(rustix::fs::OFlags::CREATE.bits());
+        let condition =
+            SeccompCondition::new(2, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(creates), creates).unwrap();
+        let calls = match self {
+            Self::Sync => vec![always(libc::SYS_fdatasync), always(libc::SYS_fsync), always(libc::SYS_msync)],
+            Self::Write => vec![always(libc::SYS_pwrite64)],
+            Self::Space => {
+                vec![always(libc::SYS_fallocate), always(libc::SYS_ftruncate), always(libc::SYS_pwrite64)]
+            }
+            Self::Create => vec![
+                (libc::SYS_openat, vec![SeccompRule::new(vec![condition]).unwrap()]),
+                always(libc::SYS_mkdir),
+                always(libc::SYS_mkdirat),
+            ],
+        };
+        calls.into_iter().collect()
+    }
+
+    /// All threads of this process meet it from now on.
+    fn begin(self) {
+        let action = SeccompAction::Errno(self.errno().raw_os_error() as u32);
+        let machine = std::env::consts::ARCH.try_into().unwrap();
+        let filter = SeccompFilter::new(self.calls(), SeccompAction::Allow, action, machine).unwrap();
+        seccompiler::apply_filter_all_threads(&BpfProgram::try_from(filter).unwrap()).unwrap();
+    }
+}
+
+/// Where a member with this configuration is told its fault.
+fn fault_file(config: &Path) -> PathBuf {
+    config.with_extension("fault")
+}
+
+/// Lets the member with this configuration meet a fault from now on, until it is started again.
+pub fn tell(config: &Path, fault: Fault) {
+    std::fs::write(fault_file(config), fault.name()).unwrap();
+}
+
+/// Takes back what a member was told that did not live to see it.
+pub fn tell_nothing(config: &Path) {
+    let _ = std::fs::remove_file(fault_file(config));
+}
+
+/// A member's process: begins with a fault that it was told.
+pub fn fail_if_told(config: &Path) {
+    let file = fault_file(config);
+    let Ok(name) = std::fs::read_to_string(&file) else { return };
+    // It may be in the making.
+    let Some(fault) = Fault::ALL.into_iter().find(|fault| fault.name() == name) else { return };
+    std::fs::remove_file(file).unwrap();
+    fault.begin();
+}
+
+/// A small file system, taken down at the end.
+pub struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    /// At a directory that it makes; `None`, visibly, where this is not allowed.
+    pub fn mount(path: &Path, megabytes: u32) -> Option<Self> {
+        std::fs::create_dir(path).unwrap();
+        let size = format!("size={megabytes}m");
+        if !run("mount", &["-t", "tmpfs", "-o", &size, "gapless-test"], path) {
+            println!("SKIPPED: mounting a tmpfs needs a privilege that this process does not have");
+            return None;
+        }
+        Some(Self(path.to_owned()))
+    }
+
+    /// Makes it larger.
+    pub fn grow(&self, megabytes: u32) {
+        assert!(run("mount", &["-o", &format!("remount,size={megabytes}m")], &self.0), "it grows");
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        run("umount", &["-l"], &self.0);
+    }
+}
+
+fn run(program: &str, arguments: &[&str], path: &Path) -> bool {
+    Command::new(program).args(arguments).arg(path).output().is_ok_and(|output| output.status.success())
+}
