@@ -10,6 +10,7 @@ use crate::context::Context;
 use crate::outputs::{Outputs, TimerChange};
 use crate::service::{Handlers, Refused, Reject, Service, describe};
 use crate::sessions::{KeptReply, NOTICES_KEPT_MAX, Notice, SessionEntry, SessionTable};
+use crate::state::transaction::Reply;
 use crate::timers::TimerTable;
 use gapless_schema::Encoding;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpen, TimerFired};
@@ -313,10 +314,10 @@ impl<S: Service> Fold<S> {
     }
 
     fn command(&mut self, frame: &Frame<'_>, payload: &[u8], sink: &mut impl Sink) -> Result<(), EngineError> {
-        let outcome = match (&self.applier, frame.flags() & TRANSACTION_FLAG != 0) {
-            (None, false) => self.run(frame, payload)?,
+        let (outcome, replied) = match (&self.applier, frame.flags() & TRANSACTION_FLAG != 0) {
+            (None, false) => (self.run(frame, payload)?, None),
             (Some(_), true) => self.transaction(frame, payload)?,
-            (Some(_), false) => transactions::never_run(&mut self.outputs),
+            (Some(_), false) => (transactions::never_run(&mut self.outputs), None),
             (None, true) => {
                 let (sequence, reason) = (frame.sequence(), "a transaction, of a service whose handlers run here");
                 return Err(EngineError::Corrupt { sequence, reason: reason.to_owned() });
@@ -333,10 +334,14 @@ impl<S: Service> Fold<S> {
         let mut dead = None;
         match outcome {
             Outcome::Done => {
-                if let Some(draft) = &self.outputs.reply {
-                    slot.schema = draft.schema;
-                    slot.flags = draft.encoding.flags();
-                    slot.payload.extend_from_slice(self.outputs.payload(draft));
+                let staged = self.outputs.reply.as_ref().map(|draft| {
+                    let payload = self.outputs.payload(draft);
+                    Reply { schema: draft.schema, encoding: draft.encoding, payload }
+                });
+                if let Some(reply) = replied.or(staged) {
+                    slot.schema = reply.schema;
+                    slot.flags = reply.encoding.flags();
+                    slot.payload.extend_from_slice(reply.payload);
                 }
             }
             Outcome::Refused { code, text, dead: is_dead } => {

@@ -4,7 +4,7 @@ use super::{DeadLetter, Fold, Outcome, Policy, Sink, full_notices};
 use crate::EngineError;
 use crate::outputs::Outputs;
 use crate::service::Service;
-use crate::state::transaction;
+use crate::state::transaction::{self, Reply};
 use gapless_wire::control::{RefusalCode, TimerFired};
 use gapless_wire::descriptor::TRANSACTION_FLAG;
 use gapless_wire::{Fragment, Frame};
@@ -44,9 +44,13 @@ impl<S: Service> Fold<S> {
         }
     }
 
-    /// Reads a transaction and applies its changes; its outputs are staged.
+    /// Reads a transaction and applies its changes; its notices and timers are staged, its reply stays where it is.
     #[inline]
-    pub(super) fn transaction(&mut self, frame: &Frame<'_>, payload: &[u8]) -> Result<Outcome, EngineError> {
+    pub(super) fn transaction<'a>(
+        &mut self,
+        frame: &Frame<'_>,
+        payload: &'a [u8],
+    ) -> Result<(Outcome, Option<Reply<'a>>), EngineError> {
         let sequence = frame.sequence();
         let corrupt = |reason| EngineError::Corrupt { sequence, reason };
         self.outputs.clear();
@@ -58,7 +62,7 @@ impl<S: Service> Fold<S> {
         }
         let Some(applier) = &self.applier else { return Err(corrupt("nothing applies it".to_owned())) };
         (applier.apply)(&mut self.service, sequence, &read).map_err(corrupt)?;
-        Ok(read.outcome)
+        Ok((read.outcome, read.reply))
     }
 
     /// A timer whose handler ran before.
@@ -81,8 +85,8 @@ impl<S: Service> Fold<S> {
         if frame.flags() & TRANSACTION_FLAG == 0 || !self.timers.take(fired.timer, fired.deadline_ns) {
             return Err(corrupt("a timer whose handler has not run, or that is not set"));
         }
-        let outcome = self.transaction(frame, payload)?;
-        if self.outputs.reply.is_some() {
+        let (outcome, reply) = self.transaction(frame, payload)?;
+        if reply.is_some() {
             return Err(corrupt("a timer with a reply"));
         }
         if let Outcome::Refused { text: reason, .. } = outcome {

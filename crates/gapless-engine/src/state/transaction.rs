@@ -91,9 +91,18 @@ fn put_head(out: &mut Vec<u8>, outcome: u8, flags: u16, schema: u32, layout: u32
     out.extend_from_slice(&head);
 }
 
-/// What a transaction says beside its outputs.
+/// A reply where it stands in the transaction.
+pub(crate) struct Reply<'a> {
+    pub schema: u32,
+    pub encoding: Encoding,
+    pub payload: &'a [u8],
+}
+
+/// What a transaction says beside its notices and timers.
 pub(crate) struct Read<'a> {
     pub outcome: Outcome,
+    /// Of a command that was not refused.
+    pub reply: Option<Reply<'a>>,
     pub hash: u64,
     pub layout: u32,
     /// Empty where nothing has changed.
@@ -133,10 +142,14 @@ impl<'a> Fields<'a> {
 
     #[inline]
     fn encoding(&mut self) -> Result<Encoding, String> {
-        let flags = u16::from_le_bytes(self.array("an encoding")?);
-        let encoding = Encoding::from_flags(flags).filter(|encoding| encoding.flags() == flags);
-        encoding.ok_or_else(|| format!("{flags:#06x} is no encoding"))
+        encoding(u16::from_le_bytes(self.array("an encoding")?))
     }
+}
+
+#[inline]
+fn encoding(flags: u16) -> Result<Encoding, String> {
+    let encoding = Encoding::from_flags(flags).filter(|encoding| encoding.flags() == flags);
+    encoding.ok_or_else(|| format!("{flags:#06x} is no encoding"))
 }
 
 #[cold]
@@ -144,47 +157,40 @@ fn cut(what: &str, needed: usize, found: usize) -> String {
     format!("{what} needs {needed} bytes, only {found} are left")
 }
 
-/// Reads a transaction; its outputs are staged in `outputs`, which is empty.
+/// Reads a transaction; its notices and timers are staged in `outputs`, which is empty.
 ///
 /// # Errors
 /// What is wrong with the bytes.
 #[inline]
 pub(crate) fn read<'a>(bytes: &'a [u8], outputs: &mut Outputs) -> Result<Read<'a>, String> {
     let mut fields = Fields(bytes);
-    let [version, outcome] = fields.array("the head of a transaction")?;
+    let head: [u8; HEAD_LENGTH] = fields.array("the head of a transaction")?;
+    let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+    let (version, outcome) = (head[0], head[1]);
     if version != VERSION {
         return Err(format!("a transaction of version {version}, {VERSION} is known here: run a newer program"));
     }
-    let encoding = fields.encoding()?;
-    let schema = fields.u32("a schema")?;
-    let (hash, layout) = (fields.u64("the hash of the state")?, fields.u32("the layout of the state")?);
-    let length = fields.u32("the length of the reply")?;
-    let (notices, timers) = (fields.u32("the number of notices")?, fields.u32("the number of timers")?);
+    let encoding = encoding(u16::from_le_bytes([head[2], head[3]]))?;
+    let (schema, layout) = (word(4), word(16));
+    let hash = u64::from(word(HASH_AT)) | u64::from(word(HASH_AT + 4)) << 32;
+    let (length, notices, timers) = (word(20), word(24), word(28));
     let reply = if length == NO_REPLY { None } else { Some(fields.bytes(length, "the reply")?) };
     if outcome != 0 {
         let outcome = refused(outcome, schema, encoding, reply)?;
         if notices != 0 || timers != 0 || !fields.0.is_empty() {
             return Err("a refused command has effects".to_owned());
         }
-        return Ok(Read { outcome, hash, layout, changes: &[] });
+        return Ok(Read { outcome, reply: None, hash, layout, changes: &[] });
     }
-    let mut stage = |schema, encoding, payload: &[u8]| {
+    for _ in 0..notices {
+        let (session, schema) = (fields.u64("a notice's session")?, fields.u32("a notice's schema")?);
+        let (encoding, length) = (fields.encoding()?, fields.u32("a notice's length")?);
+        let payload = fields.bytes(length, "a notice")?;
         let staged = outputs.stage(schema, encoding, payload.len(), |buffer| {
             buffer.copy_from_slice(payload);
             Ok::<_, EncodeError>(payload.len())
         });
-        staged.expect("copying does not fail")
-    };
-    let reply = reply.map(|reply| stage(schema, encoding, reply));
-    let mut staged = Vec::new();
-    for _ in 0..notices {
-        let (session, schema) = (fields.u64("a notice's session")?, fields.u32("a notice's schema")?);
-        let (encoding, length) = (fields.encoding()?, fields.u32("a notice's length")?);
-        staged.push((session, stage(schema, encoding, fields.bytes(length, "a notice")?)));
-    }
-    outputs.reply = reply;
-    if !staged.is_empty() {
-        outputs.notices = staged;
+        outputs.notices.push((session, staged.expect("copying does not fail")));
     }
     for _ in 0..timers {
         let [what] = fields.array("a change of a timer")?;
@@ -195,7 +201,8 @@ pub(crate) fn read<'a>(bytes: &'a [u8], outputs: &mut Outputs) -> Result<Read<'a
             _ => return Err(format!("change {what} of timer {timer} is none")),
         });
     }
-    Ok(Read { outcome: Outcome::Done, hash, layout, changes: fields.0 })
+    let reply = reply.map(|payload| Reply { schema, encoding, payload });
+    Ok(Read { outcome: Outcome::Done, reply, hash, layout, changes: fields.0 })
 }
 
 #[cold]

@@ -1,7 +1,7 @@
 //! Changes from elsewhere: each byte is looked at, and either all of them are applied or none.
 
 use super::Store;
-use super::changes::{BEGIN, Flaw, HEAD_LENGTH, Reader, VERSION};
+use super::changes::{BEGIN, Flaw, HEAD_LENGTH, Reader, VERSION, What};
 use super::error::StoreError;
 
 impl Store {
@@ -86,10 +86,11 @@ impl Store {
             (_, Some(id)) => format!("collection {id}"),
             _ => "outside of any collection".to_owned(),
         };
-        if let Some(key) = flaw.key {
+        let What { offset, key, reason } = *flaw.0;
+        if let Some(key) = key {
             text = format!("{text}, key {key}");
         }
-        StoreError::Changes { offset: flaw.offset, place: text, reason: flaw.reason }
+        StoreError::Changes { offset, place: text, reason }
     }
 }
 

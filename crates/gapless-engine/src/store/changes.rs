@@ -33,9 +33,13 @@ pub(super) const POP: u8 = 5;
 pub(super) const ADD: u8 = 6;
 pub(super) const BEGIN: u8 = 7;
 
-/// What is wrong with foreign bytes, and where.
+/// What is wrong with foreign bytes, and where. In a box, so that a result with it stays in registers.
 #[derive(Debug)]
-pub struct Flaw {
+pub struct Flaw(pub(super) Box<What>);
+
+/// What a [`Flaw`] says.
+#[derive(Debug)]
+pub struct What {
     pub(super) offset: usize,
     pub(super) key: Option<String>,
     pub(super) reason: String,
@@ -44,21 +48,75 @@ pub struct Flaw {
 impl Flaw {
     #[cold]
     pub(super) fn new(offset: usize, reason: impl Into<String>) -> Self {
-        Self { offset, key: None, reason: reason.into() }
+        Self(Box::new(What { offset, key: None, reason: reason.into() }))
     }
 
     #[cold]
     pub(super) fn of_key(mut self, key: &dyn std::fmt::Debug) -> Self {
-        self.key.get_or_insert_with(|| format!("{key:?}"));
+        self.0.key.get_or_insert_with(|| format!("{key:?}"));
         self
     }
+}
+
+/// What an operation begins with, put together on the stack and appended at once: each append to a vector stores its
+/// length, and the next one waits for that.
+pub struct Head {
+    bytes: [u8; Self::LENGTH_MAX],
+    length: usize,
+}
+
+impl Head {
+    /// Operation, collection, key, version, length and check are shorter.
+    const LENGTH_MAX: usize = 64;
+
+    #[inline(always)]
+    pub(super) fn new(operation: u8, collection: u16) -> Self {
+        let mut head = Self { bytes: [0; Self::LENGTH_MAX], length: 0 };
+        head.bytes([operation]);
+        head.varint(u64::from(collection));
+        head
+    }
+
+    #[inline(always)]
+    pub(super) fn bytes<const N: usize>(&mut self, bytes: [u8; N]) {
+        self.bytes[self.length..self.length + N].copy_from_slice(&bytes);
+        self.length += N;
+    }
+
+    /// The first `length` of `bytes`.
+    #[inline(always)]
+    pub(super) fn part<const N: usize>(&mut self, bytes: [u8; N], length: usize) {
+        self.bytes(bytes);
+        self.length -= N - length;
+    }
+
+    #[inline(always)]
+    pub(super) fn varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.bytes([value as u8 | 0x80]);
+            value >>= 7;
+        }
+        self.bytes([value as u8]);
+    }
+
+    #[inline(always)]
+    pub(super) fn append_to(&self, out: &mut Vec<u8>) {
+        append_short(out, &self.bytes, self.length);
+    }
+}
+
+/// Appends the first `length` of `bytes`, as a copy of a length that the compiler knows.
+#[inline(always)]
+fn append_short<const N: usize>(out: &mut Vec<u8>, bytes: &[u8; N], length: usize) {
+    let begin = out.len();
+    out.extend_from_slice(bytes);
+    out.truncate(begin + length);
 }
 
 /// An operation begins.
 #[inline]
 pub(super) fn begin(out: &mut Vec<u8>, operation: u8, collection: u16) {
-    out.push(operation);
-    put_varint(out, u64::from(collection));
+    Head::new(operation, collection).append_to(out);
 }
 
 /// An object.
@@ -67,6 +125,26 @@ pub(super) fn put_object(out: &mut Vec<u8>, version: u16, bytes: &[u8]) {
     put_varint(out, u64::from(version));
     put_varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
+}
+
+/// The bytes `from..to` of an object, `gap` behind the last such stretch.
+#[inline(always)]
+pub(super) fn put_stretch(out: &mut Vec<u8>, object: &[u8], from: usize, to: usize, gap: usize) {
+    const SHORT: usize = 16;
+    let length = to - from;
+    match object[from..].first_chunk::<SHORT>() {
+        Some(bytes) if length <= SHORT && gap < 0x80 => {
+            let mut stretch = [0; 2 + SHORT];
+            (stretch[0], stretch[1]) = (length as u8, gap as u8);
+            stretch[2..].copy_from_slice(bytes);
+            append_short(out, &stretch, 2 + length);
+        }
+        _ => {
+            put_varint(out, length as u64);
+            put_varint(out, gap as u64);
+            out.extend_from_slice(&object[from..to]);
+        }
+    }
 }
 
 #[inline]
@@ -129,9 +207,18 @@ impl<'a> Reader<'a> {
     pub(super) fn byte(&mut self, what: &str) -> Result<u8, Flaw> {
         self.array::<1>(what).map(|[byte]| byte)
     }
-
     #[inline]
     pub(super) fn varint(&mut self, what: &str) -> Result<u64, Flaw> {
+        match self.bytes.get(self.position) {
+            Some(byte) if *byte < 0x80 => {
+                self.position += 1;
+                Ok(u64::from(*byte))
+            }
+            _ => self.long_varint(what),
+        }
+    }
+
+    fn long_varint(&mut self, what: &str) -> Result<u64, Flaw> {
         let begin = self.position;
         let mut value = 0;
         for shift in (0..64).step_by(7) {

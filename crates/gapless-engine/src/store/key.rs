@@ -1,6 +1,6 @@
 //! Under what an object is found in its collection.
 
-use super::changes::{Flaw, Reader};
+use super::changes::{Flaw, Head, Reader};
 use super::hash::mix;
 use std::fmt;
 use std::hash::Hash;
@@ -11,12 +11,12 @@ pub trait Key: sealed::Key {}
 impl<K: sealed::Key> Key for K {}
 
 pub(super) mod sealed {
-    use super::{Flaw, Hash, Reader, fmt};
+    use super::{Flaw, Hash, Head, Reader, fmt};
 
     pub trait Key: Copy + Ord + Hash + fmt::Debug + Send + 'static {
         /// Names the type in snapshots.
         const KIND: u8;
-        fn write(&self, out: &mut Vec<u8>);
+        fn write(&self, head: &mut Head);
         fn read(reader: &mut Reader<'_>) -> Result<Self, Flaw>;
         /// Its part in the state's hash.
         fn place(&self, seed: u64) -> u64;
@@ -27,7 +27,7 @@ impl sealed::Key for () {
     const KIND: u8 = 0;
 
     #[inline]
-    fn write(&self, _: &mut Vec<u8>) {}
+    fn write(&self, _: &mut Head) {}
 
     #[inline]
     fn read(_: &mut Reader<'_>) -> Result<Self, Flaw> {
@@ -44,8 +44,8 @@ impl sealed::Key for u64 {
     const KIND: u8 = 1;
 
     #[inline]
-    fn write(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.to_le_bytes());
+    fn write(&self, head: &mut Head) {
+        head.bytes(self.to_le_bytes());
     }
 
     #[inline]
@@ -63,8 +63,8 @@ impl sealed::Key for u128 {
     const KIND: u8 = 2;
 
     #[inline]
-    fn write(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.to_le_bytes());
+    fn write(&self, head: &mut Head) {
+        head.bytes(self.to_le_bytes());
     }
 
     #[inline]
@@ -124,9 +124,9 @@ impl sealed::Key for ByteKey {
     const KIND: u8 = 3;
 
     #[inline]
-    fn write(&self, out: &mut Vec<u8>) {
-        out.push(self.length);
-        out.extend_from_slice(self.as_bytes());
+    fn write(&self, head: &mut Head) {
+        head.bytes([self.length]);
+        head.part(self.bytes, usize::from(self.length));
     }
 
     #[inline]

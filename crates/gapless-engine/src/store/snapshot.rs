@@ -192,7 +192,7 @@ impl Store {
     fn read_head(&self, body: &[u8]) -> Result<Expected, StoreError> {
         let unusable = |reason: String| StoreError::Snapshot { piece: 0, reason };
         let mut reader = Reader::new(body);
-        self.read_head_fields(&mut reader).unwrap_or_else(|flaw| Err(flaw.reason)).map_err(unusable)
+        self.read_head_fields(&mut reader).unwrap_or_else(|flaw| Err(flaw.0.reason)).map_err(unusable)
     }
 
     fn read_head_fields(&self, reader: &mut Reader<'_>) -> Result<Result<Expected, String>, super::changes::Flaw> {

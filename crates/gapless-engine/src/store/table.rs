@@ -1,7 +1,7 @@
 //! Objects by key: the collection behind maps, ordered maps and singletons. Objects stand in numbered slots that
 //! never move; an index finds the slot of a key.
 
-use super::changes::{self, Flaw, PATCH, PUT, REMOVE, Reader};
+use super::changes::{self, Flaw, Head, PATCH, PUT, REMOVE, Reader};
 use super::collection::{Collection, Identity};
 use super::error::{ObjectError, StoreError};
 use super::hash::{content_hash, contribution, differences};
@@ -406,17 +406,18 @@ impl<K: Key, V: StoreObject, I: Index<K>> Table<K, V, I> {
         }
         self.touch(place, tracker);
         let touch = *tracker.touches.last().expect("it was just touched");
-        let mut patched = std::mem::take(&mut tracker.scratch);
+        let (mut patched, mut again) = (std::mem::take(&mut tracker.scratch), std::mem::take(&mut tracker.again));
         patched.clear();
         patched.extend_from_slice(tracker.kept(&touch));
-        let result = self.patch_object(place, version, &mut patched, tracker.kept(&touch), reader);
-        tracker.scratch = patched;
+        let result = self.patch_object(place, version, &mut patched, tracker.kept(&touch), reader, &mut again);
+        (tracker.scratch, tracker.again) = (patched, again);
         let (content_hash, length) = result?;
         self.recount(place, content_hash, length, tracker);
         Ok(())
     }
 
-    /// Patches `bytes`, which are as `before`, and makes the object of them: its content hash and length.
+    /// Patches `bytes`, which are as `before`, and makes the object of them, with room in `again` to encode it: its
+    /// content hash and length.
     fn patch_object(
         &mut self,
         place: u32,
@@ -424,10 +425,11 @@ impl<K: Key, V: StoreObject, I: Index<K>> Table<K, V, I> {
         bytes: &mut [u8],
         before: &[u8],
         reader: &mut Reader<'_>,
+        again: &mut Vec<u8>,
     ) -> Result<(u64, usize), Flaw> {
         let at = reader.position();
         let length = reader.length("the length of a patched object")?;
-        let check = u32::from_le_bytes(reader.array("the hash of a patched object")?);
+        let check = u32::from_le_bytes(reader.array::<CHECK_LENGTH>("the hash of a patched object")?);
         // An older version may have had fewer fields at the end.
         if length > bytes.len() || (version == V::VERSION && length != bytes.len()) {
             return Err(Flaw::new(at, format!("a patch of {length} bytes, the object has {}", bytes.len())));
@@ -441,7 +443,7 @@ impl<K: Key, V: StoreObject, I: Index<K>> Table<K, V, I> {
             return Err(Flaw::new(at, reason));
         }
         let object = decode::<V>(V::VERSION, bytes).map_err(|error| Flaw::new(at, error.to_string()))?;
-        if object.as_encoded().is_none() && !is_encoded_as(&object, bytes) {
+        if object.as_encoded().is_none() && !encoded(&object, again).is_ok_and(|again| again == bytes) {
             return Err(Flaw::new(at, "the patched object has another encoding"));
         }
         self.slot_mut(place).object = Some(object);
@@ -471,17 +473,16 @@ fn encoded<'a, V: StoreObject>(object: &'a V, scratch: &'a mut Vec<u8>) -> Resul
     Ok(scratch)
 }
 
-fn is_encoded_as<V: StoreObject>(object: &V, bytes: &[u8]) -> bool {
-    let mut again = Vec::with_capacity(bytes.len());
-    object.encode(&mut again).is_ok() && again == bytes
-}
-
 #[inline]
 fn write_put<K: Key, V: StoreObject>(identity: &Identity, key: &K, bytes: &[u8], out: &mut Vec<u8>) {
-    changes::begin(out, PUT, identity.id);
-    key.write(out);
+    let mut head = Head::new(PUT, identity.id);
+    key.write(&mut head);
+    head.append_to(out);
     changes::put_object(out, V::VERSION, bytes);
 }
+
+/// Of the hash of a patched object in a patch, bytes.
+const CHECK_LENGTH: usize = 4;
 
 enum Patched {
     Unchanged,
@@ -501,18 +502,17 @@ fn write_patch<K: Key, V: StoreObject>(
     out: &mut Vec<u8>,
 ) -> Patched {
     let begin = out.len();
-    changes::begin(out, PATCH, identity.id);
-    slot.key.write(out);
-    changes::put_varint(out, u64::from(V::VERSION));
-    changes::put_varint(out, after.len() as u64);
-    let check_at = out.len();
-    out.extend_from_slice(&[0; 4]);
+    let mut head = Head::new(PATCH, identity.id);
+    slot.key.write(&mut head);
+    head.varint(u64::from(V::VERSION));
+    head.varint(after.len() as u64);
+    // The check is known when all stretches are.
+    head.bytes([0; CHECK_LENGTH]);
+    head.append_to(out);
     let stretches_at = out.len();
     let mut last_end = 0;
     let hash_change = differences(before, after, |from, to| {
-        changes::put_varint(out, (to - from) as u64);
-        changes::put_varint(out, (from - last_end) as u64);
-        out.extend_from_slice(&after[from..to]);
+        changes::put_stretch(out, after, from, to, from - last_end);
         last_end = to;
     });
     if last_end == 0 {
@@ -525,7 +525,7 @@ fn write_patch<K: Key, V: StoreObject>(
     }
     out.push(0);
     let content_hash = slot.content_hash.wrapping_add(hash_change);
-    out[check_at..stretches_at].copy_from_slice(&(content_hash as u32).to_le_bytes());
+    out[stretches_at - CHECK_LENGTH..stretches_at].copy_from_slice(&(content_hash as u32).to_le_bytes());
     Patched::Written { content_hash }
 }
 
@@ -590,8 +590,9 @@ impl<K: Key, V: StoreObject, I: Index<K>> Collection for Table<K, V, I> {
             Happened::Changed => self.finish_changed(touch, tracker, out)?,
             Happened::Inserted => self.finish_inserted(touch.place as u32, tracker, out)?,
             _ if touch.was_counted => {
-                changes::begin(out, REMOVE, self.identity.id);
-                self.slot(touch.place as u32).key.write(out);
+                let mut head = Head::new(REMOVE, self.identity.id);
+                self.slot(touch.place as u32).key.write(&mut head);
+                head.append_to(out);
             }
             // It came and went in one transaction.
             _ => {}

@@ -137,6 +137,8 @@ pub(super) struct Tracker {
     /// Encodings from before.
     pub before: Vec<u8>,
     pub scratch: Vec<u8>,
+    /// Room for another encoding beside [`Self::scratch`].
+    pub again: Vec<u8>,
     /// Something waits for the end of the transaction to be freed.
     pub is_to_settle: bool,
     /// With what the open transaction has done so far.
