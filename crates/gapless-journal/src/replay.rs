@@ -296,7 +296,9 @@ impl Replay {
         }
         let header = &self.current.found.header;
         let (frames_offset, frame_length_max) = (header.frames_offset as usize, header.frame_length_max as usize);
-        if let Some(words) = self.current.index() {
+        // Who reads all of a segment meets what stands before its first frame, too.
+        let is_inside = sequence > self.current.found.first_sequence;
+        if let Some(words) = self.current.index().filter(|_| is_inside) {
             let bytes = self.current.bytes(0, self.limit);
             if let Some((near, position)) = index::nearest(words, bytes, frames_offset, sequence, frame_length_max) {
                 (self.position, self.checked_until) = (position, position);
