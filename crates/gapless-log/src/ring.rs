@@ -9,7 +9,7 @@ use crate::memory::{Memory, MemoryKind, Shape};
 use crate::sync::{Arc, Ordering, fence};
 use crate::window::StreamIdentity;
 use gapless_wire::descriptor::SESSION_OFFSET;
-use gapless_wire::prefetch::BACKLOG_AHEAD_BYTES;
+use gapless_wire::prefetch::{AHEAD_BYTES, BACKLOG_AHEAD_BYTES};
 use gapless_wire::{HEADER_LENGTH, aligned_length};
 
 const WRITER_CLOSED: u64 = 1;
@@ -337,7 +337,12 @@ impl RingReader {
             });
         }
         self.tail = tail;
-        Ok(self.head != tail)
+        if self.head == tail {
+            return Ok(false);
+        }
+        // The lines are in the writer's cache still: all are asked for at once, instead of one behind the other.
+        self.memory.prefetch_bytes(self.head, AHEAD_BYTES.min((tail - self.head) as usize));
+        Ok(true)
     }
 
     /// Copies the next frame, of the length that [`RingReader::next_length`] gave, into `buffer`, whose
