@@ -71,10 +71,11 @@ pub const PARCEL_CRASH_POINTS: [&str; 12] = [
 ];
 
 /// Every mutant there is; a test must catch each.
-pub const MUTANTS: [&str; 6] = [
+pub const MUTANTS: [&str; 7] = [
     "acknowledge_before_journal",
     "skip_truncation",
     "drop_session_table",
+    "keep_cut_state",
     "forget_vote",
     "commit_without_quorum",
     "vote_after_power_loss",

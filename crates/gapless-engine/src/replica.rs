@@ -179,6 +179,18 @@ impl Replica {
         Box::new(Self::seat_of(service, options, config))
     }
 
+    /// As [`Replica::seat`], of a service whose state is replicated: what [`Replica::start_state`] puts on its member.
+    ///
+    /// # Errors
+    /// [`EngineError::Option`] for what the member's file says of its service and such a service has no use for.
+    pub fn seat_state<S: StateService>(
+        make: impl Fn(&mut Store) -> S + Send + Sync + 'static,
+        options: StateOptions,
+        config: &ClusterConfig,
+    ) -> Result<Box<dyn MemberService>, EngineError> {
+        Ok(Box::new(Self::seat_of_state(Arc::new(make), options, config)?))
+    }
+
     fn seat_of<S: Service>(service: S, options: ReplicaOptions, config: &ClusterConfig) -> Seat<S> {
         let options = options.configured(&config.service);
         let fold = Fold::new(service, options.policy.clone(), options.payload_length_max);
@@ -202,6 +214,17 @@ impl Replica {
         config: &ClusterConfig,
         start: Start,
     ) -> Result<Self, EngineError> {
+        let seat = Self::seat_of_state(make, options, config)?;
+        let (views, state) = (Arc::clone(&seat.0.views), Arc::clone(&seat.0.state));
+        let snapshot_interval_frames = seat.0.options.snapshot_interval_frames;
+        Self::start_by(&views, &state, snapshot_interval_frames, config, || start(config, Box::new(seat)))
+    }
+
+    fn seat_of_state<S: StateService>(
+        make: Make<S>,
+        options: StateOptions,
+        config: &ClusterConfig,
+    ) -> Result<StateSeat<S>, EngineError> {
         let StateOptions { payload_length_max, snapshot_interval_frames, snapshot_on_stop, limits } = options;
         for (option, is_said) in [
             ("service.skip", !config.service.skip.is_empty()),
@@ -221,11 +244,8 @@ impl Replica {
             policy: Policy::default(),
         }
         .configured(&config.service);
-        let snapshot_interval_frames = options.snapshot_interval_frames;
         // Each transaction carries the hash of the state.
-        let seat = Seat::new(Follower::new(make, limits).fold(), options, 0);
-        let (views, state) = (Arc::clone(&seat.views), Arc::clone(&seat.state));
-        Self::start_by(&views, &state, snapshot_interval_frames, config, || start(config, Box::new(StateSeat(seat))))
+        Ok(StateSeat(Seat::new(Follower::new(make, limits).fold(), options, 0)))
     }
 
     fn start_by(

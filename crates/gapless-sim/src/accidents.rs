@@ -1,15 +1,15 @@
 //! What happens to the machines of a [`World`], and to the network between them: as often as its weather says.
 
-use crate::application::Application;
 use crate::checker::Broken;
 use crate::disk;
+use crate::subject::Subject;
 use crate::world::{MS, World};
 use gapless_cluster::ClusterMember;
 use gapless_cluster::consensus::MemberId;
 use gapless_cluster::member::shared::Wish;
 use gapless_stream::Tier;
 
-impl<A: Application> World<'_, A> {
+impl<A: Subject> World<'_, A> {
     pub(crate) fn accidents(&mut self) -> Result<(), Broken> {
         let weather = self.weather;
         let is_synced = weather.tier == Tier::QuorumSync;

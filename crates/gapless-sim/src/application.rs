@@ -1,8 +1,10 @@
-//! [`Application`]: what runs on the simulated cluster: a service on every member, and the messages for it.
+//! [`Application`] and [`StateApplication`]: what runs on the simulated cluster: a service on every member, and the messages
+//! for it.
 
 use crate::options::Offer;
 use crate::random::Random;
-use gapless_engine::Service;
+use gapless_engine::store::Store;
+use gapless_engine::{Service, StateService};
 use gapless_stream::Reply;
 use gapless_stream::client::MessageType;
 
@@ -24,6 +26,27 @@ pub trait Application: Sync {
 
     /// What is wrong with the reply to that message, as far as it can be told from what is sent; a refusal is a reply, too.
     /// That each message has its effect once, and each reply is the service's own, is checked in any case.
+    ///
+    /// # Errors
+    /// The reply is another one than it has to be, in words.
+    fn check_reply(&self, publisher: u64, index: u64, reply: &Reply<'_>) -> Result<(), String> {
+        let _ = (publisher, index, reply);
+        Ok(())
+    }
+}
+
+/// A user's service whose state is replicated, and messages for it, which are commands.
+pub trait StateApplication: Sync + 'static {
+    /// The service, a copy of which runs on each full member.
+    type Service: StateService;
+
+    /// Declares its collections in `store`, and makes the service that knows them. The same for each member and each start.
+    fn service(store: &mut Store) -> Self::Service;
+
+    /// As [`Application::message`].
+    fn message(&self, publisher: u64, index: u64, random: &mut Random) -> (MessageType, Vec<u8>);
+
+    /// As [`Application::check_reply`].
     ///
     /// # Errors
     /// The reply is another one than it has to be, in words.

@@ -2,10 +2,10 @@
 //! that is gone or says nothing, sends there again what has no reply, and now and then asks for a reply once more. What it
 //! hears has to be what the service has said of what is released.
 
-use crate::application::Application;
 use crate::checker::Broken;
 use crate::random::Random;
 use crate::reference::{Answers, Said};
+use crate::subject::Subject;
 use crate::user::{User, message_of};
 use crate::world::MS;
 use gapless_log::LogError;
@@ -70,7 +70,7 @@ impl Caller {
         format!("client {}: {what}", self.number)
     }
 
-    fn send(&mut self, application: &impl Application, random: &mut Random) -> Result<(), Broken> {
+    fn send(&mut self, application: &impl Subject, random: &mut Random) -> Result<(), Broken> {
         let index = self.sent.len() as u64;
         let Some((client, key)) = &mut self.client else { return Ok(()) };
         if index == self.messages || !self.is_open || !client.can_send(*key) || !random.happens(30_000) {
@@ -102,12 +102,7 @@ impl Caller {
         }
     }
 
-    fn take(
-        &mut self,
-        incoming: &Incoming<'_>,
-        application: &impl Application,
-        answers: &Answers,
-    ) -> Result<(), Broken> {
+    fn take(&mut self, incoming: &Incoming<'_>, application: &impl Subject, answers: &Answers) -> Result<(), Broken> {
         match incoming {
             Incoming::Opened { .. } => Ok(()),
             Incoming::Reply { reply, first, .. } => self.reply(reply, *first, application, answers),
@@ -127,7 +122,7 @@ impl Caller {
         &mut self,
         reply: &Reply<'_>,
         is_first: bool,
-        application: &impl Application,
+        application: &impl Subject,
         answers: &Answers,
     ) -> Result<(), Broken> {
         let number = reply.session_seq;
@@ -186,7 +181,7 @@ impl Caller {
     }
 }
 
-impl<A: Application> User<A> for Caller {
+impl<A: Subject> User<A> for Caller {
     fn restart(&mut self) {
         (self.client, self.at, self.is_open, self.waits_since_ns) = (None, None, false, None);
     }

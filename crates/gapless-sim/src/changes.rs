@@ -1,9 +1,9 @@
 //! Somebody who changes the members of a [`World`] while it runs: one is added, removed or replaced, and who has been asked
 //! is asked again until it is done.
 
-use crate::application::Application;
 use crate::checker::Broken;
 use crate::network::address_of;
+use crate::subject::Subject;
 use crate::world::{MS, World};
 use gapless_cluster::config::MemberKind;
 use gapless_cluster::consensus::{MemberId, Members};
@@ -42,7 +42,7 @@ impl What {
     }
 }
 
-impl<A: Application> World<'_, A> {
+impl<A: Subject> World<'_, A> {
     /// Who leads, as far as anybody knows, and the members as it sees them.
     fn leader(&self) -> Option<(usize, Members)> {
         let leading = self.machines.iter().enumerate().filter_map(|(at, each)| Some((each.leads()?, at)));

@@ -10,12 +10,12 @@ use gapless_stream::client::MessageType;
 use gapless_wire::Encoding;
 use std::collections::BTreeMap;
 
-const SCHEMA: u32 = 1 << 16 | 1;
-const TYPE: MessageType = MessageType { schema: SCHEMA, encoding: Encoding::Opaque };
+pub(crate) const SCHEMA: u32 = 1 << 16 | 1;
+pub(crate) const TYPE: MessageType = MessageType { schema: SCHEMA, encoding: Encoding::Opaque };
 /// Of so many commands of a client the last is refused.
-const REFUSED_EACH: u64 = 13;
+pub(crate) const REFUSED_EACH: u64 = 13;
 /// Of so many the last sets the client's timer, and so many before it the timer is taken back.
-const TIMER_EACH: u64 = 4;
+pub(crate) const TIMER_EACH: u64 = 4;
 
 /// An application that sums up whatever comes, and answers with the sums.
 #[derive(Clone, Copy, Debug, Default)]
@@ -109,20 +109,21 @@ impl Application for Ledger {
     }
 
     fn check_reply(&self, _: u64, index: u64, reply: &Reply<'_>) -> Result<(), String> {
-        let is_refused = index % REFUSED_EACH == REFUSED_EACH - 1;
-        match (&reply.refusal, reply.payload.first_chunk()) {
-            (Some(_), _) if is_refused => Ok(()),
-            (Some(refusal), _) => Err(format!("it is refused: {}", refusal.text)),
-            (None, Some(commands)) => {
-                let (found, due) = (u64::from_le_bytes(*commands), index + 1 - index / REFUSED_EACH);
-                if found == due && !is_refused {
-                    Ok(())
-                } else {
-                    Err(format!("it is counted as {found}, {due} is due"))
-                }
-            }
-            (None, None) => Err("it is empty".to_owned()),
+        check_count(index, reply)
+    }
+}
+
+/// Whether the reply to message `index` of a client counts its commands: those before it that were not refused, and it.
+pub(crate) fn check_count(index: u64, reply: &Reply<'_>) -> Result<(), String> {
+    let is_refused = index % REFUSED_EACH == REFUSED_EACH - 1;
+    match (&reply.refusal, reply.payload.first_chunk()) {
+        (Some(_), _) if is_refused => Ok(()),
+        (Some(refusal), _) => Err(format!("it is refused: {}", refusal.text)),
+        (None, Some(commands)) => {
+            let (found, due) = (u64::from_le_bytes(*commands), index + 1 - index / REFUSED_EACH);
+            if found == due && !is_refused { Ok(()) } else { Err(format!("it is counted as {found}, {due} is due")) }
         }
+        (None, None) => Err("it is empty".to_owned()),
     }
 }
 
@@ -186,7 +187,7 @@ impl Application for Bulletin {
     }
 }
 
-fn numbered(publisher: u64, index: u64, is_bulky: bool, random: &mut Random) -> Vec<u8> {
+pub(crate) fn numbered(publisher: u64, index: u64, is_bulky: bool, random: &mut Random) -> Vec<u8> {
     let length = match is_bulky {
         true => random.below(48_000),
         // Now and then longer than a frame.

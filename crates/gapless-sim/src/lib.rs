@@ -6,8 +6,9 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`application`] | [`Application`]: the service and the messages |
+//! | [`application`] | [`Application`] and [`StateApplication`]: the service and the messages |
 //! | [`ledger`] | [`Ledger`] and [`Bulletin`], the simulator's own |
+//! | [`vault`] | [`Vault`], its own whose state is replicated |
 //! | [`options`] | [`Options`], [`Shape`] and [`Offer`]: how large a run is, and of what |
 //! | [`report`] | [`Tally`] and [`Failure`]: what it came to |
 //! | [`random`] | dice |
@@ -19,6 +20,7 @@
 //! | `network` | connections of bytes on virtual time |
 //! | `disk` | what a loss of power leaves |
 //! | `faulty_disk` | a disk that is full, or fails |
+//! | `subject` | what a world runs, of whichever kind the application is |
 //! | `user` | who publishes, whatever the cluster offers |
 //! | `publisher` | nodes of an event stream, that publish and send again |
 //! | `caller` | clients of a service, that send again what has no reply |
@@ -54,19 +56,23 @@ mod publisher;
 pub mod random;
 mod reference;
 pub mod report;
+mod subject;
 mod trace;
 mod user;
+pub mod vault;
 mod weather;
 mod world;
 
-pub use application::Application;
+pub use application::{Application, StateApplication};
 pub use ledger::{Bulletin, Ledger};
 pub use options::{Offer, Options, Shape};
 pub use random::Random;
 pub use report::{Failure, Tally};
+pub use vault::Vault;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use subject::{OfState, Subject};
 use world::World;
 
 /// Runs `application` on a cluster, with whatever happens to it by `seed`.
@@ -74,10 +80,26 @@ use world::World;
 /// # Errors
 /// A promise that was not kept, a panic among them, or no place for the members' files.
 pub fn simulate<A: Application>(application: &A, options: &Options, seed: u64) -> Result<Tally, Box<Failure>> {
+    simulate_subject(application, options, seed)
+}
+
+/// As [`simulate`], of a service whose state is replicated.
+///
+/// # Errors
+/// As for [`simulate`].
+pub fn simulate_state<A: StateApplication>(
+    application: &A,
+    options: &Options,
+    seed: u64,
+) -> Result<Tally, Box<Failure>> {
+    simulate_subject(&OfState(application), options, seed)
+}
+
+fn simulate_subject(subject: &impl Subject, options: &Options, seed: u64) -> Result<Tally, Box<Failure>> {
     let no_place =
         |reason: String| Box::new(Failure { seed, at_ms: 0, reason, state: String::new(), tally: Tally::default() });
     let directory = directory().map_err(|error| no_place(format!("no directory for the members: {error}")))?;
-    let mut world = World::new(application, options, seed, directory.path()).map_err(no_place)?;
+    let mut world = World::new(subject, options, seed, directory.path()).map_err(no_place)?;
     // A panic is a promise that was not kept, too, and has its seed.
     let outcome = catch_unwind(AssertUnwindSafe(|| world.run())).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
@@ -93,16 +115,24 @@ pub fn simulate<A: Application>(application: &A, options: &Options, seed: u64) -
     }
 }
 
-/// One of the simulator's own applications, by the seed: a service, or an event stream, and now and then with long
-/// messages. `offer` leaves no choice of the first.
+/// One of the simulator's own applications, by the seed: a service, one whose state is replicated, or an event stream, and
+/// now and then with long messages. `offer` leaves no choice of the first.
 ///
 /// # Errors
 /// As for [`simulate`].
 pub fn simulate_own(offer: Option<Offer>, options: &Options, seed: u64) -> Result<Tally, Box<Failure>> {
     let mut random = Random::of(seed, &[11]);
     let (drawn, is_bulky) = (random.happens(60_000), random.happens(15_000));
-    match offer.unwrap_or(if drawn { Offer::Service } else { Offer::EventStream }) {
+    // Of its own numbers, so that the other seeds run what they did.
+    let is_replicated = Random::of(seed, &[13]).happens(40_000);
+    let drawn = match (drawn, is_replicated) {
+        (false, _) => Offer::EventStream,
+        (true, false) => Offer::Service,
+        (true, true) => Offer::State,
+    };
+    match offer.unwrap_or(drawn) {
         Offer::Service => simulate(&Ledger { is_bulky }, options, seed),
+        Offer::State => simulate_state(&Vault { is_bulky }, options, seed),
         Offer::EventStream => simulate(&Bulletin { is_bulky }, options, seed),
     }
 }

@@ -8,6 +8,7 @@ use crate::observed::{Observed, Seen, take};
 use crate::options::Offer;
 use crate::random::Random;
 use crate::reference::Reference;
+use crate::subject::{Reads, Seated, Subject};
 use crate::trace::hash_of;
 use crate::weather::Weather;
 use gapless_agent::{Clock, Now, VirtualTime};
@@ -16,8 +17,6 @@ use gapless_cluster::config::{ClusterConfig, MemberKind};
 use gapless_cluster::consensus::Role;
 use gapless_cluster::link::Network as Connections;
 use gapless_cluster::member::{MemberStatus, Surroundings};
-use gapless_engine::fold::NoSink;
-use gapless_engine::{Fold, Policy, Replica, ReplicaOptions, Service};
 use gapless_journal::{Disk, Environment, JournalReader};
 use gapless_stream::Tier;
 use gapless_stream::late_reader::{LateRead, LateReader};
@@ -28,13 +27,8 @@ use std::sync::Arc;
 
 /// The wall clock at the beginning of each run, ns since the epoch.
 const BEGINNING_NS: u64 = 1_900_000_000_000_000_000;
-/// The longest payload that a simulated service may send, bytes.
-pub(crate) const PAYLOAD_LENGTH_MAX: usize = 64 << 10;
 /// Of one message between members: a small window is soon passed, and costs a start little.
 const MESSAGE_BYTES_MAX: usize = 1 << 20;
-/// A service's snapshot after so many frames.
-const SNAPSHOT_INTERVAL_FRAMES: u64 = 30;
-
 /// What a turn came to.
 pub(crate) enum Turned {
     /// It goes on.
@@ -51,15 +45,14 @@ pub(crate) enum Turned {
     Stopped(String),
 }
 
-pub(crate) struct Machine<S> {
+pub(crate) struct Machine {
     pub number: u64,
     directory: PathBuf,
     config: ClusterConfig,
     surroundings: Surroundings,
     is_witness: bool,
-    offer: Offer,
     pub disk: Arc<FaultyDisk>,
-    member: Option<Running<S>>,
+    member: Option<Running>,
     time: VirtualTime,
     clock: Clock,
     /// Parts in a million by which it is too fast.
@@ -79,24 +72,24 @@ pub(crate) struct Machine<S> {
     pub is_gone: bool,
 }
 
-struct Running<S> {
+struct Running {
     member: ClusterMember,
     reader: LateReader,
-    copy: Copy<S>,
+    copy: Copy,
     released: u64,
 }
 
 /// The service on a member.
-enum Copy<S> {
+enum Copy {
     /// A witness has none.
     None,
     /// It folds what the member's stream releases.
-    Reads(Box<Fold<S>>),
+    Reads(Box<dyn Reads>),
     /// It is the member's own; what it says of its state.
     Answers(Seen),
 }
 
-impl<S> Drop for Machine<S> {
+impl Drop for Machine {
     fn drop(&mut self) {
         // Without a last poll: of a run that has failed a member may be left that cannot go on.
         if let Some(running) = self.member.take() {
@@ -105,7 +98,7 @@ impl<S> Drop for Machine<S> {
     }
 }
 
-impl<S: Service> Machine<S> {
+impl Machine {
     pub(crate) fn new(
         (number, kind): (u64, MemberKind),
         root: &Path,
@@ -116,7 +109,7 @@ impl<S: Service> Machine<S> {
     ) -> Result<Self, Broken> {
         let directory = root.join(format!("member-{number}"));
         // Whoever folds an event stream here begins at its first frame.
-        let retains_little = weather.retains_little && offer == Offer::Service;
+        let retains_little = weather.retains_little && offer != Offer::EventStream;
         let text = config((number, kind), &directory, weather, (compare_interval, retains_little));
         let config = ClusterConfig::parse(&text, "simulated.toml");
         let disk = Arc::<FaultyDisk>::default();
@@ -137,7 +130,6 @@ impl<S: Service> Machine<S> {
             config: config.map_err(|error| error.to_string())?,
             surroundings,
             is_witness: kind == MemberKind::Witness,
-            offer,
             disk,
             member: None,
             clock: Clock::virtual_time(&time),
@@ -217,15 +209,15 @@ impl<S: Service> Machine<S> {
     }
 
     /// Its process is started; what it said if it has stopped at once because its disk refused something.
-    pub(crate) fn start(&mut self, service: impl Fn() -> S) -> Result<Option<String>, Broken> {
+    pub(crate) fn start(&mut self, subject: &impl Subject) -> Result<Option<String>, Broken> {
         if let Some(bit) = self.flipped.take() {
-            if self.start_sound(service()).is_ok() {
+            if self.start_sound(subject).is_ok() {
                 return Err(format!("member {} starts although {bit:?} of its journal has changed", self.number));
             }
             // The error has said where; somebody has mended it, and nothing else was touched.
             bit.flip().map_err(|error| error.to_string())?;
         }
-        match self.start_sound(service()) {
+        match self.start_sound(subject) {
             Ok(()) => Ok(None),
             Err(said) => self.because_of_disk(said).map(Some),
         }
@@ -236,28 +228,19 @@ impl<S: Service> Machine<S> {
         if self.disk.has_told(&said) { Ok(said) } else { Err(said) }
     }
 
-    fn start_sound(&mut self, service: S) -> Result<(), Broken> {
+    fn start_sound(&mut self, subject: &impl Subject) -> Result<(), Broken> {
         let number = self.number;
         self.disk.begin();
-        let (mut copy, mut service) = (Copy::None, Some(service).filter(|_| !self.is_witness));
-        let mut seat = None;
-        match (self.offer, service.take()) {
-            (Offer::EventStream, Some(service)) => {
-                let fold = Fold::new(service, Policy::default(), PAYLOAD_LENGTH_MAX);
-                copy = Copy::Reads(Box::new(fold.on_stream()));
+        let (mut copy, mut seat) = (Copy::None, None);
+        if !self.is_witness {
+            match subject.seat(&self.config)? {
+                Seated::Beside(fold) => copy = Copy::Reads(fold),
+                Seated::Own(service) => {
+                    let seen = Seen::default();
+                    seat = Some(Observed { service, seen: Arc::clone(&seen) });
+                    copy = Copy::Answers(seen);
+                }
             }
-            (Offer::Service, Some(service)) => {
-                let options = ReplicaOptions {
-                    payload_length_max: PAYLOAD_LENGTH_MAX,
-                    snapshot_interval_frames: Some(SNAPSHOT_INTERVAL_FRAMES),
-                    ..ReplicaOptions::default()
-                };
-                let seen = Seen::default();
-                let service = Replica::seat(service, options, &self.config);
-                seat = Some(Observed { service, seen: Arc::clone(&seen) });
-                copy = Copy::Answers(seen);
-            }
-            (_, None) => {}
         }
         let started = catch_unwind(AssertUnwindSafe(|| match seat {
             Some(seat) => ClusterMember::start_by_hand_with_in(&self.config, Box::new(seat), &self.surroundings),
@@ -312,7 +295,7 @@ impl<S: Service> Machine<S> {
     pub(crate) fn look(
         &mut self,
         checker: &mut Checker,
-        reference: &mut Option<Reference<S>>,
+        reference: &mut Option<Reference>,
         compare_interval: u64,
     ) -> Result<u64, Broken> {
         let number = self.number;
@@ -339,12 +322,9 @@ impl<S: Service> Machine<S> {
             *released += 1;
             seen += 1;
             if let Copy::Reads(fold) = copy {
-                fold.apply_of_stream(&frame, false, &mut NoSink)
-                    .map_err(|error| format!("member {number}: {error}"))?;
+                fold.read(&frame).map_err(|error| format!("member {number}: {error}"))?;
                 if released.is_multiple_of(compare_interval) {
-                    let mut state = Vec::new();
-                    fold.service().snapshot(&mut state);
-                    checker.state(number, *released, hash_of(&state))?;
+                    checker.state(number, *released, hash_of(&fold.state()))?;
                 }
             }
         }

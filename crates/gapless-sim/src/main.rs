@@ -35,7 +35,7 @@ struct Arguments {
     /// Who the members are, as 3, 5 or 2+witness [default: by the seed]
     #[arg(long)]
     members: Option<Shape>,
-    /// What the cluster offers, service or event-stream [default: by the seed]
+    /// What the cluster offers: service, state (a service whose state is replicated) or event-stream [default: by the seed]
     #[arg(long)]
     offer: Option<Offer>,
     /// Messages of each publisher

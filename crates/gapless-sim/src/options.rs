@@ -46,8 +46,14 @@ impl std::str::FromStr for Shape {
 pub enum Offer {
     /// An event stream: nodes publish and read. The service folds what is released.
     EventStream,
-    /// A service: clients send commands and get replies.
+    /// A service: clients send commands and get replies. Each member runs its handlers.
     Service,
+    /// A service whose state is replicated: the leader alone runs its handlers, and the others apply what they did.
+    State,
+}
+
+impl Offer {
+    const ALL: [Self; 3] = [Self::EventStream, Self::Service, Self::State];
 }
 
 impl std::fmt::Display for Offer {
@@ -55,6 +61,7 @@ impl std::fmt::Display for Offer {
         f.write_str(match self {
             Self::EventStream => "event-stream",
             Self::Service => "service",
+            Self::State => "state",
         })
     }
 }
@@ -63,8 +70,8 @@ impl std::str::FromStr for Offer {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let found = [Self::EventStream, Self::Service].into_iter().find(|offer| offer.to_string() == text);
-        found.ok_or_else(|| format!("{text:?} is no offer; event-stream or service is expected"))
+        let found = Self::ALL.into_iter().find(|offer| offer.to_string() == text);
+        found.ok_or_else(|| format!("{text:?} is no offer; event-stream, service or state is expected"))
     }
 }
 

@@ -2,10 +2,10 @@
 //! back again at the next one. [`Way`] is its link: the shipped one to a stream of this process, exchanged when a member
 //! is gone or does not lead.
 
-use crate::application::Application;
 use crate::checker::Broken;
 use crate::random::Random;
 use crate::reference::Answers;
+use crate::subject::Subject;
 use crate::trace::hash_of;
 use crate::user::{User, message_of};
 use gapless_agent::Clock;
@@ -153,7 +153,7 @@ impl Publisher {
     }
 
     /// Which message begins with this number of the session.
-    fn message_at(&self, application: &impl Application, session_seq: u64) -> Result<u64, Broken> {
+    fn message_at(&self, application: &impl Subject, session_seq: u64) -> Result<u64, Broken> {
         let (mut index, mut number) = (0, 1);
         while number < session_seq {
             let (_, payload) = message_of(application, self.seed, self.number, index);
@@ -168,7 +168,7 @@ impl Publisher {
     }
 }
 
-impl<A: Application> User<A> for Publisher {
+impl<A: Subject> User<A> for Publisher {
     fn restart(&mut self) {
         (self.node, self.handover) = node(self.seed, self.number, &self.clock);
         (self.at, self.next, self.read) = (None, None, 0);

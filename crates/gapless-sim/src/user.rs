@@ -1,9 +1,9 @@
 //! [`User`]: who publishes, whatever the cluster offers: a node of an event stream, or a client of a service.
 
-use crate::application::Application;
 use crate::checker::Broken;
 use crate::random::Random;
 use crate::reference::Answers;
+use crate::subject::Subject;
 use gapless_stream::client::MessageType;
 use gapless_stream::event_stream::EventStream;
 
@@ -42,11 +42,6 @@ pub(crate) trait User<A> {
 }
 
 /// The same whenever it is asked for.
-pub(crate) fn message_of(
-    application: &impl Application,
-    seed: u64,
-    publisher: u64,
-    index: u64,
-) -> (MessageType, Vec<u8>) {
+pub(crate) fn message_of(application: &impl Subject, seed: u64, publisher: u64, index: u64) -> (MessageType, Vec<u8>) {
     application.message(publisher, index, &mut Random::of(seed, &[7, publisher, index]))
 }

@@ -1,18 +1,18 @@
 //! [`World`]: machines, the network between them, publishers, operators and accidents, from one seed. First faults, then
 //! calm, in which everything must arrive.
 
-use crate::application::Application;
 use crate::caller::Caller;
 use crate::changes::Change;
 use crate::checker::{Broken, Checker};
 use crate::faulty_disk::FaultyDisk;
-use crate::machine::{Machine, PAYLOAD_LENGTH_MAX, Turned};
+use crate::machine::{Machine, Turned};
 use crate::network::Network;
 use crate::options::{Offer, Options};
 use crate::publisher::Publisher;
 use crate::random::Random;
 use crate::reference::{Answers, Reference};
 use crate::report::Tally;
+use crate::subject::Subject;
 use crate::trace::Trace;
 use crate::user::User;
 use crate::weather::Weather;
@@ -24,20 +24,20 @@ use std::sync::Arc;
 
 pub(crate) const MS: u64 = 1_000_000;
 
-pub(crate) struct World<'a, A: Application> {
+pub(crate) struct World<'a, A: Subject> {
     application: &'a A,
     options: &'a Options,
     pub(crate) weather: Weather,
     pub(crate) network: Arc<Network>,
     /// Where the machines' directories are.
     root: PathBuf,
-    pub(crate) machines: Vec<Machine<A::Service>>,
+    pub(crate) machines: Vec<Machine>,
     pub(crate) users: Vec<Box<dyn User<A>>>,
     /// A change of members that is not done yet.
     pub(crate) change: Option<Change>,
     checker: Checker,
     /// What a service has to answer.
-    reference: Option<Reference<A::Service>>,
+    reference: Option<Reference>,
     /// Of an event stream, where nobody is answered.
     no_answers: Answers,
     pub(crate) random: Random,
@@ -47,7 +47,7 @@ pub(crate) struct World<'a, A: Application> {
     pub(crate) tally: Tally,
 }
 
-impl<'a, A: Application> World<'a, A> {
+impl<'a, A: Subject> World<'a, A> {
     pub(crate) fn new(application: &'a A, options: &'a Options, seed: u64, root: &Path) -> Result<Self, Broken> {
         let weather = Weather::of(seed, options);
         let network = Network::new(seed, Trace::new(options.is_told)).map_err(|error| error.to_string())?;
@@ -63,10 +63,10 @@ impl<'a, A: Application> World<'a, A> {
         let user = |number| -> Box<dyn User<A>> {
             match A::OFFER {
                 Offer::EventStream => Box::new(Publisher::new(seed, number, options.messages, clock.clone())),
-                Offer::Service => Box::new(Caller::new(seed, number, options.messages)),
+                Offer::Service | Offer::State => Box::new(Caller::new(seed, number, options.messages)),
             }
         };
-        let reference = (A::OFFER == Offer::Service).then(|| Reference::new(application.service(), PAYLOAD_LENGTH_MAX));
+        let reference = application.reference();
         let mut world = Self {
             application,
             options,
@@ -267,7 +267,7 @@ impl<'a, A: Application> World<'a, A> {
     pub(crate) fn start(&mut self, at: usize) -> Result<(), Broken> {
         let number = self.machines[at].number;
         self.network.lock().set_dark(number, false);
-        match self.machines[at].start(|| self.application.service())? {
+        match self.machines[at].start(self.application)? {
             None => self.tell(format_args!("member {number} starts")),
             Some(said) => self.stopped(at, &said),
         }

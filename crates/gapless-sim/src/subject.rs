@@ -1,0 +1,127 @@
+//! [`Subject`]: what a world runs, of whichever kind the application is.
+
+use crate::application::{Application, StateApplication};
+use crate::checker::Broken;
+use crate::options::Offer;
+use crate::random::Random;
+use crate::reference::Reference;
+use gapless_cluster::config::ClusterConfig;
+use gapless_cluster::member::service::MemberService;
+use gapless_engine::fold::NoSink;
+use gapless_engine::state::fold_of;
+use gapless_engine::store::Limits;
+use gapless_engine::{EngineError, Fold, Policy, Replica, ReplicaOptions, Service, StateOptions};
+use gapless_stream::Reply;
+use gapless_stream::client::MessageType;
+use gapless_wire::Frame;
+
+/// The longest payload that a simulated service may send, bytes.
+const PAYLOAD_LENGTH_MAX: usize = 64 << 10;
+/// A service's snapshot after so many frames.
+const SNAPSHOT_INTERVAL_FRAMES: u64 = 30;
+
+/// What is on each full member, and what it is sent.
+pub(crate) trait Subject: Sync {
+    const OFFER: Offer;
+
+    /// What is on a member that begins or is started again.
+    fn seat(&self, config: &ClusterConfig) -> Result<Seated, Broken>;
+
+    /// What a service has to answer.
+    fn reference(&self) -> Option<Reference>;
+
+    fn message(&self, publisher: u64, index: u64, random: &mut Random) -> (MessageType, Vec<u8>);
+
+    fn check_reply(&self, publisher: u64, index: u64, reply: &Reply<'_>) -> Result<(), String>;
+}
+
+/// What is put on a member.
+pub(crate) enum Seated {
+    /// Beside it: it folds what the member's stream releases.
+    Beside(Box<dyn Reads>),
+    /// Its own service.
+    Own(Box<dyn MemberService>),
+}
+
+/// A copy that folds an event stream.
+pub(crate) trait Reads {
+    fn read(&mut self, frame: &Frame<'_>) -> Result<(), EngineError>;
+
+    /// The bytes of its state.
+    fn state(&self) -> Vec<u8>;
+}
+
+impl<S: Service> Reads for Fold<S> {
+    fn read(&mut self, frame: &Frame<'_>) -> Result<(), EngineError> {
+        self.apply_of_stream(frame, false, &mut NoSink)
+    }
+
+    fn state(&self) -> Vec<u8> {
+        let mut state = Vec::new();
+        self.service().snapshot(&mut state);
+        state
+    }
+}
+
+impl<A: Application> Subject for A {
+    const OFFER: Offer = A::OFFER;
+
+    fn seat(&self, config: &ClusterConfig) -> Result<Seated, Broken> {
+        Ok(match A::OFFER {
+            Offer::EventStream => {
+                let fold = Fold::new(self.service(), Policy::default(), PAYLOAD_LENGTH_MAX);
+                Seated::Beside(Box::new(fold.on_stream()))
+            }
+            Offer::Service | Offer::State => {
+                let options = ReplicaOptions {
+                    payload_length_max: PAYLOAD_LENGTH_MAX,
+                    snapshot_interval_frames: Some(SNAPSHOT_INTERVAL_FRAMES),
+                    ..ReplicaOptions::default()
+                };
+                Seated::Own(Replica::seat(self.service(), options, config))
+            }
+        })
+    }
+
+    fn reference(&self) -> Option<Reference> {
+        let is_answered = A::OFFER != Offer::EventStream;
+        is_answered.then(|| Reference::new(Fold::new(self.service(), Policy::default(), PAYLOAD_LENGTH_MAX)))
+    }
+
+    fn message(&self, publisher: u64, index: u64, random: &mut Random) -> (MessageType, Vec<u8>) {
+        Application::message(self, publisher, index, random)
+    }
+
+    fn check_reply(&self, publisher: u64, index: u64, reply: &Reply<'_>) -> Result<(), String> {
+        Application::check_reply(self, publisher, index, reply)
+    }
+}
+
+/// A [`StateApplication`] as a subject.
+pub(crate) struct OfState<'a, A>(pub &'a A);
+
+impl<A: StateApplication> Subject for OfState<'_, A> {
+    const OFFER: Offer = Offer::State;
+
+    fn seat(&self, config: &ClusterConfig) -> Result<Seated, Broken> {
+        let options = StateOptions {
+            payload_length_max: PAYLOAD_LENGTH_MAX,
+            snapshot_interval_frames: Some(SNAPSHOT_INTERVAL_FRAMES),
+            ..StateOptions::default()
+        };
+        Replica::seat_state(A::service, options, config).map(Seated::Own).map_err(|error| error.to_string())
+    }
+
+    /// Of the transactions alone: handlers run on leaders, and need not do the same twice.
+    fn reference(&self) -> Option<Reference> {
+        Some(Reference::new(fold_of(A::service, Limits::default())))
+    }
+
+    fn message(&self, publisher: u64, index: u64, random: &mut Random) -> (MessageType, Vec<u8>) {
+        self.0.message(publisher, index, random)
+    }
+
+    fn check_reply(&self, publisher: u64, index: u64, reply: &Reply<'_>) -> Result<(), String> {
+        self.0.check_reply(publisher, index, reply)
+    }
+}
