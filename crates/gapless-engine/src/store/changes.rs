@@ -207,6 +207,7 @@ impl<'a> Reader<'a> {
     pub(super) fn byte(&mut self, what: &str) -> Result<u8, Flaw> {
         self.array::<1>(what).map(|[byte]| byte)
     }
+
     #[inline]
     pub(super) fn varint(&mut self, what: &str) -> Result<u64, Flaw> {
         match self.bytes.get(self.position) {
