@@ -25,6 +25,7 @@ fn main() {
         ("a_slow_follower_slows_nobody", a_slow_follower_slows_nobody),
         ("a_slow_network_is_only_slow", a_slow_network_is_only_slow),
         ("a_leader_cut_off_is_cut_back", a_leader_cut_off_is_cut_back),
+        ("a_leader_cut_off_for_long_is_cut_back", a_leader_cut_off_for_long_is_cut_back),
         ("whoever_is_cut_off_comes_back", whoever_is_cut_off_comes_back),
         ("a_leader_that_hears_nothing_steps_down", a_leader_that_hears_nothing_steps_down),
         ("a_leader_that_is_not_heard_is_replaced", a_leader_that_is_not_heard_is_replaced),
@@ -150,6 +151,25 @@ fn a_leader_cut_off_is_cut_back(_: &mut Random) {
     cluster.caught_up(first);
     assert!(term_of_last(&cluster) > before, "another frame stands there now");
     println!("member {first} had {} frames more than it had released", ahead - released);
+    end(cluster, load);
+}
+
+/// As above, until more was committed than its log and its window hold: what would take the place of its own frames it
+/// cannot keep, and it gets the state of the others.
+fn a_leader_cut_off_for_long_is_cut_back(_: &mut Random) {
+    let (mut cluster, load, first, others) = begin(THREE);
+    cluster.isolate(first, true);
+    cluster.leader_among(&others);
+    let status = cluster
+        .wait("a leader that steps down", |cluster| cluster.status(first).filter(|status| status.role != "leader"));
+    assert!(status.journaled_sequence > status.released_sequence, "it has appended something alone");
+    // About 1 KiB each, where a window of 8 MiB takes half of it at once; and more entries than the 4,096 of a log.
+    load.wait_more_singly(10_000);
+    cluster.isolate(first, false);
+    cluster.caught_up(first);
+    cluster.wait_log(first, &["frames are fetched from the leader"]);
+    let held = JournalReader::open(cluster.journal(first)).unwrap().first_sequence();
+    assert!(held > status.journaled_sequence, "it begins with a state of the others, at {held}");
     end(cluster, load);
 }
 

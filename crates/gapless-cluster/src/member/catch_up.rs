@@ -63,6 +63,8 @@ pub(super) enum Taken {
     Append(Range<usize>),
     /// The leader's journal does not hold the next frame.
     NotHeld,
+    /// More would take the place of frames that no quorum has than can be kept until consensus cuts them.
+    TooMuch,
 }
 
 pub(super) fn words(bytes: &[u8]) -> Option<(u64, u64)> {
@@ -275,7 +277,7 @@ impl CatchUp {
         // What is released is not cut, so nothing takes its place.
         let kept = if fetching.is_other { &frames[known..] } else { &frames[known..compared] };
         if fetching.stash.len() + kept.len() > STASH_BYTES_MAX {
-            return Err(format!("more than {STASH_BYTES_MAX} bytes would take the place of frames that no quorum has"));
+            return Ok(Taken::TooMuch);
         }
         fetching.stash.extend_from_slice(kept);
         (fetching.chain, fetching.last_sequence, fetching.is_waiting) = (chain, sequence, false);

@@ -516,8 +516,9 @@ impl Core {
         let first = Frame::parse(frames).map_or(0, |frame| frame.sequence());
         let held = self.ingress.frames(first, last_sequence).unwrap_or_default();
         match self.catch_up.take(from, header, frames, (held, last_sequence, self.released)) {
-            Ok(Taken::Kept) => Ok(()),
-            Ok(Taken::NotHeld) => {
+            // What takes the place of others' frames is appended at once, and the window may never have room for it.
+            Ok(Taken::Kept) if self.ingress.has_room(self.catch_up.stash(0).len()).is_ok() => Ok(()),
+            Ok(Taken::NotHeld | Taken::TooMuch | Taken::Kept) => {
                 self.catch_up.end();
                 self.parcels.begin(from, self.now.monotonic_ns)
             }
