@@ -164,7 +164,7 @@ fn a_leader_cut_off_for_long_is_cut_back(_: &mut Random) {
         .wait("a leader that steps down", |cluster| cluster.status(first).filter(|status| status.role != "leader"));
     assert!(status.journaled_sequence > status.released_sequence, "it has appended something alone");
     // About 1 KiB each, where a window of 8 MiB takes half of it at once; and more entries than the 4,096 of a log.
-    load.wait_more_singly(10_000);
+    load.wait_more_singly(9_000);
     cluster.isolate(first, false);
     cluster.caught_up(first);
     cluster.wait_log(first, &["frames are fetched from the leader"]);
