@@ -29,6 +29,7 @@ use std::sync::Arc;
 const BEGINNING_NS: u64 = 1_900_000_000_000_000_000;
 /// Of one message between members: a small window is soon passed, and costs a start little.
 const MESSAGE_BYTES_MAX: usize = 1 << 20;
+
 /// What a turn came to.
 pub(crate) enum Turned {
     /// It goes on.
