@@ -28,6 +28,7 @@ use crate::link::{ConnectionId, ForSequencer, ForService};
 use crate::sequencer::{Decision, Sequencer, compare};
 use crate::sequencer_state::SequencerState;
 use crate::state_keeper::StateKeeper;
+use crate::stream_time::StreamTime;
 use following::{Role, Untold};
 use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, AgentError, Now, Waker};
@@ -66,7 +67,9 @@ pub struct Ingress {
     untold: Untold,
     /// Whose turn is first, so that a full window starves nobody.
     first: usize,
+    /// Where it leads, the time of the stream.
     now: Now,
+    time: StreamTime,
     role: Role,
     /// Whether it takes anything of publishers, where it leads.
     serves: bool,
@@ -86,6 +89,7 @@ impl Ingress {
         options: IngressOptions,
     ) -> Self {
         let feeds = SharedFeeds::new(sequencer.feeds().clone());
+        let time = StreamTime::behind(sequencer.last_timestamp_ns());
         Self {
             sequencer,
             window,
@@ -103,6 +107,7 @@ impl Ingress {
             untold: Untold::default(),
             first: 0,
             now: Now { monotonic_ns: 0, epoch_ns: 0 },
+            time,
             role: Role::Leading,
             serves: true,
             ahead: None,
@@ -419,7 +424,7 @@ impl Agent for Ingress {
     }
 
     fn poll(&mut self, now: Now) -> Result<usize, AgentError> {
-        self.now = now;
+        self.now = if self.is_following() { now } else { self.time.lead(now) };
         while let Some(event) = self.links.publishers.pop() {
             self.take_publisher_events(event);
         }

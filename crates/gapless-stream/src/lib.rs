@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`tier`] | [`Tier`]: how durable a released frame is |
 //! | [`sequencer`] | [`Sequencer`]: the decision on each frame; no I/O, no clock |
+//! | [`stream_time`] | the time that it stamps with, over restarts and changes of leader |
 //! | [`ingress`] | [`Ingress`]: the agent that moves frames from publishers' rings into the window |
 //! | [`journaler`] | [`Journaler`]: the agent that moves them from the window into the journal |
 //! | [`syncer`] | the helper thread that puts the journal on the device |
@@ -58,6 +59,7 @@ pub mod sequencer_recovery;
 pub mod sequencer_state;
 pub mod state_keeper;
 pub mod stream_layout;
+pub mod stream_time;
 pub mod syncer;
 pub mod throttle;
 pub mod tier;

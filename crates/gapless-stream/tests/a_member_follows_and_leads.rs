@@ -6,7 +6,7 @@ mod member;
 #[path = "raw_publisher/mod.rs"]
 mod raw_publisher;
 
-use gapless_agent::Agent;
+use gapless_agent::{Agent, Now};
 use gapless_log::LogError;
 use gapless_stream::client::random_token;
 use gapless_stream::control::{ControlCommand, ControlStatus};
@@ -211,6 +211,51 @@ fn time_goes_on_behind_the_leaders_where_the_clock_is_behind() {
     follower.poll(10 * S);
     let _ = follower.appended();
     assert_eq!(follower.ingress.sequencer().last_timestamp_ns(), before_ns + 1);
+    // It does not stand still until the clock is as far: what is due in a second is due in a second.
+    follower.requests.push(ForSequencer::SetTimer { timer: 5, deadline_ns: before_ns + S }).unwrap();
+    follower.poll(11 * S - 10 * MS);
+    assert!(follower.appended().is_empty());
+    follower.poll(11 * S + 10 * MS);
+    let fired = follower.appended();
+    assert_eq!(frames(&fired).iter().map(|frame| frame.kind()).collect::<Vec<_>>(), [Kind::Timer]);
+    let later_ns = frames(&fired)[0].timestamp_ns() - before_ns;
+    assert!((S..S + 10 * MS).contains(&later_ns), "{later_ns} ns");
+}
+
+#[test]
+fn a_leader_whose_clock_is_ahead_expires_nothing_as_it_was_told_the_time() {
+    let (mut leader, mut publisher, session) = leader(1_000 * S);
+    send(&mut publisher, &event(session, 1, b"one"));
+    leader.poll(1_000 * S);
+    let frames_of_leader = leader.appended();
+    let told_ns = leader.ingress.time().at(Now { monotonic_ns: 1_001 * S, epoch_ns: 1_001 * S });
+    assert_eq!(told_ns, Some(1_001 * S));
+    for is_told in [true, false] {
+        let mut follower = Member::new();
+        follower.ingress.follow(None);
+        follower.take_over(&frames_of_leader);
+        assert_eq!(follower.ingress.time().ahead_ns(), None);
+        // Its clock is ahead by more than a session lives without a sign.
+        let ahead_ns = 2 * EXPIRY_NS;
+        let now_ns = 1_001 * S + ahead_ns;
+        follower.poll(now_ns);
+        if is_told {
+            assert!(follower.ingress.hear_time(told_ns.unwrap(), Now { monotonic_ns: now_ns, epoch_ns: now_ns }));
+            assert_eq!(follower.ingress.time().ahead_ns(), Some(-(ahead_ns as i64)));
+        }
+        follower.ingress.lead(2).unwrap();
+        let mut link = follower.connect();
+        send(&mut link, &open(8));
+        follower.poll(now_ns + S);
+        follower.poll(now_ns + 2 * S);
+        let kinds: Vec<_> = frames(&follower.appended()).iter().map(|frame| frame.kind()).collect();
+        let expected = if is_told { vec![Kind::SessionOpen] } else { vec![Kind::SessionClose, Kind::SessionOpen] };
+        assert_eq!(kinds, expected, "who was not told has no other clock than its own");
+        if is_told {
+            let passed_ns = follower.ingress.sequencer().last_timestamp_ns() - told_ns.unwrap();
+            assert!((S..=S + MS).contains(&passed_ns), "{passed_ns} ns in a second");
+        }
+    }
 }
 
 #[test]

@@ -54,13 +54,7 @@ impl Effort {
 
     /// Takes the samples: a tenth as many first for warming up. A sample includes one reading of the clock.
     pub(super) fn sample(&self, mut once: impl FnMut() -> Result<()>) -> Result<LatencyHistogram> {
-        let begin = Instant::now();
-        for _ in 0..self.samples / 10 {
-            once()?;
-            if begin.elapsed() > self.time_limit / 5 {
-                break;
-            }
-        }
+        let begin = self.warm_up(&mut once)?;
         let mut histogram = LatencyHistogram::new();
         let mut last = Instant::now();
         for _ in 0..self.samples {
@@ -76,10 +70,24 @@ impl Effort {
         Ok(histogram)
     }
 
-    /// Takes the samples as a latency is measured: [`PACED_PER_S`] of them, each from its scheduled time, so whatever keeps
-    /// one of the two threads from running is in it, and what the caches forget in between.
+    /// Some that do not count: until its partner runs on its own CPU a thread may wait for a long time. Returns when they
+    /// were begun.
+    fn warm_up(&self, once: &mut impl FnMut() -> Result<()>) -> Result<Instant> {
+        let begin = Instant::now();
+        for _ in 0..self.samples / 10 {
+            once()?;
+            if begin.elapsed() > self.time_limit / 5 {
+                break;
+            }
+        }
+        Ok(begin)
+    }
+
+    /// Takes the samples as a latency is measured, [`PACED_PER_S`] of them: each from its scheduled time, so whatever keeps
+    /// one of the two threads from running is in it, and what the caches forget in between. Warms up as [`Effort::sample`].
     pub(super) fn sample_paced(&self, mut once: impl FnMut() -> Result<()>) -> Result<LatencyHistogram> {
         let planned = Duration::from_nanos(self.samples * 1_000_000_000 / PACED_PER_S);
+        self.warm_up(&mut once)?;
         let begin = Instant::now();
         let now_ns = || u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let mut pacer = Schedule::new(0, PACED_PER_S).pacer();

@@ -44,6 +44,8 @@ pub enum Content {
     ParcelRequest,
     /// What a parcel holds, or a piece of it in the place of frames.
     Parcel,
+    /// The time of the stream, as its sender knows it; such a message is short and has no frames.
+    Time,
 }
 
 impl Content {
@@ -58,6 +60,7 @@ impl Content {
             Self::Doors => Kind::Doors,
             Self::ParcelRequest => Kind::ParcelRequest,
             Self::Parcel => Kind::Parcel,
+            Self::Time => Kind::Time,
         }
     }
 
@@ -72,6 +75,7 @@ impl Content {
             Kind::Doors => Some(Self::Doors),
             Kind::ParcelRequest => Some(Self::ParcelRequest),
             Kind::Parcel => Some(Self::Parcel),
+            Kind::Time => Some(Self::Time),
             Kind::Hello | Kind::Welcome | Kind::Refusal | Kind::Ping => None,
         }
     }

@@ -10,7 +10,7 @@
 //!  12  u32  frames length, bytes without filling               5 consensus, 6 catch-up request,
 //!  16  u64  number: of its sender's messages on this           7 catch-up frames
 //!           connection, from 1 without a gap              8 members, 9 copies, 10 doors,
-//!  24  u32  CRC-32C of the consensus part                      11 parcel request, 12 parcel
+//!  24  u32  CRC-32C of the consensus part                      11 parcel request, 12 parcel, 13 time
 //!  28  u32  CRC-32C of bytes 0–27
 //!
 //!  hello, welcome: the consensus part (128 bytes)       refusal: the consensus part (8 bytes + text)
@@ -53,6 +53,8 @@ pub const INTRODUCTION_LENGTH: usize = 128;
 pub const REFUSAL_TEXT_LENGTH_MAX: usize = 200;
 /// The longest text that says where publishers find a member, bytes.
 pub const DOORS_LENGTH_MAX: usize = 256;
+/// A time: nanoseconds since the epoch, little-endian; bytes.
+pub const TIME_LENGTH: usize = 8;
 /// The longest request for a parcel, bytes.
 pub const PARCEL_REQUEST_LENGTH_MAX: usize = 64;
 /// The longest piece of a parcel, bytes.
@@ -161,6 +163,8 @@ pub enum Kind {
     ParcelRequest = 11,
     /// What a parcel holds, or a piece of it.
     Parcel = 12,
+    /// The time of the stream, as its sender knows it.
+    Time = 13,
 }
 
 impl Kind {
@@ -178,6 +182,7 @@ impl Kind {
             10 => Self::Doors,
             11 => Self::ParcelRequest,
             12 => Self::Parcel,
+            13 => Self::Time,
             _ => return None,
         })
     }
@@ -196,6 +201,7 @@ impl Kind {
             Self::Ping => (0, 0),
             Self::Copies => (COPIES_LENGTH_MAX, 0),
             Self::Doors => (DOORS_LENGTH_MAX, 0),
+            Self::Time => (TIME_LENGTH, 0),
             Self::ParcelRequest => (PARCEL_REQUEST_LENGTH_MAX, 0),
             Self::Parcel => (CONSENSUS_LENGTH_MAX, PARCEL_PIECE_LENGTH_MAX),
             Self::CatchUpRequest | Self::Members => (CONSENSUS_LENGTH_MAX, 0),

@@ -118,6 +118,9 @@ pub struct StatusReport {
     /// The newest sequence behind which the states of the full members were compared here, while this one led.
     #[serde(default)]
     pub compared_sequence: Option<u64>,
+    /// How far the stream's time is ahead of this machine's clock, ms; `None` as long as it is not known.
+    #[serde(default)]
+    pub time_ahead_ms: Option<i64>,
     /// The members.
     pub members: Vec<MemberReport>,
 }
@@ -190,6 +193,7 @@ impl StatusReport {
             waits_for: status.waits_for.iter().map(|member| member.get()).collect(),
             is_behind: consensus.is_behind,
             compared_sequence: status.compared_sequence,
+            time_ahead_ms: status.time_ahead_ns.map(|ahead_ns| ahead_ns / 1_000_000),
             members: members.all().into_iter().map(report).collect(),
         }
     }

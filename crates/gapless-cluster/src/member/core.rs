@@ -8,6 +8,7 @@ use super::keeper::Keeper;
 use super::membership::Membership;
 use super::parcel::Parcels;
 use super::shared::{MemberRequest, MemberShared, Outcome, Wish};
+use super::time::Told;
 use super::voting::Voting;
 use crate::ClusterError;
 use crate::consensus::{Batch, Chain, Consensus, Effects, MemberId, Outgoing, ProposeError, Role, RoleChange, wire};
@@ -75,6 +76,7 @@ pub(super) struct Core {
     pub dropped_full: u64,
     pub next_warning_ns: u64,
     pub next_status_ns: u64,
+    pub told_time: Told,
     pub now: Now,
 }
 
@@ -105,6 +107,10 @@ impl Core {
             }
             Content::Doors => {
                 self.hear_doors(from, received.consensus);
+                Ok(())
+            }
+            Content::Time => {
+                self.hear_time(from, received.consensus);
                 Ok(())
             }
             Content::CatchUpFrames => self.take_fetched(from, received.consensus, received.frames),
@@ -429,6 +435,7 @@ impl Core {
         if self.ingress.is_following() {
             crash_point("becoming_leader");
             self.ingress.lead(role.term)?;
+            self.told_time.begins_to_lead();
             if let Some(version) = self.copies.first_version().filter(|_| end.sequence == 0) {
                 // A full mailbox would be one that nobody reads.
                 let _ = self.requests.push(ForSequencer::ServiceVersion { version });

@@ -19,6 +19,7 @@
 //! | `peers` | links follow the members |
 //! | [`copies`] | whether the copies of a service are the same |
 //! | `doors` | where publishers find each member |
+//! | `time` | what time it is in the stream |
 //! | [`recover`] | a member whose partners are lost becomes a cluster of one |
 //! | `voting` | whether this one may vote |
 //! | `standing_files` | who the others are, and that one was removed |
@@ -50,6 +51,7 @@ pub mod shared;
 mod standing_files;
 pub mod start;
 pub mod surroundings;
+mod time;
 mod voting;
 
 pub use shared::{MemberRequest, MemberStatus};
@@ -106,6 +108,8 @@ impl Member {
         if self.core.outbox.is_empty() {
             return Ok(());
         }
+        // What a new leader appends comes behind it.
+        self.tell_time();
         let mut outbox = std::mem::take(&mut self.core.outbox);
         for outgoing in outbox.drain(..) {
             if outgoing.says_only_commit() {
@@ -183,6 +187,7 @@ impl Member {
                 self.peers.meet(member, &mut self.links)?;
                 // Not sent, here and below: then it is not connected any more.
                 let _ = self.links.send(member, Content::Doors, self.core.doors.own(), &[]);
+                self.tell_time_to(member);
                 if let Some(standing) = self.core.consensus.standing() {
                     let _ = self.links.send(member, Content::Members, &standing.to_bytes(), &[]);
                 }

@@ -44,6 +44,8 @@ pub struct MemberStatus {
     pub fetched: u64,
     /// The newest sequence behind which the states of the full members were compared here, while this one led.
     pub compared_sequence: Option<u64>,
+    /// How far the stream's time is ahead of this machine's clock, ns; `None` as long as it is not known.
+    pub time_ahead_ns: Option<i64>,
 }
 
 /// What became of a wish.
@@ -150,6 +152,7 @@ impl MemberShared {
             fetching_to: core.parcels.target().or_else(|| core.catch_up.target()),
             fetched: core.catch_up.fetched(),
             compared_sequence: core.copies.compared_sequence(),
+            time_ahead_ns: core.ingress.time().ahead_ns(),
         };
         *lock(&self.status) = Some(status);
     }

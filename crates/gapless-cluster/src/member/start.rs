@@ -17,6 +17,7 @@ use super::service::{self, MemberService, ServiceParts};
 use super::shared::{MemberShared, MemberStatus, Outcome, Wish};
 use super::standing_files::{check_incarnation, check_not_removed, read_text, write_durably};
 use super::surroundings::Surroundings;
+use super::time::Told;
 use super::voting::Voting;
 use super::{MESSAGE_BYTES_MAX, Member};
 use crate::ClusterError;
@@ -412,6 +413,7 @@ fn start(
         dropped_full: 0,
         next_warning_ns: 0,
         next_status_ns: 0,
+        told_time: Told::default(),
         now: Now::default(),
     };
     take_uncommitted(&mut core, &journal_directory, committed, last_sequence)?;

@@ -3,6 +3,7 @@
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
+pub mod clock;
 pub mod disk;
 pub mod hosts;
 pub mod load;
@@ -35,6 +36,7 @@ pub fn be_a_member_if_asked() {
     }
     // Nobody would end it if the test died.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).unwrap();
+    clock::be_wrong_if_told(Path::new(file));
     tracing_subscriber::fmt().with_ansi(false).with_writer(std::io::stderr).init();
     let run = || -> Result<(), Box<dyn std::error::Error>> {
         let mut member = ClusterMember::start(&ClusterConfig::load(file)?)?;
@@ -44,6 +46,7 @@ pub fn be_a_member_if_asked() {
                 std::process::exit(0);
             }
             disk::fail_if_told(Path::new(file));
+            clock::be_wrong_if_told(Path::new(file));
             match member.stream().failure() {
                 Some(failure) if member.must_start_again() => {
                     println!("{failure}");
@@ -316,6 +319,11 @@ impl Cluster {
     /// Its disk fails from now on, until it is started again.
     pub fn fail_disk(&self, member: usize, fault: disk::Fault) {
         disk::tell(&self.file(member), fault);
+    }
+
+    /// Its machine's wall clock is so many seconds ahead from now on; of a process that runs if it was so before its start.
+    pub fn set_clock(&self, member: usize, ahead_s: i64) {
+        clock::tell(&self.file(member), ahead_s);
     }
 
     pub fn kill(&mut self, member: usize) {

@@ -26,16 +26,7 @@ impl Replay {
             return Err(self.corrupt(fault, MarkName::Journaled, at));
         }
         if !is_sealed {
-            // A writer that died in a roll may have left the old segment unsealed.
-            if self.next_segment().is_none() {
-                return Ok(false);
-            }
-            // Or it was cut off since it was listed.
-            self.segments = survey(&self.directory, None)?.segments;
-            return match self.next_segment() {
-                Some(next) => self.enter(&next).map(|()| true),
-                None => Ok(false),
-            };
+            return self.go_on_from_unsealed();
         }
         for attempt in 0..SUCCESSOR_ATTEMPTS_MAX {
             match self.successor() {
@@ -61,11 +52,26 @@ impl Replay {
         Err(JournalError::SuccessorMissing { segment: self.current.found.path.clone(), sequence: last_sequence + 1 })
     }
 
-    /// The segment that begins with the next sequence, as far as it is listed.
-    fn next_segment(&self) -> Option<Found> {
-        let is_next = |found: &&Found| found.first_sequence == self.next_unchecked;
-        let next = self.segments.iter().find(is_next).cloned();
-        next.filter(|next| next.first_sequence > self.current.found.first_sequence)
+    /// Behind a segment that takes frames still, or that a writer has left so which died while it rolled: `true` if there is
+    /// more.
+    fn go_on_from_unsealed(&mut self) -> Result<bool, JournalError> {
+        if self.successor().is_none() {
+            return Ok(false);
+        }
+        // It may have been cut off since it was listed.
+        self.segments = survey(&self.directory, None)?.segments;
+        let Some(next) = self.successor() else { return Ok(false) };
+        if next.first_sequence == self.next_unchecked {
+            return self.enter(&next).map(|()| true);
+        }
+        let generation = self.limit_generation;
+        self.move_limit()?;
+        if self.limit_generation != generation {
+            return Ok(true);
+        }
+        // A writer seals the old segment before a frame comes into the new one.
+        let has_frames = next.journaled.is_some_and(|mark| mark.second >= next.first_sequence);
+        if has_frames { Err(self.gap(&next)) } else { Ok(false) }
     }
 
     /// Where frames and records end on another boot: `true` if the next segment goes on.

@@ -9,6 +9,8 @@ use crate::StreamError;
 use crate::control::{ControlOutcome, ControlStatus};
 use crate::link::{ForSequencer, ForService};
 use crate::sequencer::{Decision, Sequencer};
+use crate::stream_time::StreamTime;
+use gapless_agent::Now;
 use gapless_log::LogError;
 use gapless_wire::descriptor::KIND_OFFSET;
 use gapless_wire::{Frame, HEADER_LENGTH, Kind, aligned_length};
@@ -68,6 +70,17 @@ impl Ingress {
         self.window.last_sequence()
     }
 
+    /// The time of the stream, as far as it is known here; who leads tells it to who follows.
+    #[must_use]
+    pub const fn time(&self) -> &StreamTime {
+        &self.time
+    }
+
+    /// Who leads has said that the stream's time is `stream_ns`. `false` if it never is.
+    pub fn hear_time(&mut self, stream_ns: u64, now: Now) -> bool {
+        !self.is_following() || self.time.hear(stream_ns, now)
+    }
+
     /// Takes frames of publishers from now on, and stamps them with `term`; sequenced time goes on behind that of the
     /// frames that are there. Publishers that were turned away have to open their sessions again.
     ///
@@ -84,6 +97,7 @@ impl Ingress {
         // Those that were fired since the service set them are not known to be.
         self.sequencer.forget_own_timers();
         self.untold.leads_behind = Some(self.window.last_sequence());
+        self.time.begin_to_lead_behind(self.sequencer.last_timestamp_ns());
         if let Some(ahead) = &mut self.ahead {
             ahead.transactions.lead(term, self.window.last_sequence());
         }

@@ -23,6 +23,8 @@ pub(super) struct Arguments {
 
 /// Puts what is printed next in the place of what a terminal shows.
 const CLEAR: &str = "\x1b[H\x1b[2J";
+/// From this distance on it is said how far the stream's time is from the machine's clock, ms.
+const CLOCK_TOLD_MS: u64 = 1_000;
 /// Sleeps are cut into such pieces, so that Ctrl-C ends them.
 const PIECE: Duration = Duration::from_millis(50);
 
@@ -76,6 +78,10 @@ fn text(report: &StatusReport) -> String {
     if report.is_behind {
         let _ =
             writeln!(text, "its machine has lost power: its vote counts only with everybody's until it has caught up");
+    }
+    if let Some(ahead_ms) = report.time_ahead_ms.filter(|ahead_ms| ahead_ms.unsigned_abs() >= CLOCK_TOLD_MS) {
+        let (side, ms) = (if ahead_ms > 0 { "ahead of" } else { "behind" }, ahead_ms.unsigned_abs());
+        let _ = writeln!(text, "the stream's time is {ms} ms {side} this machine's clock");
     }
     if let Some(compared) = report.compared_sequence {
         let _ = writeln!(text, "states compared up to {compared}");

@@ -1,0 +1,76 @@
+//! Wall clocks that are wrong, and that are set while a member runs: in its process the kernel's function that reads clocks
+//! is replaced (in the vDSO, so for everything that this process calls), and what it says of the wall clock is shifted.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+
+/// How far this process's wall clock is ahead of the machine's, s.
+static AHEAD_S: AtomicI64 = AtomicI64::new(0);
+static IS_REPLACED: AtomicBool = AtomicBool::new(false);
+
+/// Where a member with this configuration is told what its clock says.
+fn clock_file(config: &Path) -> PathBuf {
+    config.with_extension("clock")
+}
+
+/// The wall clock of the member with this configuration is so many seconds ahead from now on, also when it is started again;
+/// of one that runs only if it was told before it was started.
+pub fn tell(config: &Path, ahead_s: i64) {
+    let (file, next) = (clock_file(config), config.with_extension("clock-next"));
+    std::fs::write(&next, ahead_s.to_string()).unwrap();
+    std::fs::rename(next, file).unwrap();
+}
+
+/// Whether clocks can be replaced here; says visibly if they cannot.
+pub fn is_possible() -> bool {
+    let is_possible = cfg!(target_arch = "x86_64") && kernels_function().is_some();
+    if !is_possible {
+        println!("SKIPPED: the kernel's function for clocks is not found, or this is no x86-64");
+    }
+    is_possible
+}
+
+/// A member's process: its wall clock says what it was told.
+pub fn be_wrong_if_told(config: &Path) {
+    let Ok(ahead_s) = std::fs::read_to_string(clock_file(config)) else { return };
+    AHEAD_S.store(ahead_s.parse().unwrap(), Ordering::SeqCst);
+    if !IS_REPLACED.swap(true, Ordering::SeqCst) {
+        replace();
+    }
+}
+
+fn kernels_function() -> Option<u64> {
+    // SAFETY: both names end with a zero; what is loaded already stays loaded.
+    let found = unsafe {
+        let kernel = libc::dlopen(c"linux-vdso.so.1".as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
+        if kernel.is_null() {
+            return None;
+        }
+        libc::dlsym(kernel, c"__vdso_clock_gettime".as_ptr())
+    };
+    (!found.is_null()).then_some(found as u64)
+}
+
+/// From now on who asks the kernel's function jumps to ours. To be called before there are other threads.
+fn replace() {
+    let at = kernels_function().expect("looked for before");
+    let ours = read_clock as extern "C" fn(libc::clockid_t, *mut libc::timespec) -> libc::c_int;
+    // mov rax, ours; jmp rax
+    let mut code = vec![0x48, 0xb8];
+    code.extend((ours as usize as u64).to_le_bytes());
+    code.extend([0xff, 0xe0]);
+    // Written like this the page need not be writable, and becomes this process's own.
+    File::options().write(true).open("/proc/self/mem").unwrap().write_all_at(&code, at).unwrap();
+}
+
+extern "C" fn read_clock(clock: libc::clockid_t, time: *mut libc::timespec) -> libc::c_int {
+    // SAFETY: the caller's pointer goes to the kernel, which checks it.
+    let result = unsafe { libc::syscall(libc::SYS_clock_gettime, clock, time) };
+    if result == 0 && (clock == libc::CLOCK_REALTIME || clock == libc::CLOCK_REALTIME_COARSE) {
+        // SAFETY: the kernel has just written there.
+        unsafe { (*time).tv_sec += AHEAD_S.load(Ordering::SeqCst) };
+    }
+    result as libc::c_int
+}
