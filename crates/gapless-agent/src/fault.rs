@@ -71,7 +71,7 @@ pub const PARCEL_CRASH_POINTS: [&str; 12] = [
 ];
 
 /// Every mutant there is; a test must catch each.
-pub const MUTANTS: [&str; 7] = [
+pub const MUTANTS: [&str; 8] = [
     "acknowledge_before_journal",
     "skip_truncation",
     "drop_session_table",
@@ -79,6 +79,7 @@ pub const MUTANTS: [&str; 7] = [
     "forget_vote",
     "commit_without_quorum",
     "vote_after_power_loss",
+    "believe_own_clock",
 ];
 
 /// Dies here if the environment asks for it.

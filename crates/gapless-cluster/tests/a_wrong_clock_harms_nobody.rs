@@ -9,6 +9,7 @@
 mod processes;
 
 use gapless_stream::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
+use gapless_stream::stream_time::FAR_SLEW_PPM;
 use processes::load::{Load, TYPE, payload};
 use processes::{Cluster, PATIENCE, Plan, Random, THREE, WITNESS, clock, streams};
 use std::time::{Duration, Instant};
@@ -16,8 +17,8 @@ use std::time::{Duration, Instant};
 const HOUR_S: u64 = 3_600;
 /// Clocks are wrong by so much at most: more than a session lives without a sign.
 const WRONG_S_MAX: u64 = 48 * HOUR_S;
-/// Time is slewed, by the leader's clock and by the leader: both at most half a millisecond a second.
-const SLEW_PPM_MAX: u128 = 1_000;
+/// Time is slewed, by the leader and by its clock.
+const SLEW_PPM_MAX: u128 = FAR_SLEW_PPM as u128 + 500;
 /// Who has heard the time is behind by what the message took.
 const UNDER_WAY_NS_MAX: u128 = 2_000_000_000;
 /// Beside the publishers of the load.

@@ -54,7 +54,9 @@ impl<A: Subject> World<'_, A> {
                 self.machines[at].disk.fail(syncs, writes);
             }
             if self.random.happens(weather.jump) {
+                // Up to ten seconds, every second one up to an hour.
                 let jump_ns = self.random.below(20_000 * MS) as i64 - 10_000 * MS as i64;
+                let jump_ns = if jump_ns % 2 == 0 { jump_ns } else { 360 * jump_ns };
                 self.tally.jumps += 1;
                 self.tell(format_args!("the clock of member {number} jumps by {} ms", jump_ns / MS as i64));
                 self.machines[at].jump(jump_ns);

@@ -14,7 +14,8 @@ pub trait Application: Sync {
     /// sorted, without clocks and addresses.
     type Service: Service;
 
-    /// Whether messages are commands, sent by clients that get replies, or events of a stream.
+    /// Whether messages are commands, sent by clients that get replies, or events of a stream. A replicated state is for
+    /// [`StateApplication`]: with [`Offer::State`] this does not compile.
     const OFFER: Offer = Offer::Service;
 
     /// The state before the first message. The same for each member and each start.

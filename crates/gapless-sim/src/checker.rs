@@ -1,5 +1,6 @@
 //! [`Checker`]: what must be true whatever happens. It sees every frame that any member releases, at any time.
 
+use crate::machine::StreamTime;
 use crate::trace::hash_of;
 use gapless_wire::descriptor::TRANSACTION_FLAG;
 use gapless_wire::{Frame, Kind};
@@ -24,7 +25,14 @@ pub(crate) struct Checker {
     pub terms: u64,
     /// Timers that came.
     pub timers: u64,
+    /// How far the time of each term's leader was ahead of true time when it was last looked at, ns.
+    times: BTreeMap<u64, i64>,
+    /// How often another leader has gone on with the time of the one before.
+    pub times_kept: u64,
 }
+
+/// What a follower was told of the time may have been so long under way, and the same again, ns.
+const TIME_ERROR_NS_MAX: u64 = 3_000_000_000;
 
 impl Checker {
     /// The last sequence that was released anywhere.
@@ -91,6 +99,32 @@ impl Checker {
         let leader = *self.leaders.entry(term).or_insert(member);
         self.terms = self.leaders.len() as u64;
         if leader == member { Ok(()) } else { Err(format!("members {leader} and {member} both lead in term {term}")) }
+    }
+
+    /// `member` leads, and stamps with this time: as long as it leads, and from the leader before on whose time it knew, no
+    /// wall clock moves it. Clocks go wrong by so many in a million by themselves.
+    pub(crate) fn time(
+        &mut self,
+        member: u64,
+        time: StreamTime,
+        true_ns: u64,
+        drift_ppm_max: u64,
+    ) -> Result<(), Broken> {
+        let StreamTime { term, now_ns, from_term } = time;
+        let ahead_ns = now_ns as i64 - true_ns as i64;
+        let led_ns = self.times.get(&term).copied();
+        // Who has died in the turn in which it began to lead was not looked at.
+        let before_ns = led_ns.or_else(|| self.times.get(&from_term).copied());
+        let error_ns_max = TIME_ERROR_NS_MAX + true_ns / 1_000_000 * 2 * drift_ppm_max;
+        if let Some(before_ns) = before_ns.filter(|before_ns| ahead_ns.abs_diff(*before_ns) > error_ns_max) {
+            let moved_ns = ahead_ns - before_ns;
+            return Err(format!(
+                "member {member} moves the stream's time by {moved_ns} ns in term {term}, from that of term {from_term}"
+            ));
+        }
+        self.times_kept += u64::from(led_ns.is_none() && before_ns.is_some());
+        self.times.insert(term, ahead_ns);
+        Ok(())
     }
 
     /// The service of `member` has this state behind `sequence`.

@@ -80,6 +80,7 @@ use world::World;
 /// # Errors
 /// A promise that was not kept, a panic among them, or no place for the members' files.
 pub fn simulate<A: Application>(application: &A, options: &Options, seed: u64) -> Result<Tally, Box<Failure>> {
+    const { assert!(!matches!(A::OFFER, Offer::State), "a replicated state is for a StateApplication and simulate_state") };
     simulate_subject(application, options, seed)
 }
 

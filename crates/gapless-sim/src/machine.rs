@@ -80,6 +80,15 @@ struct Running {
     released: u64,
 }
 
+/// What a leader takes for the time of the stream.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StreamTime {
+    pub term: u64,
+    pub now_ns: u64,
+    /// The term of the leader whose time it went on with, or 0.
+    pub from_term: u64,
+}
+
 /// The service on a member.
 enum Copy {
     /// A witness has none.
@@ -174,6 +183,13 @@ impl Machine {
         (status.role == Role::Leader).then_some(status.term)
     }
 
+    /// Where it leads: what time it is in the stream.
+    pub(crate) fn stream_time(&self) -> Option<StreamTime> {
+        let status = self.status().filter(|status| status.consensus.role == Role::Leader)?;
+        let now_ns = self.clock.now().epoch_ns.saturating_add_signed(status.time_ahead_ns?);
+        Some(StreamTime { term: status.consensus.term, now_ns, from_term: status.time_from_term })
+    }
+
     /// Whether it runs, and has met all others, so that they know which disk it has.
     pub(crate) fn has_met_all(&self) -> bool {
         self.status().is_some_and(|status| status.waits_for.is_empty())
@@ -243,6 +259,8 @@ impl Machine {
                 }
             }
         }
+        // A process takes the wall clock for right when it starts.
+        self.clock = Clock::virtual_time(&self.time);
         let started = catch_unwind(AssertUnwindSafe(|| match seat {
             Some(seat) => ClusterMember::start_by_hand_with_in(&self.config, Box::new(seat), &self.surroundings),
             None => ClusterMember::start_by_hand_in(&self.config, &self.surroundings),

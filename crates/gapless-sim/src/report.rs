@@ -21,6 +21,8 @@ pub struct Tally {
     pub notices: u64,
     /// Timers that came.
     pub timers: u64,
+    /// How often a leader went on with the time of the one before, whatever its clock said.
+    pub times_kept: u64,
     /// Terms that had a leader.
     pub terms: u64,
     /// Members killed between two turns.
@@ -66,6 +68,7 @@ impl Tally {
         self.repeated += other.repeated;
         self.notices += other.notices;
         self.timers += other.timers;
+        self.times_kept += other.times_kept;
         self.terms += other.terms;
         self.crashes += other.crashes;
         self.kills += other.kills;

@@ -130,10 +130,22 @@ impl<'a, A: Subject> World<'a, A> {
         let released = self.checker.last_sequence();
         let acknowledged = self.users.iter().map(|user| user.acknowledged()).sum();
         let repeated = self.users.iter().map(|user| user.repeated()).sum();
-        let (terms, timers) = (self.checker.terms, self.checker.timers);
+        let (terms, timers, times_kept) = (self.checker.terms, self.checker.timers, self.checker.times_kept);
         let notices = self.reference.as_ref().map_or(0, |reference| reference.answers.notices.len() as u64);
         let virtual_ns = self.now_ns;
-        Tally { trace, events, released, acknowledged, repeated, notices, terms, timers, virtual_ns, ..self.tally }
+        Tally {
+            trace,
+            events,
+            released,
+            acknowledged,
+            repeated,
+            notices,
+            terms,
+            timers,
+            times_kept,
+            virtual_ns,
+            ..self.tally
+        }
     }
 
     /// One more machine, whose member joins.
@@ -252,14 +264,15 @@ impl<'a, A: Subject> World<'a, A> {
             }
         }
         let released = machine.look(&mut self.checker, &mut self.reference, self.options.compare_interval)?;
-        let leads = machine.leads();
+        let leads = machine.stream_time();
         let number = machine.number;
         if released > 0 {
             let all = machine.released();
             self.network.lock().trace.fold(&[self.now_ns, number, all]);
         }
-        if let Some(term) = leads {
-            self.checker.leads(number, term)?;
+        if let Some(time) = leads {
+            self.checker.leads(number, time.term)?;
+            self.checker.time(number, time, self.now_ns, self.weather.drift_ppm_max)?;
         }
         Ok(())
     }

@@ -53,8 +53,8 @@ pub const INTRODUCTION_LENGTH: usize = 128;
 pub const REFUSAL_TEXT_LENGTH_MAX: usize = 200;
 /// The longest text that says where publishers find a member, bytes.
 pub const DOORS_LENGTH_MAX: usize = 256;
-/// A time: nanoseconds since the epoch, little-endian; bytes.
-pub const TIME_LENGTH: usize = 8;
+/// The longest message about the time, bytes.
+pub const TIME_LENGTH_MAX: usize = 64;
 /// The longest request for a parcel, bytes.
 pub const PARCEL_REQUEST_LENGTH_MAX: usize = 64;
 /// The longest piece of a parcel, bytes.
@@ -201,7 +201,7 @@ impl Kind {
             Self::Ping => (0, 0),
             Self::Copies => (COPIES_LENGTH_MAX, 0),
             Self::Doors => (DOORS_LENGTH_MAX, 0),
-            Self::Time => (TIME_LENGTH, 0),
+            Self::Time => (TIME_LENGTH_MAX, 0),
             Self::ParcelRequest => (PARCEL_REQUEST_LENGTH_MAX, 0),
             Self::Parcel => (CONSENSUS_LENGTH_MAX, PARCEL_PIECE_LENGTH_MAX),
             Self::CatchUpRequest | Self::Members => (CONSENSUS_LENGTH_MAX, 0),

@@ -435,7 +435,7 @@ impl Core {
         if self.ingress.is_following() {
             crash_point("becoming_leader");
             self.ingress.lead(role.term)?;
-            self.told_time.begins_to_lead();
+            self.told_time.begins_to_lead(role.term);
             if let Some(version) = self.copies.first_version().filter(|_| end.sequence == 0) {
                 // A full mailbox would be one that nobody reads.
                 let _ = self.requests.push(ForSequencer::ServiceVersion { version });

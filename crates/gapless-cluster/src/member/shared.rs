@@ -46,6 +46,8 @@ pub struct MemberStatus {
     pub compared_sequence: Option<u64>,
     /// How far the stream's time is ahead of this machine's clock, ns; `None` as long as it is not known.
     pub time_ahead_ns: Option<i64>,
+    /// The term of the leader whose time this one went on with when it last began to lead; 0 if it had none but its clock's.
+    pub time_from_term: u64,
 }
 
 /// What became of a wish.
@@ -152,7 +154,8 @@ impl MemberShared {
             fetching_to: core.parcels.target().or_else(|| core.catch_up.target()),
             fetched: core.catch_up.fetched(),
             compared_sequence: core.copies.compared_sequence(),
-            time_ahead_ns: core.ingress.time().ahead_ns(),
+            time_ahead_ns: core.ingress.time().ahead_ns(core.now),
+            time_from_term: core.told_time.from_term,
         };
         *lock(&self.status) = Some(status);
     }

@@ -1,6 +1,13 @@
 //! What time it is in the stream: who leads tells it to who follows, so that time goes on evenly when another one leads
 //! whose clock says something else (decision 8). Whoever knows it tells it at a new connection, too: a member that has just
 //! started knows it before it can be elected.
+//!
+//! ```text
+//!  0  u8   version, 1; seven bytes, 0
+//!  8  u64  time of the stream, ns since the epoch
+//! 16  u64  the term of the leader whose time it is, not 0
+//! ```
+//! All numbers little-endian.
 
 use super::Member;
 use super::core::Core;
@@ -12,41 +19,69 @@ const TELL_INTERVAL_NS: u64 = 1_000_000_000;
 /// An operator hears of a clock that is so far off, ns.
 const FAR_OFF_NS: u64 = 1_000_000_000;
 
+const VERSION: u8 = 1;
+const MESSAGE_LENGTH: usize = 24;
+
 /// What was told last.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     next_ns: u64,
     is_far_off: bool,
+    /// The term of the leader whose time is known here, or 0.
+    term: u64,
+    /// The one whose time this member went on with when it began to lead, or 0 where it had none but its clock's.
+    pub from_term: u64,
 }
 
 impl Told {
     /// A member that begins to lead tells it at once.
-    pub const fn begins_to_lead(&mut self) {
-        self.next_ns = 0;
+    pub const fn begins_to_lead(&mut self, term: u64) {
+        self.from_term = self.term;
+        (self.next_ns, self.term) = (0, term);
     }
 }
 
+fn to_bytes(time_ns: u64, term: u64) -> [u8; MESSAGE_LENGTH] {
+    let mut bytes = [0; MESSAGE_LENGTH];
+    bytes[0] = VERSION;
+    bytes[8..16].copy_from_slice(&time_ns.to_le_bytes());
+    bytes[16..24].copy_from_slice(&term.to_le_bytes());
+    bytes
+}
+
+fn from_bytes(bytes: &[u8]) -> Option<(u64, u64)> {
+    let bytes = <&[u8; MESSAGE_LENGTH]>::try_from(bytes).ok()?;
+    let (head, words) = bytes.split_at(8);
+    let word = |at: usize| words[at..].first_chunk().map(|word| u64::from_le_bytes(*word));
+    let said = word(0).zip(word(8).filter(|term| *term != 0));
+    said.filter(|_| *head == [VERSION, 0, 0, 0, 0, 0, 0, 0])
+}
+
 impl Core {
-    /// Another member has told the time. Of those that do not lead it is taken as long as none is known.
+    /// Another member has told the time. That of the newest leader counts; who leads has its own.
     pub fn hear_time(&mut self, from: MemberId, bytes: &[u8]) {
-        let leads = self.role.leader == Some(from);
-        if !leads && self.ingress.time().ahead_ns().is_some() {
+        let Some((time_ns, term)) = from_bytes(bytes) else {
+            self.warn(from, &"it says no time");
+            return;
+        };
+        if term < self.told_time.term || !self.ingress.is_following() {
             return;
         }
-        let time_ns = <[u8; 8]>::try_from(bytes).ok().map(u64::from_le_bytes);
-        if !time_ns.is_some_and(|time_ns| self.ingress.hear_time(time_ns, self.now)) {
+        if self.ingress.hear_time(time_ns, self.now) {
+            self.told_time.term = term;
+            self.warn_of_clock();
+        } else {
             self.warn(from, &"it says a time that never is");
         }
-        self.warn_of_clock();
     }
 
     fn warn_of_clock(&mut self) {
-        let ahead_ns = self.ingress.time().ahead_ns().unwrap_or(0);
+        let ahead_ns = self.ingress.time().ahead_ns(self.now).unwrap_or(0);
         let is_far_off = ahead_ns.unsigned_abs() >= FAR_OFF_NS;
         if is_far_off && !self.told_time.is_far_off {
             tracing::warn!(
                 ahead_s = ahead_ns / 1_000_000_000,
-                "the stream's time is not that of this machine's clock; it goes on, and is led back by half a millisecond a second"
+                "the stream's time is not that of this machine's clock; it goes on, and is led there slowly"
             );
         }
         self.told_time.is_far_off = is_far_off;
@@ -58,7 +93,7 @@ impl Member {
     pub(super) fn tell_time_to(&mut self, member: u64) {
         if let Some(time_ns) = self.core.ingress.time().at(self.core.now) {
             // Not sent: then it is not connected any more, and is told when it is.
-            let _ = self.links.send(member, Content::Time, &time_ns.to_le_bytes(), &[]);
+            let _ = self.links.send(member, Content::Time, &to_bytes(time_ns, self.core.told_time.term), &[]);
         }
     }
 
@@ -75,5 +110,26 @@ impl Member {
         self.core.told_time.next_ns = self.core.now.monotonic_ns + TELL_INTERVAL_NS;
         self.core.warn_of_clock();
         self.links.peers().collect::<Vec<_>>().into_iter().for_each(|peer| self.tell_time_to(peer));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_is_heard_and_nonsense_is_not() {
+        let bytes = to_bytes(1_700_000_000_000_000_001, 7);
+        assert_eq!(from_bytes(&bytes), Some((1_700_000_000_000_000_001, 7)));
+        assert_eq!(from_bytes(&to_bytes(u64::MAX, 1)), Some((u64::MAX, 1)));
+        assert_eq!(from_bytes(&to_bytes(1, 0)), None);
+        assert_eq!(from_bytes(&bytes[..23]), None);
+        assert_eq!(from_bytes(&[&bytes[..], &[0]].concat()), None);
+        assert_eq!(from_bytes(&[]), None);
+        for at in 0..8 {
+            let mut other = bytes;
+            other[at] ^= 2;
+            assert_eq!(from_bytes(&other), None, "byte {at}");
+        }
     }
 }
