@@ -46,6 +46,8 @@ pub enum Content {
     Parcel,
     /// The time of the stream, as its sender knows it; such a message is short and has no frames.
     Time,
+    /// How far all full members are; such a message is short and has no frames.
+    Held,
 }
 
 impl Content {
@@ -61,6 +63,7 @@ impl Content {
             Self::ParcelRequest => Kind::ParcelRequest,
             Self::Parcel => Kind::Parcel,
             Self::Time => Kind::Time,
+            Self::Held => Kind::Held,
         }
     }
 
@@ -76,6 +79,7 @@ impl Content {
             Kind::ParcelRequest => Some(Self::ParcelRequest),
             Kind::Parcel => Some(Self::Parcel),
             Kind::Time => Some(Self::Time),
+            Kind::Held => Some(Self::Held),
             Kind::Hello | Kind::Welcome | Kind::Refusal | Kind::Ping => None,
         }
     }

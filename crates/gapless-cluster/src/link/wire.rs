@@ -10,7 +10,8 @@
 //!  12  u32  frames length, bytes without filling               5 consensus, 6 catch-up request,
 //!  16  u64  number: of its sender's messages on this           7 catch-up frames
 //!           connection, from 1 without a gap              8 members, 9 copies, 10 doors,
-//!  24  u32  CRC-32C of the consensus part                      11 parcel request, 12 parcel, 13 time
+//!  24  u32  CRC-32C of the consensus part                      11 parcel request, 12 parcel, 13 time,
+//!                                                              14 held
 //!  28  u32  CRC-32C of bytes 0–27
 //!
 //!  hello, welcome: the consensus part (128 bytes)       refusal: the consensus part (8 bytes + text)
@@ -55,6 +56,8 @@ pub const REFUSAL_TEXT_LENGTH_MAX: usize = 200;
 pub const DOORS_LENGTH_MAX: usize = 256;
 /// The longest message about the time, bytes.
 pub const TIME_LENGTH_MAX: usize = 64;
+/// The longest message about what full members have, bytes.
+pub const HELD_LENGTH_MAX: usize = 64;
 /// The longest request for a parcel, bytes.
 pub const PARCEL_REQUEST_LENGTH_MAX: usize = 64;
 /// The longest piece of a parcel, bytes.
@@ -165,6 +168,8 @@ pub enum Kind {
     Parcel = 12,
     /// The time of the stream, as its sender knows it.
     Time = 13,
+    /// How far all full members are.
+    Held = 14,
 }
 
 impl Kind {
@@ -183,6 +188,7 @@ impl Kind {
             11 => Self::ParcelRequest,
             12 => Self::Parcel,
             13 => Self::Time,
+            14 => Self::Held,
             _ => return None,
         })
     }
@@ -202,6 +208,7 @@ impl Kind {
             Self::Copies => (COPIES_LENGTH_MAX, 0),
             Self::Doors => (DOORS_LENGTH_MAX, 0),
             Self::Time => (TIME_LENGTH_MAX, 0),
+            Self::Held => (HELD_LENGTH_MAX, 0),
             Self::ParcelRequest => (PARCEL_REQUEST_LENGTH_MAX, 0),
             Self::Parcel => (CONSENSUS_LENGTH_MAX, PARCEL_PIECE_LENGTH_MAX),
             Self::CatchUpRequest | Self::Members => (CONSENSUS_LENGTH_MAX, 0),

@@ -16,6 +16,7 @@ use crate::link::{Content, Links, Received};
 use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, Now, Waker};
 use gapless_log::{Releaser, StreamIdentity};
+use gapless_stream::coverage::Coverage;
 use gapless_stream::link::ForSequencer;
 use gapless_stream::mailbox::Mailbox;
 use gapless_stream::sequencer::SequencerRules;
@@ -77,6 +78,9 @@ pub(super) struct Core {
     pub next_warning_ns: u64,
     pub next_status_ns: u64,
     pub told_time: Told,
+    /// Of a witness: what it may let go, as far as full members are asked.
+    pub held_by_all: Option<Coverage>,
+    pub next_held_ns: u64,
     pub now: Now,
 }
 
@@ -111,6 +115,10 @@ impl Core {
             }
             Content::Time => {
                 self.hear_time(from, received.consensus);
+                Ok(())
+            }
+            Content::Held => {
+                self.hear_held(from, received.consensus);
                 Ok(())
             }
             Content::CatchUpFrames => self.take_fetched(from, received.consensus, received.frames),

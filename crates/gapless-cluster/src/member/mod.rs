@@ -19,6 +19,7 @@
 //! | `peers` | links follow the members |
 //! | [`copies`] | whether the copies of a service are the same |
 //! | `doors` | where publishers find each member |
+//! | `held` | what a witness may let go |
 //! | `time` | what time it is in the stream |
 //! | [`recover`] | a member whose partners are lost becomes a cluster of one |
 //! | `voting` | whether this one may vote |
@@ -41,6 +42,7 @@ pub mod copies;
 mod core;
 mod doors;
 pub(crate) mod durable;
+mod held;
 mod keeper;
 pub mod membership;
 pub mod parcel;
@@ -329,6 +331,7 @@ impl Member {
         self.core.release();
         self.compare_copies()?;
         self.core.ingress.turn_keeper();
+        self.tell_held();
         self.core.tell(&self.shared, &self.links);
         Ok(work)
     }

@@ -298,9 +298,16 @@ fn start(
         journal: Some(opened.report.clone()),
     };
     let (syncer, preparer) = (opened.journal.syncer(), opened.journal.preparer());
-    // Who runs no service covers with its state alone.
-    let of_service = if service.is_some() { snapshot_sequence } else { u64::MAX };
+    let is_witness = config.own().kind == MemberKind::Witness;
+    let of_service = match &service {
+        Some(_) => snapshot_sequence,
+        // Nothing goes before it has heard what the full members have.
+        None if is_witness => 0,
+        // Who runs no service covers with its state alone.
+        None => u64::MAX,
+    };
     let [coverage, service_coverage] = Coverage::shared(&preparer, [state_sequence, of_service]);
+    let held_by_all = is_witness.then(|| service_coverage.clone());
     let consensus = Consensus::new(consensus_options(config, identity, options.window_bytes), recovered)?;
     let mut links = links(config, tls, identity, layout.root(), surroundings)?;
     let peers = Peers::new(config, layout.root())?;
@@ -356,7 +363,7 @@ fn start(
     if let Some(transactions) = service.as_mut().and_then(|service| service.transactions(&waker)) {
         ingress = ingress.running_ahead(transactions);
     }
-    if config.own().kind == MemberKind::Witness {
+    if is_witness {
         ingress.serve_nobody();
     }
     ingress.follow(None);
@@ -414,6 +421,8 @@ fn start(
         next_warning_ns: 0,
         next_status_ns: 0,
         told_time: Told::default(),
+        held_by_all,
+        next_held_ns: 0,
         now: Now::default(),
     };
     take_uncommitted(&mut core, &journal_directory, committed, last_sequence)?;

@@ -1,0 +1,107 @@
+//! What a witness may let go of its journal: what all full members have. It may be the only one that has a frame which the
+//! backup lacks, when the primary is lost; so whoever leads tells the witnesses how far the full members are (decision 9).
+//!
+//! ```text
+//!  0  u8   version, 1; seven bytes, 0
+//!  8  u64  up to this sequence every full member that votes has journaled all frames, or it will get them with a state
+//! ```
+//! All numbers little-endian.
+
+use super::Member;
+use super::core::Core;
+use crate::consensus::{MemberId, Role};
+use crate::link::Content;
+
+/// Who leads tells it so often, ns.
+const TELL_INTERVAL_NS: u64 = 1_000_000_000;
+
+const VERSION: u8 = 1;
+const MESSAGE_LENGTH: usize = 16;
+
+fn to_bytes(sequence: u64) -> [u8; MESSAGE_LENGTH] {
+    let mut bytes = [0; MESSAGE_LENGTH];
+    bytes[0] = VERSION;
+    bytes[8..].copy_from_slice(&sequence.to_le_bytes());
+    bytes
+}
+
+fn from_bytes(bytes: &[u8]) -> Option<u64> {
+    let bytes = <&[u8; MESSAGE_LENGTH]>::try_from(bytes).ok()?;
+    let sequence = bytes.last_chunk().map(|word| u64::from_le_bytes(*word));
+    sequence.filter(|_| bytes[..8] == [VERSION, 0, 0, 0, 0, 0, 0, 0])
+}
+
+impl Core {
+    /// Who leads has told how far the full members are. Only a witness has an ear for it.
+    pub fn hear_held(&mut self, from: MemberId, bytes: &[u8]) {
+        match from_bytes(bytes) {
+            Some(sequence) if self.role.leader == Some(from) => self.is_held(sequence),
+            Some(_) => {}
+            None => self.warn(from, &"it says nothing about what is held"),
+        }
+    }
+
+    fn is_held(&self, sequence: u64) {
+        if let Some(held) = &self.held_by_all {
+            held.covered(sequence);
+        }
+    }
+
+    /// Up to which sequence every full member that votes has all frames, as far as this leader knows.
+    fn held(&self) -> u64 {
+        let (status, members) = (self.consensus.status(), self.consensus.members());
+        let has = |member: MemberId| {
+            if member == self.member {
+                return self.keeper.last_sequence();
+            }
+            let peer = status.peers.iter().find(|peer| peer.member == member);
+            // One that is behind the beginning of the log is somewhere.
+            let peer = peer.filter(|peer| peer.matched_index >= status.start.index.max(1));
+            peer.map_or(0, |peer| peer.matched_sequence)
+        };
+        let full =
+            members.all().into_iter().filter(|member| members.votes(*member) && !members.witnesses.contains(member));
+        full.map(has).min().unwrap_or(0).min(self.told_released)
+    }
+}
+
+impl Member {
+    /// Where this member leads, it tells the witnesses now and then.
+    pub(super) fn tell_held(&mut self) {
+        let core = &mut self.core;
+        if core.now.monotonic_ns < core.next_held_ns || core.role.role != Role::Leader {
+            return;
+        }
+        core.next_held_ns = core.now.monotonic_ns + TELL_INTERVAL_NS;
+        let witnesses = core.consensus.members().witnesses.to_vec();
+        if witnesses.is_empty() {
+            return;
+        }
+        let sequence = core.held();
+        core.is_held(sequence);
+        for witness in witnesses {
+            // Not sent: it is told the next time.
+            let _ = self.links.send(witness.get(), Content::Held, &to_bytes(sequence), &[]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_is_heard_and_nonsense_is_not() {
+        let bytes = to_bytes(1 << 40 | 7);
+        assert_eq!(from_bytes(&bytes), Some(1 << 40 | 7));
+        assert_eq!(from_bytes(&to_bytes(0)), Some(0));
+        assert_eq!(from_bytes(&bytes[..15]), None);
+        assert_eq!(from_bytes(&[&bytes[..], &[0]].concat()), None);
+        assert_eq!(from_bytes(&[]), None);
+        for at in 0..8 {
+            let mut other = bytes;
+            other[at] ^= 2;
+            assert_eq!(from_bytes(&other), None, "byte {at}");
+        }
+    }
+}
