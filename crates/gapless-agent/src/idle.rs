@@ -11,7 +11,7 @@ use crate::error::Error;
 
 /// What a thread does while there is nothing to do. All times are nanoseconds since it last had work.
 ///
-/// As text: `spin`, `spin-yield:10us`, `spin-yield-park:500us,100us,100ms`,
+/// As text: `spin`, `spin-yield:10us`, `spin-yield-park:10us,590us,100ms`,
 /// `back-off:10us,100us,10us,1ms`; the numbers may be left away for the defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdleStrategy {
@@ -24,10 +24,10 @@ pub enum IdleStrategy {
     },
     /// Spins, then yields, then parks until it is woken.
     SpinYieldPark {
-        /// How long to spin: longer than the usual gap between two messages, so that only real
-        /// idleness costs a wake-up.
+        /// How long to spin.
         spin_ns: u64,
-        /// How long to yield after that.
+        /// How long to yield after that: both together longer than the usual gap between two
+        /// messages, so that only real idleness costs a wake-up.
         yield_ns: u64,
         /// The longest park. Not an interval at which anything is noticed, a wake-up does that:
         /// the bound on what a peer can cause that dies without waking us.
@@ -51,9 +51,11 @@ impl IdleStrategy {
     /// [`IdleStrategy::SpinYield`] with its default.
     pub const SPIN_YIELD: Self = Self::SpinYield { spin_ns: 10_000 };
     /// [`IdleStrategy::SpinYieldPark`] with its defaults: at 2,000 messages a second and more the
-    /// thread never parks, and 10 polls a second is all that an idle one costs.
+    /// thread never parks, and 10 polls a second is all that an idle one costs. It soon yields: a yield that nobody wants
+    /// costs less than a microsecond, but where several processes share the cores each spin is a time slice of
+    /// milliseconds that the one has to wait for whom the spinner waits for.
     pub const SPIN_YIELD_PARK: Self =
-        Self::SpinYieldPark { spin_ns: 500_000, yield_ns: 100_000, park_ns_max: 100_000_000 };
+        Self::SpinYieldPark { spin_ns: 10_000, yield_ns: 590_000, park_ns_max: 100_000_000 };
     /// For a thread that shares its core: hardly spins, since that would steal from the one it waits for.
     pub const SHARED_CORE: Self = Self::SpinYieldPark { spin_ns: 5_000, yield_ns: 50_000, park_ns_max: 100_000_000 };
     /// [`IdleStrategy::BackOff`] with its defaults.
@@ -304,7 +306,7 @@ mod tests {
             assert!(error.contains("spin-yield-park[") && error.contains(&format!("{text:?}")), "{text}: {error}");
         }
         assert_eq!("spin-yield:2s".parse::<IdleStrategy>().unwrap().to_string(), "spin-yield:2s");
-        assert_eq!(IdleStrategy::default().to_string(), "spin-yield-park:500us,100us,100ms");
+        assert_eq!(IdleStrategy::default().to_string(), "spin-yield-park:10us,590us,100ms");
     }
 
     #[test]

@@ -295,6 +295,7 @@ impl Core {
         let Some(standing) = Standing::from_bytes(bytes) else { return };
         let is_news = self.consensus.standing().is_none_or(|own| own.index < standing.index);
         if is_news {
+            self.voting.told(self.member, &standing);
             self.membership.told = Some(standing);
         }
     }

@@ -12,14 +12,15 @@
 //!
 //! **A lost disk.** A new member takes part once it has heard from all other voters of its file. Each of them keeps which
 //! instance it is before it says anything, so from then on every voter refuses another directory under this number: one
-//! that has lost its directory hears from nobody, and takes part never again.
+//! that has lost its directory hears from nobody, and takes part never again. Where voters have changed since the file was
+//! written it is told so by who it has heard: it waits for those who vote now, and not for who was removed.
 //!
 //! **Lost power.** At a tier that does not sync, a machine that starts anew makes the member one that is behind (see
 //! `consensus::behind`). That stands here before the journal is opened: opening it makes it one of this boot.
 
 use super::standing_files::{read_text, write_durably};
 use crate::ClusterError;
-use crate::consensus::Behind;
+use crate::consensus::{Behind, MemberId, Standing};
 use gapless_journal::{Environment, JournalError, JournalReader};
 use std::path::{Path, PathBuf};
 
@@ -39,8 +40,11 @@ pub(super) struct Voting {
     state: State,
     starts: u64,
     is_synced: bool,
-    /// From whom a new member has not heard yet.
+    /// From whom a new member has not heard yet, and from whom it has.
     awaited: Vec<u64>,
+    heard: Vec<u64>,
+    /// Of the newest change of members that it was told of.
+    told_index: u64,
 }
 
 impl Voting {
@@ -76,7 +80,15 @@ impl Voting {
         let has_lost_power = state != State::New && boot == Some(false) && !was_synced;
         let state = if has_lost_power { State::Behind(None) } else { state };
         let awaited = if state == State::New { awaited } else { Vec::new() };
-        let voting = Self { path, state, starts: starts + 1, is_synced: is_synced && was_synced, awaited };
+        let voting = Self {
+            path,
+            state,
+            starts: starts + 1,
+            is_synced: is_synced && was_synced,
+            awaited,
+            heard: Vec::new(),
+            told_index: 0,
+        };
         voting.write()?;
         Ok(voting)
     }
@@ -117,7 +129,25 @@ impl Voting {
 
     /// Another member has spoken, so it has kept who this is.
     pub fn heard(&mut self, member: u64) {
-        self.awaited.retain(|awaited| *awaited != member);
+        if !self.heard.contains(&member) {
+            self.awaited.retain(|awaited| *awaited != member);
+            self.heard.push(member);
+        }
+    }
+
+    /// Another member says who votes now: a new member waits for those, and for nobody who was removed.
+    pub fn told(&mut self, own: MemberId, standing: &Standing) {
+        if !self.is_new() || self.awaited.is_empty() || standing.index <= self.told_index {
+            return;
+        }
+        self.told_index = standing.index;
+        self.awaited.retain(|awaited| MemberId::new(*awaited).is_none_or(|member| !standing.has_removed(member)));
+        for voter in standing.members.all().into_iter().filter(|member| standing.members.votes(*member)) {
+            let number = voter.get();
+            if voter != own && !self.heard.contains(&number) && !self.awaited.contains(&number) {
+                self.awaited.push(number);
+            }
+        }
     }
 
     /// Whether everybody awaited was heard: from now on it takes part.
@@ -173,6 +203,7 @@ fn parse(text: &str) -> Option<(State, u64, bool)> {
 #[allow(clippy::unwrap_used, reason = "a test")]
 mod tests {
     use super::*;
+    use crate::consensus::Members;
     use gapless_journal::{BootId, Journal, JournalOptions};
 
     struct Machine {
@@ -219,6 +250,29 @@ mod tests {
         assert!(again.is_new() && again.recovered(1).unwrap().is_none());
         drop(machine.admitted());
         assert!(machine.start().unwrap().takes_part().unwrap());
+    }
+
+    #[test]
+    fn a_new_member_waits_for_who_votes_now_and_not_for_who_was_removed() {
+        let member = |number| MemberId::new(number).unwrap();
+        let standing = |index, voters: &[u64]| {
+            let voters = voters.iter().map(|number| member(*number)).collect();
+            Standing { index, members: Members { voters, ..Members::default() } }
+        };
+        let machine = Machine::new(false);
+        let mut voting = machine.start().unwrap();
+        voting.heard(2);
+        // Member 3 has made way for 4, as 2 says.
+        voting.told(member(1), &standing(7, &[1, 2, 4]));
+        assert_eq!(voting.awaited(), [4]);
+        assert!(!voting.takes_part().unwrap(), "it might be known to who came");
+        // Somebody who is behind does not know.
+        voting.told(member(1), &standing(3, &[1, 2, 3]));
+        assert_eq!(voting.awaited(), [4]);
+        voting.heard(4);
+        assert!(voting.takes_part().unwrap());
+        voting.told(member(1), &standing(9, &[1, 2, 4, 5]));
+        assert!(voting.takes_part().unwrap() && voting.awaited().is_empty());
     }
 
     #[test]
