@@ -48,6 +48,8 @@ fn who_never_finishes_holds_up_nobody() {
     let sessions: Vec<_> = others.iter_mut().enumerate().map(|(index, each)| each.open(100 + index as u128)).collect();
     for (other, session) in others.iter_mut().zip(&sessions) {
         other.send(&first_part(*session));
+        // The first is the one that has waited longest, and has to make room.
+        other.wait_taken();
     }
     let mut honest = [node(&stream), node(&stream), node(&stream)];
     honest.iter_mut().for_each(|node| node.wait_open(PATIENCE).unwrap());

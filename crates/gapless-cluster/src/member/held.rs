@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  0  u8   version, 1; seven bytes, 0
-//!  8  u64  up to this sequence every full member that votes has journaled all frames, or it will get them with a state
+//!  8  u64  up to this sequence every full member that votes has journaled all frames
 //! ```
 //! All numbers little-endian.
 

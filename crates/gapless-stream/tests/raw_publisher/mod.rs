@@ -85,6 +85,15 @@ impl RawPublisher {
         }
     }
 
+    /// Waits until everything that was sent is taken from its ring.
+    pub fn wait_taken(&self) {
+        let begun = Instant::now();
+        while self.link.writer.backlog_bytes() > 0 {
+            assert!(begun.elapsed() < PATIENCE, "what was sent is not taken");
+            std::thread::yield_now();
+        }
+    }
+
     /// Whether its ring is read no more.
     pub fn is_dropped(&self) -> bool {
         self.link.writer.is_reader_closed()
