@@ -4,12 +4,11 @@
 
 use crate::EngineError;
 use crate::fold::{DeadLetter, Fold, Outcome, Sink};
-use crate::service::Service;
 use gapless_wire::control::TimerFired;
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{Fragment, Frame, Kind};
 
-impl<S: Service> Fold<S> {
+impl Fold {
     /// The same fold, for a stream that belongs to others.
     #[must_use]
     pub fn on_stream(mut self) -> Self {
@@ -22,7 +21,7 @@ impl<S: Service> Fold<S> {
     ///
     /// # Errors
     /// A gap in the order; what the policy makes an error.
-    pub fn apply_of_stream(&mut self, frame: &Frame<'_>, own: bool, sink: &mut impl Sink) -> Result<(), EngineError> {
+    pub fn apply_of_stream(&mut self, frame: &Frame<'_>, own: bool, sink: &mut dyn Sink) -> Result<(), EngineError> {
         let sequence = frame.sequence();
         if sequence != self.last_sequence + 1 {
             let reason = format!("sequence {} was due", self.last_sequence + 1);
@@ -49,8 +48,8 @@ impl<S: Service> Fold<S> {
         }
     }
 
-    fn event(&mut self, frame: &Frame<'_>, payload: &[u8], sink: &mut impl Sink) -> Result<(), EngineError> {
-        if self.handlers.find(frame.schema(), frame.encoding()).is_none() {
+    fn event(&mut self, frame: &Frame<'_>, payload: &[u8], sink: &mut dyn Sink) -> Result<(), EngineError> {
+        if !self.service.takes(frame.schema(), frame.encoding()) {
             return Ok(());
         }
         match self.run(frame, payload)? {
@@ -69,7 +68,7 @@ impl<S: Service> Fold<S> {
 /// The stream has as many timers as it may have: one that the service has set will not fire, and whoever looks after
 /// it is told.
 #[cold]
-fn timer_refused(frame: &Frame<'_>, sink: &mut impl Sink) {
+fn timer_refused(frame: &Frame<'_>, sink: &mut dyn Sink) {
     let Some(TimerFired { timer, deadline_ns }) = TimerFired::from_bytes(frame.payload()) else { return };
     let (sequence, session, session_seq) = (frame.sequence(), frame.session(), frame.session_seq());
     let reason = format!("the stream has no room for timer {timer}, due at {deadline_ns} ns; it will not fire");
@@ -82,7 +81,7 @@ mod tests {
     use super::*;
     use crate::context::Context;
     use crate::fold::Policy;
-    use crate::service::{Handlers, Reject};
+    use crate::service::{Handlers, Reject, Service};
     use crate::sessions::{KeptReply, SessionEntry};
     use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH};
 

@@ -5,7 +5,6 @@ use crate::dead_letters::DeadLetters;
 use crate::fold::{DeadLetter, Fold, Sink};
 use crate::recovery::Recovered;
 use crate::sender::{SendQueue, Undelivered};
-use crate::service::Service;
 use crate::sessions::{KeptReply, Notice, SessionEntry};
 use crate::snapshot_schedule::SnapshotSchedule;
 use crate::state_hashes::StateHashes;
@@ -82,8 +81,8 @@ struct Outbox {
 }
 
 /// The agent between released frames and publishers.
-pub struct Executor<S> {
-    fold: Fold<S>,
+pub struct Executor {
+    fold: Fold,
     cursor: GatingCursor,
     window: Window,
     end: End,
@@ -166,10 +165,10 @@ impl ExecutorCounters {
     }
 }
 
-impl<S: Service> Executor<S> {
+impl Executor {
     /// An agent that goes on where `fold` stands.
     #[must_use]
-    pub fn new(fold: Fold<S>, links: ExecutorLinks) -> Self {
+    pub fn new(fold: Fold, links: ExecutorLinks) -> Self {
         Self {
             fold,
             cursor: links.cursor,
@@ -265,7 +264,7 @@ impl<S: Service> Executor<S> {
     }
 }
 
-impl<S: Service> Agent for Executor<S> {
+impl Agent for Executor {
     fn name(&self) -> &str {
         "service"
     }
@@ -308,7 +307,7 @@ impl<S: Service> Agent for Executor<S> {
     }
 }
 
-impl<S> Drop for Executor<S> {
+impl Drop for Executor {
     fn drop(&mut self) {
         self.outbox.flush();
     }
@@ -424,14 +423,14 @@ impl Outbox {
 
     /// Asks the sequencer for every timer that is set.
     #[cold]
-    fn set_timers<S: Service>(&mut self, fold: &Fold<S>) {
+    fn set_timers(&mut self, fold: &Fold) {
         let requests = fold.timers.iter().map(|(timer, deadline_ns)| ForSequencer::SetTimer { timer, deadline_ns });
         self.requests.extend(requests);
     }
 
     /// Something from the sequencer.
     #[cold]
-    fn hear<S: Service>(&mut self, fold: &mut Fold<S>, message: ForService) {
+    fn hear(&mut self, fold: &mut Fold, message: ForService) {
         match message {
             ForService::Attach { session, connection, .. } => match fold.sessions.get_mut(session) {
                 Some(entry) => entry.connection = Some(connection),
@@ -480,7 +479,7 @@ impl Outbox {
 
     /// Answers opens of sessions that are open: when all that was given before is released, and the session is known here.
     #[cold]
-    fn answer_reopened<S: Service>(&mut self, fold: &mut Fold<S>, released_sequence: u64) {
+    fn answer_reopened(&mut self, fold: &mut Fold, released_sequence: u64) {
         let mut all = std::mem::take(&mut self.reopened);
         let last_applied = fold.last_sequence();
         all.retain(|session, reopened| {
@@ -501,7 +500,7 @@ impl Outbox {
 
     /// Tries again what did not fit, for each publisher until its ring is full again.
     #[cold]
-    fn retry<S: Service>(&mut self, fold: &Fold<S>) {
+    fn retry(&mut self, fold: &Fold) {
         let mut all = std::mem::take(&mut self.deferred);
         all.retain_mut(|(connection, waiting)| {
             while let Some(message) = waiting.front() {
@@ -515,7 +514,7 @@ impl Outbox {
         self.deferred = all;
     }
 
-    fn try_again<S: Service>(&mut self, fold: &Fold<S>, connection: ConnectionId, message: Deferred) -> Delivered {
+    fn try_again(&mut self, fold: &Fold, connection: ConnectionId, message: Deferred) -> Delivered {
         let Deferred { session, what } = message;
         let Some(entry) = fold.sessions.get(session) else { return Delivered::Never };
         match what {

@@ -3,12 +3,11 @@
 
 mod transactions;
 
-pub(crate) use transactions::Applier;
-
 use crate::EngineError;
+use crate::any_service::{AnyService, WithHandlers};
 use crate::context::Context;
 use crate::outputs::{Outputs, TimerChange};
-use crate::service::{Handlers, Refused, Reject, Service, describe};
+use crate::service::{Refused, Reject, Service, describe};
 use crate::sessions::{KeptReply, NOTICES_KEPT_MAX, Notice, SessionEntry, SessionTable};
 use crate::state::transaction::Reply;
 use crate::timers::TimerTable;
@@ -17,6 +16,7 @@ use gapless_wire::control::{Refusal, RefusalCode, SessionOpen, TimerFired};
 use gapless_wire::descriptor::{REFUSED_FLAG, TRANSACTION_FLAG};
 use gapless_wire::mark::Mark;
 use gapless_wire::{Fragment, Frame, Kind};
+use std::any::Any;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -102,9 +102,8 @@ impl Sink for NoSink {
 }
 
 /// State, sessions and timers after a prefix of the stream.
-pub struct Fold<S> {
-    service: S,
-    pub(crate) handlers: Handlers<S>,
+pub struct Fold {
+    pub(crate) service: Box<dyn AnyService>,
     policy: Policy,
     pub(crate) sessions: SessionTable,
     pub(crate) timers: TimerTable,
@@ -122,8 +121,8 @@ pub struct Fold<S> {
     /// The fragments of a message that is not complete yet.
     pub(crate) message: Vec<u8>,
     fragments_missing: bool,
-    /// What applies transactions, where the handlers ran before.
-    applier: Option<Applier<S>>,
+    /// Whether the handlers ran before, and transactions are applied.
+    is_of_transactions: bool,
 }
 
 /// How a handler's call ended.
@@ -132,38 +131,50 @@ pub(crate) enum Outcome {
     Refused { code: RefusalCode, text: String, dead: bool },
 }
 
-impl<S: Service> Fold<S> {
+impl Fold {
     /// The empty stream: `service` as it begins. No output may be longer than `payload_length_max` bytes.
     #[must_use]
-    pub fn new(service: S, policy: Policy, payload_length_max: usize) -> Self {
+    pub fn new<S: Service>(service: S, policy: Policy, payload_length_max: usize) -> Self {
+        Self::of(Box::new(WithHandlers::new(service)), policy, payload_length_max)
+    }
+
+    fn of(mut service: Box<dyn AnyService>, policy: Policy, payload_length_max: usize) -> Self {
         Self {
+            has_version: service.versions().contains(&1),
+            is_of_transactions: service.follower().is_some(),
             service,
-            handlers: Handlers::of_service(),
             policy,
             sessions: SessionTable::default(),
             timers: TimerTable::default(),
             last_sequence: 0,
             last_timestamp_ns: 0,
             version: 1,
-            has_version: S::versions().contains(&1),
             payload_length_max,
             outputs: Outputs::default(),
             is_on_stream: false,
             next_published: 1,
             message: Vec::new(),
             fragments_missing: false,
-            applier: None,
         }
     }
 
     /// The service's state.
+    ///
+    /// # Panics
+    /// If it is of another type than the one that the fold was made of.
     #[must_use]
-    pub const fn service(&self) -> &S {
-        &self.service
+    pub fn service<S: Service>(&self) -> &S {
+        let service: &dyn Any = &*self.service;
+        let typed = service.downcast_ref::<WithHandlers<S>>();
+        &typed.expect("a fold has the service that it was made of").service
     }
 
-    pub(crate) const fn service_mut(&mut self) -> &mut S {
-        &mut self.service
+    /// The bytes of the service's state, as [`Service::snapshot`] writes them.
+    #[must_use]
+    pub fn state(&self) -> Vec<u8> {
+        let mut state = Vec::new();
+        self.service.snapshot(&mut state);
+        state
     }
 
     /// The sequence of the last frame applied.
@@ -209,14 +220,16 @@ impl<S: Service> Fold<S> {
     /// # Errors
     /// A gap in the order; what the policy makes an error.
     #[inline]
-    pub fn apply(&mut self, frame: &Frame<'_>, sink: &mut impl Sink) -> Result<(), EngineError> {
+    pub fn apply(&mut self, frame: &Frame<'_>, sink: &mut dyn Sink) -> Result<(), EngineError> {
         let sequence = frame.sequence();
         if sequence != self.last_sequence + 1 {
             let reason = format!("sequence {} was due", self.last_sequence + 1);
             return Err(EngineError::Corrupt { sequence, reason });
         }
-        if let Some(applier) = &self.applier {
-            (applier.see)(&mut self.service, sequence, frame.term())?;
+        if self.is_of_transactions
+            && let Some(follower) = self.service.follower()
+        {
+            follower.see(sequence, frame.term())?;
         }
         self.last_sequence = sequence;
         self.last_timestamp_ns = frame.timestamp_ns();
@@ -232,7 +245,7 @@ impl<S: Service> Fold<S> {
                 self.acknowledge(frame, sink);
                 Ok(())
             }
-            Kind::Timer if self.applier.is_some() => self.timer_transaction(frame, sink),
+            Kind::Timer if self.is_of_transactions => self.timer_transaction(frame, sink),
             Kind::Timer => self.timer(frame, sink),
             Kind::Mark => self.mark(frame),
             kind @ (Kind::Event | Kind::Reply | Kind::Notice | Kind::TimerRequest | Kind::Consensus) => {
@@ -262,7 +275,7 @@ impl<S: Service> Fold<S> {
 
     #[cold]
     fn check_version(&self, version: u32, sequence: u64) -> Result<(), EngineError> {
-        let supported = S::versions();
+        let supported = self.service.versions();
         if supported.contains(&version) {
             return Ok(());
         }
@@ -271,7 +284,7 @@ impl<S: Service> Fold<S> {
     }
 
     #[cold]
-    fn fragment(&mut self, frame: &Frame<'_>, sink: &mut impl Sink) -> Result<(), EngineError> {
+    fn fragment(&mut self, frame: &Frame<'_>, sink: &mut dyn Sink) -> Result<(), EngineError> {
         let Some(message) = self.collect(frame) else { return Ok(()) };
         let outcome = self.command(frame, &message, sink);
         self.message = message;
@@ -289,7 +302,7 @@ impl<S: Service> Fold<S> {
     }
 
     #[cold]
-    fn open(&mut self, frame: &Frame<'_>, sink: &mut impl Sink) -> Result<(), EngineError> {
+    fn open(&mut self, frame: &Frame<'_>, sink: &mut dyn Sink) -> Result<(), EngineError> {
         let sequence = frame.sequence();
         let Some(open) = SessionOpen::from_bytes(frame.payload()) else {
             return Err(EngineError::Corrupt { sequence, reason: "a malformed session open".to_owned() });
@@ -302,7 +315,7 @@ impl<S: Service> Fold<S> {
     /// An acknowledgement of notices takes a place in the session's window like a command, and has an
     /// empty reply, so that it is neither lost nor doubled.
     #[cold]
-    fn acknowledge(&mut self, frame: &Frame<'_>, sink: &mut impl Sink) {
+    fn acknowledge(&mut self, frame: &Frame<'_>, sink: &mut dyn Sink) {
         let number = frame.payload().first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
         let Some(entry) = self.sessions.get_mut(frame.session()) else { return };
         entry.acknowledge_notices(number);
@@ -313,12 +326,12 @@ impl<S: Service> Fold<S> {
         sink.reply(entry, &entry.replies[slot]);
     }
 
-    fn command(&mut self, frame: &Frame<'_>, payload: &[u8], sink: &mut impl Sink) -> Result<(), EngineError> {
-        let (outcome, replied) = match (&self.applier, frame.flags() & TRANSACTION_FLAG != 0) {
-            (None, false) => (self.run(frame, payload)?, None),
-            (Some(_), true) => self.transaction(frame, payload)?,
-            (Some(_), false) => (transactions::never_run(&mut self.outputs), None),
-            (None, true) => {
+    fn command(&mut self, frame: &Frame<'_>, payload: &[u8], sink: &mut dyn Sink) -> Result<(), EngineError> {
+        let (outcome, replied) = match (self.is_of_transactions, frame.flags() & TRANSACTION_FLAG != 0) {
+            (false, false) => (self.run(frame, payload)?, None),
+            (true, true) => self.transaction(frame, payload)?,
+            (true, false) => (transactions::never_run(&mut self.outputs), None),
+            (false, true) => {
                 let (sequence, reason) = (frame.sequence(), "a transaction, of a service whose handlers run here");
                 return Err(EngineError::Corrupt { sequence, reason: reason.to_owned() });
             }
@@ -382,10 +395,6 @@ impl<S: Service> Fold<S> {
                 Err(EngineError::Unhandled { message, sequence, session, session_seq, reason })
             }
         };
-        let Some(handler) = self.handlers.find(schema, frame.encoding()) else {
-            let reason = format!("no handler takes {} in {:?}", describe(schema), frame.encoding());
-            return unhandled(reason, RefusalCode::Unhandled);
-        };
         let mut context = Context {
             outputs: &mut self.outputs,
             sequence,
@@ -395,8 +404,8 @@ impl<S: Service> Fold<S> {
             version: self.version,
             payload_length_max: self.payload_length_max,
         };
-        let service = &mut self.service;
-        let called = catch_unwind(AssertUnwindSafe(|| handler(service, payload, &mut context)));
+        let (service, encoding) = (&mut self.service, frame.encoding());
+        let called = catch_unwind(AssertUnwindSafe(|| service.handle(schema, encoding, payload, &mut context)));
         match called {
             Ok(Ok(())) => {
                 let refused =
@@ -438,7 +447,7 @@ impl<S: Service> Fold<S> {
         }
     }
 
-    pub(crate) fn timer(&mut self, frame: &Frame<'_>, sink: &mut impl Sink) -> Result<(), EngineError> {
+    pub(crate) fn timer(&mut self, frame: &Frame<'_>, sink: &mut dyn Sink) -> Result<(), EngineError> {
         let sequence = frame.sequence();
         let Some(fired) = TimerFired::from_bytes(frame.payload()) else {
             return Err(EngineError::Corrupt { sequence, reason: "a malformed timer".to_owned() });
@@ -490,7 +499,7 @@ impl<S: Service> Fold<S> {
 
     /// Published messages, notices and timers of a call that succeeded.
     #[inline]
-    pub(crate) fn commit_side_outputs(&mut self, sink: &mut impl Sink) {
+    pub(crate) fn commit_side_outputs(&mut self, sink: &mut dyn Sink) {
         for draft in &self.outputs.published {
             sink.publish(draft.schema, draft.encoding, self.outputs.payload(draft));
         }
@@ -549,7 +558,7 @@ fn full_notices(sessions: &SessionTable, outputs: &Outputs) -> Option<String> {
     })
 }
 
-pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
 }

@@ -5,6 +5,7 @@
 //! | [`service`] | [`Service`] and [`Handlers`]: what an application writes |
 //! | [`context`] | [`Context`]: what a handler may do |
 //! | [`outputs`] | a handler's outputs while it runs; they leave together or not at all |
+//! | `any_service` | a service without its type, so that the rest is compiled once |
 //! | [`fold`] | [`Fold`]: state, sessions and timers as a fold of the stream; no I/O |
 //! | [`sessions`] | the session table: each session's last replies and its notices |
 //! | [`timers`] | the timer table |
@@ -29,6 +30,7 @@
 
 #![forbid(unsafe_code)]
 
+mod any_service;
 pub mod context;
 pub mod dead_letters;
 pub mod error;

@@ -64,7 +64,10 @@ impl Node {
     /// Options that make no sense, a directory in use, damage, no threads or memory.
     pub fn start<S: Service>(service: S, options: NodeOptions) -> Result<Self, EngineError> {
         options.check()?;
-        let mut fold = Fold::new(service, options.policy.clone(), options.payload_length_max);
+        Self::start_fold(Fold::new(service, options.policy.clone(), options.payload_length_max), options)
+    }
+
+    fn start_fold(mut fold: Fold, options: NodeOptions) -> Result<Self, EngineError> {
         let expiry_ns = options.session_expiry.as_nanos().min(u128::from(u64::MAX)) as u64;
         let mut sequencer = Sequencer::new(SequencerRules::of_service(expiry_ns));
         let layout = options.directory.as_deref().map(StreamLayout::new);

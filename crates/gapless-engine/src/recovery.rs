@@ -32,12 +32,12 @@ pub struct Recovered {
 ///
 /// # Errors
 /// Damage, a gap between snapshot and journal, or what the policy makes an error.
-pub fn recover<S: Service>(
+pub fn recover(
     layout: &StreamLayout,
     identity: StreamIdentity,
-    fold: &mut Fold<S>,
+    fold: &mut Fold,
     sequencer: &mut Sequencer,
-    sink: &mut impl Sink,
+    sink: &mut dyn Sink,
     last_sequence: Option<u64>,
     sequence_max: u64,
 ) -> Result<Recovered, EngineError> {
@@ -104,8 +104,8 @@ pub fn replay_copy<S: Service>(
     service: S,
     policy: Policy,
     sequence_max: u64,
-    sink: &mut impl Sink,
-) -> Result<(Fold<S>, Recovered), EngineError> {
+    sink: &mut dyn Sink,
+) -> Result<(Fold, Recovered), EngineError> {
     let layout = StreamLayout::new(directory);
     let reader = JournalReader::open(layout.journal())?;
     let identity = StreamIdentity { stream_id: reader.stream_id(), incarnation: reader.incarnation() };

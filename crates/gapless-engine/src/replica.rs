@@ -12,9 +12,9 @@ use crate::recovery::{Recovered, recover};
 use crate::service::Service;
 use crate::snapshot;
 use crate::snapshot_schedule::{SnapshotJournal, SnapshotRequests, SnapshotRules, SnapshotSchedule};
-use crate::state::follower::{Follower, Make};
+use crate::state::follower::Follower;
 use crate::state::seat::StateSeat;
-use crate::state::{StateOptions, StateService};
+use crate::state::{Make, StateOptions, StateService, make_of};
 use crate::state_hashes::StateHashes;
 use crate::store::Store;
 use gapless_agent::{Agent, CounterView, Now, ThreadPlan};
@@ -130,7 +130,7 @@ impl Replica {
     /// # Errors
     /// Options that make no sense, a directory in use or of something else, damage, no threads, no port.
     pub fn start<S: Service>(service: S, options: ReplicaOptions, config: &ClusterConfig) -> Result<Self, EngineError> {
-        Self::start_events(service, options, config, ClusterMember::start_with)
+        Self::start_events(Self::seat_of(service, options, config), config, ClusterMember::start_with)
     }
 
     /// As [`Replica::start`], without threads for its agents: nothing happens but in [`Replica::turn`], and the caller
@@ -143,7 +143,7 @@ impl Replica {
         options: ReplicaOptions,
         config: &ClusterConfig,
     ) -> Result<Self, EngineError> {
-        Self::start_events(service, options, config, ClusterMember::start_by_hand_with)
+        Self::start_events(Self::seat_of(service, options, config), config, ClusterMember::start_by_hand_with)
     }
 
     /// As [`Replica::start`], by state replication: the leader alone runs the handlers, and the others apply what they have
@@ -157,7 +157,7 @@ impl Replica {
         options: StateOptions,
         config: &ClusterConfig,
     ) -> Result<Self, EngineError> {
-        Self::start_states(Arc::new(make), options, config, ClusterMember::start_with)
+        Self::start_states(make_of(make), options, config, ClusterMember::start_with)
     }
 
     /// As [`Replica::start_state`], and by hand as [`Replica::start_by_hand`].
@@ -169,7 +169,7 @@ impl Replica {
         options: StateOptions,
         config: &ClusterConfig,
     ) -> Result<Self, EngineError> {
-        Self::start_states(Arc::new(make), options, config, ClusterMember::start_by_hand_with)
+        Self::start_states(make_of(make), options, config, ClusterMember::start_by_hand_with)
     }
 
     /// A copy of an event-sourced service for a member that the caller puts together, as
@@ -188,28 +188,22 @@ impl Replica {
         options: StateOptions,
         config: &ClusterConfig,
     ) -> Result<Box<dyn MemberService>, EngineError> {
-        Ok(Box::new(Self::seat_of_state(Arc::new(make), options, config)?))
+        Ok(Box::new(Self::seat_of_state(make_of(make), options, config)?))
     }
 
-    fn seat_of<S: Service>(service: S, options: ReplicaOptions, config: &ClusterConfig) -> Seat<S> {
+    fn seat_of<S: Service>(service: S, options: ReplicaOptions, config: &ClusterConfig) -> Seat {
         let options = options.configured(&config.service);
         let fold = Fold::new(service, options.policy.clone(), options.payload_length_max);
         Seat::new(fold, options, config.service.hash_interval_frames)
     }
 
-    fn start_events<S: Service>(
-        service: S,
-        options: ReplicaOptions,
-        config: &ClusterConfig,
-        start: Start,
-    ) -> Result<Self, EngineError> {
-        let seat = Self::seat_of(service, options, config);
+    fn start_events(seat: Seat, config: &ClusterConfig, start: Start) -> Result<Self, EngineError> {
         let (views, state) = (Arc::clone(&seat.views), Arc::clone(&seat.state));
         Self::start_by(&views, &state, seat.options.snapshot_interval_frames, config, || start(config, Box::new(seat)))
     }
 
-    fn start_states<S: StateService>(
-        make: Make<S>,
+    fn start_states(
+        make: Make,
         options: StateOptions,
         config: &ClusterConfig,
         start: Start,
@@ -220,11 +214,7 @@ impl Replica {
         Self::start_by(&views, &state, snapshot_interval_frames, config, || start(config, Box::new(seat)))
     }
 
-    fn seat_of_state<S: StateService>(
-        make: Make<S>,
-        options: StateOptions,
-        config: &ClusterConfig,
-    ) -> Result<StateSeat<S>, EngineError> {
+    fn seat_of_state(make: Make, options: StateOptions, config: &ClusterConfig) -> Result<StateSeat, EngineError> {
         let StateOptions { payload_length_max, snapshot_interval_frames, snapshot_on_stop, limits } = options;
         for (option, is_said) in [
             ("service.skip", !config.service.skip.is_empty()),
@@ -245,7 +235,7 @@ impl Replica {
         }
         .configured(&config.service);
         // Each transaction carries the hash of the state.
-        Ok(StateSeat(Seat::new(Follower::new(make, limits).fold(), options, 0)))
+        Ok(StateSeat(Seat::new(Fold::of_transactions(Box::new(Follower::new(make, limits))), options, 0)))
     }
 
     fn start_by(
@@ -370,8 +360,8 @@ impl Replica {
 }
 
 /// A service that waits for its member.
-pub(crate) struct Seat<S> {
-    pub fold: Fold<S>,
+pub(crate) struct Seat {
+    pub fold: Fold,
     pub options: ReplicaOptions,
     pub hash_interval_frames: u64,
     recovered: Recovered,
@@ -379,8 +369,8 @@ pub(crate) struct Seat<S> {
     pub state: Later<StateViews>,
 }
 
-impl<S> Seat<S> {
-    fn new(fold: Fold<S>, options: ReplicaOptions, hash_interval_frames: u64) -> Self {
+impl Seat {
+    fn new(fold: Fold, options: ReplicaOptions, hash_interval_frames: u64) -> Self {
         let (views, state) = (Later::default(), Later::default());
         Self { fold, options, hash_interval_frames, recovered: Recovered::default(), views, state }
     }
@@ -404,7 +394,7 @@ impl SnapshotJournal for MemberJournal {
     }
 }
 
-impl<S: Service> MemberService for Seat<S> {
+impl MemberService for Seat {
     fn snapshot_sequence(
         &self,
         layout: &StreamLayout,
@@ -437,7 +427,7 @@ impl<S: Service> MemberService for Seat<S> {
     }
 
     fn versions(&self) -> RangeInclusive<u32> {
-        S::versions()
+        self.fold.service.versions()
     }
 
     fn agent(self: Box<Self>, parts: ServiceParts<'_>) -> Result<Box<dyn Agent>, ServiceError> {

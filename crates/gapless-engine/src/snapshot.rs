@@ -22,7 +22,6 @@
 
 use crate::EngineError;
 use crate::fold::Fold;
-use crate::service::Service;
 use crate::sessions::{KeptReply, Notice, SessionEntry};
 use gapless_agent::fault::{crash_point, mutant};
 use gapless_log::StreamIdentity;
@@ -43,7 +42,7 @@ const EXTENSION: &str = "snapshot";
 const SNAPSHOTS_KEPT: usize = 2;
 
 /// The bytes of a snapshot of `fold`.
-pub fn encode<S: Service>(fold: &Fold<S>, identity: StreamIdentity) -> Vec<u8> {
+pub fn encode(fold: &Fold, identity: StreamIdentity) -> Vec<u8> {
     let mut out = Vec::with_capacity(1 << 16);
     let put64 = |out: &mut Vec<u8>, value: u64| out.extend_from_slice(&value.to_le_bytes());
     put64(&mut out, MAGIC);
@@ -65,7 +64,7 @@ pub fn encode<S: Service>(fold: &Fold<S>, identity: StreamIdentity) -> Vec<u8> {
     out.extend_from_slice(&fold.version.to_le_bytes());
     let length_at = out.len();
     put64(&mut out, 0);
-    fold.service().snapshot(&mut out);
+    fold.service.snapshot(&mut out);
     let length = (out.len() - length_at - 8) as u64;
     out[length_at..length_at + 8].copy_from_slice(&length.to_le_bytes());
     let sum = crc32c(&out);
@@ -200,7 +199,7 @@ pub fn identity_of(path: &Path) -> Result<StreamIdentity, EngineError> {
 ///
 /// # Errors
 /// [`EngineError::Snapshot`]: another stream's, damaged, or refused by the service.
-pub fn restore<S: Service>(fold: &mut Fold<S>, path: &Path, identity: StreamIdentity) -> Result<(), EngineError> {
+pub fn restore(fold: &mut Fold, path: &Path, identity: StreamIdentity) -> Result<(), EngineError> {
     let bytes = std::fs::read(path).map_err(EngineError::system(format!("reading {}", path.display())))?;
     let unusable = |reason: String| EngineError::Snapshot { path: path.to_owned(), reason };
     let damaged = || {
@@ -225,11 +224,11 @@ pub fn restore<S: Service>(fold: &mut Fold<S>, path: &Path, identity: StreamIden
     }
     let state = restore_fields(fold, &mut fields, magic == MAGIC).ok_or_else(damaged)?;
     fold.become_version(fold.version, fold.last_sequence)?;
-    fold.service_mut().restore(state).map_err(|reason| unusable(format!("the service refused it: {reason}")))
+    fold.service.restore(state).map_err(|reason| unusable(format!("the service refused it: {reason}")))
 }
 
 /// Everything but the service's state, which is returned.
-fn restore_fields<'a, S: Service>(fold: &mut Fold<S>, fields: &mut Fields<'a>, is_versioned: bool) -> Option<&'a [u8]> {
+fn restore_fields<'a>(fold: &mut Fold, fields: &mut Fields<'a>, is_versioned: bool) -> Option<&'a [u8]> {
     fold.last_sequence = fields.count()?;
     fold.last_timestamp_ns = fields.count()?;
     for _ in 0..fields.u32()? {
@@ -361,7 +360,7 @@ pub fn write(directory: &Path, sequence: u64, bytes: &[u8]) -> Result<(), Engine
 mod tests {
     use super::*;
     use crate::fold::Policy;
-    use crate::service::Handlers;
+    use crate::service::{Handlers, Service};
 
     #[derive(Default)]
     struct Word([u8; 4]);
@@ -383,7 +382,7 @@ mod tests {
         }
     }
 
-    fn fold(word: [u8; 4]) -> Fold<Word> {
+    fn fold(word: [u8; 4]) -> Fold {
         Fold::new(Word(word), Policy::default(), 64)
     }
 
@@ -398,7 +397,7 @@ mod tests {
         let restored = |bytes: &[u8]| {
             std::fs::write(&path, bytes).unwrap();
             let mut fold = fold([0; 4]);
-            restore(&mut fold, &path, identity).map(|()| (fold.service().0, fold.version))
+            restore(&mut fold, &path, identity).map(|()| (fold.service::<Word>().0, fold.version))
         };
         assert_eq!(restored(&bytes).unwrap(), (*b"word", 3));
         // Behind the version come the state's length, the state, and the checksum.

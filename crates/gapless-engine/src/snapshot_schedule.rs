@@ -3,7 +3,6 @@
 
 use crate::EngineError;
 use crate::fold::Fold;
-use crate::service::Service;
 use crate::snapshot::{self, encode, write};
 use gapless_agent::Waker;
 use gapless_agent::thread::spawn_helper;
@@ -217,7 +216,7 @@ impl SnapshotSchedule {
 
     /// After a batch of frames: takes a snapshot if one is due or wanted and the last is written.
     #[inline]
-    pub(crate) fn after_batch<S: Service>(&mut self, fold: &mut Fold<S>, is_last: bool) -> Result<(), EngineError> {
+    pub(crate) fn after_batch(&mut self, fold: &mut Fold, is_last: bool) -> Result<(), EngineError> {
         if let Writer::Caller(directory, journal) = &mut self.writer {
             self.shared.write_waiting(directory, &mut **journal);
         }
@@ -229,7 +228,7 @@ impl SnapshotSchedule {
     }
 
     #[cold]
-    fn take<S: Service>(&mut self, fold: &mut Fold<S>, is_final: bool) -> Result<(), EngineError> {
+    fn take(&mut self, fold: &mut Fold, is_final: bool) -> Result<(), EngineError> {
         let mut desk = self.shared.lock();
         if let Some(failure) = &desk.failure {
             return Err(EngineError::system("taking a snapshot")(std::io::Error::other(failure.clone())));

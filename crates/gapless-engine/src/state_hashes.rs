@@ -2,7 +2,6 @@
 //! compare theirs: what differs there is no fold of the stream any more.
 
 use crate::fold::Fold;
-use crate::service::Service;
 use crate::snapshot;
 use crate::store::hash::content_hash;
 use gapless_cluster::member::copies::StateHash;
@@ -26,14 +25,14 @@ impl StateHashes {
 
     /// The fold has applied a frame.
     #[inline]
-    pub fn after_frame<S: Service>(&self, fold: &Fold<S>) {
+    pub fn after_frame(&self, fold: &Fold) {
         if fold.last_sequence() % self.interval_frames == 0 {
             self.hash(fold);
         }
     }
 
     #[cold]
-    fn hash<S: Service>(&self, fold: &Fold<S>) {
+    fn hash(&self, fold: &Fold) {
         // Everything that a snapshot would hold: what could not be recovered need not be compared.
         let hash = content_hash(&snapshot::encode(fold, self.identity));
         // A member that takes none has much else to do; it compares the next one.

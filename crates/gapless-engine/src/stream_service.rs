@@ -15,6 +15,7 @@ use gapless_stream::StreamError;
 use gapless_stream::client::MessageType;
 use gapless_stream::node::{NodeEvent, NodeLink, NodeOptions, NodeState, PublisherOptions, Start, StreamNode};
 use std::collections::VecDeque;
+use std::marker::PhantomData;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -60,7 +61,8 @@ impl StreamServiceOptions {
 ///
 /// Not a thread: whoever owns it polls it.
 pub struct StreamService<S: Service, L> {
-    fold: Fold<S>,
+    fold: Fold,
+    service: PhantomData<fn() -> S>,
     node: StreamNode<L>,
     outputs: StreamOutputs,
     options: StreamServiceOptions,
@@ -160,12 +162,12 @@ impl<S: Service, L: NodeLink> StreamService<S, L> {
         node.set_next_derived(fold.next_published);
         let waker = Waker::new().map_err(EngineError::system("making a waker"))?;
         let outputs = StreamOutputs { buffer: Vec::new(), queue: VecDeque::new(), dead_letters };
-        Ok(Self { fold, node, outputs, options, snapshots: None, snapshot_sequence, waker })
+        Ok(Self { fold, service: PhantomData, node, outputs, options, snapshots: None, snapshot_sequence, waker })
     }
 
     /// The service's state.
     #[must_use]
-    pub const fn service(&self) -> &S {
+    pub fn service(&self) -> &S {
         self.fold.service()
     }
 

@@ -43,7 +43,7 @@ impl Service for Echo {
 /// A member of a cluster and its copy of the service, by hand: what is released is the test's business.
 struct Member {
     ingress: Ingress,
-    executor: Executor<Echo>,
+    executor: Executor,
     window: Window,
     releaser: Releaser,
     appended: GatingCursor,

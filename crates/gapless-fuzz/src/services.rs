@@ -70,7 +70,7 @@ impl Counting {
     }
 }
 
-fn empty_fold() -> Fold<Counting> {
+fn empty_fold() -> Fold {
     let policy = Policy { on_panic: OnPanic::Stop, ..Policy::default() };
     Fold::new(Counting::default(), policy, 1 << 20)
 }

@@ -70,8 +70,8 @@ pub fn transactions(bytes: &[u8]) {
     assert_eq!(again.last_sequence(), sequence);
 }
 
-fn apply<S: gapless_engine::Service>(
-    fold: &mut gapless_engine::Fold<S>,
+fn apply(
+    fold: &mut gapless_engine::Fold,
     header: FrameHeader,
     sequence: u64,
     payload: &[u8],

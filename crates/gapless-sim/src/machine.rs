@@ -8,7 +8,7 @@ use crate::observed::{Observed, Seen, take};
 use crate::options::Offer;
 use crate::random::Random;
 use crate::reference::Reference;
-use crate::subject::{Reads, Seated, Subject};
+use crate::subject::{Seated, Subject};
 use crate::trace::hash_of;
 use crate::weather::Weather;
 use gapless_agent::{Clock, Now, VirtualTime};
@@ -17,6 +17,8 @@ use gapless_cluster::config::{ClusterConfig, MemberKind};
 use gapless_cluster::consensus::Role;
 use gapless_cluster::link::Network as Connections;
 use gapless_cluster::member::{MemberStatus, Surroundings};
+use gapless_engine::Fold;
+use gapless_engine::fold::NoSink;
 use gapless_journal::{Disk, Environment, JournalReader};
 use gapless_stream::Tier;
 use gapless_stream::late_reader::{LateRead, LateReader};
@@ -94,7 +96,7 @@ enum Copy {
     /// A witness has none.
     None,
     /// It folds what the member's stream releases.
-    Reads(Box<dyn Reads>),
+    Reads(Box<Fold>),
     /// It is the member's own; what it says of its state.
     Answers(Seen),
 }
@@ -341,7 +343,8 @@ impl Machine {
             *released += 1;
             seen += 1;
             if let Copy::Reads(fold) = copy {
-                fold.read(&frame).map_err(|error| format!("member {number}: {error}"))?;
+                fold.apply_of_stream(&frame, false, &mut NoSink)
+                    .map_err(|error| format!("member {number}: {error}"))?;
                 if released.is_multiple_of(compare_interval) {
                     checker.state(number, *released, hash_of(&fold.state()))?;
                 }

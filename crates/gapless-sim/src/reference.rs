@@ -3,9 +3,9 @@
 
 use crate::checker::Broken;
 use crate::trace::hash_of;
+use gapless_engine::Fold;
 use gapless_engine::fold::{DeadLetter, Sink};
 use gapless_engine::sessions::{KeptReply, SessionEntry};
-use gapless_engine::{EngineError, Fold, Service};
 use gapless_wire::Frame;
 use std::collections::BTreeMap;
 
@@ -36,30 +36,19 @@ pub(crate) struct Answers {
     pub timers: u64,
 }
 
-/// A fold of the stream that tells its answers.
-trait Follows {
-    fn follow(&mut self, frame: &Frame<'_>, answers: &mut Answers) -> Result<(), EngineError>;
-}
-
-impl<S: Service> Follows for Fold<S> {
-    fn follow(&mut self, frame: &Frame<'_>, answers: &mut Answers) -> Result<(), EngineError> {
-        self.apply(frame, answers)
-    }
-}
-
 pub(crate) struct Reference {
-    fold: Box<dyn Follows>,
+    fold: Fold,
     pub answers: Answers,
 }
 
 impl Reference {
-    pub(crate) fn new(fold: Fold<impl Service>) -> Self {
-        Self { fold: Box::new(fold), answers: Answers::default() }
+    pub(crate) fn new(fold: Fold) -> Self {
+        Self { fold, answers: Answers::default() }
     }
 
     /// A frame that nobody had released before.
     pub(crate) fn follow(&mut self, frame: &Frame<'_>) -> Result<(), Broken> {
-        let applied = self.fold.follow(frame, &mut self.answers);
+        let applied = self.fold.apply(frame, &mut self.answers);
         applied.map_err(|error| format!("the service does not take frame {}: {error}", frame.sequence()))
     }
 }

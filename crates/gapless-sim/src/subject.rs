@@ -7,13 +7,11 @@ use crate::random::Random;
 use crate::reference::Reference;
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::member::service::MemberService;
-use gapless_engine::fold::NoSink;
 use gapless_engine::state::fold_of;
 use gapless_engine::store::Limits;
-use gapless_engine::{EngineError, Fold, Policy, Replica, ReplicaOptions, Service, StateOptions};
+use gapless_engine::{Fold, Policy, Replica, ReplicaOptions, StateOptions};
 use gapless_stream::Reply;
 use gapless_stream::client::MessageType;
-use gapless_wire::Frame;
 
 /// The longest payload that a simulated service may send, bytes.
 const PAYLOAD_LENGTH_MAX: usize = 64 << 10;
@@ -38,29 +36,9 @@ pub(crate) trait Subject: Sync {
 /// What is put on a member.
 pub(crate) enum Seated {
     /// Beside it: it folds what the member's stream releases.
-    Beside(Box<dyn Reads>),
+    Beside(Box<Fold>),
     /// Its own service.
     Own(Box<dyn MemberService>),
-}
-
-/// A copy that folds an event stream.
-pub(crate) trait Reads {
-    fn read(&mut self, frame: &Frame<'_>) -> Result<(), EngineError>;
-
-    /// The bytes of its state.
-    fn state(&self) -> Vec<u8>;
-}
-
-impl<S: Service> Reads for Fold<S> {
-    fn read(&mut self, frame: &Frame<'_>) -> Result<(), EngineError> {
-        self.apply_of_stream(frame, false, &mut NoSink)
-    }
-
-    fn state(&self) -> Vec<u8> {
-        let mut state = Vec::new();
-        self.service().snapshot(&mut state);
-        state
-    }
 }
 
 impl<A: Application> Subject for A {

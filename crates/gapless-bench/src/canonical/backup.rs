@@ -2,9 +2,7 @@
 //! describe, and says what its copy of the service has come to. On one machine it is a child process, on two hosts one
 //! command; the primary speaks with both in the same way, by lines of JSON over TCP.
 
-use super::car::{CarForm, ProtobufRandom, ProtobufSerial, SbeRandom, SbeSerial};
-use super::processor::Processor;
-use super::state_processor::StateProcessor;
+use super::form::Form;
 use crate::affinity::pin_current_thread;
 use crate::options::{MessageEncoding, Program};
 use crate::resources::process_cpu_ns;
@@ -12,8 +10,7 @@ use crate::{BenchError, Result};
 use gapless::cluster::config::ClusterConfig;
 use gapless::cluster::consensus::MemberId;
 use gapless::cluster::member::shared::Wish;
-use gapless::engine::state::StateOptions;
-use gapless::engine::{Replica, ReplicaOptions};
+use gapless::engine::Replica;
 use gapless::wire::checksum::crc32c;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read as _, Write};
@@ -353,13 +350,9 @@ fn start(order: &Order) -> Result<Running> {
     }
     let config = parse(&order.config, &directory)?;
     let cpu_before_ns = process_cpu_ns();
-    let has_state = order.program == Program::Sr.name();
-    let replica = match encoding {
-        MessageEncoding::SbeSerial => replica::<SbeSerial>(has_state, false, &config),
-        MessageEncoding::SbeRandom => replica::<SbeRandom>(has_state, false, &config),
-        MessageEncoding::ProtobufSerial => replica::<ProtobufSerial>(has_state, false, &config),
-        MessageEncoding::ProtobufRandom => replica::<ProtobufRandom>(has_state, false, &config),
-    }?;
+    let program = if order.program == Program::Sr.name() { Program::Sr } else { Program::Es };
+    let started = Form::of(encoding).start_replica(program, false, &config);
+    let replica = started.map_err(|error| failed(error.to_string()))?;
     Ok(Running { replica, directory: OwnDirectory(directory), cpu_before_ns })
 }
 
@@ -367,19 +360,4 @@ fn start(order: &Order) -> Result<Running> {
 pub(super) fn parse(config: &str, directory: &Path) -> Result<ClusterConfig> {
     let text = config.replace("[stream]\n", &format!("[stream]\ndirectory = {:?}\n", directory.display().to_string()));
     ClusterConfig::parse(&text, "canonical").map_err(|error| failed(error.to_string()))
-}
-
-/// A member with its copy of the service, state-replicated if `has_state`. Figures end with the run, and snapshots are taken
-/// when they are asked for.
-pub(super) fn replica<F: CarForm>(has_state: bool, is_by_hand: bool, config: &ClusterConfig) -> Result<Replica> {
-    let options =
-        ReplicaOptions { snapshot_interval_frames: None, snapshot_on_stop: false, ..ReplicaOptions::default() };
-    let of_state = StateOptions { snapshot_interval_frames: None, snapshot_on_stop: false, ..StateOptions::default() };
-    let started = match (has_state, is_by_hand) {
-        (false, false) => Replica::start(Processor::<F>::default(), options, config),
-        (false, true) => Replica::start_by_hand(Processor::<F>::default(), options, config),
-        (true, false) => Replica::start_state(StateProcessor::<F>::new, of_state, config),
-        (true, true) => Replica::start_state_by_hand(StateProcessor::<F>::new, of_state, config),
-    };
-    started.map_err(|error| failed(error.to_string()))
 }

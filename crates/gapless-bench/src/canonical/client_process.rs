@@ -4,8 +4,8 @@
 //! The parent starts this very program with a hidden subcommand; the work goes over as JSON in an
 //! argument, the outcome comes back as JSON on standard output.
 
-use super::car::{CarForm, ProtobufRandom, ProtobufSerial, SbeRandom, SbeSerial};
 use super::driver::{Load, Outcome, Signals, drive, stream_error};
+use super::form::Form;
 use super::processor::ProcessorState;
 use super::run::{client_options, load_of};
 use crate::affinity::pin_current_thread;
@@ -69,19 +69,12 @@ pub fn main(order: &str) -> Result<()> {
         pin_current_thread(&[cpu])?;
     }
     let mut client = Client::connect(&order.socket, client_options()).map_err(stream_error)?;
-    let outcome = match encoding {
-        MessageEncoding::SbeSerial => drive_here::<SbeSerial>(&mut client, &order.load),
-        MessageEncoding::SbeRandom => drive_here::<SbeRandom>(&mut client, &order.load),
-        MessageEncoding::ProtobufSerial => drive_here::<ProtobufSerial>(&mut client, &order.load),
-        MessageEncoding::ProtobufRandom => drive_here::<ProtobufRandom>(&mut client, &order.load),
-    }?;
+    let (clock, _) = Clock::fastest();
+    let (form, signals) = (Form::of(encoding), Signals::default());
+    let pauses = &Pauses::default;
+    let outcome = drive(&form, &mut client, &order.load, &clock, &signals, &mut |_| (), pauses, &mut || Ok(0))?;
     println!("{}", serde_json::to_string(&Answer::from(outcome))?);
     Ok(())
-}
-
-fn drive_here<F: CarForm>(client: &mut Client, load: &Load) -> Result<Outcome> {
-    let (clock, _) = Clock::fastest();
-    drive::<F>(client, load, &clock, &Signals::default(), |_| (), Pauses::default, &mut || Ok(0))
 }
 
 impl From<Outcome> for Answer {

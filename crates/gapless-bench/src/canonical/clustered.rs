@@ -4,15 +4,15 @@
 //! Where each process has one core, driver, member and service take turns on one thread: a second one that spins would
 //! cost milliseconds. Where there are more, the members have their threads, and the driver its own.
 
-use super::backup::{self, Answer, BACKUP, Copy, Line, Order, PRIMARY, Request, parse, replica};
-use super::car::CarForm;
+use super::backup::{self, Answer, BACKUP, Copy, Line, Order, PRIMARY, Request, parse};
 use super::driver::{Outcome, Signals, drive, query, stream_error};
+use super::form::Form;
 use super::processor::ProcessorState;
 use super::run::{client_options, load_of, node_failed};
 use super::scene::Scene;
 use crate::affinity::{available_cpus, pair_of_cores, pin_current_thread};
 use crate::histogram::IntervalRecorder;
-use crate::options::{BACKUP_ADDRESS, CpuConfiguration, Mode, Program, ReplicationLink, Role, RunSettings};
+use crate::options::{BACKUP_ADDRESS, CpuConfiguration, Mode, ReplicationLink, Role, RunSettings};
 use crate::progress::Progress;
 use crate::resources::{Memory, memory, process_cpu_ns};
 use crate::{BenchError, Result};
@@ -179,7 +179,8 @@ fn places(settings: &RunSettings) -> Places {
 }
 
 /// Runs `settings` on a primary here and its backup.
-pub(super) fn run<F: CarForm>(
+pub(super) fn run(
+    form: &Form,
     settings: &RunSettings,
     scene: &Scene,
     progress: (&Progress, u64),
@@ -213,7 +214,9 @@ pub(super) fn run<F: CarForm>(
     let member = parse(&config(settings, PRIMARY, addresses, places.primary.as_deref()), &directory)?;
     let (clock, _) = Clock::fastest();
     let mut primary = Primary {
-        replica: replica::<F>(settings.program == Program::Sr, places.is_one_thread, &member)?,
+        replica: form
+            .start_replica(settings.program, places.is_one_thread, &member)
+            .map_err(|error| failed(error.to_string()))?,
         is_one_thread: places.is_one_thread,
         clock,
         progress,
@@ -225,7 +228,7 @@ pub(super) fn run<F: CarForm>(
     let mut observer = primary.replica.connect(ClientOptions::default()).map_err(stream_error)?;
     let before = query(&mut observer, &mut || primary.turn())?;
     let mut client = primary.replica.connect(client_options()).map_err(stream_error)?;
-    let (outcome, service_cpu_ns) = primary.drive::<F>(&mut client, settings, print_intervals)?;
+    let (outcome, service_cpu_ns) = primary.drive(form, &mut client, settings, print_intervals)?;
     let peak = memory();
     let after = query(&mut observer, &mut || primary.turn())?;
     let difference = primary.compare(&directory, &mut line)?;
@@ -303,8 +306,9 @@ impl Primary<'_> {
         })
     }
 
-    fn drive<F: CarForm>(
+    fn drive(
         &mut self,
+        form: &Form,
         client: &mut Client,
         settings: &RunSettings,
         print_intervals: bool,
@@ -316,7 +320,7 @@ impl Primary<'_> {
         }
         let (progress, base) = self.progress;
         let signals = Signals::default();
-        let print_lines = |recorder: &mut IntervalRecorder| {
+        let mut print_lines = |recorder: &mut IntervalRecorder| {
             let line = progress.clone();
             if print_intervals {
                 let print = move |statistics: crate::histogram::intervals::IntervalStatistics| {
@@ -342,7 +346,7 @@ impl Primary<'_> {
                 );
             });
             let mut turn = || self.turn();
-            let driven = drive::<F>(client, &load, &clock, &signals, print_lines, Pauses::default, &mut turn);
+            let driven = drive(form, client, &load, &clock, &signals, &mut print_lines, &Pauses::default, &mut turn);
             done.store(true, Ordering::Release);
             driven
         })?;

@@ -4,7 +4,8 @@
 //! Inside the clock it writes each Car, reads each reply's frame with both checksums, and notes what
 //! is to be compared; the comparing itself comes after.
 
-use super::car::{CarForm, LENGTH_MAX, Read, SCHEMA, SERIAL_NUMBER};
+use super::car::{LENGTH_MAX, SERIAL_NUMBER};
+use super::form::Form;
 use super::processor::{ProcessorState, QUERY};
 use crate::histogram::{IntervalRecorder, RecordedRun};
 use crate::pacing::{RateCheck, Schedule, WarmUp};
@@ -143,17 +144,18 @@ const DUE_SLOTS: usize = 1 << 17;
 /// # Errors
 /// The service is gone, or the client's side fails.
 #[allow(clippy::too_many_arguments, reason = "what a driver is given, once")]
-pub fn drive<F: CarForm>(
+pub fn drive(
+    form: &Form,
     client: &mut Client,
     load: &Load,
     clock: &Clock,
     signals: &Signals,
-    recorder_hook: impl FnOnce(&mut IntervalRecorder),
-    service_pauses: impl Fn() -> Pauses,
-    turn: &mut impl FnMut() -> Result<usize>,
+    recorder_hook: &mut dyn FnMut(&mut IntervalRecorder),
+    service_pauses: &dyn Fn() -> Pauses,
+    turn: &mut dyn FnMut() -> Result<usize>,
 ) -> Result<Outcome> {
     let keys = open_sessions(client, load.sessions, turn)?;
-    let mut outcome = Outcome { payload_bytes: length::<F>(load)?, ..Outcome::default() };
+    let mut outcome = Outcome { payload_bytes: form.length(serial_number(load, 0))?, ..Outcome::default() };
     let mut notes = Notes {
         checksums: vec![0; usize::try_from(load.count).map_err(|_| too_many())?],
         due_ns: vec![0; if load.rate_per_s.is_some() { DUE_SLOTS } else { 1 }],
@@ -164,20 +166,20 @@ pub fn drive<F: CarForm>(
     match load.rate_per_s {
         Some(rate_per_s) => {
             let before = service_pauses();
-            let run = Driven { client, load, keys: &keys, clock, signals };
-            at_a_rate::<F>(run, rate_per_s, recorder_hook, &mut notes, &mut outcome, turn)?;
+            let run = Driven { form, client, load, keys: &keys, clock, signals };
+            at_a_rate(run, rate_per_s, recorder_hook, &mut notes, &mut outcome, turn)?;
             outcome.service_pauses = service_pauses().since(before);
             drain(client, load, &mut notes, clock, &mut outcome, turn)?;
         }
         None => {
-            let run = Driven { client, load, keys: &keys, clock, signals };
-            as_fast_as_possible::<F>(run, &mut notes, &mut outcome, turn)?;
+            let run = Driven { form, client, load, keys: &keys, clock, signals };
+            as_fast_as_possible(run, &mut notes, &mut outcome, turn)?;
         }
     }
     outcome.replies_again = notes.replies_again;
     outcome.repeats_differing = notes.repeats_differing;
     outcome.refused = notes.refused.take();
-    verify::<F>(load, &notes, &mut outcome)?;
+    verify(form, load, &notes, &mut outcome)?;
     Ok(outcome)
 }
 
@@ -189,25 +191,13 @@ pub(super) fn stream_error(error: StreamError) -> BenchError {
     BenchError::Measurement { name: "canonical", reason: error.to_string() }
 }
 
-fn message<F: CarForm>() -> MessageType {
-    MessageType { schema: SCHEMA, encoding: F::Inbound::ENCODING }
-}
-
 fn serial_number(load: &Load, index: u64) -> Option<i32> {
     (!load.empty_message).then_some(SERIAL_NUMBER.wrapping_add(index as i32))
 }
 
-fn encode_failed(error: gapless_schema::EncodeError) -> BenchError {
-    BenchError::Measurement { name: "canonical", reason: error.to_string() }
-}
-
-fn length<F: CarForm>(load: &Load) -> Result<u64> {
-    let mut buffer = [0; LENGTH_MAX];
-    Ok(F::write(&mut buffer, serial_number(load, 0)).map_err(encode_failed)? as u64)
-}
-
 /// What is driven.
 struct Driven<'a> {
+    form: &'a Form,
     client: &'a mut Client,
     load: &'a Load,
     keys: &'a [SessionKey],
@@ -218,7 +208,7 @@ struct Driven<'a> {
 fn open_sessions(
     client: &mut Client,
     sessions: u64,
-    turn: &mut impl FnMut() -> Result<usize>,
+    turn: &mut dyn FnMut() -> Result<usize>,
 ) -> Result<Vec<SessionKey>> {
     let mut keys = Vec::new();
     let mut opened = 0;
@@ -248,9 +238,9 @@ fn open_sessions(
 
 /// Sends message `index`; false if there is no room for it now.
 #[inline]
-fn inject<F: CarForm>(client: &mut Client, load: &Load, key: SessionKey, index: u64) -> Result<bool> {
-    let written = client.enqueue(key, message::<F>(), LENGTH_MAX, |buffer| {
-        F::write(buffer, serial_number(load, index)).map_err(|error| StreamError::Encode(error.to_string()))
+fn inject(form: &Form, client: &mut Client, load: &Load, key: SessionKey, index: u64) -> Result<bool> {
+    let written = client.enqueue(key, form.message, LENGTH_MAX, |buffer| {
+        form.write(buffer, serial_number(load, index)).map_err(|error| StreamError::Encode(error.to_string()))
     });
     match written {
         Ok(_) => Ok(true),
@@ -311,13 +301,13 @@ impl Notes {
     }
 }
 
-fn as_fast_as_possible<F: CarForm>(
+fn as_fast_as_possible(
     run: Driven<'_>,
     notes: &mut Notes,
     outcome: &mut Outcome,
-    turn: &mut impl FnMut() -> Result<usize>,
+    turn: &mut dyn FnMut() -> Result<usize>,
 ) -> Result<()> {
-    let Driven { client, load, keys, clock, signals } = run;
+    let Driven { form, client, load, keys, clock, signals } = run;
     let mut repeats = Repeats { per_million: u64::from(load.repeats_per_million), owed: 0, sent: 0 };
     let warm_up = WarmUp::new(load.warm_up_ns, load.count);
     let replies_per_look = REPLIES_PER_LOOK_MIN.max(load.burst_messages as usize);
@@ -330,7 +320,7 @@ fn as_fast_as_possible<F: CarForm>(
     while replied < count {
         let mut burst = 0;
         while sent < count && burst < load.burst_messages && sent - replied < load.in_flight_max {
-            if !inject::<F>(client, load, keys[next_key], sent)? {
+            if !inject(form, client, load, keys[next_key], sent)? {
                 break;
             }
             repeats.after(client, load, keys[next_key], sent)?;
@@ -371,15 +361,15 @@ fn as_fast_as_possible<F: CarForm>(
     drain(client, load, notes, clock, outcome, turn)
 }
 
-fn at_a_rate<F: CarForm>(
+fn at_a_rate(
     run: Driven<'_>,
     rate_per_s: u64,
-    recorder_hook: impl FnOnce(&mut IntervalRecorder),
+    recorder_hook: &mut dyn FnMut(&mut IntervalRecorder),
     notes: &mut Notes,
     outcome: &mut Outcome,
-    turn: &mut impl FnMut() -> Result<usize>,
+    turn: &mut dyn FnMut() -> Result<usize>,
 ) -> Result<()> {
-    let Driven { client, load, keys, clock, signals } = run;
+    let Driven { form, client, load, keys, clock, signals } = run;
     let mut repeats = Repeats { per_million: u64::from(load.repeats_per_million), owed: 0, sent: 0 };
     let warm_up = WarmUp::new(load.warm_up_ns, load.count);
     let first_counted = warm_up.first_counted(rate_per_s);
@@ -403,7 +393,7 @@ fn at_a_rate<F: CarForm>(
             }
             let due_ns = pacer.next_due_ns();
             notes.due_ns[sent as usize & (DUE_SLOTS - 1)] = due_ns;
-            if sent - replied < DUE_SLOTS as u64 && inject::<F>(client, load, keys[next_key], sent)? {
+            if sent - replied < DUE_SLOTS as u64 && inject(form, client, load, keys[next_key], sent)? {
                 client.flush();
                 pacer.take_if_due(now_ns);
                 repeats.after(client, load, keys[next_key], sent)?;
@@ -460,7 +450,7 @@ fn drain(
     notes: &mut Notes,
     clock: &Clock,
     outcome: &mut Outcome,
-    turn: &mut impl FnMut() -> Result<usize>,
+    turn: &mut dyn FnMut() -> Result<usize>,
 ) -> Result<()> {
     let mut quiet_since_ns = clock.monotonic_ns();
     while clock.monotonic_ns() - quiet_since_ns < 20_000_000 {
@@ -476,17 +466,14 @@ fn drain(
 }
 
 /// Compares every reply with what it should be, and says what the service's state should have gained.
-fn verify<F: CarForm>(load: &Load, notes: &Notes, outcome: &mut Outcome) -> Result<()> {
+fn verify(form: &Form, load: &Load, notes: &Notes, outcome: &mut Outcome) -> Result<()> {
     let mut buffer = [0; LENGTH_MAX];
-    let mut sum_of = |index: u64| -> Result<(u32, Read)> {
-        let length = F::write(&mut buffer, serial_number(load, index)).map_err(encode_failed)?;
-        let car = <F::Inbound as Message>::decode(&buffer[..length])
-            .and_then(|car| F::read(&car))
-            .map_err(|error| BenchError::Measurement { name: "canonical", reason: error.to_string() })?;
-        Ok((crc32c(&buffer[..length]), car))
-    };
+    let failed = |reason: String| BenchError::Measurement { name: "canonical", reason };
     for index in 0..outcome.sent {
-        let (checksum, read) = sum_of(index)?;
+        let written = form.write(&mut buffer, serial_number(load, index));
+        let car = &buffer[..written.map_err(|error| failed(error.to_string()))?];
+        let read = form.read(car).map_err(|error| failed(error.to_string()))?;
+        let checksum = crc32c(car);
         let noted = notes.checksums[index as usize];
         outcome.replies_wrong += u64::from(noted != 0 && noted != checksum);
         outcome.expected.cars += 1;
@@ -499,7 +486,7 @@ fn verify<F: CarForm>(load: &Load, notes: &Notes, outcome: &mut Outcome) -> Resu
 ///
 /// # Errors
 /// No answer.
-pub fn query(client: &mut Client, turn: &mut impl FnMut() -> Result<usize>) -> Result<ProcessorState> {
+pub fn query(client: &mut Client, turn: &mut dyn FnMut() -> Result<usize>) -> Result<ProcessorState> {
     let failed = |reason: &str| BenchError::Measurement { name: "canonical", reason: reason.to_owned() };
     let key = open_sessions(client, 1, turn)?[0];
     client.send(key, QUERY, 0, |_| Ok(0)).map_err(stream_error)?;

@@ -4,6 +4,7 @@
 //! | module | what lives there |
 //! |---|---|
 //! | [`car`] | the message in its four forms |
+//! | [`form`] | one of them, chosen while the program runs |
 //! | [`processor`] | the service |
 //! | [`state_processor`] | the same by state replication |
 //! | [`driver`] | the load, and the checking of every reply |
@@ -23,6 +24,7 @@ pub mod client_process;
 mod clustered;
 mod discovery;
 pub mod driver;
+pub mod form;
 pub mod idle;
 pub mod processor;
 pub mod run;

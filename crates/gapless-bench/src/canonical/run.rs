@@ -1,14 +1,15 @@
 //! One run: a node, a driver beside it, the checks, and the row of the report.
 
-use super::car::{CarForm, LENGTH_MAX, ProtobufRandom, ProtobufSerial, SERIAL_NUMBER, SbeRandom, SbeSerial};
+use super::car::SERIAL_NUMBER;
 use super::client_process;
 use super::clustered::{self, Clustered};
 use super::driver::{Load, Outcome, Signals, drive, query, stream_error};
-use super::processor::{Processor, ProcessorState};
+use super::form::Form;
+use super::processor::ProcessorState;
 use super::scene::Scene;
 use crate::affinity::{pair_of_cores, pin_current_thread};
 use crate::histogram::{IntervalRecorder, RecordedRun};
-use crate::options::{MessageEncoding, Mode, OutputSettings, ReplicationLink, RunSettings, Tier};
+use crate::options::{Mode, OutputSettings, ReplicationLink, RunSettings, Tier};
 use crate::progress::Progress;
 use crate::report::{CpuPerMessage, Row, RowConfig};
 use crate::resources::{memory, stolen_ns};
@@ -49,16 +50,7 @@ const IN_FLIGHT_MAX_SYNC: u64 = 12_000;
 /// The message cannot be encoded.
 pub fn payload_bytes(settings: &RunSettings) -> Result<u64> {
     let serial_number = (!settings.empty_message).then_some(SERIAL_NUMBER);
-    let mut buffer = [0; LENGTH_MAX];
-    let length = match settings.encoding {
-        MessageEncoding::SbeSerial => SbeSerial::write(&mut buffer, serial_number),
-        MessageEncoding::SbeRandom => SbeRandom::write(&mut buffer, serial_number),
-        MessageEncoding::ProtobufSerial => ProtobufSerial::write(&mut buffer, serial_number),
-        MessageEncoding::ProtobufRandom => ProtobufRandom::write(&mut buffer, serial_number),
-    };
-    length
-        .map(|length| length as u64)
-        .map_err(|error| BenchError::Measurement { name: "canonical", reason: error.to_string() })
+    Form::of(settings.encoding).length(serial_number)
 }
 
 pub(super) fn load_of(settings: &RunSettings) -> Load {
@@ -95,16 +87,12 @@ pub fn run_one(
     progress: &Progress,
     interrupted: &Arc<AtomicBool>,
 ) -> Result<Finished> {
-    let run = Run { settings, parent, number, output, progress, interrupted };
-    match settings.encoding {
-        MessageEncoding::SbeSerial => run.with_form::<SbeSerial>(),
-        MessageEncoding::SbeRandom => run.with_form::<SbeRandom>(),
-        MessageEncoding::ProtobufSerial => run.with_form::<ProtobufSerial>(),
-        MessageEncoding::ProtobufRandom => run.with_form::<ProtobufRandom>(),
-    }
+    let form = Form::of(settings.encoding);
+    Run { form, settings, parent, number, output, progress, interrupted }.finished()
 }
 
 struct Run<'a> {
+    form: Form,
     settings: &'a RunSettings,
     parent: &'a Path,
     number: usize,
@@ -118,7 +106,7 @@ pub(super) fn node_failed(error: &EngineError) -> BenchError {
 }
 
 impl Run<'_> {
-    fn with_form<F: CarForm>(&self) -> Result<Finished> {
+    fn finished(&self) -> Result<Finished> {
         let settings = self.settings;
         let scene = Scene::new(settings, self.parent, self.number)?;
         let driver_cpu = match &settings.affinity.injector {
@@ -127,21 +115,21 @@ impl Run<'_> {
         };
         if settings.cluster.is_some() {
             scene.settle()?;
-            return self.clustered::<F>(&scene);
+            return self.clustered(&scene);
         }
         let is_inside = settings.client_processes == 0;
         let options = scene.node_options(settings, usize::from(is_inside), driver_cpu);
         if settings.journal.is_some() {
             scene.settle()?;
         }
-        let node = Node::start(Processor::<F>::default(), options).map_err(|error| node_failed(&error))?;
+        let node = self.form.start_node(options).map_err(|error| node_failed(&error))?;
         let mut observer = node.connect(ClientOptions::default()).map_err(stream_error)?;
         let before = query(&mut observer, &mut || Ok(0))?;
         let signals = Arc::new(Signals::default());
         let began = SystemTime::now();
         let stolen_before_ns = stolen_ns();
         let (outcome, service_cpu_ns) = if is_inside {
-            self.drive_inside::<F>(&node, &signals, driver_cpu)?
+            self.drive_inside(&node, &signals, driver_cpu)?
         } else {
             client_process::drive_outside(settings, &node, driver_cpu, self.progress, self.interrupted)?
         };
@@ -161,11 +149,11 @@ impl Run<'_> {
         Ok(finished)
     }
 
-    fn clustered<F: CarForm>(&self, scene: &Scene) -> Result<Finished> {
+    fn clustered(&self, scene: &Scene) -> Result<Finished> {
         let (began, progress) = (SystemTime::now(), (self.progress, self.number as u64 * 100));
         let stolen_before_ns = stolen_ns();
         let print_intervals = self.output.print_interval_stats;
-        let run = clustered::run::<F>(self.settings, scene, progress, print_intervals, self.interrupted)?;
+        let run = clustered::run(&self.form, self.settings, scene, progress, print_intervals, self.interrupted)?;
         let stolen_ns = stolen_ns().zip(stolen_before_ns).map(|(after, before)| after.saturating_sub(before));
         let counted = run.outcome.sent.max(1) as f64;
         let paused = paused(&run.outcome);
@@ -199,12 +187,7 @@ impl Run<'_> {
     }
 
     /// Drives from a thread of this process; the outcome, and the CPU time of everything else in it.
-    fn drive_inside<F: CarForm>(
-        &self,
-        node: &Node,
-        signals: &Arc<Signals>,
-        driver_cpu: Option<usize>,
-    ) -> Result<(Outcome, u64)> {
+    fn drive_inside(&self, node: &Node, signals: &Arc<Signals>, driver_cpu: Option<usize>) -> Result<(Outcome, u64)> {
         let load = load_of(self.settings);
         let mut client = node.connect(client_options()).map_err(stream_error)?;
         let print_intervals = self.output.print_interval_stats;
@@ -219,8 +202,9 @@ impl Run<'_> {
                     let _ = pin_current_thread(cpus);
                 }
                 let (clock, _) = Clock::fastest();
-                let print_lines = |recorder: &mut IntervalRecorder| {
+                let mut print_lines = |recorder: &mut IntervalRecorder| {
                     if print_intervals {
+                        let line = line.clone();
                         let print = move |statistics: crate::histogram::intervals::IntervalStatistics| {
                             line.line(&statistics.to_string());
                         };
@@ -229,8 +213,9 @@ impl Run<'_> {
                     }
                 };
                 let service_pauses = || sum(&node.pauses());
+                let hook = &mut print_lines;
                 let driven =
-                    drive::<F>(&mut client, &load, &clock, signals, print_lines, service_pauses, &mut || Ok(0));
+                    drive(&self.form, &mut client, &load, &clock, signals, hook, &service_pauses, &mut || Ok(0));
                 done.store(true, Ordering::Release);
                 driven
             });

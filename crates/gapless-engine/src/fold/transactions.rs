@@ -2,44 +2,33 @@
 
 use super::{DeadLetter, Fold, Outcome, Policy, Sink, full_notices};
 use crate::EngineError;
+use crate::any_service::AnyService;
 use crate::outputs::Outputs;
-use crate::service::Service;
 use crate::state::transaction::{self, Reply};
 use gapless_wire::control::{RefusalCode, TimerFired};
 use gapless_wire::descriptor::TRANSACTION_FLAG;
 use gapless_wire::{Fragment, Frame};
 
-/// How the state of a service whose handlers ran before follows the stream.
-pub(crate) struct Applier<S> {
-    /// A frame comes, with its sequence and term.
-    pub see: fn(&mut S, u64, u64) -> Result<(), EngineError>,
-    /// A transaction comes, with its sequence.
-    pub apply: fn(&mut S, u64, &transaction::Read<'_>) -> Result<(), String>,
-    /// Between two batches of frames.
-    pub attend: fn(&mut Fold<S>) -> Result<(), EngineError>,
-    /// Whether the state is as it was behind the last frame, for a snapshot; at a clean stop it has to become that.
-    pub can_snapshot: fn(&mut S, u64, bool) -> Result<bool, EngineError>,
-}
-
-impl<S: Service> Fold<S> {
+impl Fold {
     /// As [`Fold::new`], of a service that applies transactions.
-    pub(crate) fn of_transactions(service: S, applier: Applier<S>) -> Self {
-        Self { applier: Some(applier), ..Self::new(service, Policy::default(), usize::MAX >> 1) }
+    pub(crate) fn of_transactions(service: Box<dyn AnyService>) -> Self {
+        Self::of(service, Policy::default(), usize::MAX >> 1)
     }
 
     /// Between two batches of frames.
     #[inline]
     pub(crate) fn attend(&mut self) -> Result<(), EngineError> {
-        match &self.applier {
-            Some(applier) => (applier.attend)(self),
-            None => Ok(()),
+        if !self.is_of_transactions {
+            return Ok(());
         }
+        let Some(follower) = self.service.follower() else { return Ok(()) };
+        follower.attend(self.last_sequence, &self.timers, &self.sessions)
     }
 
     /// Whether a snapshot can be taken now; one `is_final` is the last thing that happens.
     pub(crate) fn can_snapshot(&mut self, is_final: bool) -> Result<bool, EngineError> {
-        match &self.applier {
-            Some(applier) => (applier.can_snapshot)(&mut self.service, self.last_sequence, is_final),
+        match self.service.follower() {
+            Some(follower) => follower.can_snapshot(self.last_sequence, is_final),
             None => Ok(true),
         }
     }
@@ -60,13 +49,13 @@ impl<S: Service> Fold<S> {
         {
             return Err(corrupt(reason));
         }
-        let Some(applier) = &self.applier else { return Err(corrupt("nothing applies it".to_owned())) };
-        (applier.apply)(&mut self.service, sequence, &read).map_err(corrupt)?;
+        let Some(follower) = self.service.follower() else { return Err(corrupt("nothing applies it".to_owned())) };
+        follower.apply(sequence, &read).map_err(corrupt)?;
         Ok((read.outcome, read.reply))
     }
 
     /// A timer whose handler ran before.
-    pub(super) fn timer_transaction(&mut self, frame: &Frame<'_>, sink: &mut impl Sink) -> Result<(), EngineError> {
+    pub(super) fn timer_transaction(&mut self, frame: &Frame<'_>, sink: &mut dyn Sink) -> Result<(), EngineError> {
         if frame.fragment() == Fragment::WHOLE {
             return self.fired(frame, frame.payload(), sink);
         }
@@ -76,7 +65,7 @@ impl<S: Service> Fold<S> {
         outcome
     }
 
-    fn fired(&mut self, frame: &Frame<'_>, payload: &[u8], sink: &mut impl Sink) -> Result<(), EngineError> {
+    fn fired(&mut self, frame: &Frame<'_>, payload: &[u8], sink: &mut dyn Sink) -> Result<(), EngineError> {
         let sequence = frame.sequence();
         let corrupt = |reason: &str| EngineError::Corrupt { sequence, reason: reason.to_owned() };
         let (head, payload) =

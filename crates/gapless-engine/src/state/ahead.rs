@@ -2,13 +2,12 @@
 
 use super::exchange::{Back, Exchange, Lent, Span, Unreceived, Wish};
 use super::transaction::{put_hash, write_outputs, write_refusal};
-use super::{State, StateHandlers};
+use super::{AnyStateService, State};
 use crate::context::Context;
 use crate::fold::{misplaced, panic_text};
 use crate::outputs::{Outputs, TimerChange};
-use crate::service::{Refused, Reject, describe};
+use crate::service::{Refused, Reject};
 use crate::sessions::NOTICES_KEPT_MAX;
-use crate::state::StateService;
 use crate::store::Transaction;
 use gapless_stream::Sequencer;
 use gapless_stream::transactions::Transactions;
@@ -20,17 +19,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// What this part has.
-enum Place<S> {
+enum Place {
     /// The member follows.
     Away,
     /// It leads, and waits for its state.
     Waiting(Wish),
-    Here(Lent<S>),
+    Here(Lent),
 }
 
-pub(crate) struct Ahead<S> {
-    exchange: Arc<Exchange<S>>,
-    place: Place<S>,
+pub(crate) struct Ahead {
+    exchange: Arc<Exchange>,
+    place: Place,
     outputs: Outputs,
     payload_length_max: usize,
 }
@@ -44,8 +43,8 @@ struct Refusal {
 
 const NOT_HERE: &str = "nothing is handed in before the state is here";
 
-impl<S: StateService> Ahead<S> {
-    pub fn new(exchange: Arc<Exchange<S>>, payload_length_max: usize) -> Self {
+impl Ahead {
+    pub fn new(exchange: Arc<Exchange>, payload_length_max: usize) -> Self {
         Self { exchange, place: Place::Away, outputs: Outputs::default(), payload_length_max }
     }
 
@@ -101,10 +100,10 @@ impl<S: StateService> Ahead<S> {
         sequencer: &Sequencer,
         length_max: usize,
         out: &mut Vec<u8>,
-        handler: impl FnOnce(&Parts<'_, S>, &mut Transaction<'_>, &mut Context<'_>) -> Result<(), Refused>,
+        handler: &mut dyn FnMut(&dyn AnyStateService, &mut Transaction<'_>, &mut Context<'_>) -> Result<(), Refused>,
     ) {
         let Place::Here(lent) = &mut self.place else { unreachable!("{NOT_HERE}") };
-        let State { service, store, handlers, layout } = &mut *lent.state;
+        let State { service, store, layout } = &mut *lent.state;
         let (begin, outputs) = (out.len(), &mut self.outputs);
         outputs.clear();
         let mut transaction = store.begin();
@@ -118,8 +117,7 @@ impl<S: StateService> Ahead<S> {
             session_seq: header.session_seq,
             payload_length_max: self.payload_length_max,
         };
-        let parts = Parts { service, handlers };
-        let called = catch_unwind(AssertUnwindSafe(|| handler(&parts, &mut transaction, &mut context)));
+        let called = catch_unwind(AssertUnwindSafe(|| handler(&**service, &mut transaction, &mut context)));
         let outputs = &self.outputs;
         let mut done = match called {
             Ok(Ok(())) => check(outputs, &lent.notices),
@@ -164,12 +162,6 @@ impl<S: StateService> Ahead<S> {
     }
 }
 
-/// A service without its state.
-struct Parts<'a, S> {
-    service: &'a S,
-    handlers: &'a StateHandlers<S>,
-}
-
 impl Refusal {
     #[cold]
     const fn new(code: RefusalCode, text: String, is_dead: bool) -> Self {
@@ -199,7 +191,7 @@ fn check(outputs: &Outputs, unreceived: &Unreceived) -> Result<(), Refusal> {
     Ok(())
 }
 
-impl<S: StateService> Transactions for Ahead<S> {
+impl Transactions for Ahead {
     fn lead(&mut self, term: u64, last_sequence: u64) {
         self.wish(Wish { behind: last_sequence, term });
     }
@@ -225,14 +217,8 @@ impl<S: StateService> Transactions for Ahead<S> {
         out: &mut Vec<u8>,
     ) {
         let encoding = Encoding::from_flags(header.flags).expect("the flags of a frame are checked");
-        self.run(header, sequencer, length_max, out, |parts, store, context| {
-            let Some(handler) = parts.handlers.find(header.schema, encoding) else {
-                return Err(Refused::Unhandled(format!(
-                    "no handler takes {} in {encoding:?}",
-                    describe(header.schema)
-                )));
-            };
-            handler(parts.service, store, payload, context)
+        self.run(header, sequencer, length_max, out, &mut |service, store, context| {
+            service.handle(store, header.schema, encoding, payload, context)
         });
     }
 
@@ -254,8 +240,8 @@ impl<S: StateService> Transactions for Ahead<S> {
         }
         let head = fired.to_bytes();
         out.extend_from_slice(&head);
-        self.run(header, sequencer, length_max - head.len(), out, |parts, store, context| {
-            parts.service.on_timer(fired.timer, store, context).map_err(Refused::Rejected)?;
+        self.run(header, sequencer, length_max - head.len(), out, &mut |service, store, context| {
+            service.on_timer(fired.timer, store, context).map_err(Refused::Rejected)?;
             match context.outputs.reply.is_some() {
                 true => Err(Refused::Rejected(Reject("nobody waits for the reply to a timer".to_owned()))),
                 false => Ok(()),
@@ -280,7 +266,9 @@ impl<S: StateService> Transactions for Ahead<S> {
 #[allow(clippy::unwrap_used, reason = "a test")]
 mod tests {
     use super::super::follower::Follower;
+    use super::super::{StateHandlers, StateService, make_of};
     use super::*;
+    use crate::fold::Fold;
     use crate::store::{Limits, Map, ObjectError, Store, StoreObject};
     use gapless_agent::Waker;
     use gapless_stream::sequencer::SequencerRules;
@@ -320,11 +308,11 @@ mod tests {
     #[test]
     fn an_object_that_panics_when_it_is_encoded_is_as_a_handler_that_panics() {
         let exchange = Arc::new(Exchange::new(Waker::new().unwrap()));
-        let mut ahead = Ahead::<Numbers>::new(Arc::clone(&exchange), 64);
+        let mut ahead = Ahead::new(Arc::clone(&exchange), 64);
         let mut follower =
-            Follower::<Numbers>::new(Arc::new(|store: &mut Store| Numbers(store.map(1, "numbers"))), Limits::default());
+            Follower::new(make_of(|store: &mut Store| Numbers(store.map(1, "numbers"))), Limits::default());
         follower.set_exchange(exchange);
-        let mut fold = follower.fold();
+        let mut fold = Fold::of_transactions(Box::new(follower));
         ahead.lead(1, 0);
         fold.attend().unwrap();
         assert!(ahead.poll(0));

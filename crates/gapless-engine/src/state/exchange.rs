@@ -28,30 +28,30 @@ pub(crate) struct Wish {
 }
 
 /// A state that is handed over, with what else a handler's outputs depend on.
-pub(crate) struct Lent<S> {
-    pub state: Box<State<S>>,
+pub(crate) struct Lent {
+    pub state: Box<State>,
     pub timers: TimerTable,
     pub notices: Unreceived,
     pub wish: Wish,
 }
 
 /// A state that comes back.
-pub(crate) struct Back<S> {
-    pub state: Box<State<S>>,
+pub(crate) struct Back {
+    pub state: Box<State>,
     pub span: Span,
 }
 
-pub(crate) struct Slots<S> {
+pub(crate) struct Slots {
     pub wish: Option<Wish>,
-    pub lent: Option<Lent<S>>,
-    pub back: Option<Back<S>>,
+    pub lent: Option<Lent>,
+    pub back: Option<Back>,
     /// The state is wanted back for a while.
     pub is_recalled: bool,
 }
 
 /// Between the two parts.
-pub(crate) struct Exchange<S> {
-    slots: Mutex<Slots<S>>,
+pub(crate) struct Exchange {
+    slots: Mutex<Slots>,
     /// Something was put there for the one, or the other.
     for_follower: AtomicBool,
     for_leader: AtomicBool,
@@ -59,7 +59,7 @@ pub(crate) struct Exchange<S> {
     leader: Waker,
 }
 
-impl<S> Exchange<S> {
+impl Exchange {
     pub fn new(leader: Waker) -> Self {
         let slots = Mutex::new(Slots { wish: None, lent: None, back: None, is_recalled: false });
         let flags = (AtomicBool::new(false), AtomicBool::new(false));
@@ -71,13 +71,13 @@ impl<S> Exchange<S> {
         let _ = self.follower.set(follower);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Slots<S>> {
+    fn lock(&self) -> MutexGuard<'_, Slots> {
         // No holder panics between two of its changes.
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes something for the part that applies.
-    pub fn tell_follower(&self, change: impl FnOnce(&mut Slots<S>)) {
+    pub fn tell_follower(&self, change: impl FnOnce(&mut Slots)) {
         change(&mut self.lock());
         // Release: pairs with the Acquire in news_for_follower.
         self.for_follower.store(true, Ordering::Release);
@@ -87,7 +87,7 @@ impl<S> Exchange<S> {
     }
 
     /// Changes something for the part that runs ahead.
-    pub fn tell_leader(&self, change: impl FnOnce(&mut Slots<S>)) {
+    pub fn tell_leader(&self, change: impl FnOnce(&mut Slots)) {
         change(&mut self.lock());
         // Release: pairs with the Acquire in news_for_leader.
         self.for_leader.store(true, Ordering::Release);
@@ -95,14 +95,14 @@ impl<S> Exchange<S> {
     }
 
     #[inline]
-    pub fn news_for_follower(&self) -> Option<MutexGuard<'_, Slots<S>>> {
+    pub fn news_for_follower(&self) -> Option<MutexGuard<'_, Slots>> {
         // Acquire: whatever the other did before is seen. The swap is rare; looking is not.
         (self.for_follower.load(Ordering::Acquire) && self.for_follower.swap(false, Ordering::Acquire))
             .then(|| self.lock())
     }
 
     #[inline]
-    pub fn news_for_leader(&self) -> Option<MutexGuard<'_, Slots<S>>> {
+    pub fn news_for_leader(&self) -> Option<MutexGuard<'_, Slots>> {
         // Acquire: as above.
         (self.for_leader.load(Ordering::Acquire) && self.for_leader.swap(false, Ordering::Acquire)).then(|| self.lock())
     }

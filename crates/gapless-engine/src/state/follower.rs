@@ -1,45 +1,48 @@
 //! [`Follower`]: the state of a service whose handlers ran before, as it follows the stream. While its member leads the state
 //! is elsewhere and ahead; its changes are released one after the other, and nothing is applied twice.
 
-use super::State;
 use super::exchange::{Back, Exchange, Lent, Span, Unreceived, Wish};
 use super::transaction::Read;
+use super::{Make, State};
 use crate::EngineError;
-use crate::fold::{Applier, Fold, NoSink};
+use crate::any_service::{AnyService, FollowsTransactions, unhandled};
+use crate::context::Context;
+use crate::fold::{Fold, NoSink};
 use crate::recovery::recover;
-use crate::service::{Handlers, Service};
-use crate::state::StateService;
-use crate::store::{Limits, Store};
+use crate::service::{Refused, Reject};
+use crate::sessions::SessionTable;
+use crate::store::Limits;
+use crate::timers::TimerTable;
 use gapless_agent::Counter;
 use gapless_agent::fault::mutant;
 use gapless_log::StreamIdentity;
+use gapless_schema::Encoding;
 use gapless_stream::Sequencer;
 use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::stream_layout::StreamLayout;
+use std::any::Any;
 use std::cell::RefCell;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// Declares the collections and makes the service.
-pub(crate) type Make<S> = Arc<dyn Fn(&mut Store) -> S + Send + Sync>;
-
 /// Where the state is.
-enum Place<S> {
+enum Place {
     /// Here, as it is behind the last frame. In a cell because writing a snapshot marks what is written.
-    Here(RefCell<Box<State<S>>>),
+    Here(RefCell<Box<State>>),
     /// Here, and ahead of what is released.
-    Ahead(Box<State<S>>, Span),
+    Ahead(Box<State>, Span),
     /// With the part that runs ahead.
     Lent(Wish),
 }
 
-pub(crate) struct Follower<S> {
-    make: Make<S>,
+pub(crate) struct Follower {
+    make: Make,
     limits: Limits,
-    place: Place<S>,
+    place: Place,
     /// Hash of the state behind the last frame.
     hash: u64,
     counters: Option<StateCounters>,
-    exchange: Option<Arc<Exchange<S>>>,
+    exchange: Option<Arc<Exchange>>,
     wish: Option<Wish>,
     /// A snapshot is due, for which the state has to be here.
     snapshot_waits: bool,
@@ -58,9 +61,9 @@ pub(crate) struct StateCounters {
 /// How often a state is made anew before it is given up: segments and snapshots may go while they are looked at.
 const ATTEMPTS_MAX: u32 = 3;
 
-impl<S: StateService> Follower<S> {
-    pub fn new(make: Make<S>, limits: Limits) -> Self {
-        let state = Box::new(State::new(&*make, limits));
+impl Follower {
+    pub fn new(make: Make, limits: Limits) -> Self {
+        let state = Box::new(State::new(&make, limits));
         Self {
             make,
             limits,
@@ -74,22 +77,15 @@ impl<S: StateService> Follower<S> {
         }
     }
 
-    /// A fold of it.
-    pub fn fold(self) -> Fold<Self> {
-        let applier =
-            Applier { see: Self::see, apply: Self::apply, attend: Self::attend, can_snapshot: Self::can_snapshot };
-        Fold::of_transactions(self, applier)
-    }
-
     pub fn set_source(&mut self, layout: StreamLayout, identity: StreamIdentity) {
         self.source = Some((layout, identity));
     }
 
-    pub fn set_exchange(&mut self, exchange: Arc<Exchange<S>>) {
+    pub fn set_exchange(&mut self, exchange: Arc<Exchange>) {
         self.exchange = Some(exchange);
     }
 
-    pub fn exchange(&self) -> Option<&Arc<Exchange<S>>> {
+    pub fn exchange(&self) -> Option<&Arc<Exchange>> {
         self.exchange.as_ref()
     }
 
@@ -103,17 +99,6 @@ impl<S: StateService> Follower<S> {
         self.hash = hash;
         if let Some(counters) = &self.counters {
             counters.hash.set(hash);
-        }
-    }
-
-    /// A frame of another term than those that the state is ahead by: they were cut, and it is not the state any more.
-    #[inline]
-    fn see(&mut self, sequence: u64, term: u64) -> Result<(), EngineError> {
-        match &self.place {
-            Place::Here(_) => Ok(()),
-            Place::Lent(wish) if sequence <= wish.behind || term == wish.term => Ok(()),
-            Place::Ahead(_, span) if sequence <= span.at && term == span.term => Ok(()),
-            _ => self.see_other(sequence),
         }
     }
 
@@ -146,54 +131,24 @@ impl<S: StateService> Follower<S> {
         true
     }
 
-    fn apply(&mut self, sequence: u64, read: &Read<'_>) -> Result<(), String> {
-        let Place::Here(state) = &mut self.place else {
-            // It is in the state already.
-            self.set_hash(read.hash);
-            return Ok(());
-        };
-        let State { store, layout, .. } = &mut **state.get_mut();
-        if !read.changes.is_empty() {
-            store.apply(read.changes).map_err(|error| error.to_string())?;
-        }
-        let hash = store.state_hash();
-        if *layout == read.layout && hash != read.hash {
-            return Err(format!(
-                "the state behind it has hash {hash:016x} here, {:016x} where frame {sequence} was made: this copy \
-                 differs since then; start it anew with an empty directory",
-                read.hash
-            ));
-        }
-        self.set_hash(hash);
-        Ok(())
-    }
-
-    fn attend(fold: &mut Fold<Self>) -> Result<(), EngineError> {
-        fold.service_mut().hear();
-        Self::lend(fold)
-    }
-
     /// Hands the state over where that is wanted, as it is behind the last frame.
-    fn lend(fold: &mut Fold<Self>) -> Result<(), EngineError> {
-        let last_sequence = fold.last_sequence();
-        let follower = fold.service_mut();
-        let due = follower.wish.filter(|wish| wish.behind == last_sequence && !follower.snapshot_waits);
+    fn lend(&mut self, last_sequence: u64, timers: &TimerTable, sessions: &SessionTable) -> Result<(), EngineError> {
+        let due = self.wish.filter(|wish| wish.behind == last_sequence && !self.snapshot_waits);
         let Some(wish) = due else { return Ok(()) };
-        if !follower.catch_up(last_sequence) {
+        if !self.catch_up(last_sequence) {
             // What it is ahead by was cut, or it never came back.
-            follower.reload(last_sequence)?;
+            self.reload(last_sequence)?;
         }
-        follower.wish = None;
-        let (timers, notices) = (fold.timers.clone(), Unreceived::of(&fold.sessions));
-        let follower = fold.service_mut();
-        if let Place::Here(state) = std::mem::replace(&mut follower.place, Place::Lent(wish))
-            && let Some(exchange) = &follower.exchange
+        self.wish = None;
+        if let Place::Here(state) = std::mem::replace(&mut self.place, Place::Lent(wish))
+            && let Some(exchange) = &self.exchange
         {
+            let (timers, notices) = (timers.clone(), Unreceived::of(sessions));
             let mut lent = Some(Lent { state: state.into_inner(), timers, notices, wish });
             // Who wished for it may have lost its lead meanwhile, and would never give it back.
             exchange.tell_leader(|slots| slots.lent = lent.take_if(|_| slots.wish == Some(wish)));
             if let Some(Lent { state, .. }) = lent {
-                follower.place = Place::Here(RefCell::new(state));
+                self.place = Place::Here(RefCell::new(state));
             }
         }
         Ok(())
@@ -210,28 +165,6 @@ impl<S: StateService> Follower<S> {
         if matches!(self.place, Place::Lent(wish) if wish.behind == span.from && wish.term == span.term) {
             self.place = Place::Ahead(state, span);
         }
-    }
-
-    fn can_snapshot(&mut self, last_sequence: u64, is_final: bool) -> Result<bool, EngineError> {
-        if !self.catch_up(last_sequence) {
-            if is_final && matches!(self.place, Place::Ahead(..)) {
-                // Nobody will say any more what became of what it is ahead by.
-                self.reload(last_sequence)?;
-            } else {
-                if let (Place::Lent(_), false, Some(exchange)) = (&self.place, self.snapshot_waits, &self.exchange) {
-                    exchange.tell_leader(|slots| slots.is_recalled = true);
-                }
-                self.snapshot_waits = true;
-                return Ok(false);
-            }
-        }
-        if std::mem::take(&mut self.snapshot_waits)
-            && let Some(exchange) = &self.exchange
-        {
-            // Who waits for the state gets it in the next turn.
-            exchange.tell_follower(|_| {});
-        }
-        Ok(true)
     }
 
     /// Makes the state anew, as it is behind the frame `sequence`, which is released and journaled.
@@ -257,8 +190,8 @@ impl<S: StateService> Follower<S> {
         Ok(())
     }
 
-    fn remade(&self, sequence: u64) -> Result<Box<State<S>>, EngineError> {
-        let mut fold = Self::new(Arc::clone(&self.make), self.limits).fold();
+    fn remade(&self, sequence: u64) -> Result<Box<State>, EngineError> {
+        let mut fold = Fold::of_transactions(Box::new(Self::new(Arc::clone(&self.make), self.limits)));
         if sequence > 0 {
             let corrupt = |reason: String| EngineError::Corrupt { sequence, reason };
             let (layout, identity) = self.source.as_ref().ok_or_else(|| corrupt("no journal is known".to_owned()))?;
@@ -269,16 +202,105 @@ impl<S: StateService> Follower<S> {
             }
         }
         let Place::Here(state) =
-            std::mem::replace(&mut fold.service_mut().place, Place::Lent(Wish { behind: 0, term: 0 }))
+            std::mem::replace(&mut Self::of(&mut fold).place, Place::Lent(Wish { behind: 0, term: 0 }))
         else {
             unreachable!("nobody has it lent")
         };
         Ok(state.into_inner())
     }
+
+    /// The one that `fold` was made of.
+    ///
+    /// # Panics
+    /// If it was made of something else.
+    pub fn of(fold: &mut Fold) -> &mut Self {
+        let service: &mut dyn Any = &mut *fold.service;
+        service.downcast_mut().expect("the fold was made of a follower")
+    }
 }
 
-impl<S: StateService> Service for Follower<S> {
-    fn handlers(_: &mut Handlers<Self>) {}
+impl FollowsTransactions for Follower {
+    /// A frame of another term than those that the state is ahead by: they were cut, and it is not the state any more.
+    #[inline]
+    fn see(&mut self, sequence: u64, term: u64) -> Result<(), EngineError> {
+        match &self.place {
+            Place::Here(_) => Ok(()),
+            Place::Lent(wish) if sequence <= wish.behind || term == wish.term => Ok(()),
+            Place::Ahead(_, span) if sequence <= span.at && term == span.term => Ok(()),
+            _ => self.see_other(sequence),
+        }
+    }
+
+    fn apply(&mut self, sequence: u64, read: &Read<'_>) -> Result<(), String> {
+        let Place::Here(state) = &mut self.place else {
+            // It is in the state already.
+            self.set_hash(read.hash);
+            return Ok(());
+        };
+        let State { store, layout, .. } = &mut **state.get_mut();
+        if !read.changes.is_empty() {
+            store.apply(read.changes).map_err(|error| error.to_string())?;
+        }
+        let hash = store.state_hash();
+        if *layout == read.layout && hash != read.hash {
+            return Err(format!(
+                "the state behind it has hash {hash:016x} here, {:016x} where frame {sequence} was made: this copy \
+                 differs since then; start it anew with an empty directory",
+                read.hash
+            ));
+        }
+        self.set_hash(hash);
+        Ok(())
+    }
+
+    fn attend(&mut self, last_sequence: u64, timers: &TimerTable, sessions: &SessionTable) -> Result<(), EngineError> {
+        self.hear();
+        self.lend(last_sequence, timers, sessions)
+    }
+
+    fn can_snapshot(&mut self, last_sequence: u64, is_final: bool) -> Result<bool, EngineError> {
+        if !self.catch_up(last_sequence) {
+            if is_final && matches!(self.place, Place::Ahead(..)) {
+                // Nobody will say any more what became of what it is ahead by.
+                self.reload(last_sequence)?;
+            } else {
+                if let (Place::Lent(_), false, Some(exchange)) = (&self.place, self.snapshot_waits, &self.exchange) {
+                    exchange.tell_leader(|slots| slots.is_recalled = true);
+                }
+                self.snapshot_waits = true;
+                return Ok(false);
+            }
+        }
+        if std::mem::take(&mut self.snapshot_waits)
+            && let Some(exchange) = &self.exchange
+        {
+            // Who waits for the state gets it in the next turn.
+            exchange.tell_follower(|_| {});
+        }
+        Ok(true)
+    }
+}
+
+impl AnyService for Follower {
+    fn versions(&self) -> RangeInclusive<u32> {
+        1..=1
+    }
+
+    fn takes(&self, _: u32, _: Encoding) -> bool {
+        false
+    }
+
+    fn handle(&mut self, schema: u32, encoding: Encoding, _: &[u8], _: &mut Context<'_>) -> Result<(), Refused> {
+        Err(unhandled(schema, encoding))
+    }
+
+    fn on_timer(&mut self, _: u64, _: &mut Context<'_>) -> Result<(), Reject> {
+        Ok(())
+    }
+
+    fn follower(&mut self) -> Option<&mut dyn FollowsTransactions> {
+        Some(self)
+    }
 
     fn snapshot(&self, out: &mut Vec<u8>) {
         let Place::Here(state) = &self.place else { unreachable!("a snapshot is asked for where it can be taken") };
@@ -302,9 +324,10 @@ impl<S: StateService> Service for Follower<S> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test")]
 mod tests {
-    use super::super::StateHandlers;
     use super::super::ahead::Ahead;
+    use super::super::{StateHandlers, StateService, make_of};
     use super::*;
+    use crate::store::Store;
     use gapless_agent::Waker;
     use gapless_stream::transactions::Transactions;
 
@@ -317,23 +340,24 @@ mod tests {
     #[test]
     fn a_state_that_is_wanted_no_more_stays_here() {
         let exchange = Arc::new(Exchange::new(Waker::new().unwrap()));
-        let mut ahead = Ahead::<Nothing>::new(Arc::clone(&exchange), 64);
-        let mut follower = Follower::<Nothing>::new(Arc::new(|_: &mut Store| Nothing), Limits::default());
+        let mut ahead = Ahead::new(Arc::clone(&exchange), 64);
+        let mut follower = Follower::new(make_of(|_: &mut Store| Nothing), Limits::default());
         follower.set_exchange(exchange);
-        let mut fold = follower.fold();
+        let mut fold = Fold::of_transactions(Box::new(follower));
         ahead.lead(1, 0);
-        fold.service_mut().hear();
+        Follower::of(&mut fold).hear();
         // The lead is lost while the state is made ready.
         ahead.follow(0);
-        Follower::lend(&mut fold).unwrap();
+        let (timers, sessions) = (fold.timers.clone(), SessionTable::default());
+        Follower::of(&mut fold).lend(0, &timers, &sessions).unwrap();
         assert!(fold.can_snapshot(true).unwrap(), "a clean stop waits for nobody");
 
         ahead.lead(2, 0);
-        Follower::attend(&mut fold).unwrap();
+        fold.attend().unwrap();
         assert!(ahead.poll(0), "the next time it is handed over");
         assert!(!fold.can_snapshot(true).unwrap());
         ahead.follow(0);
-        Follower::attend(&mut fold).unwrap();
+        fold.attend().unwrap();
         assert!(fold.can_snapshot(true).unwrap());
     }
 }

@@ -22,12 +22,14 @@ pub(crate) mod follower;
 pub(crate) mod seat;
 pub mod transaction;
 
+use crate::any_service::unhandled;
 use crate::context::Context;
 use crate::fold::Fold;
-use crate::service::{Refused, Reject, Service, describe};
+use crate::service::{Refused, Reject, describe};
 use crate::store::{Limits, Store, Transaction};
 use gapless_schema::{Encoding, Message, schema_key};
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// A service whose state is in a [`Store`], of which it keeps the handles. It has no other state: `self` is not changed by
 /// handlers, is not replicated and not in snapshots.
@@ -117,11 +119,8 @@ impl Default for StateOptions {
 
 /// A fold that applies the transactions of a state-replicated service, for a look at a copied journal
 /// ([`recover`](crate::recovery::recover)) and for tests; it runs no handler.
-pub fn fold_of<S: StateService>(
-    make: impl Fn(&mut Store) -> S + Send + Sync + 'static,
-    limits: Limits,
-) -> Fold<impl Service> {
-    follower::Follower::new(std::sync::Arc::new(make), limits).fold()
+pub fn fold_of<S: StateService>(make: impl Fn(&mut Store) -> S + Send + Sync + 'static, limits: Limits) -> Fold {
+    Fold::of_transactions(Box::new(follower::Follower::new(make_of(make), limits)))
 }
 
 type Handler<S> = Box<dyn Fn(&S, &mut Transaction<'_>, &[u8], &mut Context<'_>) -> Result<(), Refused> + Send>;
@@ -182,20 +181,71 @@ impl<S> StateHandlers<S> {
     }
 }
 
+/// A state-replicated service with its handlers, without its type: what stands around it is compiled once.
+pub(crate) trait AnyStateService: Send {
+    /// Calls the handler of a message.
+    fn handle(
+        &self,
+        store: &mut Transaction<'_>,
+        schema: u32,
+        encoding: Encoding,
+        payload: &[u8],
+        context: &mut Context<'_>,
+    ) -> Result<(), Refused>;
+
+    /// As [`StateService::on_timer`].
+    fn on_timer(&self, timer: u64, store: &mut Transaction<'_>, context: &mut Context<'_>) -> Result<(), Reject>;
+}
+
+struct WithHandlers<S> {
+    service: S,
+    handlers: StateHandlers<S>,
+}
+
+impl<S: StateService> AnyStateService for WithHandlers<S> {
+    fn handle(
+        &self,
+        store: &mut Transaction<'_>,
+        schema: u32,
+        encoding: Encoding,
+        payload: &[u8],
+        context: &mut Context<'_>,
+    ) -> Result<(), Refused> {
+        match self.handlers.find(schema, encoding) {
+            Some(handler) => handler(&self.service, store, payload, context),
+            None => Err(unhandled(schema, encoding)),
+        }
+    }
+
+    fn on_timer(&self, timer: u64, store: &mut Transaction<'_>, context: &mut Context<'_>) -> Result<(), Reject> {
+        self.service.on_timer(timer, store, context)
+    }
+}
+
+/// Declares the collections and makes the service.
+pub(crate) type Make = Arc<dyn Fn(&mut Store) -> Box<dyn AnyStateService> + Send + Sync>;
+
+/// `make` without the service's type.
+pub(crate) fn make_of<S: StateService>(make: impl Fn(&mut Store) -> S + Send + Sync + 'static) -> Make {
+    Arc::new(move |store| {
+        let service = make(store);
+        Box::new(WithHandlers { service, handlers: StateHandlers::of_service() })
+    })
+}
+
 /// A service with its state: all that is handed over.
-pub(crate) struct State<S> {
-    pub service: S,
+pub(crate) struct State {
+    pub service: Box<dyn AnyStateService>,
     pub store: Store,
-    pub handlers: StateHandlers<S>,
     /// What the collections and their objects are; members that differ in it have different hashes.
     pub layout: u32,
 }
 
-impl<S: StateService> State<S> {
-    pub fn new(make: &dyn Fn(&mut Store) -> S, limits: Limits) -> Self {
+impl State {
+    pub fn new(make: &Make, limits: Limits) -> Self {
         let mut store = Store::new(limits);
         let service = make(&mut store);
         let layout = store.layout_hash();
-        Self { service, store, handlers: StateHandlers::of_service(), layout }
+        Self { service, store, layout }
     }
 }

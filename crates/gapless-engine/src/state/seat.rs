@@ -1,6 +1,5 @@
 //! A state-replicated service that waits for its member, and becomes two parts of it.
 
-use super::StateService;
 use super::ahead::Ahead;
 use super::exchange::Exchange;
 use super::follower::{Follower, StateCounters};
@@ -12,9 +11,9 @@ use gapless_stream::stream_layout::StreamLayout;
 use gapless_stream::transactions::Transactions;
 use std::sync::{Arc, PoisonError};
 
-pub(crate) struct StateSeat<S: StateService>(pub Seat<Follower<S>>);
+pub(crate) struct StateSeat(pub Seat);
 
-impl<S: StateService> MemberService for StateSeat<S> {
+impl MemberService for StateSeat {
     fn snapshot_sequence(
         &self,
         layout: &StreamLayout,
@@ -25,19 +24,19 @@ impl<S: StateService> MemberService for StateSeat<S> {
     }
 
     fn recover(&mut self, layout: &StreamLayout, identity: StreamIdentity, sequence: u64) -> Result<(), ServiceError> {
-        self.0.fold.service_mut().set_source(layout.clone(), identity);
+        Follower::of(&mut self.0.fold).set_source(layout.clone(), identity);
         self.0.recover(layout, identity, sequence)
     }
 
     fn transactions(&mut self, member: &Waker) -> Option<Box<dyn Transactions>> {
         let exchange = Arc::new(Exchange::new(member.clone()));
-        self.0.fold.service_mut().set_exchange(Arc::clone(&exchange));
-        Some(Box::new(Ahead::<S>::new(exchange, self.0.options.payload_length_max)))
+        Follower::of(&mut self.0.fold).set_exchange(Arc::clone(&exchange));
+        Some(Box::new(Ahead::new(exchange, self.0.options.payload_length_max)))
     }
 
     fn agent(mut self: Box<Self>, parts: ServiceParts<'_>) -> Result<Box<dyn Agent>, ServiceError> {
         let (hash, remade) = (parts.counters.add("service.state_hash")?, parts.counters.add("service.states_remade")?);
-        let follower = self.0.fold.service_mut();
+        let follower = Follower::of(&mut self.0.fold);
         if let Some(exchange) = follower.exchange() {
             exchange.set_follower(parts.waker.clone());
         }

@@ -139,7 +139,7 @@ pub(super) fn take_message(
     key: Option<SessionKey>,
     frame: &Frame<'_>,
     payload: &[u8],
-    take: &mut impl FnMut(Incoming<'_>),
+    take: &mut dyn FnMut(Incoming<'_>),
 ) -> Result<Option<(SessionKey, u64)>, StreamError> {
     let protocol = |what: &str| Err(StreamError::Protocol { what: what.to_owned() });
     match frame.kind() {

@@ -435,10 +435,15 @@ impl Client {
     /// members and this one has owed an answer for a second; [`StreamError::Protocol`] if what it sent is no frame.
     #[inline]
     pub fn poll(&mut self, messages_max: usize, mut take: impl FnMut(Incoming<'_>)) -> Result<usize, StreamError> {
+        self.poll_into(messages_max, &mut take)
+    }
+
+    /// [`Client::poll`], compiled once and not for each closure.
+    fn poll_into(&mut self, messages_max: usize, take: &mut dyn FnMut(Incoming<'_>)) -> Result<usize, StreamError> {
         self.flush();
         let mut messages = 0;
         if !self.aside.is_empty() {
-            self.tell_aside(&mut take);
+            self.tell_aside(take);
         }
         while messages < messages_max {
             let Some(length) = self.next_frame()? else { break };
@@ -458,8 +463,7 @@ impl Client {
             let last = self.sessions.get(self.sent_last.index());
             let is_of_last = last.is_some_and(|last| last.is_open() && last.id() == Some(frame.session()));
             let key = if is_of_last { Some(self.sent_last) } else { self.by_id.get(&frame.session()).copied() };
-            let taken =
-                take_message(&mut self.sessions, &mut self.by_id, &self.by_token, key, &frame, whole, &mut take);
+            let taken = take_message(&mut self.sessions, &mut self.by_id, &self.by_token, key, &frame, whole, take);
             let resend = match taken {
                 Err(StreamError::NotLeader { leader }) => return Err(self.turned_away(&leader)),
                 other => other?,

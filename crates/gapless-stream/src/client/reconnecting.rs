@@ -271,7 +271,7 @@ impl Client {
 
     /// Hands out what was not told while only answers to opens were looked for.
     #[cold]
-    pub(super) fn tell_aside(&mut self, take: &mut impl FnMut(Incoming<'_>)) {
+    pub(super) fn tell_aside(&mut self, take: &mut dyn FnMut(Incoming<'_>)) {
         for session in std::mem::take(&mut self.aside.opened) {
             take(Incoming::Opened { session });
         }

@@ -385,7 +385,7 @@ impl<L: NodeLink> StreamNode<L> {
     }
 
     /// When there was nothing to read, or for long always something.
-    fn idle(&mut self, now_ns: u64, take: &mut impl FnMut(NodeEvent<'_>)) -> Result<(), StreamError> {
+    fn idle(&mut self, now_ns: u64, take: &mut dyn FnMut(NodeEvent<'_>)) -> Result<(), StreamError> {
         // What the stream was said to have at the beginning may have been said in error.
         let live_from = self.live_from.min(self.link.released_sequence());
         if self.state == NodeState::Rewinding && self.position > live_from {
@@ -462,7 +462,7 @@ impl<L: NodeLink> StreamNode<L> {
 
     /// Tries to connect; whether it is.
     #[cold]
-    fn connect(&mut self, take: &mut impl FnMut(NodeEvent<'_>)) -> Result<bool, StreamError> {
+    fn connect(&mut self, take: &mut dyn FnMut(NodeEvent<'_>)) -> Result<bool, StreamError> {
         let now_ns = self.clock.now().monotonic_ns;
         let start = if self.position == 0 { self.options.start } else { Start::Sequence(self.position) };
         let Some(connected) = self.link.connect(start, now_ns)? else { return Ok(false) };
@@ -505,7 +505,7 @@ impl<L: NodeLink> StreamNode<L> {
 
     /// What the sequencer has answered.
     #[inline]
-    fn hear(&mut self, now_ns: u64, take: &mut impl FnMut(NodeEvent<'_>)) -> Result<(), StreamError> {
+    fn hear(&mut self, now_ns: u64, take: &mut dyn FnMut(NodeEvent<'_>)) -> Result<(), StreamError> {
         let Some(publisher) = &mut self.publisher else {
             self.link.answers(&mut |_| {})?;
             return Ok(());

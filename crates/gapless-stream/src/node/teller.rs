@@ -87,7 +87,7 @@ impl Teller {
         &mut self,
         frame: &Frame<'_>,
         own: bool,
-        take: &mut impl FnMut(NodeEvent<'_>),
+        take: &mut dyn FnMut(NodeEvent<'_>),
     ) -> Result<(), StreamError> {
         let fragment = frame.fragment();
         if fragment.index == 0 {
@@ -113,7 +113,7 @@ impl Teller {
 }
 
 #[cold]
-fn note(frame: &Frame<'_>, own: bool, take: &mut impl FnMut(NodeEvent<'_>)) -> Result<(), StreamError> {
+fn note(frame: &Frame<'_>, own: bool, take: &mut dyn FnMut(NodeEvent<'_>)) -> Result<(), StreamError> {
     let (sequence, session, timestamp_ns) = (frame.sequence(), frame.session(), frame.timestamp_ns());
     let malformed = |what: &str| Err(StreamError::Protocol { what: format!("frame {sequence}: {what}") });
     match frame.kind() {

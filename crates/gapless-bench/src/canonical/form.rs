@@ -1,0 +1,107 @@
+//! A form of the Car, chosen while the program runs: how the driver writes and reads it, and the services that take it.
+//! Only these are compiled for each form; driver, run and report are compiled once.
+
+use super::car::{CarForm, LENGTH_MAX, ProtobufRandom, ProtobufSerial, Read, SCHEMA, SbeRandom, SbeSerial};
+use super::processor::Processor;
+use super::state_processor::StateProcessor;
+use crate::options::{MessageEncoding, Program};
+use crate::{BenchError, Result};
+use gapless::cluster::config::ClusterConfig;
+use gapless::engine::Replica;
+use gapless::engine::state::StateOptions;
+use gapless::prelude::*;
+use gapless_schema::{DecodeError, EncodeError};
+
+/// What differs from one form to the next.
+#[derive(Clone, Copy)]
+pub struct Form {
+    /// Of a Car's frame.
+    pub message: MessageType,
+    write: fn(&mut [u8], Option<i32>) -> std::result::Result<usize, EncodeError>,
+    read: fn(&[u8]) -> std::result::Result<Read, DecodeError>,
+    node: fn(NodeOptions) -> std::result::Result<Node, EngineError>,
+    replica: fn(Program, bool, &ClusterConfig) -> std::result::Result<Replica, EngineError>,
+}
+
+impl Form {
+    /// The form that an option names.
+    #[must_use]
+    pub fn of(encoding: MessageEncoding) -> Self {
+        match encoding {
+            MessageEncoding::SbeSerial => Self::new::<SbeSerial>(),
+            MessageEncoding::SbeRandom => Self::new::<SbeRandom>(),
+            MessageEncoding::ProtobufSerial => Self::new::<ProtobufSerial>(),
+            MessageEncoding::ProtobufRandom => Self::new::<ProtobufRandom>(),
+        }
+    }
+
+    fn new<F: CarForm>() -> Self {
+        Self {
+            message: MessageType { schema: SCHEMA, encoding: F::Inbound::ENCODING },
+            write: F::write,
+            read: |bytes| F::Inbound::decode(bytes).and_then(|car| F::read(&car)),
+            node: |options| Node::start(Processor::<F>::default(), options),
+            replica: replica::<F>,
+        }
+    }
+
+    /// Writes a Car with `serial_number`, or with every field unset for `None`. Returns its length in bytes, at most
+    /// [`LENGTH_MAX`].
+    ///
+    /// # Errors
+    /// It does not fit.
+    #[inline]
+    pub fn write(&self, buffer: &mut [u8], serial_number: Option<i32>) -> std::result::Result<usize, EncodeError> {
+        (self.write)(buffer, serial_number)
+    }
+
+    /// Reads every field of a Car.
+    ///
+    /// # Errors
+    /// A field that cannot be read.
+    pub fn read(&self, bytes: &[u8]) -> std::result::Result<Read, DecodeError> {
+        (self.read)(bytes)
+    }
+
+    /// Bytes of a Car with `serial_number`, or with every field unset.
+    ///
+    /// # Errors
+    /// It cannot be encoded.
+    pub fn length(&self, serial_number: Option<i32>) -> Result<u64> {
+        let written = self.write(&mut [0; LENGTH_MAX], serial_number);
+        let failed = |error: EncodeError| BenchError::Measurement { name: "canonical", reason: error.to_string() };
+        written.map(|length| length as u64).map_err(failed)
+    }
+
+    /// A node with the processor of this form.
+    pub(super) fn start_node(&self, options: NodeOptions) -> std::result::Result<Node, EngineError> {
+        (self.node)(options)
+    }
+
+    /// A member with its copy of the program's processor of this form, whose agents are the caller's to turn if
+    /// `is_by_hand`. Figures end with the run, and snapshots are taken when they are asked for.
+    pub(super) fn start_replica(
+        &self,
+        program: Program,
+        is_by_hand: bool,
+        config: &ClusterConfig,
+    ) -> std::result::Result<Replica, EngineError> {
+        (self.replica)(program, is_by_hand, config)
+    }
+}
+
+fn replica<F: CarForm>(
+    program: Program,
+    is_by_hand: bool,
+    config: &ClusterConfig,
+) -> std::result::Result<Replica, EngineError> {
+    let options =
+        ReplicaOptions { snapshot_interval_frames: None, snapshot_on_stop: false, ..ReplicaOptions::default() };
+    let of_state = StateOptions { snapshot_interval_frames: None, snapshot_on_stop: false, ..StateOptions::default() };
+    match (program, is_by_hand) {
+        (Program::Es, false) => Replica::start(Processor::<F>::default(), options, config),
+        (Program::Es, true) => Replica::start_by_hand(Processor::<F>::default(), options, config),
+        (Program::Sr, false) => Replica::start_state(StateProcessor::<F>::new, of_state, config),
+        (Program::Sr, true) => Replica::start_state_by_hand(StateProcessor::<F>::new, of_state, config),
+    }
+}

@@ -1,0 +1,112 @@
+//! [`AnyService`]: what a fold needs of a service, without its type. All that stands around a service is compiled once
+//! by this, and not for each; the price is one indirect call for each message.
+
+use crate::EngineError;
+use crate::context::Context;
+use crate::service::{Handlers, Refused, Reject, Service, describe};
+use crate::sessions::SessionTable;
+use crate::state::transaction;
+use crate::timers::TimerTable;
+use gapless_schema::Encoding;
+use std::any::Any;
+use std::ops::RangeInclusive;
+
+/// A service with its handlers, or the state of one whose handlers ran before.
+pub(crate) trait AnyService: Any + Send {
+    /// The versions that it can act as.
+    fn versions(&self) -> RangeInclusive<u32>;
+
+    /// Whether it has a handler for such messages.
+    fn takes(&self, schema: u32, encoding: Encoding) -> bool;
+
+    /// Calls the handler.
+    fn handle(
+        &mut self,
+        schema: u32,
+        encoding: Encoding,
+        payload: &[u8],
+        context: &mut Context<'_>,
+    ) -> Result<(), Refused>;
+
+    /// As [`Service::on_timer`].
+    fn on_timer(&mut self, timer: u64, context: &mut Context<'_>) -> Result<(), Reject>;
+
+    /// As [`Service::snapshot`].
+    fn snapshot(&self, state: &mut Vec<u8>);
+
+    /// As [`Service::restore`].
+    fn restore(&mut self, state: &[u8]) -> Result<(), String>;
+
+    /// How it follows transactions, where its handlers ran before.
+    fn follower(&mut self) -> Option<&mut dyn FollowsTransactions> {
+        None
+    }
+}
+
+/// The state of a service whose handlers ran before.
+pub(crate) trait FollowsTransactions {
+    /// A frame comes, with its sequence and term.
+    fn see(&mut self, sequence: u64, term: u64) -> Result<(), EngineError>;
+
+    /// A transaction comes, with its sequence.
+    fn apply(&mut self, sequence: u64, read: &transaction::Read<'_>) -> Result<(), String>;
+
+    /// Between two batches of frames, behind `last_sequence`.
+    fn attend(&mut self, last_sequence: u64, timers: &TimerTable, sessions: &SessionTable) -> Result<(), EngineError>;
+
+    /// Whether the state is as it was behind the last frame, for a snapshot; at a clean stop it has to become that.
+    fn can_snapshot(&mut self, last_sequence: u64, is_final: bool) -> Result<bool, EngineError>;
+}
+
+/// A service of a known type, with its handlers.
+pub(crate) struct WithHandlers<S> {
+    pub service: S,
+    handlers: Handlers<S>,
+}
+
+impl<S: Service> WithHandlers<S> {
+    pub fn new(service: S) -> Self {
+        Self { service, handlers: Handlers::of_service() }
+    }
+}
+
+impl<S: Service> AnyService for WithHandlers<S> {
+    fn versions(&self) -> RangeInclusive<u32> {
+        S::versions()
+    }
+
+    fn takes(&self, schema: u32, encoding: Encoding) -> bool {
+        self.handlers.find(schema, encoding).is_some()
+    }
+
+    fn handle(
+        &mut self,
+        schema: u32,
+        encoding: Encoding,
+        payload: &[u8],
+        context: &mut Context<'_>,
+    ) -> Result<(), Refused> {
+        match self.handlers.find(schema, encoding) {
+            Some(handler) => handler(&mut self.service, payload, context),
+            None => Err(unhandled(schema, encoding)),
+        }
+    }
+
+    fn on_timer(&mut self, timer: u64, context: &mut Context<'_>) -> Result<(), Reject> {
+        self.service.on_timer(timer, context)
+    }
+
+    fn snapshot(&self, state: &mut Vec<u8>) {
+        self.service.snapshot(state);
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), String> {
+        self.service.restore(state)
+    }
+}
+
+/// What is said of a message that has no handler.
+#[cold]
+pub(crate) fn unhandled(schema: u32, encoding: Encoding) -> Refused {
+    Refused::Unhandled(format!("no handler takes {} in {encoding:?}", describe(schema)))
+}
