@@ -40,6 +40,9 @@ pub enum BenchError {
     /// A report could not be turned into JSON.
     #[error("cannot write the report as JSON: {0}")]
     Json(#[from] serde_json::Error),
+    /// A comparison found that the second build is slower.
+    #[error("{0} is slower than {1}")]
+    Slower(String, String),
     /// A measurement did not finish.
     #[error("{name} could not be measured: {reason}")]
     Measurement {

@@ -3,6 +3,7 @@
 //! | module | what lives there |
 //! |---|---|
 //! | [`canonical`] | `gapless bench canonical` |
+//! | [`compare`] | `gapless bench compare`: whether one build is slower than another |
 //! | [`options`] | every option of `gapless bench canonical`, parsed and validated |
 //! | [`pacing`] | when a message is due (open loop), the warm-up, whether the asked rate was reached |
 //! | [`histogram`] | latencies: recording, percentiles, intervals, `.hlog` files |
@@ -26,6 +27,7 @@
 pub mod affinity;
 pub mod canonical;
 mod child;
+pub mod compare;
 pub mod environment;
 mod error;
 pub mod failover;

@@ -1,6 +1,7 @@
 //! The `gapless` program: one file for each subcommand under [`commands`], no logic of its own.
 //!
-//! Errors are printed in one line and end the program with 1; wrong options end it with 2.
+//! Errors are printed in one line and end the program with 1; wrong options end it with 2, a build that is slower than the
+//! one that it is compared with with 3.
 
 #![forbid(unsafe_code)]
 
@@ -44,6 +45,8 @@ enum Command {
 }
 
 const WRONG_OPTIONS: u8 = 2;
+/// A comparison of two builds found the second one slower.
+const SLOWER: u8 = 3;
 
 fn main() -> ExitCode {
     // Warnings of the engine go to stderr; standard output belongs to results.
@@ -71,7 +74,11 @@ fn main() -> ExitCode {
             eprintln!("gapless: {error}");
             let is_usage = error.is::<commands::Usage>()
                 || matches!(error.downcast_ref(), Some(gapless_bench::BenchError::Option(_)));
-            if is_usage { ExitCode::from(WRONG_OPTIONS) } else { ExitCode::FAILURE }
+            match error.downcast_ref() {
+                Some(gapless_bench::BenchError::Slower(..)) => ExitCode::from(SLOWER),
+                _ if is_usage => ExitCode::from(WRONG_OPTIONS),
+                _ => ExitCode::FAILURE,
+            }
         }
     }
 }

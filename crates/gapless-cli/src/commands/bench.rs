@@ -2,7 +2,9 @@
 
 use super::{Outcome, interrupt, print};
 use clap::{Args, Subcommand};
+use gapless_bench::BenchError;
 use gapless_bench::canonical;
+use gapless_bench::compare::{self, CompareArguments};
 use gapless_bench::failover::{self, FailoverArguments};
 use gapless_bench::options::CanonicalArguments;
 use gapless_bench::parts::{
@@ -20,6 +22,9 @@ pub(crate) struct Arguments {
 enum Benchmark {
     /// Receive, decode, dispatch, process, persist, encode and send on one durable node
     Canonical(Box<CanonicalArguments>),
+    /// Whether one build is slower than another: pairs of runs until it is certain
+    #[command(after_help = compare::help())]
+    Compare(CompareArguments),
     /// Write and read a Car, every field, in each of its four encodings
     #[command(after_help = "Example:\n  gapless bench serialization --json serialization.json")]
     Serialization(PartArguments),
@@ -97,6 +102,14 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Benchmark::LogPartner { order } => return Ok(parts::log::partner::main(order)?),
         Benchmark::LinkPartner { order } => return Ok(parts::link::partner::main(order)?),
         Benchmark::SequencerProcess { order } => return Ok(sequencer::process::main(order)?),
+        Benchmark::Compare(arguments) => {
+            let (text, is_slower) = compare::run(arguments, &*interrupt()?)?;
+            print(&text)?;
+            return match is_slower {
+                true => Err(BenchError::Slower(arguments.b.clone(), arguments.a.clone()).into()),
+                false => Ok(()),
+            };
+        }
         Benchmark::Failover(arguments) => failover::run(arguments, &*interrupt()?),
         Benchmark::Sequencer(arguments) => sequencer::run(arguments, &*interrupt()?),
         Benchmark::Serialization(arguments) => parts::serialization::run(arguments, &*interrupt()?),

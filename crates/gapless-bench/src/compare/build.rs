@@ -1,0 +1,107 @@
+//! The two builds: programs that are there, or git revisions that are built side by side.
+
+use crate::{BenchError, Result};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A program to compare, and how it is called in the tables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Build {
+    pub name: String,
+    pub program: PathBuf,
+}
+
+/// Revisions are built below this directory of the repository, each in its own; what was built stays for the next time.
+const BUILDS: &str = "target/compare";
+
+impl Build {
+    /// What `given` names: a file, or else a revision of the repository that holds the current directory.
+    pub(super) fn find(given: &str) -> Result<Self> {
+        let path = Path::new(given);
+        if path.is_file() {
+            let program = std::path::absolute(path).map_err(|source| BenchError::io("find", path, source))?;
+            return Ok(Self { name: given.to_owned(), program });
+        }
+        let neither = |reason: String| {
+            BenchError::Option(format!("{given:?} is neither the path of a program nor a git revision: {reason}"))
+        };
+        if path.exists() {
+            return Err(neither("it is a directory".to_owned()));
+        }
+        // A revision that begins with - would be an option of git's.
+        let commit = git(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{given}^{{commit}}")])
+            .map_err(neither)?;
+        let root = git(&["rev-parse", "--show-toplevel"]).map_err(neither)?;
+        build(given, &commit, Path::new(&root))
+    }
+}
+
+/// Runs git; what it printed, or why not.
+fn git(arguments: &[&str]) -> std::result::Result<String, String> {
+    let output = Command::new("git").args(arguments).stdin(Stdio::null()).output();
+    let output = output.map_err(|error| format!("git cannot be run: {error}"))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().replace('\n', "; ");
+    match output.status.success() {
+        true => Ok(text(&output.stdout)),
+        false if output.stderr.is_empty() => Err("there is none of that name".to_owned()),
+        false => Err(text(&output.stderr)),
+    }
+}
+
+/// Builds a commit, unless an earlier comparison did.
+fn build(given: &str, commit: &str, root: &Path) -> Result<Build> {
+    let short = commit.get(..12).unwrap_or(commit);
+    let name = if commit.starts_with(given) { short.to_owned() } else { format!("{given} ({short})") };
+    let home = root.join(BUILDS).join(short);
+    let program = home.join("gapless");
+    if program.is_file() {
+        return Ok(Build { name, program });
+    }
+    let failed = |reason: String| BenchError::Measurement { name: "compare", reason };
+    let (tree, target) = (home.join("tree"), home.join("target"));
+    std::fs::create_dir_all(&home).map_err(|source| BenchError::io("create", &home, source))?;
+    eprintln!("building {name} in {}", home.display());
+    // One of a build that was cut short.
+    let _ = git(&["worktree", "remove", "--force", &tree.to_string_lossy()]);
+    git(&["worktree", "add", "--force", "--detach", &tree.to_string_lossy(), commit]).map_err(failed)?;
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .args(["build", "--release", "--locked", "--package", "gapless-cli", "--target-dir"])
+        .arg(&target)
+        .current_dir(&tree)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .status()
+        .map_err(|source| BenchError::system("run cargo", source));
+    // What git knows of it must not outlive it, whatever came of the build.
+    let _ = git(&["worktree", "remove", "--force", &tree.to_string_lossy()]);
+    let status = status?;
+    if !status.success() {
+        return Err(failed(format!("{name} could not be built: cargo ended with {status}")));
+    }
+    let built = target.join("release/gapless");
+    std::fs::rename(&built, &program).map_err(|source| BenchError::io("move", &built, source))?;
+    std::fs::remove_dir_all(&target).map_err(|source| BenchError::io("remove", &target, source))?;
+    Ok(Build { name, program })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_a_program() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let given = file.path().to_str().unwrap();
+        assert_eq!(Build::find(given).unwrap(), Build { name: given.to_owned(), program: file.path().to_owned() });
+    }
+
+    #[test]
+    fn what_is_neither_is_refused_by_its_name() {
+        for given in ["no-such-revision-or-file", "/", "--help", ""] {
+            let error = Build::find(given).unwrap_err().to_string();
+            assert!(error.contains(&format!("{given:?} is neither")), "{error}");
+        }
+    }
+}
