@@ -1,0 +1,141 @@
+//! Every interleaving of the parked flag: no wake-up is lost, and without the fences one is.
+//! Runs only under loom: `RUSTFLAGS="--cfg loom" cargo test -p gapless-agent --release --test loom loom_parking`.
+#![cfg(loom)]
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use std::sync::atomic::Ordering;
+
+use gapless_agent::atomic_word::AtomicWord;
+use gapless_agent::park_flag::ParkFlag;
+use loom::sync::atomic::{AtomicU64, fence};
+use loom::sync::{Arc, Condvar, Mutex};
+use loom::thread;
+
+macro_rules! loom_word {
+    ($name:ident, $fence:expr) => {
+        struct $name(AtomicU64);
+        impl AtomicWord for $name {
+            fn new(value: u64) -> Self {
+                Self(AtomicU64::new(value))
+            }
+            fn load(&self, ordering: Ordering) -> u64 {
+                self.0.load(ordering)
+            }
+            fn store(&self, value: u64, ordering: Ordering) {
+                self.0.store(value, ordering);
+            }
+            fn swap(&self, value: u64, ordering: Ordering) -> u64 {
+                self.0.swap(value, ordering)
+            }
+            fn replace(&self, current: u64, new: u64, ordering: Ordering) -> bool {
+                self.0.compare_exchange(current, new, ordering, Ordering::Relaxed).is_ok()
+            }
+            fn fence(ordering: Ordering) {
+                let fence: fn(Ordering) = $fence;
+                fence(ordering);
+            }
+        }
+    };
+}
+
+loom_word!(Word, fence);
+loom_word!(WordWithoutFences, |_| {});
+
+/// An eventfd: a signal stays until it is waited for. A wait without a signal is for ever, so a
+/// lost wake-up is a deadlock, which loom reports.
+struct EventFd {
+    signalled: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl EventFd {
+    fn new() -> Self {
+        Self { signalled: Mutex::new(false), changed: Condvar::new() }
+    }
+    fn signal(&self) {
+        *self.signalled.lock().unwrap() = true;
+        self.changed.notify_one();
+    }
+    fn wait(&self) {
+        let mut signalled = self.signalled.lock().unwrap();
+        while !*signalled {
+            signalled = self.changed.wait(signalled).unwrap();
+        }
+        *signalled = false;
+    }
+}
+
+struct Shared<A: AtomicWord> {
+    flag: ParkFlag<A>,
+    eventfd: EventFd,
+    published: AtomicU64,
+}
+
+/// `senders` publish one piece of work each; the parking thread goes on until it has all.
+fn no_wake_up_is_lost<A: AtomicWord + 'static>(senders: u64) {
+    let shared = Arc::new(Shared::<A> { flag: ParkFlag::new(), eventfd: EventFd::new(), published: AtomicU64::new(0) });
+    let threads: Vec<_> = (0..senders)
+        .map(|_| {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                // Relaxed on purpose: the flag's fences alone must carry the argument.
+                shared.published.fetch_add(1, Ordering::Relaxed);
+                if shared.flag.claim_wake() {
+                    shared.eventfd.signal();
+                }
+            })
+        })
+        .collect();
+    loop {
+        if shared.published.load(Ordering::Relaxed) == senders {
+            break;
+        }
+        shared.flag.announce();
+        if shared.published.load(Ordering::Relaxed) != senders {
+            shared.eventfd.wait();
+        }
+        shared.flag.withdraw();
+    }
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+#[test]
+fn one_sender() {
+    loom::model(|| no_wake_up_is_lost::<Word>(1));
+}
+
+/// With three threads all interleavings are too many; these are all with up to two preemptions.
+#[test]
+fn two_senders() {
+    let mut bounded = loom::model::Builder::new();
+    bounded.preemption_bound = Some(2);
+    bounded.check(|| no_wake_up_is_lost::<Word>(2));
+}
+
+/// The control: if the fences could be left away, the two tests above would prove nothing.
+#[test]
+#[should_panic(expected = "deadlock")]
+fn without_the_fences_a_wake_up_is_lost() {
+    loom::model(|| no_wake_up_is_lost::<WordWithoutFences>(1));
+}
+
+/// What a waker published before it claimed the wake-up is seen by the thread that withdraws.
+#[test]
+fn a_claimed_wake_up_carries_what_was_published() {
+    loom::model(|| {
+        let flag = Arc::new(ParkFlag::<Word>::new());
+        let work = Arc::new(AtomicU64::new(0));
+        flag.announce();
+        let sender = {
+            let (flag, work) = (flag.clone(), work.clone());
+            thread::spawn(move || {
+                work.store(7, Ordering::Relaxed);
+                flag.claim_wake()
+            })
+        };
+        if flag.withdraw() {
+            assert_eq!(work.load(Ordering::Relaxed), 7);
+        }
+        sender.join().unwrap();
+    });
+}

@@ -1,0 +1,62 @@
+//! Who joins late over UDP meets every line: by a rewind over TCP where the stream has a rewind port, by requests where
+//! it has none.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::program::run;
+use crate::stream_process::{configured, free_port, sequencer, some_lines, stream, write_lines};
+use serde_json::Value;
+use std::io::Write as _;
+use std::path::Path;
+
+/// A gap of so many frames is rewound over TCP, where it can be.
+const LINES: usize = 6_000;
+
+/// Frames that were sent again by request, and by rewinds; `None` if there is no such port.
+fn sent_again(here: &Path) -> (u64, Option<u64>) {
+    let text = run(here, &["counters", "stream", "--json"]).good();
+    let counters: Value = serde_json::from_str(&text).unwrap();
+    (counters["replayer.frames"].as_u64().unwrap(), counters["rewind.frames"].as_u64())
+}
+
+fn joins_late(rewinds: bool) {
+    let directory = configured("udp");
+    let here = directory.path();
+    if rewinds {
+        // Its last table is that of the network.
+        let mut file = std::fs::OpenOptions::new().append(true).open(here.join("stream.toml")).unwrap();
+        writeln!(file, "rewind = \"127.0.0.1:{}\"", free_port()).unwrap();
+    }
+    let mut running = sequencer(here);
+    let lines = some_lines(LINES);
+    write_lines(here, "lines", &lines);
+    stream(here, "publish lines").good();
+    let follows = format!("tail --raw --from first --count {LINES}");
+    for words in ["tail --no-follow --raw", &follows, "replay --rewind --raw"] {
+        let before = sent_again(here);
+        let met = stream(here, words).good();
+        assert!(met.lines().eq(lines.iter().map(String::as_str)), "{words}: {} lines", met.lines().count());
+        let after = sent_again(here);
+        match (before.1, after.1) {
+            (Some(before), Some(after)) if rewinds => {
+                assert!(after - before >= LINES as u64, "{words}: {} frames were rewound", after - before);
+            }
+            (None, None) if !rewinds => {
+                let requested = after.0 - before.0;
+                assert!(requested >= LINES as u64, "{words}: {requested} frames were asked for");
+            }
+            other => panic!("{words}: {other:?}"),
+        }
+    }
+    running.interrupt();
+    assert!(running.rest()[0].starts_with("stopped at sequence "));
+}
+
+#[test]
+fn by_a_rewind_over_tcp() {
+    joins_late(true);
+}
+
+#[test]
+fn by_requests() {
+    joins_late(false);
+}

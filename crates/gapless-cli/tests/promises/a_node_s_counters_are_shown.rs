@@ -1,0 +1,66 @@
+//! `gapless counters`: of a running node, of one that has ended, and of what is no counters file.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::program::{gapless, run};
+use gapless::prelude::*;
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+#[derive(Default)]
+struct Idle;
+
+impl Service for Idle {
+    fn handlers(_: &mut Handlers<Self>) {}
+    fn snapshot(&self, _: &mut Vec<u8>) {}
+    fn restore(&mut self, _: &[u8]) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[test]
+fn of_a_running_node_and_not_of_one_that_has_ended() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut options = NodeOptions::in_directory(directory.path().join("node"));
+    options.persistence.segment_length_bytes = 4 << 20;
+    let node = Node::start(Idle, options).unwrap();
+    node.counters().add("orders.open").unwrap().set(17);
+
+    let text = run(directory.path(), &["counters", "node"]).good();
+    let own = text.lines().find(|line| line.starts_with("orders.open")).unwrap();
+    assert_eq!(own.split_whitespace().collect::<Vec<_>>(), ["orders.open", "17"]);
+    assert!(text.lines().any(|line| line.starts_with("sequencer.last_sequence")), "{text}");
+
+    let object: Value =
+        serde_json::from_str(&run(directory.path(), &["counters", "node/counters", "--json"]).good()).unwrap();
+    assert_eq!((&object["orders.open"], &object["service.dead_letters"]), (&17.into(), &0.into()));
+
+    let mut watch = gapless(directory.path(), &["counters", "node", "--watch", "0.05", "--json"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
+    for _ in 0..3 {
+        assert!(lines.next().unwrap().unwrap().contains("\"orders.open\":17"));
+    }
+    node.stop().unwrap();
+    // It ends with the node.
+    assert!(lines.all(|line| line.unwrap().contains("orders.open")));
+    assert!(watch.wait().unwrap().success());
+
+    let gone = run(directory.path(), &["counters", "node"]).error(1);
+    assert!(gone.contains("no node runs there"), "{gone}");
+}
+
+#[test]
+fn of_nothing_and_of_something_else() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("text"), "no counters").unwrap();
+    let missing = run(directory.path(), &["counters", "missing"]).error(1);
+    assert!(missing.contains("missing"), "{missing}");
+    let foreign = run(directory.path(), &["counters", "text"]).error(1);
+    assert!(foreign.contains("text"), "{foreign}");
+    for seconds in ["0", "-1", "never"] {
+        run(directory.path(), &["counters", "text", &format!("--watch={seconds}")]).error(2);
+    }
+}

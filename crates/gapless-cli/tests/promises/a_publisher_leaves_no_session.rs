@@ -1,0 +1,143 @@
+//! `gapless stream publish` closes its session when everything has come back, also when it is interrupted; one that is
+//! killed, or names its session, leaves it to expiry.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::program;
+use crate::stream_process::{Process, configured, sequencer, stream, stream_command, write_lines};
+use serde_json::Value;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// So long the slowest machine is waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[track_caller]
+fn sessions_become(here: &Path, expected: u64) {
+    let begun = Instant::now();
+    loop {
+        let status: Value = serde_json::from_str(&stream(here, "status --json").good()).unwrap();
+        if status["sequencer.sessions"] == expected {
+            return;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{expected} sessions: {status}");
+    }
+}
+
+/// Starts a publisher and gives it a line; returns once that is in the stream.
+fn publisher_with_a_line(here: &Path, command: &mut Command) -> (Process, std::process::ChildStdin) {
+    let before = stream(here, "tail --no-follow --raw").good().lines().count();
+    let mut publish = Process::spawn(command.stdin(Stdio::piped()));
+    let mut input = publish.input();
+    input.write_all(b"a line\n").unwrap();
+    let begun = Instant::now();
+    while stream(here, "tail --no-follow --raw").good().lines().count() == before {
+        assert!(begun.elapsed() < PATIENCE, "the line does not arrive");
+    }
+    (publish, input)
+}
+
+fn leaves_no_session_over(transport: &str) {
+    let directory = configured(transport);
+    let here = directory.path();
+    let running = sequencer(here);
+    write_lines(here, "lines", &["one".to_owned(), "two".to_owned()]);
+    stream(here, "publish lines").good();
+    sessions_become(here, 0);
+    let kinds: Vec<String> = stream(here, "replay --json").good().lines().map(kind).collect();
+    assert_eq!(kinds, ["feed-began", "session-open", "event", "event", "session-close"]);
+
+    // Interrupted while it waits for more lines.
+    let (mut publish, _input) = publisher_with_a_line(here, stream_command(here, "publish").stderr(Stdio::null()));
+    sessions_become(here, 1);
+    publish.interrupt();
+    assert_eq!(publish.wait(), Some(1), "not everything was published");
+    sessions_become(here, 0);
+    let (mut chat, input) = publisher_with_a_line(here, stream_command(here, "node --from live").stderr(Stdio::null()));
+    drop(input);
+    assert_eq!(chat.wait(), Some(0));
+    sessions_become(here, 0);
+
+    // Killed, and named: these may be gone on with.
+    let (mut killed, _input) = publisher_with_a_line(here, stream_command(here, "publish").stderr(Stdio::null()));
+    killed.kill();
+    stream(here, "publish lines --token monday").good();
+    sessions_become(here, 2);
+
+    // What was closed is closed after a restart, too.
+    drop(running);
+    let _running = sequencer(here);
+    stream(here, "publish lines").good();
+    sessions_become(here, 2);
+}
+
+fn kind(line: &str) -> String {
+    serde_json::from_str::<Value>(line).unwrap()["kind"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn over_shared_memory() {
+    leaves_no_session_over("shared-memory");
+}
+
+#[test]
+fn over_udp() {
+    leaves_no_session_over("udp");
+}
+
+#[test]
+fn over_multicast() {
+    leaves_no_session_over("multicast");
+}
+
+#[test]
+fn over_tcp() {
+    leaves_no_session_over("tcp");
+}
+
+#[test]
+fn behind_a_dispatcher() {
+    let directory = configured("tcp");
+    let here = directory.path();
+    let _running = sequencer(here);
+    let mut relay = Process::start(here, &["stream", "dispatch", "--config", "stream.toml", "--to", "dispatched"]);
+    assert!(relay.line().starts_with("looking for the stream at "));
+    assert!(relay.line().contains(" passed on: "));
+    write_lines(here, "lines", &["one".to_owned()]);
+    program::run(here, &["stream", "publish", "lines", "--directory", "dispatched"]).good();
+    sessions_become(here, 0);
+}
+
+#[test]
+fn a_halted_stream_keeps_nobody_who_is_interrupted() {
+    let directory = configured("shared-memory");
+    let here = directory.path();
+    let _running = sequencer(here);
+    let said = std::fs::File::create(here.join("said")).unwrap();
+    let (mut publish, _input) = publisher_with_a_line(here, stream_command(here, "publish").stderr(said));
+    stream(here, "control halt").good();
+    publish.interrupt();
+    assert_eq!(publish.wait(), Some(1));
+    let said = std::fs::read_to_string(here.join("said")).unwrap();
+    assert!(said.contains("interrupted; 1 lines published, 0 of them not acknowledged"), "{said}");
+    sessions_become(here, 1);
+    // Its close waits with everything else.
+    stream(here, "control resume").good();
+    sessions_become(here, 0);
+}
+
+#[test]
+fn nor_one_whose_lines_are_all_there() {
+    let directory = configured("shared-memory");
+    let here = directory.path();
+    let _running = sequencer(here);
+    let mut command = stream_command(here, "node --from first");
+    let (mut chat, input) = publisher_with_a_line(here, command.stderr(Stdio::inherit()));
+    stream(here, "control halt").good();
+    while !chat.line().contains("halted") {}
+    drop(input);
+    assert_eq!(chat.wait(), Some(0), "its line is in the stream");
+    stream(here, "control resume").good();
+    sessions_become(here, 0);
+}

@@ -1,0 +1,90 @@
+//! `gapless stream archive`: a journal of the stream elsewhere, which is read without a sequencer, and a readable text; both
+//! are gone on with after a kill.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::program::run;
+use crate::stream_process::{Process, configured, sequencer, some_lines, stream, write_lines};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// So long the slowest machine is waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn archive(here: &Path) -> Process {
+    let words = ["stream", "archive", "--config", "stream.toml", "--to", "copy", "--text", "copy.log"];
+    let mut process = Process::start(here, &words);
+    assert!(process.line().starts_with("looking for the stream at "));
+    assert!(process.line().contains(" passed on: "));
+    process
+}
+
+#[track_caller]
+fn text_becomes(here: &Path, expected: &str) {
+    let begun = Instant::now();
+    while std::fs::read_to_string(here.join("copy.log")).unwrap_or_default() != expected {
+        assert!(begun.elapsed() < PATIENCE, "the text is not that of the stream");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn is_archived_over(transport: &str) {
+    let directory = configured(transport);
+    let here = directory.path();
+    let mut running = sequencer(here);
+    let lines = some_lines(900);
+    write_lines(here, "first", &lines[..400]);
+    write_lines(here, "second", &lines[400..600]);
+    write_lines(here, "third", &lines[600..]);
+
+    stream(here, "publish first").good();
+    let mut archiving = archive(here);
+    stream(here, "publish second").good();
+    text_becomes(here, &stream(here, "replay").good());
+    archiving.kill();
+    // As a kill in the middle of a line leaves it.
+    let mut torn = std::fs::read(here.join("copy.log")).unwrap();
+    torn.truncate(torn.len() - 7);
+    std::fs::write(here.join("copy.log"), torn).unwrap();
+    stream(here, "publish third").good();
+    let mut archiving = archive(here);
+    let text = stream(here, "replay").good();
+    text_becomes(here, &text);
+    archiving.interrupt();
+    assert!(archiving.rest().last().unwrap().starts_with("stopped at sequence "));
+    assert_eq!(archiving.wait(), Some(0));
+    running.kill();
+
+    // Without the stream.
+    let replay = |words: &[&str]| run(here, &[&["stream", "replay", "--directory", "copy"], words].concat()).good();
+    assert!(replay(&["--raw"]).lines().eq(&lines), "every message, once, in order");
+    assert_eq!(replay(&[]), text, "under the same sequences");
+    let checked = run(here, &["journal", "verify", "copy"]);
+    assert_eq!(checked.code, Some(0), "{checked:?}");
+}
+
+#[test]
+fn over_shared_memory() {
+    is_archived_over("shared-memory");
+}
+
+#[test]
+fn over_multicast() {
+    is_archived_over("multicast");
+}
+
+#[test]
+fn over_tcp() {
+    is_archived_over("tcp");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let directory = configured("shared-memory");
+    let here = directory.path();
+    let refused = stream(here, "archive --to stream").error(2);
+    assert!(refused.contains("keeps its journal already"), "{refused}");
+    std::fs::write(here.join("letter"), "dear reader\n").unwrap();
+    let refused = stream(here, "archive --to copy --text letter").error(1);
+    assert!(refused.contains("letter: its last line begins with no sequence"), "{refused}");
+    assert_eq!(std::fs::read_to_string(here.join("letter")).unwrap(), "dear reader\n", "it is as it was");
+}

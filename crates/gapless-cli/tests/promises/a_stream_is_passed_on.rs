@@ -1,0 +1,81 @@
+//! A dispatcher and a bridge, as processes: nodes behind them read the same stream and publish into it, and either goes
+//! on at its position when it is started again.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::stream_process::{Process, configured, sequencer, some_lines, stream, stream_with_config, write_lines};
+use std::path::Path;
+
+/// Starts `gapless stream WORDS` in `here`, once it passes the stream on.
+fn relay(here: &Path, words: &[&str]) -> Process {
+    let mut line = vec!["stream"];
+    line.extend(words);
+    let mut process = Process::start(here, &line);
+    assert!(process.line().starts_with("looking for the stream at "));
+    assert!(process.line().contains(" passed on: "));
+    process
+}
+
+fn passes_on(transport: &str, start: impl Fn(&Path) -> Process, far: &[&str]) {
+    let directory = configured(transport);
+    let here = directory.path();
+    let _running = sequencer(here);
+    let mut relay = start(here);
+    let lines = some_lines(900);
+    let (first, rest) = lines.split_at(300);
+    let (second, third) = rest.split_at(300);
+
+    // From here, from behind the relay, and from here while there is none.
+    write_lines(here, "first", first);
+    write_lines(here, "second", second);
+    write_lines(here, "third", third);
+    stream(here, "publish first").good();
+    stream_with_config(here, far, &["publish", "second"]).good();
+    relay.kill();
+    stream(here, "publish third").good();
+
+    let mut relay = start(here);
+    let there = stream_with_config(here, far, &["tail", "--raw", "--from", "first", "--count", "900"]).good();
+    assert!(there.lines().eq(&lines), "everything, once, in order");
+    let near = stream(here, "tail --no-follow --json").good();
+    let over_there = stream_with_config(here, far, &["tail", "--no-follow", "--json"]).good();
+    assert!(near == over_there, "the same frames under the same sequences");
+    relay.interrupt();
+    assert!(relay.rest().last().unwrap().starts_with("stopped at sequence "));
+    assert_eq!(relay.wait(), Some(0));
+}
+
+#[test]
+fn by_a_dispatcher_to_the_nodes_of_its_machine() {
+    let start = |here: &Path| relay(here, &["dispatch", "--config", "stream.toml", "--to", "dispatched"]);
+    passes_on("multicast", start, &["--directory", "dispatched"]);
+}
+
+#[test]
+fn by_a_bridge_into_another_network() {
+    let other = configured("tcp");
+    let file = other.path().join("stream.toml");
+    let file = file.to_str().unwrap();
+    let start = |here: &Path| relay(here, &["bridge", "--config", "stream.toml", "--to", file]);
+    passes_on("tcp", start, &["--config", file]);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let directory = configured("shared-memory");
+    let here = directory.path();
+    let refused = stream(here, "bridge --to stream.toml").error(2);
+    assert!(refused.contains("both files name the same directory"), "{refused}");
+    let refused = stream(here, "dispatch --to stream").error(2);
+    assert!(refused.contains("need no dispatcher"), "{refused}");
+
+    // A directory holds a part of one stream and never of another.
+    let first = sequencer(here);
+    let mut dispatcher = relay(here, &["dispatch", "--config", "stream.toml", "--to", "dispatched"]);
+    dispatcher.interrupt();
+    assert_eq!(dispatcher.wait(), Some(0));
+    drop(first);
+    std::fs::remove_dir_all(here.join("stream")).unwrap();
+    let _second = sequencer(here);
+    let refused = stream(here, "dispatch --to dispatched").error(1);
+    assert!(refused.contains("serves stream "), "{refused}");
+}

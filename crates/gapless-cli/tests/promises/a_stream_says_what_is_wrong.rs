@@ -1,0 +1,153 @@
+//! `gapless stream`: bad files, absent and doubled sequencers, pipes that close, and what `status` says.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::program::{self, gapless, run};
+use crate::stream_process::{Process, configured, sequencer, stream, stream_command, stream_with, write_lines};
+use serde_json::Value;
+use std::process::Stdio;
+
+#[test]
+fn a_bad_file_is_refused_with_its_line_by_every_subcommand() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("stream.toml"), "[stream]\ndirectory = \"d\"\ntier = \"fast\"\n").unwrap();
+    for words in ["sequencer", "node", "tail", "publish", "replay", "status"] {
+        let text = stream(directory.path(), words).error(1);
+        let expected =
+            "gapless: stream.toml:3: stream.tier: \"fast\" was found; \"memory\", \"journal\", \"sync\" are allowed\n";
+        assert_eq!(text, expected, "{words}");
+    }
+    let by_variable =
+        gapless(directory.path(), &["stream", "tail"]).env("GAPLESS_STREAM", "absent.toml").output().unwrap().into();
+    let text = program::Ended::error(by_variable, 1);
+    assert!(text.contains("reading absent.toml"), "{text}");
+    assert_eq!(program::names(directory.path()), ["stream.toml"], "nothing was begun");
+}
+
+#[test]
+fn wrong_options_are_one_line_and_end_with_2() {
+    let directory = tempfile::tempdir().unwrap();
+    for (words, expected) in [
+        ("stream tail", "--config FILE or --directory DIRECTORY"),
+        ("stream tail --config a --directory b", "--directory"),
+        ("stream tail --directory d --from yesterday", "first, live, or a sequence"),
+        ("stream tail --directory d --json --raw", "--raw"),
+        ("stream replay --directory d --from 9 --to 3", "--from 9 lies behind --to 3"),
+        ("stream publish --directory d --schema 7", "two numbers"),
+        ("stream publish --directory d --rate 0", "number of lines"),
+        ("stream status --directory d --watch never", "--watch"),
+        ("stream dance", "dance"),
+    ] {
+        let line: Vec<&str> = words.split(' ').collect();
+        let text = run(directory.path(), &line).error(2);
+        assert!(text.contains(expected), "{words}: {text}");
+    }
+}
+
+#[test]
+fn a_second_sequencer_is_told_who_is_there() {
+    let directory = configured("udp");
+    let _running = sequencer(directory.path());
+    let text = stream(directory.path(), "sequencer").error(1);
+    assert!(text.contains("is in use by process"), "{text}");
+    let file = std::fs::read_to_string(directory.path().join("stream.toml")).unwrap();
+    let other = file.replace("directory = \"stream\"", "directory = \"other\"");
+    std::fs::write(directory.path().join("stream.toml"), other).unwrap();
+    let text = stream(directory.path(), "sequencer").error(1);
+    assert!(text.contains("127.0.0.1:") && text.contains("in use"), "the ports are taken: {text}");
+}
+
+#[test]
+fn who_is_not_known_is_not_let_in() {
+    for transport in ["udp", "tcp"] {
+        let directory = configured(transport);
+        let here = directory.path();
+        let file = std::fs::read_to_string(here.join("stream.toml")).unwrap();
+        let with_user = |node: &str| {
+            let users = "[[user]]\nname = \"anna\"\npassword = \"swordfish\"\n";
+            std::fs::write(here.join("stream.toml"), format!("{file}{users}{node}")).unwrap();
+        };
+        with_user("[node]\nusername = \"anna\"\npassword = \"swordfish\"\n");
+        write_lines(here, "lines", &["one".to_owned()]);
+        let _running = sequencer(here);
+        stream(here, "publish lines").good();
+        for node in ["", "[node]\nusername = \"anna\"\npassword = \"sardine\"\n"] {
+            with_user(node);
+            let ended = stream(here, "publish lines");
+            assert_eq!(ended.code, Some(1), "{transport}: {ended:?}");
+            assert!(ended.stderr.contains("username and password are not known here"), "{transport}: {ended:?}");
+            let ended = stream(here, "tail --no-follow");
+            assert_eq!((ended.code, &*ended.stdout), (Some(1), ""), "{transport}: {ended:?}");
+        }
+    }
+}
+
+#[test]
+fn who_publishes_to_nobody_or_nonsense_ends_with_1() {
+    let directory = configured("shared-memory");
+    let here = directory.path();
+    write_lines(here, "lines", &["one".to_owned(), "xyz".to_owned()]);
+    let text = stream(here, "publish lines --timeout 1").error(1);
+    assert!(text.contains("no sequencer answers at") && text.contains("is it running?"), "{text}");
+    let text = stream(here, "publish absent").error(1);
+    assert!(text.contains("reading absent"), "{text}");
+    let text = stream(here, "replay --from 5").error(1);
+    assert!(text.contains("no sequencer answers at"), "{text}");
+    let _running = sequencer(here);
+    let text = stream(here, "publish lines --hex").error(1);
+    assert!(text.contains("line 1: an even number of hexadecimal digits"), "{text}");
+    write_lines(here, "long", &["x".repeat(2 << 20)]);
+    let text = stream(here, "publish long").error(1);
+    assert!(text.contains("1048576 bytes"), "{text}");
+}
+
+#[test]
+fn a_closed_pipe_ends_a_tail_quietly() {
+    let directory = configured("shared-memory");
+    let here = directory.path();
+    let lines: Vec<String> = (0..20_000).map(|number| number.to_string()).collect();
+    write_lines(here, "lines", &lines);
+    let _running = sequencer(here);
+    stream(here, "publish lines").good();
+    for words in ["tail --raw", "tail --raw --no-follow", "replay --raw"] {
+        let mut tail = Process::spawn(&mut stream_command(here, words));
+        assert_eq!(tail.line(), "0");
+        tail.stop_reading();
+        assert_eq!(tail.wait(), Some(0), "{words}");
+    }
+    // Also one that has nothing more to write.
+    let mut tail = Process::spawn(&mut stream_command(here, "tail --raw --from 20002"));
+    assert_eq!(tail.line(), "19999");
+    tail.stop_reading();
+    assert_eq!(tail.wait(), Some(0));
+    let mut interrupted = Process::spawn(&mut stream_command(here, "tail --raw --from 20002"));
+    interrupted.line();
+    interrupted.interrupt();
+    assert_eq!(interrupted.wait(), Some(0));
+}
+
+#[test]
+fn status_says_whether_it_runs_and_how_far_it_is() {
+    let directory = configured("udp");
+    let here = directory.path();
+    let text = stream(here, "status").error(1);
+    assert!(text.contains("no stream was ever there"), "{text}");
+    let mut running = sequencer(here);
+    std::fs::write(here.join("lines"), "a\nb\nc\n").unwrap();
+    stream_with(here, "publish", &here.join("lines")).good();
+    let object = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+    let status = object(&stream(here, "status --json").good());
+    assert_eq!((&status["running"], &status["last_sequence"]), (&true.into(), &6.into()), "{status}");
+    assert_eq!((&status["journal_lag"], &status["sequencer.sessions"]), (&0.into(), &0.into()), "{status}");
+    assert!(status["frames_per_s"].is_number() && status["gateway.nodes"].is_number(), "{status}");
+    let text = stream(here, "status").good();
+    assert!(text.starts_with("stream: running\n") || text.contains(": running\n"), "{text}");
+    let mut watch = Process::spawn(stream_command(here, "status --watch 1 --json").stderr(Stdio::inherit()));
+    assert_eq!(object(&watch.line())["last_sequence"], 6);
+    assert_eq!(object(&watch.line())["running"], true);
+    watch.interrupt();
+    assert_eq!(watch.wait(), Some(0));
+    running.kill();
+    let status = object(&stream(here, "status --json").good());
+    assert_eq!((&status["running"], &status["last_sequence"]), (&false.into(), &6.into()), "{status}");
+    assert!(stream(here, "status").good().contains("no sequencer runs"));
+}

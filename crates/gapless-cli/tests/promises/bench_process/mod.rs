@@ -1,0 +1,87 @@
+//! `gapless bench` as a process, for the tests of what it promises.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::program::{Ended, gapless, names, run, turn};
+use rustix::process::Pid;
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::MutexGuard;
+use std::time::{Duration, Instant};
+
+/// The report and the table of `gapless bench NAME WORDS`, which leaves these files and no others.
+#[track_caller]
+pub fn report(name: &str, words: &[&str], files: &[&str]) -> (Value, String) {
+    let _turn = turn();
+    let directory = tempfile::tempdir().unwrap();
+    let table = run(directory.path(), &[&["bench", name, "--json", "out.json"], words].concat()).good();
+    assert_eq!(names(directory.path()), files, "nothing else is left");
+    let text = std::fs::read_to_string(directory.path().join("out.json")).unwrap();
+    let report: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(report["benchmark"], name);
+    (report, table)
+}
+
+pub fn rows(report: &Value) -> &[Value] {
+    report["rows"].as_array().unwrap()
+}
+
+/// The processes whose command lines hold all of these words, whether who started them still lives or not.
+pub fn processes_of(words: &[&str]) -> Vec<Pid> {
+    let is_one = |entry: std::fs::DirEntry| {
+        let pid = entry.file_name().to_str()?.parse().ok().and_then(Pid::from_raw)?;
+        // One that ends meanwhile, or only waits for its parent to take note of its end, has none.
+        let command_line = String::from_utf8(std::fs::read(entry.path().join("cmdline")).ok()?).ok()?;
+        words.iter().all(|word| command_line.contains(word)).then_some(pid)
+    };
+    std::fs::read_dir("/proc").unwrap().filter_map(|entry| is_one(entry.unwrap())).collect()
+}
+
+/// Far beyond what a busy machine takes.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+#[track_caller]
+pub fn wait_until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let begin = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begin.elapsed() < PATIENCE, "{what}: not after {PATIENCE:?}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A run that takes hours; killed with the test.
+pub struct LongRun {
+    child: Option<Child>,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl LongRun {
+    pub fn start(directory: &Path, words: &[&str]) -> Self {
+        let turn = turn();
+        let command: &mut Command = &mut gapless(directory, &[&["bench"], words].concat());
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        Self { child: Some(child), _turn: turn }
+    }
+
+    pub fn pid(&self) -> Pid {
+        Pid::from_child(self.child.as_ref().unwrap())
+    }
+
+    /// Waits for its end.
+    pub fn end(mut self) -> Ended {
+        wait_until("the end of the run", || self.child.as_mut().unwrap().try_wait().unwrap());
+        self.child.take().unwrap().wait_with_output().unwrap().into()
+    }
+}
+
+impl Drop for LongRun {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! `gapless bench serialization|log|link|messaging|persistence|storage|time`: figures, floors and ratios of one run,
+//! in a table and in the JSON.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::bench_process::{self, LongRun, processes_of, rows, wait_until};
+use crate::program::{names, run};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::path::Path;
+
+/// The report of a short run, whose rows and floors are all there.
+fn report(part: &str, count: &str) -> Value {
+    let (report, table) = bench_process::report(part, &["--count", count], &["out.json"]);
+    assert!(!report["floor"].as_array().unwrap().is_empty(), "{report}");
+    for row in rows(&report) {
+        let name = row["config"]["name"].as_str().unwrap();
+        assert!(table.contains(name), "{name} is in the table: {table}");
+        assert!(row.get("latency_ns").is_some() || row.get("throughput_per_s").is_some(), "{row}");
+        assert!(row["floor_ratio"].is_number(), "{row}");
+        let floor = row["floor_name"].as_str().unwrap();
+        assert!(report["floor"].as_array().unwrap().iter().any(|row| row["name"] == floor), "{floor}");
+        assert_ne!(row["verified"], false);
+    }
+    report
+}
+
+fn rows_named<'a>(report: &'a Value, part_of_name: &str) -> Vec<&'a Value> {
+    rows(report).iter().filter(|row| row["config"]["name"].as_str().unwrap().contains(part_of_name)).collect()
+}
+
+#[test]
+fn serialization_has_both_directions_of_every_encoding() {
+    let report = report("serialization", "1000");
+    for name in ["encode", "decode"] {
+        let encodings: Vec<_> = rows_named(&report, name).iter().map(|row| row["config"]["encoding"].clone()).collect();
+        assert_eq!(encodings, ["sbe.serial", "sbe.random", "protobuf.serial", "protobuf.random"]);
+    }
+}
+
+#[test]
+fn log_has_ring_and_window_both_ways() {
+    let report = report("log", "2000");
+    for name in ["ring, one way, 16", "ring, one way, 1 ", "window, one way"] {
+        let bytes: Vec<_> =
+            rows_named(&report, name).iter().map(|row| row["config"]["payload_bytes"].clone()).collect();
+        assert_eq!(bytes, [64, 256, 1024], "{name}");
+    }
+    for row in rows_named(&report, "there and back") {
+        assert_eq!((&row["config"]["payload_bytes"], &row["latency_ns"]["count"]), (&256.into(), &200.into()));
+    }
+}
+
+/// The processes that work for process `parent`, whether it still lives or not.
+fn partners_of(parent: Pid) -> Vec<Pid> {
+    processes_of(&["log-partner", &format!("\"parent_pid\":{},", parent.as_raw_nonzero())])
+}
+
+/// Starts a run that takes hours and waits for its second process.
+fn long_run(directory: &Path) -> (LongRun, Pid) {
+    let run = LongRun::start(directory, &["log", "--count", "1000000000", "--json", "out.json"]);
+    let partner = wait_until("a second process", || partners_of(run.pid()).first().copied());
+    (run, partner)
+}
+
+#[test]
+fn log_leaves_no_process_behind() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = LongRun::start(directory.path(), &["log", "--count", "2000"]);
+    let pid = run.pid();
+    run.end().good();
+    // That there are such processes while it runs is what the tests below begin with.
+    assert_eq!(partners_of(pid), []);
+}
+
+#[test]
+fn a_killed_second_process_ends_log_with_its_signal() {
+    let directory = tempfile::tempdir().unwrap();
+    let (run, partner) = long_run(directory.path());
+    let pid = run.pid();
+    kill_process(partner, Signal::KILL).unwrap();
+    let error = run.end().error(1);
+    assert!(error.contains("the second process ended") && error.contains("signal: 9"), "{error}");
+    assert_eq!(partners_of(pid), []);
+    assert!(names(directory.path()).is_empty(), "no report of what was not measured");
+}
+
+#[test]
+fn the_second_process_of_log_does_not_outlive_the_first() {
+    let directory = tempfile::tempdir().unwrap();
+    let (run, _) = long_run(directory.path());
+    let pid = run.pid();
+    drop(run);
+    wait_until("the end of the second process", || partners_of(pid).is_empty().then_some(()));
+}
+
+#[test]
+fn an_interrupted_log_ends_both_and_reports_what_there_is() {
+    let directory = tempfile::tempdir().unwrap();
+    for of_both in [true, false] {
+        let (run, partner) = long_run(directory.path());
+        let pid = run.pid();
+        if of_both {
+            // As Ctrl-C does, to the second one first.
+            kill_process(partner, Signal::INT).unwrap();
+        }
+        kill_process(pid, Signal::INT).unwrap();
+        let table = run.end().good();
+        assert!(table.contains("interrupted"), "{table}");
+        assert_eq!(partners_of(pid), []);
+    }
+}
+
+#[test]
+fn the_second_process_of_log_refuses_what_is_no_order() {
+    let directory = tempfile::tempdir().unwrap();
+    let refused = run(directory.path(), &["bench", "log-partner", "{"]).error(1);
+    assert!(refused.contains("EOF"), "{refused}");
+    // Process 1 is nobody's test; this one must not wait for frames that will never come.
+    let order = r#"{"parent_pid":1,"cpu":null,"frame_length":64,"frames":6,"role":{"reads_ring":{"ring":"missing"}}}"#;
+    let refused = run(directory.path(), &["bench", "log-partner", order]).error(1);
+    assert!(refused.contains("process 1") && refused.contains("has gone"), "{refused}");
+    let own = order.replace("\"parent_pid\":1", &format!("\"parent_pid\":{}", std::process::id()));
+    let refused = run(directory.path(), &["bench", "log-partner", &own]).error(1);
+    assert!(refused.contains("missing"), "{refused}");
+}
+
+#[test]
+fn link_has_four_ways_of_four_sizes_over_each_transport() {
+    let report = report("link", "6000");
+    for (name, is_latency) in [
+        ("there and back", true),
+        ("there and back, 64 in flight", false),
+        ("one way", false),
+        ("one way, acknowledged", false),
+    ] {
+        for transport in ["TCP", "shared memory"] {
+            let name = format!("{transport}, {name}");
+            let rows: Vec<_> = rows(&report).iter().filter(|row| row["config"]["name"] == name).collect();
+            let bytes: Vec<_> = rows.iter().map(|row| row["config"]["payload_bytes"].as_u64().unwrap()).collect();
+            assert_eq!(bytes, [72, 256, 1024, 65_536], "{name}");
+            for row in rows {
+                let key = if is_latency { "latency_ns" } else { "bytes_per_s" };
+                assert!(row.get(key).is_some() && row["verified"] == true, "{row}");
+            }
+        }
+    }
+    let order = r#"{"parent_pid":1,"cpu":null,"frame_length":136,"messages":6,"role":"reads"}"#;
+    let directory = tempfile::tempdir().unwrap();
+    let refused = run(directory.path(), &["bench", "link-partner", order]).error(1);
+    assert!(refused.contains("process 1") && refused.contains("has gone"), "{refused}");
+    let malformed = order.replace("\"messages\":6", "\"messages\":7");
+    let refused = run(directory.path(), &["bench", "link-partner", &malformed]).error(1);
+    assert!(refused.contains("malformed"), "{refused}");
+    assert!(run(directory.path(), &["bench", "link", "--quick", "--count", "2"]).error(2).contains("--count"));
+}
+
+#[test]
+fn messaging_goes_from_small_to_fragmented() {
+    let report = report("messaging", "20");
+    let rows = rows_named(&report, "client to node and back");
+    let bytes: Vec<_> = rows.iter().map(|row| row["config"]["payload_bytes"].as_u64().unwrap()).collect();
+    assert_eq!((bytes[0], bytes[bytes.len() - 1]), (72, 500_000));
+    assert!(rows.iter().all(|row| row["latency_ns"]["count"] == 20 && row["config"]["tier"] == "memory"));
+}
+
+#[test]
+fn persistence_appends_and_replays() {
+    let report = report("persistence", "100");
+    assert_eq!(rows_named(&report, "append and commit").len(), 2);
+    assert_eq!(rows_named(&report, "sync")[0]["config"]["tier"], "sync");
+    assert!(rows_named(&report, "replay")[0]["throughput_per_s"].as_f64().unwrap() > 0.0);
+    let directory = tempfile::tempdir().unwrap();
+    let missing = run(directory.path(), &["bench", "persistence", "--log-location", "missing"]).error(1);
+    assert!(missing.contains("missing"), "{missing}");
+}
+
+#[test]
+fn storage_has_every_operation_of_both_sizes() {
+    let directory = tempfile::tempdir().unwrap();
+    let words = ["bench", "storage", "--quick", "--objects", "300", "--count", "500", "--json", "out.json"];
+    let table = run(directory.path(), &words).good();
+    let report: Value = serde_json::from_slice(&std::fs::read(directory.path().join("out.json")).unwrap()).unwrap();
+    for size in ["Car", "1 KB"] {
+        for what in ["put new", "change one field", "change two", "apply", "read", "remove", "scan", "snapshot"] {
+            let rows = rows_named(&report, what);
+            let row = rows.iter().find(|row| row["config"]["name"].as_str().unwrap().ends_with(size)).unwrap();
+            assert!(row["floor_ratio"].is_number() && row["verified"] == true, "{row}");
+            assert!(table.contains(row["config"]["name"].as_str().unwrap()), "{table}");
+        }
+    }
+    let refused = run(directory.path(), &["bench", "storage", "--objects", "0"]).error(2);
+    assert!(refused.contains("--objects"), "{refused}");
+}
+
+#[test]
+fn time_has_the_system_s_clocks_and_the_agents() {
+    let report = report("time", "20");
+    for name in ["std_instant", "clock_monotonic", "agent_system"] {
+        assert!(!rows_named(&report, name).is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn json_on_stdout_stands_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = run(directory.path(), &["bench", "time", "--count", "2", "--json", "-"]).good();
+    assert_eq!(serde_json::from_str::<Value>(&text).unwrap()["benchmark"], "time");
+    assert!(names(directory.path()).is_empty());
+    let refused = run(directory.path(), &["bench", "time", "--count", "2", "--json", "no/out.json"]).error(1);
+    assert!(refused.contains("no/out.json"), "{refused}");
+}

@@ -1,0 +1,189 @@
+//! `gapless bench canonical`: each option, by what can be seen of it from outside. Options share runs,
+//! because each run measures the machine's floor for two seconds.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::program::{Ended, gapless, names, run, turn};
+use gapless_wire::HEADER_LENGTH;
+use serde_json::Value;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+/// A CPU that no machine of these tests has.
+const MISSING_CPU: &str = "[1000]";
+
+fn canonical(directory: &Path, words: &str) -> Ended {
+    let _turn = turn();
+    let line: Vec<&str> = ["bench", "canonical"].into_iter().chain(words.split(' ')).collect();
+    run(directory, &line)
+}
+
+/// The one row of a report, after the checks that every report must pass.
+fn row(report: &Value) -> &Value {
+    assert_eq!(report["benchmark"], "canonical");
+    assert_eq!(report["rows"].as_array().unwrap().len(), 1);
+    let row = &report["rows"][0];
+    assert_eq!((&row["verified"], &row["lost"], &row["duplicated"]), (&true.into(), &0.into(), &0.into()), "{row}");
+    row
+}
+
+fn read_json(path: PathBuf) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+fn has_note(report: &Value, words: &[&str]) -> bool {
+    let notes = report["notes"].as_array().unwrap();
+    notes.iter().any(|note| words.iter().all(|word| note.as_str().unwrap().contains(word)))
+}
+
+/// The segments below a `--log-location`.
+fn segments(location: &Path) -> Vec<PathBuf> {
+    let journal = location.join("journal");
+    names(&journal).iter().filter(|name| name.ends_with(".segment")).map(|name| journal.join(name)).collect()
+}
+
+#[test]
+fn a_run_in_memory_with_its_rate_its_masks_and_its_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let words = format!(
+        "-l sbe.serial -c 1,300 -r 1000 -t 0 -b --sessions 10 --repeat-percent 50 --json out.json -j {MISSING_CPU} -y {MISSING_CPU} -z"
+    );
+    let ended = canonical(directory.path(), &words);
+    // Interval figures: the run lasts longer than one interval of a second.
+    assert!(ended.stderr.contains("p99"), "{}", ended.stderr);
+    let table = ended.good();
+    assert!(table.contains("sbe.serial") && table.contains("floor"), "{table}");
+    let report = read_json(directory.path().join("out.json"));
+    let row = row(&report);
+    let config = &row["config"];
+    assert_eq!(
+        (&config["tier"], &config["encoding"], &config["access"]),
+        (&"memory".into(), &"sbe.serial".into(), &"direct".into())
+    );
+    assert_eq!(
+        (&config["count"], &config["rate_per_s"], &config["mode"]),
+        (&1300.into(), &1000.into(), &"latency".into())
+    );
+    assert_eq!((&config["sessions"], &config["repeat_percent"]), (&10.into(), &50.0.into()));
+    assert!(row["latency_ns"]["count"].as_u64().unwrap() > 600, "{row}");
+    assert!(row["extra"].is_null() && row["repeats_sent"].as_u64().unwrap() > 0, "{row}");
+    assert!(row["floor_ratio"].is_number());
+    for option in ["--injector-cpu-mask", "--service-cpu-mask"] {
+        assert!(has_note(&report, &[option, "CPU 1000 is not there"]), "{:?}", report["notes"]);
+    }
+    assert!(has_note(&report, &["--zero-out-initial", "no effect"]), "{:?}", report["notes"]);
+    // Latencies beside the JSON; no journal.
+    assert_eq!(names(directory.path()), ["out.hlog", "out.json"]);
+    let hlog = std::fs::read_to_string(directory.path().join("out.hlog")).unwrap();
+    assert!(hlog.starts_with('#') && hlog.contains("HIST"), "{hlog}");
+}
+
+#[test]
+fn a_journal_where_it_was_asked_for_with_its_length_and_its_threads() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::create_dir(directory.path().join("log")).unwrap();
+    let words = format!(
+        "-l sbe.serial -c 500 -r 20000 -t 0 -E -a -e -k log -i 0.0078125 -z -d -x {MISSING_CPU} -u -n 16 -o {MISSING_CPU} --json out.json"
+    );
+    canonical(directory.path(), &words).good();
+    let report = read_json(directory.path().join("out.json"));
+    let config = &row(&report)["config"];
+    assert_eq!(config["tier"], "journal");
+    // An empty Car is its fixed part: shorter than the full one of 159 bytes.
+    assert!(config["payload_bytes"].as_u64().unwrap() < 120, "{config}");
+    for agent in ["journaler", "sender"] {
+        assert!(has_note(&report, &["plan", agent]), "{agent}: {:?}", report["notes"]);
+    }
+    for option in ["--persister-cpu-mask", "--detached-send-cpu-mask"] {
+        assert!(has_note(&report, &[option, "CPU 1000 is not there"]), "{:?}", report["notes"]);
+    }
+    assert_eq!(names(directory.path()), ["log", "out.json"], "no latency data file");
+    let segments = segments(&directory.path().join("log"));
+    let metadata = std::fs::metadata(&segments[0]).unwrap();
+    assert_eq!(metadata.len(), 8 << 20, "1/128 GiB");
+    assert!(metadata.blocks() * 512 >= 8 << 20, "zeroed to its end");
+    let hole = rustix::fs::seek(std::fs::File::open(&segments[0]).unwrap(), rustix::fs::SeekFrom::Hole(0)).unwrap();
+    assert_eq!(hole, 8 << 20, "zeros were written, not left out");
+    let checked = run(directory.path(), &["journal", "verify", "log"]).good();
+    assert!(checked.contains("sound"), "{checked}");
+    let frames = checked.lines().find(|line| line.starts_with("frames ")).unwrap();
+    let frames: u64 = frames.split(' ').nth(1).unwrap().parse().unwrap();
+    assert!(frames > 500, "every message and every session: {frames}");
+}
+
+/// System calls that wrote something, of the whole run.
+fn writes_of(directory: &Path, words: &str) -> u64 {
+    let _turn = turn();
+    let line: Vec<&str> = ["bench", "canonical"].into_iter().chain(words.split(' ')).collect();
+    let mut child = gapless(directory, &line).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let pid = rustix::process::Pid::from_child(&child);
+    // Its figures stay readable until its end is acknowledged.
+    let options = rustix::process::WaitIdOptions::EXITED | rustix::process::WaitIdOptions::NOWAIT;
+    rustix::process::waitid(rustix::process::WaitId::Pid(pid), options).unwrap();
+    let figures = std::fs::read_to_string(format!("/proc/{}/io", pid.as_raw_nonzero())).unwrap();
+    assert!(child.wait().unwrap().success());
+    let line = figures.lines().find(|line| line.starts_with("syscw: ")).unwrap();
+    line["syscw: ".len()..].parse().unwrap()
+}
+
+#[test]
+fn flush_options_and_the_write_buffer_show_in_the_system_calls() {
+    const MESSAGES: u64 = 100_000;
+    let directory = tempfile::tempdir().unwrap();
+    let writes = |rest: &str| {
+        let words = format!("-l sbe.serial -c {MESSAGES} -t 0 --mode throughput -a -e -k {rest}");
+        std::fs::create_dir(directory.path().join(rest.split(' ').next().unwrap())).unwrap();
+        writes_of(directory.path(), &format!("{words} -i 0.0625 --repeat-percent 0 --json {}.json", &rest[..1]))
+    };
+    let mapped = writes("mapped -m");
+    let large = writes("large -w 1048576");
+    let small = writes(&format!("small -w {HEADER_LENGTH}"));
+    let flushed = writes("flushed -w 1048576 -f");
+    assert!(flushed >= MESSAGES, "one for each message: {flushed}");
+    assert!(large < flushed, "batches: {large}, one for each message: {flushed}");
+    assert!(mapped < MESSAGES / 2, "through the mapping: {mapped}");
+    assert!(small >= large / 2, "a small buffer is not emptied less often: {small}, {large}");
+    for (name, is_mapped, is_flushed) in [("m", true, false), ("l", false, false), ("f", false, true)] {
+        let report = read_json(directory.path().join(format!("{name}.json")));
+        let config = &row(&report)["config"];
+        assert_eq!(config["journal_mapped"], is_mapped);
+        assert_eq!(config["journal_flush_on_commit"], is_flushed);
+        assert!(config.get("rate_per_s").is_none(), "as fast as possible: {config}");
+        assert!(row(&report)["throughput_per_s"].as_f64().unwrap() > 0.0);
+    }
+}
+
+#[test]
+fn clients_in_other_processes_and_a_figure_in_a_cell() {
+    let directory = tempfile::tempdir().unwrap();
+    let first = "-c 500 -r 20000 -t 0 -O results.xlsx --hlog latencies.hlog --json - --client-processes 2";
+    let report: Value = serde_json::from_str(&canonical(directory.path(), first).good()).unwrap();
+    let config = &row(&report)["config"];
+    assert_eq!((&config["client_processes"], &config["transport"]), (&2.into(), &"shm".into()));
+    assert_eq!(config["encoding"], "protobuf.serial", "the default");
+    assert_eq!(names(directory.path()), ["latencies.hlog", "results.xlsx"]);
+    let before = std::fs::read(directory.path().join("results.xlsx")).unwrap();
+    assert!(before.starts_with(b"PK"), "a workbook");
+    canonical(directory.path(), "-l sbe.random -c 5000 -t 0 --mode throughput -a -O results.xlsx -C 40-3 -T").good();
+    let after = std::fs::read(directory.path().join("results.xlsx")).unwrap();
+    assert_ne!(before, after, "the cell is written");
+    let missing = canonical(directory.path(), "-c 10 -a -O missing.xlsx -C 5-3").error(1);
+    assert!(missing.contains("missing.xlsx"), "{missing}");
+}
+
+#[test]
+fn the_tier_and_the_plan_are_those_that_were_asked_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let words = "-l protobuf.random -c 200 -r 2000 -t 0 -a --tier sync --cpu min -k . -i 0.0078125 --json out.json";
+    canonical(directory.path(), words).good();
+    let report = read_json(directory.path().join("out.json"));
+    let row = row(&report);
+    let config = &row["config"];
+    assert_eq!((&config["tier"], &config["cpu"]), (&"sync".into(), &"min".into()));
+    assert_eq!((&config["encoding"], &config["access"]), (&"protobuf.random".into(), &"indirect".into()));
+    assert_eq!(row["floor_name"], "pwrite_fdatasync");
+    let described = run(directory.path(), &["journal", "info", ".", "--json"]).good();
+    let described: Value = serde_json::from_str(&described).unwrap();
+    assert_eq!(described["journaled_sequence"], described["synced_sequence"]);
+    assert_eq!(described["lock_holder"], Value::Null);
+}

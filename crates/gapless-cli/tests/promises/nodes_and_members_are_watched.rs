@@ -1,0 +1,108 @@
+//! `gapless top` of a running stream, of a member of a cluster, of what has gone and of what never was.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::program::{gapless, run};
+use crate::stream_process::{Process, configured, sequencer, some_lines, stream_with, write_lines};
+use serde_json::Value;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn json(directory: &Path, place: &str) -> Option<Value> {
+    let ended = run(directory, &["top", place, "--once", "--json", "--interval", "0.05"]);
+    (ended.code == Some(0)).then(|| serde_json::from_str(&ended.stdout).unwrap())
+}
+
+#[track_caller]
+fn wait(what: &str, mut is_there: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_there() {
+        assert!(Instant::now() < deadline, "{what} has not come");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_stream_is_watched_through_its_death_and_return() {
+    let directory = configured("shared-memory");
+    let mut process = sequencer(directory.path());
+    write_lines(directory.path(), "lines", &some_lines(100));
+    stream_with(directory.path(), "publish", &directory.path().join("lines")).good();
+
+    let text = run(directory.path(), &["top", "stream", "--once"]).good();
+    let row: Vec<&str> = text.lines().nth(1).unwrap().split_whitespace().collect();
+    assert_eq!(row[..3], ["stream", "running", "sequencer"], "{text}");
+    assert!(row[6].parse::<u64>().unwrap() >= 100, "{text}");
+    assert!(text.lines().any(|line| line.starts_with("sequencer.last_sequence ")), "{text}");
+
+    let mut watch = Process::spawn(
+        gapless(directory.path(), &["top", "stream", "--json", "--interval", "0.05"]).stderr(Stdio::inherit()),
+    );
+    let mut next = || -> Value { serde_json::from_str::<Value>(&watch.line()).unwrap()["directories"][0].take() };
+    let first = next();
+    assert_eq!((&first["state"], &first["restarts"]), (&"running".into(), &0.into()));
+    assert!(first["counters"]["sequencer.last_sequence"].as_u64().unwrap() >= 100, "{first}");
+    assert_eq!(first["per_s"]["sequencer.last_sequence"], 0.0, "nothing is published");
+    // A publisher makes the rate rise.
+    stream_with(directory.path(), "publish", &directory.path().join("lines")).good();
+    wait("a rate", || next()["per_s"]["sequencer.last_sequence"].as_f64().is_some_and(|rate| rate > 0.0));
+    process.kill();
+    wait("the end", || next()["state"] == "gone");
+    let _again = sequencer(directory.path());
+    wait("the return", || {
+        let seen = next();
+        seen["state"] == "running" && seen["restarts"] == 1
+    });
+    watch.interrupt();
+    assert_eq!(watch.wait(), Some(0));
+}
+
+#[test]
+fn a_member_is_watched_and_text_comes_again() {
+    let directory = tempfile::tempdir().unwrap();
+    run(directory.path(), &["cluster", "new", "orders", "--members", "1"]).good();
+    let mut member = Process::start(directory.path(), &["cluster", "start", "orders/member-1.toml"]);
+    member.line();
+    wait("a leader", || {
+        let found = json(directory.path(), "orders").map(|mut seen| seen["directories"][0]["member"].take());
+        found.is_some_and(|member| member["role"] == "leader" && member["leader"] == 1)
+    });
+    let mut watch = Process::start(directory.path(), &["top", "orders", "--interval", "0.05"]);
+    for _ in 0..2 {
+        let titles = watch.line();
+        assert!(titles.starts_with("directory "), "{titles}");
+        let row = watch.line();
+        let cells: Vec<&str> = row.split_whitespace().collect();
+        assert_eq!(cells[..3], ["orders/member-1", "running", "leader"], "{row}");
+        assert_eq!((cells[4], cells[5]), ("1", "quorum"), "{row}");
+        wait("its members", || watch.line().starts_with("member "));
+        assert!(watch.line().contains("itself"));
+        // Up to the empty line before the next text.
+        wait("the next text", || watch.line().is_empty());
+    }
+    // Who does not read on ends it.
+    watch.stop_reading();
+    assert_eq!(watch.wait(), Some(0));
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::create_dir(directory.path().join("empty")).unwrap();
+    std::fs::create_dir(directory.path().join("foreign")).unwrap();
+    std::fs::write(directory.path().join("foreign/counters"), "no counters").unwrap();
+    for (words, code, expected) in [
+        ("top missing", 1, "there is no such directory"),
+        ("top foreign/counters", 1, "is no directory"),
+        ("top empty", 1, "no node, stream or member was ever there"),
+        ("top foreign --once", 1, "counters"),
+        ("top foreign --interval 0", 2, "0.05 to 86400"),
+        ("top foreign --interval often", 2, "a number of seconds"),
+    ] {
+        let line: Vec<&str> = words.split(' ').collect();
+        let error = run(directory.path(), &line).error(code);
+        assert!(error.contains(expected), "{words}: {error}");
+    }
+}

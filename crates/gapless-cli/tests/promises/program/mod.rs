@@ -1,0 +1,69 @@
+//! The program as a process, for the tests of what it promises.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What keeps all processors busy takes turns: runs of benchmarks, and clusters.
+pub fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    // What failed before says nothing of this one.
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The program in a directory, nothing on its standard input.
+pub fn gapless(directory: &Path, words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gapless"));
+    command.args(words).current_dir(directory).stdin(Stdio::null());
+    command
+}
+
+/// What a run printed, and how it ended.
+#[derive(Debug)]
+pub struct Ended {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl From<Output> for Ended {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+impl Ended {
+    /// Standard output of a run that went well.
+    #[track_caller]
+    pub fn good(self) -> String {
+        assert_eq!(self.code, Some(0), "{self:?}");
+        self.stdout
+    }
+
+    /// The one line of an error that ended the program with `code`.
+    #[track_caller]
+    pub fn error(self, code: i32) -> String {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        assert_eq!(self.stderr.lines().count(), 1, "one line: {}", self.stderr);
+        assert!(self.stderr.starts_with("gapless: "), "{}", self.stderr);
+        self.stderr
+    }
+}
+
+/// Runs the program to its end.
+pub fn run(directory: &Path, words: &[&str]) -> Ended {
+    gapless(directory, words).output().unwrap().into()
+}
+
+/// The names in a directory, hidden ones included, sorted.
+pub fn names(directory: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}

@@ -1,0 +1,142 @@
+//! Every subcommand has a help with an example; whatever is wrong with options is one line and ends with 2.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::program::{self, run};
+use std::path::Path;
+
+#[test]
+fn every_subcommand_has_a_help_with_an_example() {
+    let directory = tempfile::tempdir().unwrap();
+    for words in [
+        "bench canonical",
+        "bench serialization",
+        "bench log",
+        "bench link",
+        "bench messaging",
+        "bench persistence",
+        "bench storage",
+        "bench sequencer",
+        "bench time",
+        "journal verify",
+        "journal dump",
+        "journal tail",
+        "journal info",
+        "schema generate",
+        "schema check",
+        "stream sequencer",
+        "stream node",
+        "stream tail",
+        "stream publish",
+        "stream replay",
+        "stream dispatch",
+        "stream bridge",
+        "stream archive",
+        "stream status",
+        "stream control halt",
+        "stream control resume",
+        "stream control roll-over",
+        "stream control end",
+        "top",
+    ] {
+        let line: Vec<&str> = words.split(' ').chain(["--help"]).collect();
+        let text = run(directory.path(), &line).good();
+        assert!(text.contains("Usage: gapless"), "{text}");
+        let example = text.split("Example").nth(1).unwrap_or_default();
+        assert!(example.contains(&format!("gapless {words} ")), "an example of {words}: {text}");
+    }
+}
+
+#[test]
+fn the_whole_names_its_subcommands() {
+    let directory = tempfile::tempdir().unwrap();
+    for (words, expected) in [
+        (&["--help"][..], &["bench", "journal", "schema", "top"][..]),
+        (
+            &["bench", "--help"],
+            &["canonical", "serialization", "log", "link", "messaging", "persistence", "sequencer", "time"],
+        ),
+        (&["journal", "--help"], &["verify", "dump", "tail", "info"]),
+        (&["schema", "--help"], &["generate", "check"]),
+        (&["stream", "--help"], &["sequencer", "node", "tail", "publish", "replay", "archive", "status", "control"]),
+        (&["stream", "control", "--help"], &["halt", "resume", "roll-over", "end"]),
+    ] {
+        let text = run(directory.path(), words).good();
+        assert!(expected.iter().all(|name| text.contains(name)), "{text}");
+        for hidden in ["canonical-client", "sequencer-process", "link-partner"] {
+            assert!(!text.contains(hidden), "a benchmark's own process is nobody's command: {text}");
+        }
+    }
+    assert!(run(directory.path(), &["--version"]).good().starts_with("gapless "));
+}
+
+#[test]
+fn wrong_options_are_one_line_and_end_with_2() {
+    let directory = tempfile::tempdir().unwrap();
+    for (words, expected) in [
+        ("journal dump . --form 3", "--form"),
+        ("journal dump . --from x", "--from"),
+        ("journal dump . --from 9 --to 3", "--from 9 lies behind --to 3"),
+        ("journal dump", "<DIRECTORY>"),
+        ("journal tail -n -3 .", "-3"),
+        ("journal mend .", "mend"),
+        ("bench time --count 0", "--count"),
+        ("bench time --count many", "many"),
+        ("bench speed", "speed"),
+        ("bench canonical --cpu most", "possible values: min, default, max"),
+        ("bench canonical -l xml", "xml"),
+        ("bench canonical -c 0", "whole number from 1"),
+        ("bench canonical -r fast", "whole number from 1"),
+        ("bench canonical -t -1", "seconds"),
+        ("bench canonical -j 1", "in brackets"),
+        ("bench canonical -j [5000]", "kernel's limit"),
+        ("bench canonical -e -w 0", "whole number from 1"),
+        ("bench canonical -e -i 0", "GiB"),
+        ("bench canonical -u -n 0", "whole number from 1"),
+        ("bench canonical -O x.xlsx -C five", "ROW-COL"),
+        ("bench canonical -C 5-3", "--output-file"),
+        ("bench canonical -e --tier memory", "contradicts --tier memory"),
+        ("bench canonical -c 10 --all", "--all"),
+        ("bench canonical -a --hlog x.hlog", "--no-latency-writes"),
+        ("surprise", "surprise"),
+    ] {
+        let line: Vec<&str> = words.split(' ').collect();
+        let text = run(directory.path(), &line).error(2);
+        assert!(text.contains(expected), "{words}: {text}");
+    }
+    assert!(program::names(directory.path()).is_empty(), "nothing was begun");
+}
+
+#[test]
+fn what_is_of_a_cluster_is_refused_without_one() {
+    let directory = tempfile::tempdir().unwrap();
+    for words in ["-I 127.0.0.1", "-W", "-V [0]", "--program sr", "--tier quorum", "--tier quorum-sync"] {
+        let line: Vec<&str> = ["bench", "canonical"].into_iter().chain(words.split(' ')).collect();
+        let text = run(directory.path(), &line).error(2);
+        assert!(text.contains("needs --enable-clustering"), "{words}: {text}");
+    }
+}
+
+#[test]
+fn a_clustered_run_compares_its_copies() {
+    let directory = tempfile::tempdir().unwrap();
+    for (link, transport, floor) in [("tcp", "tcp", "tcp_round_trip"), ("shared-memory", "shm", "shm_ping_pong")] {
+        compares_its_copies(directory.path(), link, transport, floor);
+    }
+}
+
+fn compares_its_copies(directory: &Path, link: &str, transport: &str, floor: &str) {
+    let line = format!(
+        "bench canonical -v -l sbe.serial -c 10000 -r 5000 -t 0.5 -i 0.02 -a --json - --replication-link {link}"
+    );
+    let out = run(directory, &line.split(' ').collect::<Vec<_>>());
+    let report: serde_json::Value =
+        serde_json::from_str(&out.stdout).unwrap_or_else(|error| panic!("{error}: {out:?}"));
+    let row = &report["rows"][0];
+    assert_eq!(row["verified"], true, "{report:#}");
+    assert_eq!((&row["config"]["transport"], &row["floor_name"]), (&transport.into(), &floor.into()));
+    assert_eq!((&row["lost"], &row["duplicated"]), (&0.into(), &0.into()));
+    assert_eq!((&row["config"]["clustered"], &row["config"]["tier"]), (&true.into(), &"quorum".into()));
+    assert!(row["latency_ns"]["p50"].as_u64().unwrap() > 0);
+    assert!(report["floor"].as_array().unwrap().iter().any(|row| row["name"] == floor), "beside the link's");
+    assert_eq!(std::fs::read_dir(directory).unwrap().count(), 0, "nothing is left");
+}

@@ -1,0 +1,192 @@
+//! A service whose handler takes long on one member. While that one follows, nobody waits for it. When it leads, each
+//! client gets each of its replies, late and once, no other member waits for it, and it goes on leading, unless a single
+//! handler takes longer than an election time-out: then another one may lead, and each reply comes once all the same.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "it says what it has done")]
+
+use crate::replica_processes::{self, Cluster, Environment, HEARD, Numbers, PATIENCE, Sender, number_of};
+use crate::scenarios::Module;
+use gapless_engine::store::{Counter, Queue, Store, Transaction};
+use gapless_engine::{
+    Context, Handlers, Reject, Replica, ReplicaOptions, Service, StateHandlers, StateOptions, StateService,
+};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// The member whose handlers take long.
+const SLOW: usize = 2;
+/// In its environment, so that it is.
+const IS_SLOW: &str = "GAPLESS_TEST_IS_SLOW";
+/// In everybody's: that the state is what is replicated.
+const IS_STATE: &str = "GAPLESS_TEST_IS_STATE";
+/// So long that what comes together would keep the member from being heard, if it were handled in one go.
+const PAUSE: Duration = Duration::from_millis(15);
+/// The command that takes [`LONG_PAUSE`], which is longer than an election time-out.
+const LONG: u32 = 300;
+const LONG_PAUSE: Duration = Duration::from_millis(1_500);
+const ELECTION: &str = "[election]\ntimeout = \"600 ms\"\n";
+/// Commands in each part of the test.
+const COMMANDS: u64 = 120;
+
+/// The role of the members' processes.
+const REPLICA: &str = "a_slow_service_holds_up_nobody::replica";
+
+pub fn be_a_replica_if_asked() {
+    replica_processes::be_a_replica_if_asked(REPLICA, |config| {
+        if std::env::var_os(IS_STATE).is_some() {
+            Replica::start_state(SlowState::new, StateOptions::default(), config).unwrap()
+        } else {
+            Replica::start(Slow::default(), ReplicaOptions::default(), config).unwrap()
+        }
+    });
+}
+
+pub fn module() -> Module {
+    Module::new(module_path!())
+        .scenario("events_are_replicated", events_are_replicated)
+        .scenario("a_state_is_replicated", a_state_is_replicated)
+}
+
+fn take_long(number: u64) {
+    if std::env::var_os(IS_SLOW).is_some() {
+        std::thread::sleep(if number as u32 == LONG { LONG_PAUSE } else { PAUSE });
+    }
+}
+
+/// Remembers numbers.
+#[derive(Default)]
+struct Slow(Vec<u64>);
+
+impl Service for Slow {
+    fn handlers(handlers: &mut Handlers<Self>) {
+        handlers.on_bytes(HEARD.schema, |it: &mut Self, payload: &[u8], context: &mut Context<'_>| {
+            let number = number_of(payload)?;
+            take_long(number);
+            it.0.push(number);
+            context.reply_with(HEARD, payload)
+        });
+    }
+
+    fn snapshot(&self, state: &mut Vec<u8>) {
+        self.0.iter().for_each(|number| state.extend_from_slice(&number.to_le_bytes()));
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), String> {
+        self.0 = state.chunks_exact(8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap())).collect();
+        Ok(())
+    }
+}
+
+gapless_engine::store_object! {
+    /// A number that was heard.
+    struct Number = 1, version 1 {
+        number: u64,
+    }
+}
+
+/// As [`Slow`], with its state in a store.
+struct SlowState {
+    heard: Queue<Number>,
+    count: Counter,
+}
+
+impl SlowState {
+    fn new(store: &mut Store) -> Self {
+        Self { heard: store.queue(1, "heard"), count: store.counter(2, "count") }
+    }
+
+    fn hear(&self, store: &mut Transaction<'_>, payload: &[u8], context: &mut Context<'_>) -> Result<(), Reject> {
+        let number = number_of(payload)?;
+        take_long(number);
+        store.push(self.heard, Number { number })?;
+        store.add(self.count, 1)?;
+        context.reply_with(HEARD, payload)
+    }
+}
+
+impl StateService for SlowState {
+    fn handlers(handlers: &mut StateHandlers<Self>) {
+        handlers.on_bytes(HEARD.schema, Self::hear);
+    }
+}
+
+/// Has `sender` send [`COMMANDS`] more, and waits for their replies; how long that took.
+fn call(sender: &mut Numbers) -> Duration {
+    let (begun, goal) = (Instant::now(), sender.sent + COMMANDS);
+    while sender.answered() < goal {
+        assert!(begun.elapsed() < PATIENCE, "{} of {goal} have their replies", sender.answered());
+        sender.turn(goal);
+    }
+    begun.elapsed()
+}
+
+fn has_every_reply(sender: &Numbers) {
+    let expected: BTreeMap<u64, u64> = (1..=sender.sent).map(|number| (number, sender.owner << 32 | number)).collect();
+    assert!(sender.replies == expected, "each command has its own reply");
+}
+
+/// Sequences that the slow member and the first of the others have handled.
+fn handled(cluster: &mut Cluster) -> [u64; 2] {
+    [SLOW, 1].map(|member| cluster.of(member).standing().handled_sequence)
+}
+
+/// Every member runs the handler, behind the stream.
+fn events_are_replicated() {
+    let mut environments: [Environment; 3] = [&[]; 3];
+    environments[SLOW - 1] = &[(IS_SLOW, "1")];
+    let mut cluster = Cluster::start_with(REPLICA, None, ELECTION, environments);
+    cluster.make_leader(1);
+    let mut sender = Numbers::new(&cluster.sockets(), 1);
+    let following = call(&mut sender);
+    let [slow, other] = handled(&mut cluster);
+    assert!(slow < other, "nobody waits for the slow one, which is at {slow} of {other}");
+
+    let term = cluster.make_leader(SLOW);
+    let mut is_ahead = false;
+    let (begun, goal) = (Instant::now(), sender.sent + COMMANDS);
+    while sender.answered() < goal {
+        assert!(begun.elapsed() < PATIENCE, "{} of {goal} have their replies", sender.answered());
+        sender.turn(goal);
+        let [slow, other] = handled(&mut cluster);
+        is_ahead |= slow < other;
+    }
+    let leading = begun.elapsed();
+    assert!(is_ahead, "the others wait for the leader's handlers");
+    assert_eq!([1, 2, 3].map(|member| cluster.term(member)), [term; 3], "handlers that take long cost nobody the lead");
+
+    let deposing = call(&mut sender);
+    cluster.make_leader(1);
+    let behind = call(&mut sender);
+    has_every_reply(&sender);
+    println!(
+        "events: {COMMANDS} commands in {following:?} while the slow one followed, {leading:?} while it led, {deposing:?} \
+         with one that takes {LONG_PAUSE:?}, {behind:?} behind that; {} replies again",
+        sender.again
+    );
+    assert!(leading > following && leading > behind, "it is slow where it leads only");
+    cluster.settle();
+    drop(sender);
+    cluster.stop();
+}
+
+/// The leader alone runs the handler, ahead of the stream: while it does, it does nothing else.
+fn a_state_is_replicated() {
+    let mut environments: [Environment; 3] = [&[(IS_STATE, "1")]; 3];
+    environments[SLOW - 1] = &[(IS_STATE, "1"), (IS_SLOW, "1")];
+    let mut cluster = Cluster::start_with(REPLICA, None, ELECTION, environments);
+    cluster.make_leader(SLOW);
+    let mut sender = Numbers::new(&cluster.sockets(), 1);
+    let leading = [(); 3].map(|()| call(&mut sender));
+    cluster.make_leader(1);
+    let behind = call(&mut sender);
+    has_every_reply(&sender);
+    println!(
+        "state: {COMMANDS} commands in {leading:?} while the slow one led, the last ones with one that takes \
+         {LONG_PAUSE:?}, {behind:?} behind that; {} replies again",
+        sender.again
+    );
+    cluster.settle();
+    drop(sender);
+    cluster.stop();
+}

@@ -1,0 +1,364 @@
+//! Replicas as processes of their own, which are this executable again: started, killed while commands are sent, and asked
+//! how they stand. Each module that uses them has its own `role`, by which a process is told whose replica it is.
+
+use gapless_cluster::config::ClusterConfig;
+use gapless_cluster::consensus::Role;
+use gapless_cluster::member::control::{self, Answer, Request, StatusReport};
+use gapless_engine::{Reject, Replica};
+use gapless_schema::Encoding;
+use gapless_stream::client::{ClientOptions, MessageType, random_token};
+use gapless_stream::stream_layout::StreamLayout;
+use gapless_stream::{Client, Incoming, SessionKey, StreamError};
+use rustix::process::Pid;
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+pub const PATIENCE: Duration = Duration::from_secs(90);
+pub const HEARD: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
+pub const COUNTS: MessageType = MessageType { schema: 1 << 16 | 2, encoding: Encoding::Opaque };
+/// Commands of one client in each round.
+pub const COMMANDS: u64 = 1_500;
+pub const CLIENTS: u64 = 2;
+pub const KILLS: usize = 4;
+
+pub fn number_of(payload: &[u8]) -> Result<u64, Reject> {
+    Ok(payload.first_chunk().map(|bytes| u64::from_le_bytes(*bytes)).ok_or("8 bytes are expected")?)
+}
+
+/// If this process was started as a replica with this role, it is the one that `start` makes until its input ends, and does
+/// not come back from here.
+pub fn be_a_replica_if_asked(role: &str, start: impl FnOnce(&ClusterConfig) -> Replica) {
+    let arguments: Vec<String> = std::env::args().collect();
+    let [_, asked, file] = &arguments[..] else { return };
+    if asked != role {
+        return;
+    }
+    let replica = start(&ClusterConfig::load(file).unwrap());
+    println!("running");
+    let mut line = String::new();
+    let mut input = BufReader::new(std::io::stdin());
+    // Each line asks how it stands.
+    while input.read_line(&mut line).unwrap() > 0 {
+        if let Some(failure) = replica.failure() {
+            eprintln!("{file}: {failure}");
+            std::process::exit(3);
+        }
+        let is_leader = replica.member().status().is_some_and(|status| status.consensus.role == Role::Leader);
+        let handled = replica.handled_sequence();
+        // Who has no state of its own has no hash.
+        println!("{is_leader} {handled} {}", replica.state_hash().unwrap_or(0));
+        line.clear();
+    }
+    println!("{}", replica.stop().unwrap());
+    std::process::exit(0);
+}
+
+/// What a replica says of itself.
+pub struct Standing {
+    pub leads: bool,
+    pub handled_sequence: u64,
+    pub state_hash: u64,
+}
+
+pub struct Process {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl Process {
+    fn start(role: &str, file: &Path, environment: &[(&str, &str)]) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .arg(role)
+            .arg(file)
+            .envs(environment.iter().copied())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
+        let mut process = Self { child, input, output };
+        assert_eq!(process.line(), "running");
+        process
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        line.trim().to_owned()
+    }
+
+    pub fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    pub fn standing(&mut self) -> Standing {
+        self.input.as_mut().unwrap().write_all(b"?\n").unwrap();
+        let line = self.line();
+        let words: Vec<&str> = line.split(' ').collect();
+        let [leads, handled, hash] = words[..] else { panic!("it answers while it runs: {line:?}") };
+        Standing {
+            leads: leads == "true",
+            handled_sequence: handled.parse().unwrap(),
+            state_hash: hash.parse().unwrap(),
+        }
+    }
+
+    /// Stops it in order; the last sequence that it has released.
+    fn stop(mut self) -> u64 {
+        self.input = None;
+        let mut rest = String::new();
+        self.output.read_to_string(&mut rest).unwrap();
+        assert!(self.child.wait().unwrap().success());
+        rest.trim().parse().unwrap()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Three members.
+pub struct Cluster {
+    role: &'static str,
+    root: tempfile::TempDir,
+    witness: Option<usize>,
+    members: Vec<Option<Process>>,
+    environments: [Environment; 3],
+}
+
+/// What a member's process finds in its environment.
+pub type Environment = &'static [(&'static str, &'static str)];
+
+impl Cluster {
+    /// Whose processes are replicas with this role.
+    pub fn start(role: &'static str, witness: Option<usize>) -> Self {
+        Self::start_with(role, witness, "", [&[]; 3])
+    }
+
+    /// With `more` at the end of each file.
+    pub fn start_with(role: &'static str, witness: Option<usize>, more: &str, environments: [Environment; 3]) -> Self {
+        const COUNT: usize = 3;
+        let root = tempfile::tempdir().unwrap();
+        let listeners: Vec<_> = (0..COUNT).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+        let ports: Vec<u16> = listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect();
+        for member in 1..=COUNT {
+            let mut text = format!("[cluster]\nname = \"killed\"\nmember = {member}\n");
+            for (id, port) in (1..).zip(&ports) {
+                let kind = if Some(id) == witness { "witness" } else { "full" };
+                text += &format!("[[member]]\nid = {id}\naddresses = [\"127.0.0.1:{port}\"]\nkind = \"{kind}\"\n");
+            }
+            text += &format!(
+                "[stream]\ndirectory = \"member-{member}\"\nwindow = \"8 MiB\"\nmessage_length_max = \"64 KiB\"\n\
+                 [journal]\nsegment_length = \"2 MiB\"\n{more}"
+            );
+            std::fs::write(root.path().join(format!("{member}.toml")), text).unwrap();
+        }
+        drop(listeners);
+        let mut cluster = Self { role, root, witness, members: (0..COUNT).map(|_| None).collect(), environments };
+        (1..=COUNT).for_each(|member| cluster.start_one(member));
+        cluster
+    }
+
+    fn start_one(&mut self, member: usize) {
+        let started = Process::start(self.role, &self.file(member), self.environments[member - 1]);
+        self.members[member - 1] = Some(started);
+    }
+
+    pub fn file(&self, member: usize) -> PathBuf {
+        self.root.path().join(format!("{member}.toml"))
+    }
+
+    pub fn layout(&self, member: usize) -> StreamLayout {
+        StreamLayout::new(self.root.path().join(format!("member-{member}")))
+    }
+
+    pub fn sockets(&self) -> Vec<PathBuf> {
+        (1..=self.members.len()).map(|member| self.layout(member).socket()).collect()
+    }
+
+    pub fn of(&mut self, member: usize) -> &mut Process {
+        self.members[member - 1].as_mut().unwrap()
+    }
+
+    /// Those that run the service.
+    pub fn full(&self) -> Vec<usize> {
+        (1..=self.members.len()).filter(|member| Some(*member) != self.witness).collect()
+    }
+
+    pub fn leader(&mut self) -> usize {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let found =
+                self.members.iter_mut().position(|each| each.as_mut().is_some_and(|each| each.standing().leads));
+            if let Some(at) = found {
+                return at + 1;
+            }
+            assert!(Instant::now() < deadline, "nobody leads");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn ask(&self, member: usize, request: &Request) -> Option<Answer> {
+        control::ask(&self.root.path().join(format!("member-{member}")), request).ok()
+    }
+
+    fn status(&self, member: usize) -> StatusReport {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(Answer::Status(status)) = self.ask(member, &Request::Status) {
+                return *status;
+            }
+            assert!(Instant::now() < deadline, "member {member} does not say how it stands");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    pub fn term(&self, member: usize) -> u64 {
+        self.status(member).term
+    }
+
+    /// Waits until `member` leads, which it is asked to; the term that it leads in.
+    pub fn make_leader(&mut self, member: usize) -> u64 {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let status = self.status(member);
+            if status.role == "leader" {
+                return status.term;
+            }
+            assert!(Instant::now() < deadline, "member {member} does not come to lead");
+            let leader = self.leader();
+            // It may not lead any more, and is asked again then.
+            let _ = self.ask(leader, &Request::Transfer { to: member as u64 });
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// Waits until all copies have handled the same; the hash of their states, which must be the same then.
+    pub fn settle(&mut self) -> u64 {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let standing: Vec<_> = self.full().into_iter().map(|member| self.of(member).standing()).collect();
+            let handled: Vec<_> = standing.iter().map(|each| each.handled_sequence).collect();
+            if handled.iter().all(|each| *each == handled[0]) {
+                let hashes: Vec<_> = standing.iter().map(|each| each.state_hash).collect();
+                assert!(hashes.iter().all(|each| *each == hashes[0]), "the copies differ: {hashes:?} at {handled:?}");
+                return hashes[0];
+            }
+            assert!(Instant::now() < deadline, "the copies have handled {handled:?}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Stops all of them in order; the last sequence that each has released.
+    pub fn stop(&mut self) -> Vec<u64> {
+        self.members.iter_mut().map(|member| member.take().unwrap().stop()).collect()
+    }
+}
+
+pub fn client(sockets: &[PathBuf]) -> Client {
+    let options = ClientOptions { timeout: PATIENCE, ..ClientOptions::default() };
+    Client::connect_any(sockets, options).unwrap()
+}
+
+/// A client of a test.
+pub trait Sender {
+    /// Sends until so many numbers are sent, if there is room, and takes what has come.
+    fn turn(&mut self, until: u64);
+
+    /// How many numbers have had their replies.
+    fn answered(&self) -> u64;
+}
+
+/// A client that sends its numbers, and what has come.
+pub struct Numbers {
+    pub client: Client,
+    pub session: SessionKey,
+    pub owner: u64,
+    pub sent: u64,
+    pub replies: BTreeMap<u64, u64>,
+    pub again: u64,
+}
+
+impl Numbers {
+    pub fn new(sockets: &[PathBuf], owner: u64) -> Self {
+        let mut client = client(sockets);
+        let session = client.open_session(random_token(), 16).unwrap();
+        Self { client, session, owner, sent: 0, replies: BTreeMap::new(), again: 0 }
+    }
+}
+
+impl Sender for Numbers {
+    fn answered(&self) -> u64 {
+        self.replies.len() as u64
+    }
+
+    fn turn(&mut self, until: u64) {
+        while self.sent < until && self.client.can_send(self.session) {
+            let number = self.owner << 32 | (self.sent + 1);
+            let encode = |buffer: &mut [u8]| {
+                buffer.copy_from_slice(&number.to_le_bytes());
+                Ok(8)
+            };
+            match self.client.send(self.session, HEARD, 8, encode) {
+                Ok(_) => self.sent += 1,
+                // Between two leaders.
+                Err(_) => break,
+            }
+        }
+        let (replies, again) = (&mut self.replies, &mut self.again);
+        let outcome = self.client.poll(256, |incoming| match incoming {
+            Incoming::Reply { reply, first, .. } => {
+                assert!(reply.refusal.is_none(), "{reply:?}");
+                let answered = number_of(reply.payload).unwrap();
+                let before = replies.insert(reply.session_seq, answered);
+                assert_eq!(first, before.is_none(), "{reply:?}");
+                assert!(before.is_none_or(|before| before == answered), "the same reply again");
+                *again += u64::from(!first);
+            }
+            Incoming::SessionLost { .. } => panic!("a session is kept over a change of leader"),
+            Incoming::Opened { .. } | Incoming::Notice { .. } => {}
+        });
+        match outcome.and_then(|_| self.client.wait(Duration::from_millis(1))) {
+            Err(StreamError::Disconnected { .. }) => self.client.reconnect().unwrap(),
+            other => other.unwrap(),
+        }
+    }
+}
+
+/// Lets each sender send in [`KILLS`] rounds, and kills the leader in the middle of each; the longest time behind a kill
+/// in which the first sender had no reply.
+pub fn kill_leaders(cluster: &mut Cluster, senders: &mut [impl Sender]) -> Duration {
+    let mut longest = Duration::ZERO;
+    for kill in 1..=KILLS as u64 {
+        let (goal, half) = (COMMANDS * kill, COMMANDS * kill - COMMANDS / 2);
+        let deadline = Instant::now() + PATIENCE;
+        let mut killed = None;
+        while senders.iter().any(|sender| sender.answered() < goal) {
+            let answered: Vec<_> = senders.iter().map(Sender::answered).collect();
+            assert!(Instant::now() < deadline, "round {kill}: {answered:?} of {goal}");
+            if killed.is_none() && senders[0].answered() >= half {
+                let leader = cluster.leader();
+                cluster.members[leader - 1] = None;
+                killed = Some((leader, Instant::now(), senders[0].answered()));
+            }
+            senders.iter_mut().for_each(|sender| sender.turn(goal));
+            if let Some((_, since, before)) = killed
+                && senders[0].answered() == before
+            {
+                longest = longest.max(since.elapsed());
+            }
+        }
+        let (leader, ..) = killed.expect("it was killed in the middle");
+        cluster.start_one(leader);
+    }
+    longest
+}

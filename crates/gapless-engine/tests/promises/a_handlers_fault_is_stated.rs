@@ -1,0 +1,113 @@
+//! A handler that panics and a message that nobody handles: the node stops with an error that names the
+//! command, or refuses and records it, as the policy says. Nothing of the command is sent, and an
+//! operator who skips it has a node that goes on.
+
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::attacked::*;
+use gapless_engine::{Node, NodeOptions, OnPanic, OnUnhandled, Policy};
+use gapless_stream::StreamError;
+use gapless_wire::control::RefusalCode;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+fn with(directory: &Path, policy: Policy) -> NodeOptions {
+    NodeOptions { policy, ..options(directory) }
+}
+
+fn policy(on_panic: OnPanic, on_unhandled: OnUnhandled, skip: &[u64]) -> Policy {
+    Policy { on_panic, on_unhandled, skip_sequences: BTreeSet::from_iter(skip.iter().copied()) }
+}
+
+/// The node stops at a command of type `schema`, stays stopped until its sequence is skipped, and then
+/// goes on; returns what the error says.
+fn stops_at(schema: u32) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    let stopping = |skip: &[u64]| with(place, policy(OnPanic::Stop, OnUnhandled::Stop, skip));
+    let node = start(stopping(&[]));
+    let mut client = connect(place);
+    let key = client.open_session(5, 8).unwrap();
+    assert_eq!(add(&mut client, key, 10), 10);
+    send(&mut client, key, schema, b"?");
+    let behind = send(&mut client, key, ADD, &[7]);
+    let said = failure(&node);
+    assert!(said.contains("sequence 3"), "the command is named: {said}");
+    assert!(node.stop().is_err());
+
+    // It is in the journal: a further start finds the same, and says the same.
+    let again = Node::start(Adder::default(), stopping(&[])).err().expect("the command is still there").to_string();
+    assert!(again.contains("sequence 3"), "{again}");
+
+    let node = start(stopping(&[3]));
+    let mut refusals = Vec::new();
+    let mut sums = Vec::new();
+    client.reconnect().unwrap();
+    while client.in_flight(key) > 0 {
+        client
+            .poll(8, |incoming| {
+                if let gapless_stream::Incoming::Reply { reply, .. } = incoming {
+                    match reply.refusal {
+                        Some(refusal) => refusals.push(refusal.text.to_owned()),
+                        None => sums.push((reply.session_seq, reply.payload.to_vec())),
+                    }
+                }
+            })
+            .unwrap();
+        client.wait(std::time::Duration::from_millis(10)).unwrap();
+    }
+    assert_eq!(refusals, ["skipped by an operator"]);
+    assert_eq!(sums, [(behind, 17u64.to_le_bytes().to_vec())]);
+    assert_eq!(add(&mut client, key, 1), 18);
+    node.stop().unwrap();
+    said
+}
+
+#[test]
+fn a_panic_stops_the_node_until_it_is_skipped() {
+    let said = stops_at(PANIC);
+    assert!(said.contains("a handler with a bug") && said.contains("schema 1 template 3"), "{said}");
+}
+
+#[test]
+fn an_unhandled_message_stops_the_node_until_it_is_skipped() {
+    let said = stops_at(UNKNOWN);
+    assert!(said.contains("no handler") && said.contains("schema 1 template 9"), "{said}");
+}
+
+#[test]
+fn both_become_dead_letters_and_the_node_goes_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    let lenient = || with(place, policy(OnPanic::DeadLetter, OnUnhandled::DeadLetter, &[]));
+    let node = start(lenient());
+    let mut client = connect(place);
+    let key = client.open_session(5, 8).unwrap();
+    let refusal = |client: &mut gapless_stream::Client, schema| match call(client, key, schema, b"?") {
+        Err(StreamError::Refused { code, reason }) => (code, reason),
+        other => panic!("a refusal is expected, not {other:?}"),
+    };
+    let (code, reason) = refusal(&mut client, PANIC);
+    assert_eq!(code, RefusalCode::HandlerPanicked);
+    assert!(reason.contains("a handler with a bug"), "{reason}");
+    let (code, reason) = refusal(&mut client, UNKNOWN);
+    assert_eq!(code, RefusalCode::Unhandled);
+    assert!(reason.contains("schema 1 template 9"), "{reason}");
+    assert_eq!(add(&mut client, key, 4), 4);
+    assert_eq!(node.dead_letter_count(), 2);
+    node.stop().unwrap();
+
+    let record = || std::fs::read_to_string(place.join("dead-letters.jsonl")).unwrap();
+    let recorded = record();
+    let lines: Vec<&str> = recorded.lines().collect();
+    assert_eq!(lines.len(), 2, "{recorded}");
+    assert!(lines[0].contains("\"sequence\":2") && lines[0].contains("a handler with a bug"), "{recorded}");
+    assert!(lines[1].contains("\"sequence\":3") && lines[1].contains("template 9"), "{recorded}");
+
+    // A restart applies the commands again, and records nothing twice.
+    let node = start(lenient());
+    client.reconnect().unwrap();
+    assert_eq!(add(&mut client, key, 1), 5);
+    node.stop().unwrap();
+    assert_eq!(record(), recorded);
+}

@@ -1,0 +1,255 @@
+//! A member that needs frames which its leader's journal no longer holds, because it is new or was away, gets the leader's
+//! snapshot, sessions and all, while commands go on; its state is the others', byte by byte.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
+
+use crate::replicas::{Caller, Cluster, PATIENCE, wait};
+use gapless_cluster::config::{ClusterConfig, MemberKind};
+use gapless_cluster::consensus::MemberId;
+use gapless_cluster::member::control::{Answer, Request, ask_within};
+use gapless_cluster::member::membership::NewMember;
+use gapless_cluster::member::shared::{Outcome, Wish};
+use gapless_engine::{Context, Handlers, Reject, Service};
+use gapless_journal::JournalReader;
+use gapless_schema::Encoding;
+use gapless_stream::client::MessageType;
+use gapless_stream::stream_layout::StreamLayout;
+use std::path::PathBuf;
+use std::time::Instant;
+
+const NUMBER: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
+/// Of a snapshot, so that it comes in several pieces.
+const STATE_BYTES: usize = 1 << 20;
+
+/// Counts and sums numbers. Its state is as long as several pieces of it.
+struct Sum {
+    count: u64,
+    sum: u64,
+    bytes: Vec<u8>,
+}
+
+impl Default for Sum {
+    fn default() -> Self {
+        Self { count: 0, sum: 0, bytes: vec![0; STATE_BYTES] }
+    }
+}
+
+impl Sum {
+    fn add(&mut self, payload: &[u8], context: &mut Context<'_>) -> Result<(), Reject> {
+        let number = payload.first_chunk().ok_or(Reject("8 bytes".to_owned())).map(|it| u64::from_le_bytes(*it))?;
+        self.count += 1;
+        self.sum = self.sum.wrapping_mul(31).wrapping_add(number);
+        self.bytes[self.count as usize * 61 % STATE_BYTES] ^= number as u8;
+        context.reply_with(NUMBER, &self.count.to_le_bytes())
+    }
+}
+
+impl Service for Sum {
+    fn handlers(handlers: &mut Handlers<Self>) {
+        handlers.on_bytes(NUMBER.schema, Self::add);
+    }
+
+    fn snapshot(&self, state: &mut Vec<u8>) {
+        [self.count, self.sum].iter().for_each(|word| state.extend_from_slice(&word.to_le_bytes()));
+        state.extend_from_slice(&self.bytes);
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), String> {
+        let (words, bytes) = state.split_at_checked(16).ok_or("16 bytes")?;
+        let word = |at: usize| u64::from_le_bytes(words[at..at + 8].try_into().unwrap());
+        (self.count, self.sum, self.bytes) = (word(0), word(8), bytes.to_vec());
+        Ok(())
+    }
+}
+
+fn layout(cluster: &Cluster, member: usize) -> StreamLayout {
+    let config = ClusterConfig::load(cluster.file(member)).unwrap();
+    StreamLayout::new(config.stream().directory().unwrap())
+}
+
+fn first_sequence(cluster: &Cluster, member: usize) -> u64 {
+    JournalReader::open(layout(cluster, member).journal()).unwrap().first_sequence()
+}
+
+fn start(count: usize) -> (Cluster, Caller) {
+    let mut cluster = Cluster::new(count, "retention_bytes = \"2 MiB\"\n");
+    (1..=count).for_each(|member| cluster.start(member, Sum::default()).unwrap());
+    cluster.leader();
+    let mut caller = Caller::new(&cluster, NUMBER);
+    caller.length = 1_000;
+    (cluster, caller)
+}
+
+/// Takes a snapshot on each of `members`, so that their journals begin behind `sequence`.
+fn forget(cluster: &mut Cluster, caller: &mut Caller, members: &[usize], sequence: u64) {
+    // A segment that is behind the snapshot is sealed by what comes after it.
+    for _ in 0..4 {
+        caller.call_more(cluster, 2_500);
+        for member in members {
+            let taken = ask_within(layout(cluster, *member).root(), &Request::Snapshot, PATIENCE).unwrap();
+            assert!(matches!(taken, Answer::Snapshot { .. }), "{taken:?}");
+        }
+    }
+    for member in members {
+        wait("old segments to go", || (first_sequence(cluster, *member) > sequence + 1).then_some(()));
+    }
+}
+
+/// Waits until `member` has fetched a state and ended, and starts it again with that.
+fn starts_again(cluster: &mut Cluster, caller: &mut Caller, member: usize) {
+    let directory = layout(cluster, member).root().to_path_buf();
+    let deadline = Instant::now() + PATIENCE;
+    while !directory.join("incoming/complete").exists() {
+        assert!(Instant::now() < deadline, "it fetches no state: {:?}", cluster.of(member).member().status());
+        caller.call_more(cluster, 200);
+        if cluster.members[member - 1].is_none() {
+            break;
+        }
+    }
+    wait("its end", || {
+        cluster.end_failed();
+        cluster.members[member - 1].is_none().then_some(())
+    });
+    let failure = &cluster.failures[&member];
+    assert!(failure.contains("start it again, it goes on from there"), "{failure}");
+    cluster.start(member, Sum::default()).unwrap();
+    assert!(!directory.join("incoming").exists(), "nothing is left of it");
+    let recovered = cluster.of(member).recovered();
+    assert!(recovered.snapshot_sequence > 0, "it began with a snapshot: {recovered:?}");
+    assert!(first_sequence(cluster, member) > 1, "its journal begins behind what nobody has");
+}
+
+/// All have handled the same; the replies are those of commands that were handled once each.
+fn ends(mut cluster: Cluster, mut caller: Caller, members: &[usize]) {
+    caller.call_more(&mut cluster, 500);
+    assert!(caller.replies.iter().all(|(number, reply)| *reply == number.to_le_bytes()), "each was counted once");
+    cluster.ends_equal(members);
+}
+
+#[test]
+fn a_new_member_joins_while_commands_come() {
+    let (mut cluster, mut caller) = start(3);
+    forget(&mut cluster, &mut caller, &[1, 2, 3], 1);
+    let address = cluster.make_room();
+    let member = NewMember {
+        member: MemberId::new(4).unwrap(),
+        addresses: vec![address],
+        kind: MemberKind::Full,
+        replaces: None,
+    };
+    let asked = cluster.of(cluster.leader()).member().ask(Wish::Add(member), PATIENCE);
+    assert_eq!(asked, Some(Outcome::Begun));
+    cluster.start(4, Sum::default()).unwrap();
+    starts_again(&mut cluster, &mut caller, 4);
+    let id = MemberId::new(4).unwrap();
+    wait("its vote", || {
+        let status = cluster.of(cluster.leader()).member().status()?;
+        status.members.voters.contains(&id).then_some(())
+    });
+    ends(cluster, caller, &[1, 2, 3, 4]);
+}
+
+#[test]
+fn one_that_was_away_comes_back_and_leads() {
+    let (mut cluster, mut caller) = start(3);
+    caller.call_more(&mut cluster, 100);
+    let away = cluster.leader() % 3 + 1;
+    let end = cluster.members[away - 1].take().unwrap().stop().unwrap();
+    let others: Vec<usize> = (1..=3).filter(|member| *member != away).collect();
+    forget(&mut cluster, &mut caller, &others, end);
+    cluster.start(away, Sum::default()).unwrap();
+    starts_again(&mut cluster, &mut caller, away);
+    // It has the sessions, too: the client goes on with its own when it leads.
+    let id = MemberId::new(away as u64).unwrap();
+    wait("its lead", || {
+        let leader = cluster.leader();
+        let _ = cluster.of(leader).member().ask(Wish::Transfer(id), PATIENCE);
+        (leader == away).then_some(())
+    });
+    ends(cluster, caller, &[1, 2, 3]);
+}
+
+#[test]
+fn a_damaged_snapshot_is_not_taken_and_the_next_one_is() {
+    let (mut cluster, mut caller) = start(3);
+    caller.call_more(&mut cluster, 100);
+    let away = cluster.leader() % 3 + 1;
+    let end = cluster.members[away - 1].take().unwrap().stop().unwrap();
+    let others: Vec<usize> = (1..=3).filter(|member| *member != away).collect();
+    forget(&mut cluster, &mut caller, &others, end);
+    for member in &others {
+        let newest = std::fs::read_dir(layout(&cluster, *member).snapshots()).unwrap();
+        let newest: PathBuf = newest.map(|entry| entry.unwrap().path()).max().unwrap();
+        let mut bytes = std::fs::read(&newest).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 0x10;
+        std::fs::write(&newest, bytes).unwrap();
+    }
+    cluster.start(away, Sum::default()).unwrap();
+    let incoming = layout(&cluster, away).root().join("incoming");
+    // It is fetched, refused, and fetched anew.
+    for _ in 0..2 {
+        wait("a snapshot that comes", || incoming.join("snapshots").exists().then_some(()));
+        wait("its refusal", || (!incoming.exists()).then_some(()));
+        caller.call_more(&mut cluster, 100);
+        assert!(!cluster.of(away).must_start_again());
+        assert!(cluster.of(away).failure().is_none());
+    }
+    for member in &others {
+        let taken = ask_within(layout(&cluster, *member).root(), &Request::Snapshot, PATIENCE).unwrap();
+        assert!(matches!(taken, Answer::Snapshot { .. }), "{taken:?}");
+    }
+    starts_again(&mut cluster, &mut caller, away);
+    ends(cluster, caller, &[1, 2, 3]);
+}
+
+/// Of the process below: the file of the member that it is.
+#[cfg(feature = "fault-injection")]
+const VICTIM_FILE: &str = "GAPLESS_TEST_VICTIM";
+
+/// The process that is killed, where it was started as one; else nothing.
+#[cfg(feature = "fault-injection")]
+#[test]
+fn victim() {
+    let Some(file) = std::env::var_os(VICTIM_FILE) else { return };
+    // Nobody would end it if the test died.
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL)).unwrap();
+    let config = ClusterConfig::load(file).unwrap();
+    loop {
+        let replica = gapless_engine::Replica::start(Sum::default(), Default::default(), &config).unwrap();
+        while replica.failure().is_none() {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        assert!(replica.must_start_again(), "{:?}", replica.failure());
+    }
+}
+
+#[cfg(feature = "fault-injection")]
+#[test]
+fn one_that_is_killed_on_the_way_goes_on() {
+    use std::os::unix::process::ExitStatusExt;
+
+    let (mut cluster, mut caller) = start(3);
+    caller.call_more(&mut cluster, 100);
+    let away = cluster.leader() % 3 + 1;
+    let end = cluster.members[away - 1].take().unwrap().stop().unwrap();
+    let others: Vec<usize> = (1..=3).filter(|member| *member != away).collect();
+    forget(&mut cluster, &mut caller, &others, end);
+    for point in gapless_agent::fault::PARCEL_CRASH_POINTS {
+        // In the middle of the snapshot, behind the state.
+        let pass = if point == "parcel_after_piece" { 3 } else { 1 };
+        let mut victim = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "a_member_too_far_behind_gets_a_snapshot::victim"])
+            .env(VICTIM_FILE, cluster.file(away))
+            .env("GAPLESS_CRASH_POINT", format!("{point}:{pass}"))
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let status = wait(point, || victim.try_wait().unwrap());
+        assert_eq!(status.signal(), Some(9), "at {point}: {status}");
+        caller.call_more(&mut cluster, 100);
+    }
+    cluster.start(away, Sum::default()).unwrap();
+    assert!(cluster.of(away).recovered().snapshot_sequence > 0, "what came was complete");
+    ends(cluster, caller, &[1, 2, 3]);
+}

@@ -1,0 +1,115 @@
+//! A service to be attacked, and the ways to speak to it that the tests share.
+
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use gapless_engine::Persistence;
+use gapless_engine::{Context, Handlers, Node, NodeOptions, Reject, Service};
+use gapless_schema::Encoding;
+use gapless_stream::client::{ClientOptions, MessageType, OwnedReply};
+use gapless_stream::{Client, SessionKey, StreamError};
+use std::path::Path;
+use std::time::Duration;
+
+/// Adds the bytes of the payload to the sum; answers with the sum.
+pub const ADD: u32 = 1 << 16 | 1;
+/// Answers with as many bytes as asked for, all of them the sum's lowest.
+pub const FILL: u32 = 1 << 16 | 2;
+/// Panics.
+pub const PANIC: u32 = 1 << 16 | 3;
+/// Nobody takes it.
+pub const UNKNOWN: u32 = 1 << 16 | 9;
+/// A service that is alive answers within this time, on any machine.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+#[derive(Default)]
+pub struct Adder {
+    sum: u64,
+}
+
+impl Service for Adder {
+    fn handlers(handlers: &mut Handlers<Self>) {
+        handlers.on_bytes(ADD, |adder, payload, context| {
+            adder.sum += payload.iter().map(|byte| u64::from(*byte)).sum::<u64>();
+            context.reply_with(message(ADD), &adder.sum.to_le_bytes())
+        });
+        handlers.on_bytes(FILL, Self::fill);
+        handlers.on_bytes(PANIC, |_, _, context| {
+            context.reply_with(message(PANIC), b"never seen")?;
+            panic!("a handler with a bug")
+        });
+    }
+
+    fn snapshot(&self, state: &mut Vec<u8>) {
+        state.extend_from_slice(&self.sum.to_le_bytes());
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), String> {
+        self.sum = u64::from_le_bytes(state.try_into().map_err(|_| "8 bytes are expected")?);
+        Ok(())
+    }
+}
+
+impl Adder {
+    fn fill(&mut self, payload: &[u8], context: &mut Context<'_>) -> Result<(), Reject> {
+        let length = u32::from_le_bytes(payload.try_into().map_err(|_| "4 bytes are expected")?);
+        self.sum += 1;
+        context.reply_with(message(FILL), &vec![self.sum as u8; length as usize])
+    }
+}
+
+pub fn message(schema: u32) -> MessageType {
+    MessageType { schema, encoding: Encoding::Opaque }
+}
+
+/// A small durable node.
+pub fn options(directory: &Path) -> NodeOptions {
+    NodeOptions {
+        window_bytes: 1 << 20,
+        frame_length_max: 4096,
+        snapshot_on_stop: false,
+        persistence: Persistence { segment_length_bytes: 256 << 10, ..Persistence::default() },
+        ..NodeOptions::in_directory(directory)
+    }
+}
+
+pub fn start(options: NodeOptions) -> Node {
+    Node::start(Adder::default(), options).unwrap()
+}
+
+/// A client with its own time-outs, connected as another process would be.
+pub fn connect(directory: &Path) -> Client {
+    let options = ClientOptions { timeout: PATIENCE, ..ClientOptions::default() };
+    Client::connect(&directory.join("node.socket"), options).unwrap()
+}
+
+pub fn call(client: &mut Client, key: SessionKey, schema: u32, payload: &[u8]) -> Result<OwnedReply, StreamError> {
+    client.call(key, message(schema), payload, PATIENCE)
+}
+
+/// The sum after adding `number`.
+pub fn add(client: &mut Client, key: SessionKey, number: u8) -> u64 {
+    let reply = call(client, key, ADD, &[number]).unwrap();
+    u64::from_le_bytes(reply.payload.try_into().unwrap())
+}
+
+/// Waits until the node has stopped by itself; its error's text.
+pub fn failure(node: &Node) -> String {
+    let deadline = std::time::Instant::now() + PATIENCE;
+    loop {
+        if let Some(failure) = node.failure() {
+            return failure.to_string();
+        }
+        assert!(std::time::Instant::now() < deadline, "the node goes on");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Sends without waiting for a reply.
+pub fn send(client: &mut Client, key: SessionKey, schema: u32, payload: &[u8]) -> u64 {
+    client
+        .send(key, message(schema), payload.len(), |buffer| {
+            buffer.copy_from_slice(payload);
+            Ok(payload.len())
+        })
+        .unwrap()
+}

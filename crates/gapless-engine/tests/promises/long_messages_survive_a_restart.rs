@@ -1,0 +1,87 @@
+//! A command and a reply that are longer than a frame go in fragments, have their effect once, and the
+//! reply is the same to the last byte when the command is repeated, also after a restart, from the
+//! journal and from a snapshot.
+
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::attacked::*;
+use gapless_engine::NodeOptions;
+use gapless_stream::{Client, Incoming, StreamError, Tier};
+use std::time::{Duration, Instant};
+
+/// The reply to command `number`, asked for once more.
+fn repeated(client: &mut Client, key: gapless_stream::SessionKey, number: u64) -> Vec<u8> {
+    client.repeat(key, number).unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let mut found = None;
+        client
+            .poll(8, |incoming| {
+                if let Incoming::Reply { reply, first, .. } = incoming {
+                    assert!(!first && reply.refusal.is_none());
+                    assert_eq!(reply.session_seq, number);
+                    found = Some(reply.payload.to_vec());
+                }
+            })
+            .unwrap();
+        if let Some(payload) = found {
+            return payload;
+        }
+        assert!(Instant::now() < deadline, "no reply to a repeat");
+        client.wait(Duration::from_millis(10)).unwrap();
+    }
+}
+
+#[test]
+fn from_the_journal_and_from_a_snapshot() {
+    for (tier, snapshot_on_stop) in [(Tier::Journal, false), (Tier::Journal, true), (Tier::Sync, false)] {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path();
+        let restartable = || NodeOptions { tier, snapshot_on_stop, ..options(place) };
+        let node = start(restartable());
+        let mut client = connect(place);
+        let key = client.open_session(5, 8).unwrap();
+
+        // 100,000 bytes in frames of at most 4,096, of 1 each.
+        let sum = call(&mut client, key, ADD, &vec![1; 100_000]).unwrap();
+        assert_eq!(sum.payload, 100_000u64.to_le_bytes());
+        let long = call(&mut client, key, FILL, &50_000u32.to_le_bytes()).unwrap();
+        let expected = vec![100_001u64 as u8; 50_000];
+        assert_eq!(long.payload, expected);
+        let (first, second) = (100_000u64.div_ceil(4096 - 64), 100_000u64.div_ceil(4096 - 64) + 1);
+        for _ in 0..2 {
+            assert_eq!(repeated(&mut client, key, first), 100_000u64.to_le_bytes());
+            assert_eq!(repeated(&mut client, key, second), expected);
+        }
+        node.stop().unwrap();
+
+        let node = start(restartable());
+        assert_eq!(node.recovered().snapshot_sequence > 0, snapshot_on_stop);
+        client.reconnect().unwrap();
+        assert_eq!(repeated(&mut client, key, first), 100_000u64.to_le_bytes());
+        assert_eq!(repeated(&mut client, key, second), expected);
+        assert_eq!(add(&mut client, key, 1), 100_002, "each had its effect once");
+        node.stop().unwrap();
+    }
+}
+
+#[test]
+fn what_is_too_long_is_refused_before_anything_is_sent() {
+    let directory = tempfile::tempdir().unwrap();
+    let node = start(options(directory.path()));
+    let mut client = connect(directory.path());
+    let key = client.open_session(5, 8).unwrap();
+    match call(&mut client, key, ADD, &vec![1; 2 << 20]) {
+        Err(StreamError::TooLong { length_bytes, limit_bytes }) => assert!(length_bytes > limit_bytes),
+        other => panic!("expected a refusal, not {other:?}"),
+    }
+    // An output beyond the node's limit is the handler's refusal, and nothing of the call is sent.
+    match call(&mut client, key, FILL, &(8u32 << 20).to_le_bytes()) {
+        Err(StreamError::Refused { reason, .. }) => {
+            assert!(reason.contains("longer than the node's limit"), "{reason}")
+        }
+        other => panic!("expected a refusal, not {other:?}"),
+    }
+    assert_eq!(add(&mut client, key, 2), 3);
+    node.stop().unwrap();
+}

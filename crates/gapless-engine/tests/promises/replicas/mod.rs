@@ -1,0 +1,203 @@
+//! A cluster of replicas in this process: its files, its members, their copies.
+
+use gapless_cluster::config::ClusterConfig;
+use gapless_cluster::consensus::Role;
+use gapless_engine::{Replica, ReplicaOptions, Service};
+use gapless_stream::client::{ClientOptions, MessageType, random_token};
+use gapless_stream::stream_layout::StreamLayout;
+use gapless_stream::{Client, Incoming, SessionKey, StreamError};
+use std::collections::BTreeMap;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Clusters take turns: each has as many threads as the machine can bear.
+static TURN: Mutex<()> = Mutex::new(());
+
+pub(crate) struct Cluster {
+    root: tempfile::TempDir,
+    pub members: Vec<Option<Replica>>,
+    /// Of those that have stopped by themselves, why.
+    pub failures: BTreeMap<usize, String>,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Cluster {
+    /// Files of so many full members, each with `more` at its end; none runs yet.
+    pub fn new(count: usize, more: &str) -> Self {
+        // What failed before says nothing of this one.
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let root = tempfile::tempdir().unwrap();
+        let listeners: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+        let ports = listeners.iter().map(|listener| listener.local_addr().unwrap().port());
+        let members: String = (1..)
+            .zip(ports)
+            .map(|(id, port)| format!("[[member]]\nid = {id}\naddresses = [\"127.0.0.1:{port}\"]\n"))
+            .collect();
+        for member in 1..=count {
+            let directory = root.path().join(format!("member-{member}"));
+            let text = format!(
+                "[cluster]\nname = \"replicas\"\nmember = {member}\n{members}[stream]\ndirectory = \"{}\"\n\
+                 window = \"8 MiB\"\nmessage_length_max = \"64 KiB\"\n[journal]\nsegment_length = \"2 MiB\"\n{more}",
+                directory.display()
+            );
+            std::fs::write(root.path().join(format!("{member}.toml")), text).unwrap();
+        }
+        Self { root, members: (0..count).map(|_| None).collect(), failures: BTreeMap::new(), _turn: turn }
+    }
+
+    /// A file for one member more, which joins; its address. It is not running yet.
+    pub fn make_room(&mut self) -> String {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let (first, next) = (std::fs::read_to_string(self.file(1)).unwrap(), self.members.len() + 1);
+        let address = format!("127.0.0.1:{port}");
+        let own = format!("[[member]]\nid = {next}\naddresses = [\"{address}\"]\n[stream]\n");
+        let text = first
+            .replace("member = 1\n", &format!("member = {next}\njoin = true\n"))
+            .replace("/member-1\"", &format!("/member-{next}\""))
+            .replace("[stream]\n", &own);
+        std::fs::write(self.file(next), text).unwrap();
+        self.members.push(None);
+        address
+    }
+
+    pub fn file(&self, member: usize) -> PathBuf {
+        self.root.path().join(format!("{member}.toml"))
+    }
+
+    pub fn start<S: Service>(&mut self, member: usize, service: S) -> Result<(), gapless_engine::EngineError> {
+        let config = ClusterConfig::load(self.file(member)).unwrap();
+        let options = ReplicaOptions { payload_length_max: 1 << 10, ..ReplicaOptions::default() };
+        self.members[member - 1] = Some(Replica::start(service, options, &config)?);
+        Ok(())
+    }
+
+    pub fn of(&self, member: usize) -> &Replica {
+        self.members[member - 1].as_ref().unwrap()
+    }
+
+    /// Ends those that have stopped by themselves, as their programs would: nobody waits at their doors.
+    pub fn end_failed(&mut self) {
+        for (member, replica) in (1..).zip(&mut self.members) {
+            if let Some(failure) = replica.as_ref().and_then(Replica::failure) {
+                self.failures.insert(member, failure.to_string());
+                *replica = None;
+            }
+        }
+    }
+
+    pub fn sockets(&self) -> Vec<PathBuf> {
+        let socket = |member| StreamLayout::new(self.root.path().join(format!("member-{member}"))).socket();
+        (1..=self.members.len()).map(socket).collect()
+    }
+
+    /// Who leads.
+    #[track_caller]
+    pub fn leader(&self) -> usize {
+        let leads = |replica: &Option<Replica>| {
+            let status = replica.as_ref().filter(|each| each.failure().is_none())?.member().status();
+            status.filter(|status| status.consensus.role == Role::Leader)
+        };
+        wait("a leader", || (1..=self.members.len()).find(|member| leads(&self.members[member - 1]).is_some()))
+    }
+
+    /// Waits until these have handled the same, stops them, and compares their states byte by byte.
+    #[track_caller]
+    pub fn ends_equal(&mut self, members: &[usize]) {
+        wait("the same sequence on each member", || {
+            let handled: Vec<u64> = members.iter().map(|member| self.of(*member).handled_sequence()).collect();
+            handled.iter().all(|each| *each == handled[0]).then_some(())
+        });
+        for member in members {
+            self.members[member - 1].take().unwrap().stop().unwrap();
+        }
+        let newest = |member: &usize| {
+            let directory = StreamLayout::new(self.root.path().join(format!("member-{member}"))).snapshots();
+            let mut paths: Vec<_> = std::fs::read_dir(directory).unwrap().map(|each| each.unwrap().path()).collect();
+            paths.sort();
+            let newest = paths.pop().unwrap();
+            (newest.file_name().unwrap().to_owned(), std::fs::read(&newest).unwrap())
+        };
+        let copies: Vec<_> = members.iter().map(newest).collect();
+        assert!(copies.windows(2).all(|pair| pair[0] == pair[1]), "the copies differ");
+    }
+}
+
+#[track_caller]
+pub(crate) fn wait<T>(what: &str, mut is_there: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = is_there() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "{what} has not come");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A client that sends numbers, and counts and keeps what it is answered.
+pub(crate) struct Caller {
+    client: Client,
+    session: SessionKey,
+    message: MessageType,
+    /// Of each command, bytes; the first eight are its number.
+    pub length: usize,
+    sent: u64,
+    /// By the command's number.
+    pub replies: BTreeMap<u64, Vec<u8>>,
+}
+
+impl Caller {
+    pub fn new(cluster: &Cluster, message: MessageType) -> Self {
+        let options = ClientOptions { timeout: PATIENCE, ..ClientOptions::default() };
+        Self::over(Client::connect_any(&cluster.sockets(), options).unwrap(), message)
+    }
+
+    pub fn over(mut client: Client, message: MessageType) -> Self {
+        let session = client.open_session(random_token(), 8).unwrap();
+        Self { client, session, message, length: 8, sent: 0, replies: BTreeMap::new() }
+    }
+
+    /// So many more, see [`Caller::call_until`].
+    #[track_caller]
+    pub fn call_more(&mut self, cluster: &mut Cluster, count: u64) {
+        self.call_until(cluster, self.sent + count);
+    }
+
+    /// Sends until so many commands are sent, and waits for the reply of each.
+    #[track_caller]
+    pub fn call_until(&mut self, cluster: &mut Cluster, count: u64) {
+        wait("all replies", || {
+            cluster.end_failed();
+            while self.sent < count && self.client.can_send(self.session) {
+                let number = self.sent + 1;
+                let length = self.length;
+                let encode = |buffer: &mut [u8]| {
+                    buffer.fill(0);
+                    buffer[..8].copy_from_slice(&number.to_le_bytes());
+                    Ok(length)
+                };
+                if self.client.send(self.session, self.message, length, encode).is_err() {
+                    break;
+                }
+                self.sent = number;
+            }
+            let replies = &mut self.replies;
+            let polled = self.client.poll(64, |incoming| {
+                if let Incoming::Reply { reply, .. } = incoming {
+                    assert!(reply.refusal.is_none(), "{reply:?}");
+                    let before = replies.insert(reply.session_seq, reply.payload.to_vec());
+                    assert!(before.is_none_or(|before| before == reply.payload), "the same reply again");
+                }
+            });
+            match polled.and_then(|_| self.client.wait(Duration::from_millis(1))) {
+                Err(StreamError::Disconnected { .. }) => self.client.reconnect().unwrap(),
+                other => other.unwrap(),
+            }
+            (self.replies.len() as u64 == count).then_some(())
+        });
+    }
+}

@@ -1,0 +1,120 @@
+//! What a disk refuses is an error that says so, on whatever machine: no room leaves the journal as it is until there is
+//! some, a failed sync or write is for ever, and no sync is asked for after one has failed.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use crate::support::{append, assert_holds, batch, boot, options};
+use gapless_journal::{Disk, DiskWork, Environment, Flush, Journal, JournalError, JournalOptions};
+use std::io::{Error, ErrorKind};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// Refuses one kind of work, and counts syncs.
+#[derive(Debug, Default)]
+struct Refusing {
+    work: Mutex<Option<DiskWork>>,
+    syncs: AtomicU64,
+}
+
+impl Refusing {
+    fn refuse(&self, work: Option<DiskWork>) {
+        *self.work.lock().unwrap() = work;
+    }
+}
+
+impl Disk for Refusing {
+    fn ask(&self, work: DiskWork) -> Result<(), Error> {
+        self.syncs.fetch_add(u64::from(work == DiskWork::Sync), Ordering::SeqCst);
+        match *self.work.lock().unwrap() {
+            Some(refused) if refused != work => Ok(()),
+            None => Ok(()),
+            Some(DiskWork::Allocate) => Err(ErrorKind::StorageFull.into()),
+            Some(_) => Err(Error::other("refused")),
+        }
+    }
+}
+
+fn on(directory: &Path, disk: &Arc<Refusing>, flush: Flush) -> JournalOptions {
+    let disk: Arc<dyn Disk> = Arc::clone(disk) as _;
+    JournalOptions {
+        flush,
+        marks: flush,
+        environment: Environment { disk: Some(disk), ..boot(1) },
+        ..options(directory)
+    }
+}
+
+/// Appends until there is no room in the segment, and says what that came to.
+fn fill(journal: &mut Journal) -> JournalError {
+    loop {
+        let first = journal.last_sequence() + 1;
+        if let Err(error) = journal.append(&batch(first, 1, 1), first, first) {
+            return error;
+        }
+        journal.commit().unwrap();
+    }
+}
+
+#[test]
+fn without_room_it_waits_for_some() {
+    let directory = tempfile::tempdir().unwrap();
+    let disk = Arc::<Refusing>::default();
+    let (mut journal, _) = Journal::open(on(directory.path(), &disk, Flush::Mapped)).unwrap();
+    disk.refuse(Some(DiskWork::Allocate));
+    for _ in 0..2 {
+        let error = fill(&mut journal);
+        assert!(matches!(error, JournalError::NoSpace { .. }), "{error}");
+    }
+    disk.refuse(None);
+    let last = journal.last_sequence();
+    append(&mut journal, 50, 5, 1);
+    drop(journal);
+    assert_holds(directory.path(), boot(1), 1, last + 50, 1);
+
+    let empty = tempfile::tempdir().unwrap();
+    disk.refuse(Some(DiskWork::Allocate));
+    let error = Journal::open(on(empty.path(), &disk, Flush::Mapped)).unwrap_err();
+    assert!(matches!(error, JournalError::NoSpace { .. }), "{error}");
+}
+
+#[test]
+fn a_failed_sync_is_not_asked_for_again() {
+    for flush in [Flush::Mapped, Flush::Write] {
+        let directory = tempfile::tempdir().unwrap();
+        let disk = Arc::<Refusing>::default();
+        let (mut journal, _) = Journal::open(on(directory.path(), &disk, flush)).unwrap();
+        append(&mut journal, 10, 5, 1);
+        disk.refuse(Some(DiskWork::Sync));
+        let before = disk.syncs.load(Ordering::SeqCst);
+        let error = journal.sync().unwrap_err();
+        assert!(matches!(error, JournalError::SyncFailed { .. }), "{error}");
+        disk.refuse(None);
+        for error in [journal.sync().unwrap_err(), journal.append(&batch(11, 1, 1), 11, 11).unwrap_err()] {
+            assert!(matches!(error, JournalError::Poisoned { .. }), "{error}");
+        }
+        drop(journal);
+        assert_eq!(disk.syncs.load(Ordering::SeqCst), before + 1);
+        // The next one makes good what it can.
+        let (_, report) = Journal::open(on(directory.path(), &disk, flush)).unwrap();
+        assert!(report.is_rewritten);
+        assert_holds(directory.path(), boot(1), 1, 10, 1);
+    }
+}
+
+#[test]
+fn a_failed_write_is_for_ever() {
+    let directory = tempfile::tempdir().unwrap();
+    let disk = Arc::<Refusing>::default();
+    let (mut journal, _) = Journal::open(on(directory.path(), &disk, Flush::Write)).unwrap();
+    append(&mut journal, 10, 5, 1);
+    journal.append(&batch(11, 1, 1), 11, 11).unwrap();
+    disk.refuse(Some(DiskWork::Write));
+    let error = journal.commit().unwrap_err();
+    assert!(matches!(error, JournalError::Io { action: "write", .. }), "{error}");
+    disk.refuse(None);
+    let error = journal.commit().unwrap_err();
+    assert!(matches!(error, JournalError::Poisoned { .. }), "{error}");
+    drop(journal);
+    drop(Journal::open(on(directory.path(), &disk, Flush::Write)).unwrap());
+    assert_holds(directory.path(), boot(1), 1, 10, 1);
+}

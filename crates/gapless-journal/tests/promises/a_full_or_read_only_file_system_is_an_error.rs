@@ -1,0 +1,155 @@
+//! A full disk is an error when a segment is allocated, never a SIGBUS, and costs nothing that was
+//! committed; a read-only file system says so. Needs the right to mount a tmpfs.
+
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::support::*;
+use gapless_journal::{Flush, Journal, JournalError};
+
+/// A small file system of its own, taken down at the end.
+struct SmallDisk {
+    path: PathBuf,
+    _parent: tempfile::TempDir,
+}
+
+impl SmallDisk {
+    /// `None`, visibly, where this is not allowed.
+    fn new(kilobytes: u32) -> Option<Self> {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("disk");
+        std::fs::create_dir(&path).unwrap();
+        let is_mounted = run("mount", &["-t", "tmpfs", "-o", &format!("size={kilobytes}k"), "gapless-test"], &path);
+        if !is_mounted {
+            eprintln!("skipped: mounting a tmpfs needs a privilege that this process does not have");
+            return None;
+        }
+        Some(Self { path, _parent: parent })
+    }
+
+    fn remount(&self, how: &str) {
+        assert!(run("mount", &["-o", &format!("remount,{how}")], &self.path), "remount {how}");
+    }
+
+    fn journal(&self) -> PathBuf {
+        self.path.join("journal")
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        run("umount", &["-l"], &self.path);
+    }
+}
+
+fn run(program: &str, arguments: &[&str], path: &Path) -> bool {
+    Command::new(program).args(arguments).arg(path).output().is_ok_and(|output| output.status.success())
+}
+
+#[test]
+fn a_disk_too_small_for_a_segment_refuses_the_opening() {
+    let Some(disk) = SmallDisk::new(40) else { return };
+    let refused = Journal::open(options(&disk.journal())).unwrap_err();
+    assert!(matches!(refused, JournalError::NoSpace { needed_bytes: SEGMENT_LENGTH, .. }), "{refused}");
+    assert!(refused.to_string().contains("no space"), "{refused}");
+    disk.remount("size=200k");
+    let (mut journal, _) = Journal::open(options(&disk.journal())).unwrap();
+    append(&mut journal, 10, 1, 0);
+}
+
+#[test]
+fn a_disk_that_fills_up_loses_nothing_and_goes_on_with_space() {
+    for flush in [Flush::Mapped, Flush::Write] {
+        for has_helper in [false, true] {
+            let Some(disk) = SmallDisk::new(240) else { return };
+            let mut options = options(&disk.journal());
+            (options.flush, options.marks) = (flush, flush);
+            let (mut journal, _) = Journal::open(options.clone()).unwrap();
+            let refused = loop {
+                let first = journal.last_sequence() + 1;
+                if has_helper {
+                    let mut preparer = journal.preparer();
+                    // What it cannot do now it says, and the writer goes on while it can.
+                    while matches!(preparer.run_once(), Ok(true)) {}
+                }
+                match journal.append(&batch(first, 10, 0), first, first + 9) {
+                    Ok(()) => assert_eq!(journal.commit().unwrap(), first + 9),
+                    Err(error) => break error,
+                }
+            };
+            assert!(matches!(refused, JournalError::NoSpace { .. }), "{refused}");
+            let last = journal.last_sequence();
+            assert!(last > 500, "three segments fit: {last}");
+            assert_holds(&disk.journal(), boot(1), 1, last, 0);
+            disk.remount("size=400k");
+            append(&mut journal, 100, 10, 0);
+            drop(journal);
+            let (_journal, report) = Journal::open(options).unwrap();
+            assert_eq!((report.last_sequence, report.cut.is_none()), (last + 100, true));
+            assert_holds(&disk.journal(), boot(1), 1, last + 100, 0);
+        }
+    }
+}
+
+#[test]
+fn a_record_that_finds_the_disk_full_changes_nothing_and_is_taken_with_space() {
+    for flush in [Flush::Mapped, Flush::Write] {
+        let Some(disk) = SmallDisk::new(240) else { return };
+        let mut options = options(&disk.journal());
+        (options.flush, options.marks) = (flush, flush);
+        let (mut journal, _) = Journal::open(options.clone()).unwrap();
+        let mut expected = Vec::new();
+        let mut put = |journal: &mut Journal, number: u64| {
+            journal.append_record(&record_payload(number))?;
+            expected.push(record(journal.last_sequence(), false, record_payload(number)));
+            Ok::<(), JournalError>(())
+        };
+        append(&mut journal, 1, 1, 0);
+        let mut number = 0;
+        let refused = loop {
+            if let Err(error) = put(&mut journal, number) {
+                break error;
+            }
+            number += 1;
+            // Each segment takes a frame, so that records are what ends it.
+            if number % 50 == 0 {
+                append(&mut journal, 1, 1, 0);
+            }
+        };
+        assert!(matches!(refused, JournalError::NoSpace { .. }), "{refused}");
+        assert!(number > 500, "three segments fit: {number}");
+        journal.commit().unwrap();
+        assert!(matches!(put(&mut journal, number), Err(JournalError::NoSpace { .. })), "again, and again nothing");
+        disk.remount("size=400k");
+        for number in number..number + 20 {
+            put(&mut journal, number).unwrap();
+        }
+        append(&mut journal, 10, 10, 0);
+        let last = journal.last_sequence();
+        drop(journal);
+        let (_journal, report) = Journal::open(options).unwrap();
+        assert_eq!((report.last_sequence, report.cut.is_none()), (last, true));
+        assert_eq!(read_records(&disk.journal(), boot(1)).unwrap(), expected);
+        assert_holds(&disk.journal(), boot(1), 1, last, 0);
+    }
+}
+
+#[test]
+fn a_read_only_file_system_refuses_writers_and_serves_readers() {
+    let Some(disk) = SmallDisk::new(400) else { return };
+    let (mut journal, _) = Journal::open(options(&disk.journal())).unwrap();
+    append(&mut journal, 100, 10, 0);
+    journal.close().unwrap();
+    disk.remount("ro");
+    let refused = Journal::open(options(&disk.journal())).unwrap_err();
+    assert!(matches!(refused, JournalError::ReadOnly { .. }), "{refused}");
+    assert!(refused.to_string().contains("read-only"), "{refused}");
+    assert_holds(&disk.journal(), boot(1), 1, 100, 0);
+    let elsewhere = Journal::open(options(&disk.path.join("new"))).unwrap_err();
+    assert!(matches!(elsewhere, JournalError::ReadOnly { .. }), "{elsewhere}");
+    disk.remount("rw");
+    let (journal, _) = Journal::open(options(&disk.journal())).unwrap();
+    assert_eq!(journal.last_sequence(), 100);
+}

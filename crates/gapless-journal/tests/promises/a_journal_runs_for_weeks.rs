@@ -1,0 +1,153 @@
+//! The helper thread: segments are ready before they are needed, get their names, and go when
+//! retention lets them, never above the snapshot.
+
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::support::*;
+use gapless_journal::{Environment, Flush, Journal, JournalError, JournalReader};
+
+fn work_off(journal: &Journal) {
+    while journal.preparer().run_once().unwrap() {}
+}
+
+fn first_held(directory: &std::path::Path) -> u64 {
+    JournalReader::open_in(directory, boot(1)).unwrap().first_sequence()
+}
+
+#[test]
+fn a_helper_thread_prepares_names_and_ends_with_the_journal() {
+    for (flush, zero_initial) in
+        [(Flush::Mapped, false), (Flush::Mapped, true), (Flush::Write, false), (Flush::Write, true)]
+    {
+        let directory = tempfile::tempdir().unwrap();
+        let mut options = options(directory.path());
+        (options.flush, options.marks, options.zero_initial) = (flush, flush, zero_initial);
+        let (mut journal, _) = Journal::open(options.clone()).unwrap();
+        let preparer = journal.preparer();
+        let helper = std::thread::spawn(move || preparer.run());
+        append(&mut journal, 3000, 7, 0);
+        drop(journal);
+        helper.join().unwrap().unwrap();
+        assert_holds(directory.path(), boot(1), 1, 3000, 0);
+        let (journal, report) = Journal::open(options).unwrap();
+        assert_eq!(report.last_sequence, 3000);
+        work_off(&journal);
+        let unnamed =
+            segments(directory.path()).iter().filter(|path| path.to_string_lossy().contains("prepared")).count();
+        assert!(unnamed <= 1, "at most the next segment waits for its name");
+    }
+}
+
+#[test]
+fn the_next_segment_is_ready_before_it_is_needed() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
+    work_off(&journal);
+    assert_eq!(segments(directory.path()).len(), 1, "an empty segment needs no next one yet");
+    append(&mut journal, 200, 10, 0);
+    work_off(&journal);
+    assert_eq!(segments(directory.path()).len(), 2, "half full: the next is allocated");
+    assert_eq!(std::fs::metadata(&segments(directory.path())[1]).unwrap().len(), SEGMENT_LENGTH);
+}
+
+#[test]
+fn without_a_limit_nothing_is_deleted() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
+    append(&mut journal, 2000, 10, 0);
+    journal.set_snapshot_sequence(2000);
+    work_off(&journal);
+    assert_eq!(first_held(directory.path()), 1);
+}
+
+#[test]
+fn size_deletes_whole_segments_below_the_snapshot_only() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut options = options(directory.path());
+    options.retention.bytes_max = Some(2 * SEGMENT_LENGTH);
+    let (mut journal, _) = Journal::open(options.clone()).unwrap();
+    append(&mut journal, 2000, 10, 0);
+    work_off(&journal);
+    assert_eq!(journal.first_sequence(), 1, "there is no snapshot");
+    journal.set_snapshot_sequence(600);
+    work_off(&journal);
+    let first = journal.first_sequence();
+    assert!(first > 1 && first <= 601, "{first}");
+    assert_eq!(first_held(directory.path()), first);
+    assert_holds(directory.path(), boot(1), first, 2000, 0);
+    let refused = read_all(directory.path(), boot(1), first - 1).unwrap_err();
+    assert!(matches!(refused, JournalError::NotHeld { .. }), "{refused}");
+    journal.set_snapshot_sequence(2000);
+    work_off(&journal);
+    let held = segments(directory.path()).iter().filter(|path| !path.to_string_lossy().contains("prepared")).count();
+    assert!(held <= 2, "{held} segments for a limit of two");
+    let first = journal.first_sequence();
+    drop(journal);
+    let (journal, report) = Journal::open(options).unwrap();
+    assert_eq!((report.first_sequence, report.last_sequence, journal.first_sequence()), (first, 2000, first));
+}
+
+#[test]
+fn age_deletes_what_was_filled_long_ago() {
+    static CLOCK: AtomicU64 = AtomicU64::new(1_000);
+    let directory = tempfile::tempdir().unwrap();
+    let mut options = options(directory.path());
+    options.retention.age_max_ns = Some(100);
+    options.environment = Environment { epoch_ns: || CLOCK.load(Ordering::SeqCst), ..boot(1) };
+    let (mut journal, _) = Journal::open(options).unwrap();
+    append(&mut journal, 1000, 10, 0);
+    journal.set_snapshot_sequence(1000);
+    CLOCK.store(1_100, Ordering::SeqCst);
+    work_off(&journal);
+    assert_eq!(journal.first_sequence(), 1, "not older than the limit");
+    append(&mut journal, 1000, 10, 0);
+    journal.set_snapshot_sequence(2000);
+    CLOCK.store(1_101, Ordering::SeqCst);
+    work_off(&journal);
+    let first = journal.first_sequence();
+    assert!(first > 700 && first <= 1001, "what was filled at 1000 is gone, what was filled at 1100 is there: {first}");
+    assert_holds(directory.path(), boot(1), first, 2000, 0);
+}
+
+#[test]
+fn sealed_segments_reach_the_device_in_time() {
+    static CLOCK: AtomicU64 = AtomicU64::new(0);
+    let directory = tempfile::tempdir().unwrap();
+    let mut options = options(directory.path());
+    options.environment = Environment { epoch_ns: || CLOCK.load(Ordering::SeqCst), ..boot(1) };
+    let (mut journal, _) = Journal::open(options).unwrap();
+    append(&mut journal, 1000, 10, 0);
+    work_off(&journal);
+    assert_eq!(journal.synced_sequence(), 0);
+    CLOCK.store(40_000_000_000, Ordering::SeqCst);
+    work_off(&journal);
+    let synced = journal.synced_sequence();
+    assert!(synced > 600 && synced < 1000, "everything but the active segment: {synced}");
+}
+
+#[test]
+fn a_reader_keeps_what_it_has_mapped_and_is_told_what_is_gone() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut options = options(directory.path());
+    options.retention.bytes_max = Some(0);
+    let (mut journal, _) = Journal::open(options).unwrap();
+    append(&mut journal, 2000, 10, 0);
+    let reader = JournalReader::open_in(directory.path(), boot(1)).unwrap();
+    let mut replay = reader.replay(1).unwrap();
+    assert_eq!(replay.next_frame().unwrap().unwrap().sequence(), 1);
+    journal.set_snapshot_sequence(1500);
+    work_off(&journal);
+    assert!(journal.first_sequence() > 1000);
+    let mut last = 1;
+    let gone = loop {
+        match replay.next_frame() {
+            Ok(Some(frame)) => last = frame.sequence(),
+            Ok(None) => panic!("a replay that misses segments must not look complete"),
+            Err(error) => break error,
+        }
+    };
+    assert!(last > 100, "the mapped segment is read to its end");
+    assert!(matches!(gone, JournalError::NotHeld { .. }), "{gone}");
+}

@@ -1,0 +1,161 @@
+//! A reader that has seen segments which are cut off afterwards goes on with those that come in their place.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use crate::support::{self, options, push_frame};
+use gapless_journal::{Journal, JournalError, JournalOptions, JournalReader, Replay};
+use std::os::unix::fs::FileExt;
+
+/// Appends one frame.
+fn append(journal: &mut Journal, length: usize) {
+    let (mut bytes, sequence) = (Vec::new(), journal.last_sequence() + 1);
+    push_frame(&mut bytes, sequence, &vec![7; length]);
+    journal.append(&bytes, sequence, sequence).unwrap();
+    journal.commit().unwrap();
+}
+
+/// Reads up to `last`.
+fn read(replay: &mut Replay, last: u64) {
+    while replay.next_sequence() <= last {
+        let due = replay.next_sequence();
+        assert_eq!(replay.next_frame().unwrap().map(|frame| frame.sequence()), Some(due));
+    }
+}
+
+/// A journal with two segments, a reader that knows both, and the sequence with which the second begins.
+fn two_segments(directory: &std::path::Path) -> (Journal, Replay, u64) {
+    let (mut journal, _) = Journal::open(options(directory)).unwrap();
+    while journal.segments_begun() < 2 {
+        append(&mut journal, 1000);
+    }
+    let second = journal.last_sequence();
+    append(&mut journal, 1000);
+    journal.sync().unwrap();
+    let replay = JournalReader::open_in(directory, support::boot(1)).unwrap().replay(1).unwrap();
+    (journal, replay, second)
+}
+
+#[test]
+fn the_next_segment_begins_earlier_than_the_one_that_was_cut_off() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut journal, mut replay, second) = two_segments(directory.path());
+    read(&mut replay, 3);
+    journal.truncate_after(second - 10).unwrap();
+    while journal.segments_begun() < 3 {
+        append(&mut journal, 1900);
+    }
+    let last = journal.last_sequence();
+    assert!(last < second, "longer frames fill a segment sooner");
+    journal.sync().unwrap();
+    read(&mut replay, last);
+    assert!(replay.next_frame().unwrap().is_none());
+}
+
+#[test]
+fn nothing_is_there_until_the_next_segment_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut journal, mut replay, second) = two_segments(directory.path());
+    read(&mut replay, second - 1);
+    journal.truncate_after(second - 1).unwrap();
+    assert!(replay.next_frame().unwrap().is_none());
+    append(&mut journal, 1900);
+    journal.sync().unwrap();
+    read(&mut replay, second);
+    assert!(replay.next_frame().unwrap().is_none());
+}
+
+/// A journal of ten short frames, and a reader that has read five of them.
+fn half_read(directory: &std::path::Path) -> (Journal, Replay) {
+    let (mut journal, _) = Journal::open(options(directory)).unwrap();
+    (0..10).for_each(|_| append(&mut journal, 100));
+    let mut replay = JournalReader::open_in(directory, support::boot(1)).unwrap().replay(1).unwrap();
+    replay.read_until(5);
+    read(&mut replay, 5);
+    (journal, replay)
+}
+
+#[test]
+fn what_is_behind_the_limit_is_not_there_yet() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut journal, mut replay) = half_read(directory.path());
+    assert!(replay.next_frame().unwrap().is_none());
+    assert!(!replay.has_next().unwrap() && replay.next_batch().unwrap().is_none());
+    journal.truncate_after(5).unwrap();
+    assert!(replay.next_frame().unwrap().is_none());
+    (0..3).for_each(|_| append(&mut journal, 333));
+    replay.read_until(7);
+    for _ in 6..=7 {
+        assert_eq!(replay.next_frame().unwrap().unwrap().payload().len(), 333);
+    }
+    assert!(replay.next_frame().unwrap().is_none());
+}
+
+#[test]
+fn who_has_looked_ahead_reads_what_came_in_its_place() {
+    for length in [10, 100, 333] {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut journal, mut replay) = half_read(directory.path());
+        replay.read_until(u64::MAX);
+        assert!(replay.has_next().unwrap(), "all ten are looked at");
+        journal.truncate_after(5).unwrap();
+        (0..2).for_each(|_| append(&mut journal, length));
+        for sequence in 6..=7 {
+            let frame = replay.next_frame().unwrap().unwrap();
+            assert_eq!((frame.sequence(), frame.payload().len()), (sequence, length));
+        }
+        if length == 333 {
+            assert!(replay.next_frame().unwrap().is_none());
+        }
+    }
+}
+
+#[test]
+fn who_has_read_what_was_cut_off_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut journal, mut replay) = half_read(directory.path());
+    replay.read_until(u64::MAX);
+    read(&mut replay, 10);
+    journal.truncate_after(5).unwrap();
+    for _ in 0..2 {
+        let error = replay.next_frame().unwrap_err();
+        assert!(matches!(error, JournalError::Rewound { .. }), "{error}");
+    }
+}
+
+#[test]
+fn a_segment_of_an_earlier_boot_that_is_written_again_is_of_this_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let (journal, _, second) = two_segments(directory.path());
+    drop(journal);
+    let again = JournalOptions { environment: support::boot(2), ..options(directory.path()) };
+    let (mut journal, report) = Journal::open(again.clone()).unwrap();
+    assert!(!report.is_same_boot);
+    journal.truncate_after(second - 10).unwrap();
+    let reader = JournalReader::open_in(directory.path(), support::boot(2)).unwrap();
+    assert!(reader.is_same_boot());
+    let mut replay = reader.replay(1).unwrap();
+    read(&mut replay, second - 10);
+    append(&mut journal, 1000);
+    drop(journal);
+    read(&mut replay, second - 9);
+
+    // What was journaled on this boot and is damaged since is an error, no shorter journal.
+    let (path, position) = replay.position();
+    let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+    file.write_all_at(&[8; 16], position - 500).unwrap();
+    let error = Journal::open(again).unwrap_err();
+    assert!(matches!(error, JournalError::Corrupt { .. }), "{error}");
+}
+
+#[test]
+fn another_segment_with_the_same_first_sequence_has_come_in_the_place_of_one_that_was_listed() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut journal, mut replay, second) = two_segments(directory.path());
+    read(&mut replay, second - 2);
+    journal.truncate_after(second - 1).unwrap();
+    append(&mut journal, 1900);
+    journal.commit().unwrap();
+    // It has not got its name yet.
+    assert!(!directory.path().join(format!("{second:020}.segment")).exists());
+    read(&mut replay, second);
+    assert!(replay.next_frame().unwrap().is_none());
+}

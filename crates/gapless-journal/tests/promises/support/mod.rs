@@ -1,0 +1,163 @@
+//! Frames and directories for the tests of the journal's promises.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+#![allow(dead_code, reason = "each of the programs that share this uses a part of it")]
+
+use std::path::{Path, PathBuf};
+
+use gapless_journal::{BootId, Environment, Journal, JournalError, JournalOptions, JournalReader, Record};
+use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, aligned_length};
+
+pub const STREAM: u128 = 0x5eed;
+pub const SEGMENT_LENGTH: u64 = 64 * 1024;
+pub const FRAME_LENGTH_MAX: usize = 2048;
+
+/// Small segments, this boot.
+pub fn options(directory: &Path) -> JournalOptions {
+    let mut options = JournalOptions::new(directory, STREAM);
+    options.segment_length_bytes = SEGMENT_LENGTH;
+    options.frame_length_max = FRAME_LENGTH_MAX;
+    options.environment = boot(1);
+    options
+}
+
+/// A machine on its `number`-th boot, whose clock stands.
+pub fn boot(number: u128) -> Environment {
+    Environment { boot_id: Some(BootId(number)), epoch_ns: || 1_000_000_000, disk: None }
+}
+
+/// The payload of a frame follows from its sequence and `salt`.
+pub fn payload(sequence: u64, salt: u64) -> Vec<u8> {
+    let length = (sequence.wrapping_mul(37).wrapping_add(salt * 11) % 300) as usize;
+    (0..length).map(|i| (sequence as usize + i * 7 + salt as usize) as u8).collect()
+}
+
+pub fn push_frame(bytes: &mut Vec<u8>, sequence: u64, payload: &[u8]) {
+    let start = bytes.len();
+    bytes.resize(start + aligned_length(HEADER_LENGTH + payload.len()), 0);
+    let mut writer = FrameWriter::new(&mut bytes[start..]);
+    writer.payload_mut()[..payload.len()].copy_from_slice(payload);
+    writer.finish(&FrameHeader { sequence, timestamp_ns: sequence, ..FrameHeader::default() }, payload.len());
+}
+
+pub fn batch(first: u64, count: u64, salt: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for sequence in first..first + count {
+        push_frame(&mut bytes, sequence, &payload(sequence, salt));
+    }
+    bytes
+}
+
+/// Appends `count` frames in batches of `size` and commits each.
+pub fn append(journal: &mut Journal, count: u64, size: u64, salt: u64) {
+    let end = journal.last_sequence() + count;
+    while journal.last_sequence() < end {
+        let first = journal.last_sequence() + 1;
+        let size = size.min(end + 1 - first);
+        journal.append(&batch(first, size, salt), first, first + size - 1).unwrap();
+        assert_eq!(journal.commit().unwrap(), first + size - 1);
+    }
+}
+
+/// Everything from `from` on, or the first error.
+pub fn read_all(directory: &Path, environment: Environment, from: u64) -> Result<Vec<(u64, Vec<u8>)>, JournalError> {
+    let mut replay = JournalReader::open_in(directory, environment)?.replay(from)?;
+    let mut frames = Vec::new();
+    while let Some(frame) = replay.next_frame()? {
+        frames.push((frame.sequence(), frame.payload().to_vec()));
+    }
+    Ok(frames)
+}
+
+/// Asserts that the journal holds exactly `first..=last`, each with its payload.
+pub fn assert_holds(directory: &Path, environment: Environment, first: u64, last: u64, salt: u64) {
+    let frames = read_all(directory, environment, first).unwrap();
+    assert_eq!(frames.len() as u64, last + 1 - first, "frames from {first} to {last}");
+    for ((sequence, found), expected) in frames.into_iter().zip(first..) {
+        assert_eq!(sequence, expected);
+        assert_eq!(found, payload(expected, salt), "payload of {expected}");
+    }
+}
+
+/// The segments, oldest first.
+pub fn segments(directory: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "segment"))
+        .collect();
+    paths.sort();
+    paths
+}
+
+/// Where a frame of a segment stands in its file: position and length with padding.
+pub fn find_frame(segment: &Path, sequence: u64) -> (u64, u64) {
+    let bytes = std::fs::read(segment).unwrap();
+    let header = gapless_journal::descriptor::FixedHeader::from_bytes(bytes[..128].try_into().unwrap()).unwrap();
+    let mut position = header.frames_offset as usize;
+    while let Ok(frame) = gapless_wire::Frame::parse(&bytes[position..]) {
+        let length = aligned_length(frame.length());
+        if frame.sequence() == sequence {
+            return (position as u64, length as u64);
+        }
+        position += length;
+    }
+    panic!("sequence {sequence} is not in {}", segment.display());
+}
+
+/// Where the frames of a segment end in its file.
+pub fn end_of_frames(segment: &Path) -> u64 {
+    let bytes = std::fs::read(segment).unwrap();
+    let header = gapless_journal::descriptor::FixedHeader::from_bytes(bytes[..128].try_into().unwrap()).unwrap();
+    let mut position = header.frames_offset as usize;
+    while let Ok(frame) = gapless_wire::Frame::parse(&bytes[position..]) {
+        position += aligned_length(frame.length());
+    }
+    position as u64
+}
+
+/// Flips one bit of a file.
+pub fn flip(path: &Path, position: u64, mask: u8) {
+    use std::os::unix::fs::FileExt;
+    let file = std::fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, position).unwrap();
+    file.write_all_at(&[byte[0] ^ mask], position).unwrap();
+}
+
+/// Writes `bytes` into a file.
+pub fn overwrite(path: &Path, position: u64, bytes: &[u8]) {
+    use std::os::unix::fs::FileExt;
+    std::fs::OpenOptions::new().write(true).open(path).unwrap().write_all_at(bytes, position).unwrap();
+}
+
+/// The payload of the `number`-th record.
+pub fn record_payload(number: u64) -> Vec<u8> {
+    let length = (number.wrapping_mul(53) % 200) as usize;
+    (0..length).map(|i| (number as usize * 13 + i * 5 + 3) as u8).collect()
+}
+
+/// A record as it is expected.
+pub fn record(behind_sequence: u64, is_checkpoint: bool, payload: Vec<u8>) -> Record {
+    Record { behind_sequence, is_checkpoint, payload }
+}
+
+/// The records of a journal, or the error.
+pub fn read_records(directory: &Path, environment: Environment) -> Result<Vec<Record>, JournalError> {
+    Ok(JournalReader::open_in(directory, environment)?.records()?.collect())
+}
+
+/// Every record of a segment, in whatever place: position, length with padding, payload.
+pub fn find_records(segment: &Path) -> Vec<(u64, u64, Vec<u8>)> {
+    let bytes = std::fs::read(segment).unwrap();
+    let header = gapless_journal::descriptor::FixedHeader::from_bytes(bytes[..128].try_into().unwrap()).unwrap();
+    let mut position = header.frames_offset as usize;
+    let mut found = Vec::new();
+    while let Ok(frame) = gapless_wire::Frame::parse_journaled(&bytes[position..]) {
+        let length = aligned_length(frame.length());
+        if frame.kind() == gapless_wire::Kind::Consensus {
+            found.push((position as u64, length as u64, frame.payload().to_vec()));
+        }
+        position += length;
+    }
+    found
+}

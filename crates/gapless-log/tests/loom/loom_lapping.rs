@@ -1,0 +1,120 @@
+//! Ordering argument 3: a free cursor never takes a frame that was overwritten while it copied, and
+//! finds every frame that is still there.
+#![cfg(loom)]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use crate::model::{FRAME_LENGTH, check, frame, parts, window};
+use gapless_log::{FreeRead, Releaser, WindowWriter};
+use loom::thread;
+
+fn append_and_release(writer: &mut WindowWriter, releaser: &mut Releaser, sequence: u64) {
+    writer.append(&frame(sequence, sequence * 10), sequence).unwrap();
+    writer.publish();
+    releaser.release(writer.tail(), sequence);
+}
+
+#[test]
+fn a_frame_that_is_overwritten_while_it_is_copied_is_thrown_away() {
+    check(3, || {
+        let (mut writer, mut releaser) = window(2);
+        for sequence in 1..=2 {
+            append_and_release(&mut writer, &mut releaser, sequence);
+        }
+        let mut cursor = writer.window().free_cursor(1);
+        let publisher = thread::spawn(move || append_and_release(&mut writer, &mut releaser, 3));
+        let mut buffer = Vec::new();
+        let mut expected = 1;
+        for _ in 0..2 {
+            match cursor.read(&mut buffer).unwrap() {
+                FreeRead::Frame(_) => {
+                    assert_eq!(parts(&buffer), (expected, expected * 10));
+                    expected += 1;
+                }
+                found => {
+                    assert_eq!((found, expected), (FreeRead::Lapped { from_sequence: 1 }, 1), "only frame 1 goes");
+                    break;
+                }
+            }
+        }
+        publisher.join().unwrap();
+    });
+}
+
+#[test]
+fn what_was_announced_ahead_is_never_taken_either() {
+    check(3, || {
+        let (mut writer, mut releaser) = window(4);
+        writer.announce_ahead(FRAME_LENGTH as u64);
+        for sequence in 1..=4 {
+            append_and_release(&mut writer, &mut releaser, sequence);
+        }
+        let mut cursor = writer.window().free_cursor(1);
+        // One announcement for the two.
+        let publisher = thread::spawn(move || {
+            append_and_release(&mut writer, &mut releaser, 5);
+            append_and_release(&mut writer, &mut releaser, 6);
+        });
+        let mut buffer = Vec::new();
+        let mut expected = 1;
+        while expected <= 3 {
+            match cursor.read(&mut buffer).unwrap() {
+                FreeRead::Frame(_) => {
+                    assert_eq!(parts(&buffer), (expected, expected * 10));
+                    expected += 1;
+                }
+                found => {
+                    assert_eq!(found, FreeRead::Lapped { from_sequence: expected });
+                    assert!(expected <= 2, "frames 1 and 2 go, the others stay");
+                    break;
+                }
+            }
+        }
+        publisher.join().unwrap();
+    });
+}
+
+#[test]
+fn what_an_abandoned_claim_overwrote_stays_lost() {
+    check(3, || {
+        let (mut writer, mut releaser) = window(2);
+        for sequence in 1..=2 {
+            append_and_release(&mut writer, &mut releaser, sequence);
+        }
+        let mut cursor = writer.window().free_cursor(1);
+        let publisher = thread::spawn(move || {
+            // Written and taken back: never published, but frame 1 is gone.
+            writer.append(&frame(3, 30), 3).unwrap();
+            writer.truncate_after(2).unwrap();
+        });
+        let mut buffer = Vec::new();
+        match cursor.read(&mut buffer).unwrap() {
+            FreeRead::Frame(_) => assert_eq!(parts(&buffer), (1, 10)),
+            found => assert_eq!(found, FreeRead::Lapped { from_sequence: 1 }),
+        }
+        publisher.join().unwrap();
+    });
+}
+
+#[test]
+fn a_released_frame_is_found_by_its_sequence() {
+    check(3, || {
+        let (mut writer, mut releaser) = window(4);
+        append_and_release(&mut writer, &mut releaser, 1);
+        let mut cursor = writer.window().free_cursor(2);
+        let publisher = thread::spawn(move || {
+            append_and_release(&mut writer, &mut releaser, 2);
+            append_and_release(&mut writer, &mut releaser, 3);
+        });
+        let mut buffer = Vec::new();
+        for _ in 0..2 {
+            let sequence = cursor.sequence();
+            match cursor.read(&mut buffer).unwrap() {
+                FreeRead::Frame(length) => {
+                    assert_eq!((length, parts(&buffer)), (FRAME_LENGTH, (sequence, sequence * 10)));
+                }
+                found => assert_eq!(found, FreeRead::Empty, "nothing is lapped here"),
+            }
+        }
+        publisher.join().unwrap();
+    });
+}

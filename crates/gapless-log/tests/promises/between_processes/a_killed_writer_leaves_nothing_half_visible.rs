@@ -1,0 +1,78 @@
+//! SIGKILL at any moment: the reader sees whole messages, and the next publisher goes on.
+
+use super::messages::{self, Progress, fragment};
+use super::peer::{Peer, Place, memory};
+use gapless_log::{RingWriter, StreamIdentity, ring};
+
+const CAPACITY: usize = 16 << 10;
+const KILLS: u64 = 20;
+
+#[test]
+fn killed_under_load() {
+    for place in Place::each() {
+        for round in 0..KILLS {
+            let (writer, mut reader) = ring::create(&place.kind("ring"), CAPACITY, StreamIdentity::default()).unwrap();
+            writer.leave_to_peer();
+            let mut peer = Peer::start("publish for ever", &place, &[("ring", reader.fd())]);
+            let mut progress = Progress::default();
+            // A different moment each time: anywhere in a message, the ring full or not.
+            while progress.message < 1 + round * 37 {
+                if !progress.take(&mut reader) {
+                    peer.wait_a_little();
+                }
+            }
+            peer.kill();
+            while progress.take(&mut reader) {}
+            assert_eq!(progress.index, 0, "half a message is visible");
+            assert!(!reader.is_writer_closed(), "it had no time for good-byes");
+            let mut writer = RingWriter::open(reader.fd().try_clone_to_owned().unwrap()).unwrap();
+            let next = progress.message;
+            messages::publish(&mut writer, next);
+            while progress.take(&mut reader) {}
+            assert_eq!(progress, Progress { message: next + 1, index: 0 });
+        }
+    }
+}
+
+/// The part of the one that is killed under load.
+pub fn publish_for_ever() {
+    let mut writer = RingWriter::open(memory(0)).unwrap();
+    for message in 0.. {
+        messages::publish(&mut writer, message);
+    }
+}
+
+#[test]
+fn killed_between_write_and_publish() {
+    for place in Place::each() {
+        let (writer, mut reader) = ring::create(&place.kind("ring"), CAPACITY, StreamIdentity::default()).unwrap();
+        let (signal, mut signalled) = ring::create(&place.kind("signal"), CAPACITY, StreamIdentity::default()).unwrap();
+        let mut peer = Peer::start("stop in mid-write", &place, &[("ring", writer.fd()), ("signal", signal.fd())]);
+        writer.leave_to_peer();
+        signal.leave_to_peer();
+        while signalled.next_length().unwrap().is_none() {
+            peer.wait_a_little();
+        }
+        peer.kill();
+        let mut progress = Progress::default();
+        while progress.take(&mut reader) {}
+        assert_eq!(progress, Progress { message: 1, index: 0 });
+        let mut writer = RingWriter::open(reader.fd().try_clone_to_owned().unwrap()).unwrap();
+        messages::publish(&mut writer, 1);
+        while progress.take(&mut reader) {}
+        assert_eq!(progress, Progress { message: 2, index: 0 });
+    }
+}
+
+/// The part of the one that is killed between write and publish: message 0, then a whole and a half
+/// fragment of message 2, which nobody may see.
+pub fn stop_in_mid_write() {
+    let mut writer = RingWriter::open(memory(0)).unwrap();
+    messages::publish(&mut writer, 0);
+    writer.append(&fragment(2, 0, 0)).unwrap();
+    writer.claim(512).unwrap()[..256].fill(0xff);
+    messages::publish(&mut RingWriter::open(memory(1)).unwrap(), 0);
+    loop {
+        std::thread::park();
+    }
+}

@@ -1,0 +1,97 @@
+//! A process that writes anything anywhere into its ring, while the other end works: errors and frames
+//! that are none, never a panic or an endless loop.
+
+use super::peer::{Peer, Place, memory};
+use gapless_log::{LogError, RingReader, RingWriter, StreamIdentity, ring};
+use gapless_wire::{Frame, aligned_length};
+
+const CAPACITY: usize = 4096;
+const POLLS: usize = 20_000;
+
+#[test]
+fn the_other_end_gets_errors_and_lives() {
+    for place in Place::each() {
+        let (writer, reader) = ring::create(&place.kind("ring"), CAPACITY, StreamIdentity::default()).unwrap();
+        let mut peer = Peer::start("scribble", &place, &[("ring", reader.fd())]);
+        let mut corrupt = 0;
+        let (mut reading, mut writing) = (Some(reader), Some(writer));
+        let fd = reading.as_ref().unwrap().fd().try_clone_to_owned().unwrap();
+        let mut copy = [0; CAPACITY];
+        let mut polls = 0;
+        // Until it has bitten, and then some.
+        while polls < POLLS || corrupt == 0 {
+            polls += 1;
+            if polls % 1000 == 0 {
+                peer.wait_a_little();
+            }
+            reading = match reading {
+                Some(mut reader) => match read(&mut reader, &mut copy) {
+                    Ok(()) => Some(reader),
+                    Err(LogError::Corrupt { .. }) => {
+                        corrupt += 1;
+                        None
+                    }
+                    Err(error) => panic!("{error}"),
+                },
+                None => RingReader::open(fd.try_clone().unwrap()).ok(),
+            };
+            writing = match writing {
+                Some(mut writer) => write(&mut writer).is_ok().then_some(writer),
+                None => RingWriter::open(fd.try_clone().unwrap()).ok(),
+            };
+        }
+        peer.kill();
+    }
+}
+
+/// Takes what claims to be a frame, and looks whether it is one.
+fn read(reader: &mut RingReader, copy: &mut [u8]) -> Result<(), LogError> {
+    let Some(length) = reader.next_length()? else {
+        return Ok(());
+    };
+    let copy = &mut copy[..aligned_length(length)];
+    reader.copy(copy);
+    // Whatever arrived, it is looked at without a panic; that most of it is no frame is expected.
+    let _ = std::hint::black_box(Frame::parse(copy).and_then(|frame| frame.verify()));
+    reader.advance(length);
+    reader.release();
+    Ok(())
+}
+
+/// Writes a frame, if there is room.
+fn write(writer: &mut RingWriter) -> Result<(), LogError> {
+    match writer.append(&super::messages::fragment(1, 0, 0)) {
+        Ok(()) => {
+            let _ = writer.publish();
+            Ok(())
+        }
+        Err(LogError::Full { .. }) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// The mad one's part: plausible and wild words, in the header and in the data.
+pub fn scribble() {
+    use std::os::unix::fs::FileExt;
+    let file = std::fs::File::from(memory(0));
+    let words = 4096 + CAPACITY as u64;
+    let mut state = 1_u64;
+    loop {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        let (place, what) = (state >> 33, state >> 20);
+        let offset = match place % 4 {
+            0 => [128, 512, 640, 768][(place / 4 % 4) as usize],
+            _ => 4096 + place / 4 % (words - 4096) / 8 * 8,
+        };
+        let value = match what % 6 {
+            0 => state,
+            1 => u64::MAX - what % 64,
+            2 => what % 64 * 8,
+            3 => 64 + what % 2048,
+            _ => what % 16 * 64,
+        };
+        if offset < words {
+            file.write_all_at(&value.to_ne_bytes(), offset).unwrap();
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! One way and back and forth: every frame arrives once, in order, to the last byte.
+
+use super::messages::{self, Progress};
+use super::peer::{Peer, Place, memory};
+use gapless_log::{RingReader, RingWriter, StreamIdentity, ring};
+
+const MESSAGES: u64 = 20_000;
+const ROUND_TRIPS: u64 = 2_000;
+/// So small that it wraps and fills all the time.
+const CAPACITY: usize = 8192;
+
+#[test]
+fn one_way_with_fragments_in_order() {
+    for place in Place::each() {
+        let (writer, mut reader) = ring::create(&place.kind("ring"), CAPACITY, StreamIdentity::default()).unwrap();
+        let mut peer = Peer::start("publish", &place, &[("ring", reader.fd())]);
+        writer.leave_to_peer();
+        let mut progress = Progress::default();
+        while progress.message < MESSAGES {
+            if !progress.take(&mut reader) {
+                peer.wait_a_little();
+            }
+        }
+        peer.join();
+        assert!(reader.is_writer_closed());
+        assert_eq!(reader.next_length().unwrap(), None);
+    }
+}
+
+/// The publisher's part.
+pub fn publish() {
+    let mut writer = RingWriter::open(memory(0)).unwrap();
+    for message in 0..MESSAGES {
+        messages::publish(&mut writer, message);
+    }
+}
+
+#[test]
+fn back_and_forth() {
+    for place in Place::each() {
+        let new_ring = |name| ring::create(&place.kind(name), CAPACITY, StreamIdentity::default()).unwrap();
+        let ((mut ping, pinged), (pong, mut ponged)) = (new_ring("ping"), new_ring("pong"));
+        let mut peer = Peer::start("echo", &place, &[("ping", ping.fd()), ("pong", pong.fd())]);
+        pinged.leave_to_peer();
+        pong.leave_to_peer();
+        let mut progress = Progress::default();
+        for message in 0..ROUND_TRIPS {
+            messages::publish(&mut ping, message);
+            while progress.message == message {
+                if !progress.take(&mut ponged) {
+                    peer.wait_a_little();
+                }
+            }
+        }
+        drop(ping);
+        peer.join();
+        assert!(ponged.is_writer_closed());
+    }
+}
+
+/// The echo's part.
+pub fn echo() {
+    let mut reader = RingReader::open(memory(0)).unwrap();
+    let mut writer = RingWriter::open(memory(1)).unwrap();
+    loop {
+        let is_last_look = reader.is_writer_closed();
+        match reader.next_length().unwrap() {
+            Some(length) => {
+                let space = writer.claim(length).unwrap();
+                reader.copy(space);
+                writer.commit(length);
+                assert!(!writer.publish());
+                reader.advance(length);
+                reader.release();
+            }
+            None if is_last_look => return,
+            None => std::thread::yield_now(),
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Rings: one publisher, one consumer.
+
+use super::frames::{frame, marks, write_frame};
+use super::places::Place;
+use super::window::{is_full, panics_with};
+use gapless_log::{LogError, RingReader, RingWriter};
+use gapless_wire::aligned_length;
+
+fn append(writer: &mut RingWriter, payload_length: usize, seed: u64) -> Result<(), LogError> {
+    writer.append(&frame(0, payload_length, seed))?;
+    assert!(!writer.publish(), "nobody sleeps");
+    Ok(())
+}
+
+/// The seed of the next frame, which the reader passes.
+fn take(reader: &mut RingReader) -> Option<u64> {
+    let length = reader.next_length().unwrap()?;
+    let mut copy = vec![0; aligned_length(length)];
+    reader.copy(&mut copy);
+    reader.advance(length);
+    Some(marks(&copy)[0].1)
+}
+
+pub fn frames_of_any_length_come_out_as_they_went_in(place: &impl Place) {
+    let (mut writer, mut reader) = place.ring();
+    let mut copy = vec![0; 2048];
+    for payload_length in 0..=2048 - 64 {
+        let space = writer.claim(64 + payload_length).unwrap();
+        let length = write_frame(space, 1, payload_length, 5);
+        writer.commit(length);
+        assert!(!writer.publish());
+        assert_eq!(reader.next_length().unwrap(), Some(length));
+        let copy = &mut copy[..aligned_length(length)];
+        reader.copy(copy);
+        assert_eq!(copy, frame(1, payload_length, 5));
+        reader.advance(length);
+        assert_eq!(reader.next_length().unwrap(), None);
+        reader.release();
+    }
+}
+
+pub fn a_full_ring_takes_no_more_until_the_reader_releases(place: &impl Place) {
+    let (mut writer, mut reader) = place.ring();
+    for seed in 1..=4 {
+        append(&mut writer, 960, seed).unwrap();
+    }
+    assert!(is_full(append(&mut writer, 0, 5)));
+    assert_eq!(writer.backlog_bytes(), 4096);
+    assert_eq!(take(&mut reader), Some(1));
+    assert!(is_full(append(&mut writer, 0, 5)), "read, but not released");
+    reader.release();
+    assert_eq!(writer.backlog_bytes(), 3072);
+    append(&mut writer, 960, 5).unwrap();
+    assert!(is_full(append(&mut writer, 0, 6)));
+    for seed in 2..=5 {
+        assert_eq!(take(&mut reader), Some(seed));
+    }
+    assert_eq!(take(&mut reader), None);
+}
+
+pub fn a_frame_longer_than_half_the_ring_is_refused(place: &impl Place) {
+    let (mut writer, _reader) = place.ring();
+    assert_eq!(writer.frame_length_max(), 2048);
+    let error = writer.claim(2049).map(|_| ()).unwrap_err();
+    assert!(matches!(error, LogError::TooLong { length_bytes: 2049, limit_bytes: 2048 }), "{error}");
+    assert_eq!(writer.claim(2048).unwrap().len(), 2048);
+}
+
+pub fn an_abandoned_claim_leaves_no_trace(place: &impl Place) {
+    let (mut writer, mut reader) = place.ring();
+    writer.claim(2000).unwrap().fill(0xff);
+    assert!(!writer.publish());
+    assert_eq!(take(&mut reader), None);
+    append(&mut writer, 10, 1).unwrap();
+    assert_eq!((take(&mut reader), take(&mut reader)), (Some(1), None));
+}
+
+pub fn what_is_discarded_is_never_seen(place: &impl Place) {
+    let (mut writer, mut reader) = place.ring();
+    append(&mut writer, 0, 1).unwrap();
+    writer.append(&frame(0, 100, 2)).unwrap();
+    writer.append(&frame(0, 200, 3)).unwrap();
+    writer.discard_unpublished();
+    append(&mut writer, 0, 4).unwrap();
+    assert_eq!((take(&mut reader), take(&mut reader), take(&mut reader)), (Some(1), Some(4), None));
+}
+
+pub fn fragments_are_seen_together(place: &impl Place) {
+    let (mut writer, mut reader) = place.ring();
+    for seed in 1..=3 {
+        writer.append(&frame(0, 100, seed)).unwrap();
+        assert_eq!(reader.next_length().unwrap(), None);
+    }
+    assert!(!writer.publish());
+    assert_eq!(reader.next_length().unwrap(), Some(164));
+    assert_eq!(reader.known_bytes(), 3 * 168);
+    let mut copy = vec![0; 168];
+    for (number, seed) in [(2, 3), (0, 1), (1, 2)] {
+        reader.copy_at(number * 168, &mut copy);
+        assert_eq!(marks(&copy), [(0, seed)]);
+    }
+}
+
+pub fn more_than_was_claimed_cannot_be_committed(place: &impl Place) {
+    let (mut writer, mut reader) = place.ring();
+    for length in [0, 63, 4097, usize::MAX] {
+        assert!(panics_with("was not claimed", || writer.commit(length)));
+    }
+    assert!(!writer.publish());
+    assert_eq!(take(&mut reader), None);
+}
+
+pub fn a_reader_cannot_pass_the_writer(place: &impl Place) {
+    let (mut writer, mut reader) = place.ring();
+    append(&mut writer, 0, 1).unwrap();
+    assert!(panics_with("cannot pass", || reader.advance(64)), "it has not looked yet");
+    assert_eq!(reader.next_length().unwrap(), Some(64));
+    for length in [65, usize::MAX] {
+        assert!(panics_with("cannot pass", || reader.advance(length)));
+    }
+    assert_eq!(take(&mut reader), Some(1));
+}
+
+pub fn an_end_that_closes_is_noticed_and_the_rest_can_be_read(place: &impl Place) {
+    let (mut writer, mut reader) = place.ring();
+    append(&mut writer, 0, 1).unwrap();
+    assert!(!reader.is_writer_closed() && !writer.is_reader_closed());
+    drop(writer);
+    assert!(reader.is_writer_closed());
+    assert_eq!((take(&mut reader), take(&mut reader)), (Some(1), None));
+    let (writer, reader) = place.ring();
+    drop(reader);
+    assert!(writer.is_reader_closed());
+}
+
+pub fn an_end_left_to_its_peer_stays_open(place: &impl Place) {
+    let (writer, reader) = place.ring();
+    let again = RingReader::open(reader.fd().try_clone_to_owned().unwrap()).unwrap();
+    reader.leave_to_peer();
+    assert!(!writer.is_reader_closed());
+    drop(again);
+    assert!(writer.is_reader_closed());
+    let (writer, reader) = place.ring();
+    writer.leave_to_peer();
+    assert!(!reader.is_writer_closed());
+}
+
+pub fn an_end_that_is_opened_again_goes_on_where_it_was(place: &impl Place) {
+    let (mut writer, mut reader) = place.ring();
+    for seed in 1..=3 {
+        append(&mut writer, 0, seed).unwrap();
+    }
+    assert_eq!(take(&mut reader), Some(1));
+    reader.release();
+    assert_eq!(take(&mut reader), Some(2));
+    // Not released, so it is read again.
+    let mut reader = RingReader::open(reader.fd().try_clone_to_owned().unwrap()).unwrap();
+    let mut writer = RingWriter::open(writer.fd().try_clone_to_owned().unwrap()).unwrap();
+    append(&mut writer, 0, 4).unwrap();
+    for seed in 2..=4 {
+        assert_eq!(take(&mut reader), Some(seed));
+    }
+    assert_eq!(take(&mut reader), None);
+}
+
+pub fn a_reader_that_sleeps_is_reported(place: &impl Place) {
+    let (mut writer, mut reader) = place.ring();
+    append(&mut writer, 0, 1).unwrap();
+    reader.arm();
+    assert_eq!(take(&mut reader), Some(1));
+    assert_eq!(take(&mut reader), None);
+    assert!(!writer.publish(), "there is nothing new to wake it for");
+    writer.append(&frame(0, 0, 2)).unwrap();
+    assert!(writer.publish());
+    reader.disarm();
+    append(&mut writer, 0, 3).unwrap();
+}

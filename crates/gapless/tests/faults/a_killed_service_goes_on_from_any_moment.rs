@@ -1,0 +1,73 @@
+//! A service is killed with SIGKILL from outside, at random moments of its life: while it starts,
+//! recovers, works, writes snapshots or rolls segments. After each death the witness goes on, and in the
+//! end holds the service to everything that it ever acknowledged.
+
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::fault_witness::dice::Dice;
+use crate::fault_witness::process::ServiceProcess;
+use crate::fault_witness::witness::{Ended, Witness};
+use crate::scenarios::Module;
+use gapless::journal::JournalReader;
+use gapless::prelude::*;
+use std::path::Path;
+
+/// Deaths at each tier.
+const KILLS: u32 = 25;
+
+pub fn module() -> Module {
+    Module::new(module_path!())
+        .with_choices("at_tier_journal", |random| kill_at_random_moments(Tier::Journal, &mut Dice::new(random.next())))
+        .with_choices("at_tier_sync", |random| kill_at_random_moments(Tier::Sync, &mut Dice::new(random.next())))
+}
+
+fn kill_at_random_moments(tier: Tier, dice: &mut Dice) {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    let mut witness = first_life(place, tier, dice);
+    let (mut at_work, mut at_start) = (0, 0);
+    for _ in 0..KILLS {
+        let mut service = ServiceProcess::start(place, tier, &[]);
+        if dice.roll(4) == 0 {
+            std::thread::sleep(Duration::from_micros(dice.roll(40_000)));
+            service.kill();
+            at_start += 1;
+            continue;
+        }
+        assert!(service.is_ready().unwrap());
+        assert_eq!(witness.go_on(&mut service).unwrap(), Ended::Answered);
+        let wanted = 1 + dice.roll(3000) as usize;
+        assert_eq!(witness.load(dice, wanted).unwrap(), Ended::Answered);
+        // In the middle of what was sent and has no reply yet.
+        service.kill();
+        at_work += 1;
+        let (status, said) = service.wait();
+        assert_eq!(said, "", "{status}");
+    }
+    let mut service = ServiceProcess::start(place, tier, &[]);
+    assert!(service.is_ready().unwrap());
+    assert_eq!(witness.go_on(&mut service).unwrap(), Ended::Answered);
+    let commands = witness.check_everything(dice).unwrap_or_else(|problem| panic!("tier {tier}: {problem}"));
+    println!(
+        "tier {tier}: {at_work} kills at work, {at_start} while it started; {commands} commands, {} repeats answered \
+         with the original bytes",
+        witness.repeats_checked
+    );
+    assert!(witness.repeats_checked > 0);
+    // A clean end after all that, and everything is still there.
+    service.ask_to_stop();
+    let (status, said) = service.wait();
+    assert!(status.success(), "{status}: {said}");
+    let oldest = JournalReader::open(place.join("journal")).unwrap().first_sequence();
+    assert!(oldest > 1, "older segments were deleted: the journal begins at {oldest}");
+}
+
+fn first_life(place: &Path, tier: Tier, dice: &mut Dice) -> Witness {
+    let mut service = ServiceProcess::start(place, tier, &[]);
+    assert!(service.is_ready().unwrap());
+    let mut witness = Witness::connect(&place.join("node.socket"), dice).unwrap();
+    // Enough for snapshots, several segments, and the deletion of the first.
+    assert_eq!(witness.load(dice, 5000).unwrap(), Ended::Answered);
+    service.kill();
+    witness
+}

@@ -1,0 +1,132 @@
+//! A service is killed with SIGKILL at each named crash point, under load, many times, at the tiers
+//! `journal` and `sync`. Each time it is started again and the witness goes on: repeats of acknowledged
+//! commands get the same bytes, nothing is lost or doubled, and the final state is that of an
+//! independent fold, also after snapshots and the deletion of older segments. The same check catches the
+//! planted mutants.
+//!
+//! Needs the feature `fault-injection`.
+
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::fault_witness::dice::Dice;
+use crate::fault_witness::process::ServiceProcess;
+use crate::fault_witness::witness::{Ended, Witness};
+use crate::scenarios::{Module, Random};
+use gapless::agent::fault::CRASH_POINTS;
+use gapless::journal::JournalReader;
+use gapless::prelude::*;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Kills at each point, at each tier.
+const KILLS_PER_POINT: u32 = 5;
+/// Commands answered without the point being reached, after which the attempt counts as a miss.
+const COMMANDS_PER_ATTEMPT: usize = 6000;
+/// A mutant that survives so many kills is not caught.
+const KILLS_PER_MUTANT: u32 = 60;
+
+pub fn module() -> Module {
+    let dice = |random: &mut Random| Dice::new(random.next());
+    Module::new(module_path!())
+        .with_choices("nothing_is_lost_at_tier_journal", move |random| {
+            nothing_is_lost_at_any_crash_point(Tier::Journal, &mut dice(random));
+        })
+        .with_choices("nothing_is_lost_at_tier_sync", move |random| {
+            nothing_is_lost_at_any_crash_point(Tier::Sync, &mut dice(random));
+        })
+        .with_choices("the_mutant_drop_session_table_is_caught", move |random| {
+            the_check_catches("drop_session_table", "before_reply", &mut dice(random));
+        })
+        .with_choices("the_mutant_acknowledge_before_journal_is_caught", move |random| {
+            the_check_catches("acknowledge_before_journal", "before_journal_copy", &mut dice(random));
+        })
+}
+
+/// After how many passes to die: some points are passed by every frame, some by every segment.
+fn passes(point: &str, tier: Tier, dice: &mut Dice) -> u64 {
+    let most = match point {
+        "between_claim_and_commit" | "before_reply" => 2000,
+        "before_journal_copy" | "after_journal_copy" | "before_journaled_mark" => 100,
+        // At tier journal only snapshots sync.
+        "before_sync" | "after_sync" if tier == Tier::Sync => 50,
+        _ => 3,
+    };
+    1 + dice.roll(most)
+}
+
+/// One life of the service. Whether it was killed at its crash point.
+fn one_life(
+    directory: &Path,
+    tier: Tier,
+    environment: &[(&str, &str)],
+    witness: &mut Option<Witness>,
+    dice: &mut Dice,
+) -> Result<bool, String> {
+    let mut service = ServiceProcess::start(directory, tier, environment);
+    if service.is_ready()? {
+        let mut ended = Ended::Answered;
+        match witness {
+            None => *witness = Some(Witness::connect(&directory.join("node.socket"), dice)?),
+            Some(witness) => ended = witness.go_on(&mut service)?,
+        }
+        let witness = witness.as_mut().unwrap();
+        if ended == Ended::Answered && witness.load(dice, COMMANDS_PER_ATTEMPT)? == Ended::Answered {
+            service.kill();
+            return Ok(false);
+        }
+    }
+    let (status, said) = service.wait();
+    match (std::os::unix::process::ExitStatusExt::signal(&status), said.is_empty()) {
+        (Some(9), true) => Ok(true),
+        _ => Err(format!("the service ended with {status} and said: {said}")),
+    }
+}
+
+fn nothing_is_lost_at_any_crash_point(tier: Tier, dice: &mut Dice) {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    let mut witness = None;
+    // A first life that nobody ends at a crash point, so that a witness is there.
+    one_life(place, tier, &[], &mut witness, dice).unwrap();
+    let mut hits: BTreeMap<&str, u32> = CRASH_POINTS.into_iter().map(|point| (point, 0)).collect();
+    for _ in 0..KILLS_PER_POINT {
+        for point in CRASH_POINTS {
+            let armed = format!("{point}:{}", passes(point, tier, dice));
+            let hit = one_life(place, tier, &[("GAPLESS_CRASH_POINT", &armed)], &mut witness, dice);
+            let hit = hit.unwrap_or_else(|problem| panic!("tier {tier}, killed at {armed}: {problem}"));
+            *hits.get_mut(point).unwrap() += u32::from(hit);
+        }
+    }
+    let mut service = ServiceProcess::start(place, tier, &[]);
+    assert!(service.is_ready().unwrap());
+    let witness = witness.as_mut().unwrap();
+    assert_eq!(witness.go_on(&mut service), Ok(Ended::Answered));
+    let commands = witness.check_everything(dice).unwrap_or_else(|problem| panic!("tier {tier}: {problem}"));
+
+    println!("tier {tier}: {commands} commands, {} repeats answered with the original bytes", witness.repeats_checked);
+    for (point, hits) in &hits {
+        println!("  {point:<26} {hits} hits");
+    }
+    for (point, hits) in &hits {
+        assert!(*hits > 0, "tier {tier}: nothing was killed at {point}");
+    }
+    assert!(witness.repeats_checked > 0);
+    let oldest = JournalReader::open(place.join("journal")).unwrap().first_sequence();
+    assert!(oldest > 1, "older segments were deleted: the journal begins at {oldest}");
+}
+
+/// Plants `mutant` and kills the service at `point` until the witness finds out.
+fn the_check_catches(mutant: &str, point: &str, dice: &mut Dice) {
+    let directory = tempfile::tempdir().unwrap();
+    let mut witness = None;
+    one_life(directory.path(), Tier::Journal, &[("GAPLESS_MUTANT", mutant)], &mut witness, dice).unwrap();
+    for kill in 1..=KILLS_PER_MUTANT {
+        let armed = format!("{point}:{}", passes(point, Tier::Journal, dice));
+        let environment = [("GAPLESS_MUTANT", mutant), ("GAPLESS_CRASH_POINT", &armed)];
+        if let Err(problem) = one_life(directory.path(), Tier::Journal, &environment, &mut witness, dice) {
+            println!("mutant {mutant}: caught after {kill} kills: {problem}");
+            return;
+        }
+    }
+    panic!("mutant {mutant} survived {KILLS_PER_MUTANT} kills");
+}

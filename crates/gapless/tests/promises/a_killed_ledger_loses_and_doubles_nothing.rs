@@ -1,0 +1,82 @@
+//! The ledger is killed with SIGKILL again and again, at random moments: while it starts, recovers,
+//! takes lines, writes snapshots or ends. Each run goes on behind everything that was said to be taken,
+//! and the report of the one that reaches the end is the report of a ledger that was never killed:
+//! every refused line once, every transfer once.
+
+#![allow(clippy::unwrap_used, reason = "this is a test")]
+
+use crate::ledger_fold::expected_report;
+use crate::ledger_process::{Place, Run, shipped_transfers};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+#[test]
+fn at_tier_journal() {
+    kill_until_it_ends("journal");
+}
+
+#[test]
+fn at_tier_sync() {
+    kill_until_it_ends("sync");
+}
+
+/// After so many kills the ledger is left alone.
+const KILLS_MAX: u32 = 150;
+
+fn kill_until_it_ends(tier: &str) {
+    let seed = std::env::var("GAPLESS_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
+    let mut state = seed.unwrap_or_else(now);
+    println!("seed {state} (GAPLESS_TEST_SEED={state} repeats the choices, not the machine's timing)");
+    let mut roll = move |sides: u64| {
+        // Knuth's MMIX generator; the high bits are the good ones.
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % sides
+    };
+
+    let content = shipped_transfers();
+    let expected = expected_report("transfers.csv", &content);
+    let place = Place::with(&content);
+    // Slow enough that a run is killed long before its end, also if this process is not scheduled at once.
+    let options = ["--tier", tier, "--progress", "always", "--lines-per-second", "4000"];
+    let (mut kills, mut kills_between, mut taken) = (0, 0, 1);
+    let report = loop {
+        let mut run = Run::start(&mut place.command(&options));
+        if kills == KILLS_MAX {
+            break run.wait().report();
+        }
+        // Two of three are killed while lines are taken, the others somewhere from the first
+        // instruction on.
+        if roll(3) > 0 {
+            let messages = 2 + roll(3);
+            for _ in 0..messages {
+                if !run.hear() {
+                    break;
+                }
+            }
+            std::thread::sleep(Duration::from_micros(roll(3000)));
+        } else {
+            std::thread::sleep(Duration::from_micros(roll(80_000)));
+        }
+        run.signal(rustix::process::Signal::KILL);
+        let ended = run.wait();
+        if run.begun_behind > 0 {
+            let begun_behind = run.begun_behind;
+            assert!(
+                begun_behind >= taken,
+                "line {taken} was taken, but a later run went on behind line {begun_behind}"
+            );
+        }
+        let between = run.taken > run.begun_behind && run.begun_behind > 0;
+        taken = taken.max(run.begun_behind).max(run.taken);
+        if !ended.was_killed() {
+            break ended.report();
+        }
+        assert!(expected.as_bytes().starts_with(&ended.out), "a killed run printed something else than a beginning");
+        kills += 1;
+        kills_between += u32::from(between);
+    };
+    println!("tier {tier}: {kills} kills, {kills_between} of them while lines were taken");
+    assert!(kills_between >= 3, "only {kills_between} of {kills} kills hit a ledger that was taking lines");
+    assert_eq!(report, expected);
+    assert_eq!(place.run(&["--tier", tier]).report(), report, "a further run changes nothing");
+}

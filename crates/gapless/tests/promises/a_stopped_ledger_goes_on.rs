@@ -1,0 +1,90 @@
+//! Ctrl-C, or a request to terminate, stops the ledger cleanly; the next run goes on. A run over a file
+//! that was read to its end changes nothing; lines that were added since are taken; a file that is
+//! another one is refused.
+
+use crate::ledger_fold::expected_report;
+use crate::ledger_process::{Place, Run, shipped_transfers};
+use rustix::process::Signal;
+
+#[test]
+fn after_a_signal() {
+    let content = shipped_transfers();
+    for (signal, tier) in [(Signal::INT, "journal"), (Signal::TERM, "sync")] {
+        let place = Place::with(&content);
+        let mut run =
+            Run::start(&mut place.command(&["--tier", tier, "--progress", "always", "--lines-per-second", "1000"]));
+        assert!(run.hear() && run.hear(), "it begins and takes lines");
+        run.signal(signal);
+        let stopped = run.wait();
+        assert_eq!(stopped.error(130).lines().filter(|line| line.starts_with("stopped behind line ")).count(), 1);
+        let stopped_behind = stopped.err.lines().last().unwrap();
+        let line = stopped_behind["stopped behind line ".len()..].split(';').next().unwrap();
+
+        let ended = place.run(&["--tier", tier]);
+        let expected = format!("tier {tier}; going on behind line {line}\n");
+        assert!(ended.err.ends_with(&expected), "{stopped_behind}, and then: {}", ended.err);
+        let report = ended.report();
+        assert_eq!(report, expected_report("transfers.csv", &content));
+
+        let again = place.run(&["--tier", tier]);
+        assert!(again.err.ends_with("going on behind line 10,000\n"), "{}", again.err);
+        assert_eq!(again.report(), report);
+    }
+}
+
+#[test]
+fn a_file_may_grow_at_its_end() {
+    let first = b"id,from,to,amount,note\n1,,ann,10.00,\n2,,bob,5.00,\n3,ann,bob,20.00,".to_vec();
+    let place = Place::with(&first);
+    assert_eq!(place.run(&[]).report(), expected_report("transfers.csv", &first));
+    let grown = [&first[..], b"\n4,ann,bob,1.50,\n5,bob,eve,1.00,\n"].concat();
+    std::fs::write(&place.file, &grown).unwrap();
+    let ended = place.run(&[]);
+    assert!(ended.err.ends_with("going on behind line 4\n"), "{}", ended.err);
+    assert_eq!(ended.report(), expected_report("transfers.csv", &grown));
+}
+
+#[test]
+fn another_file_of_the_same_name_is_refused() {
+    let place = Place::with(b"id,from,to,amount,note\n1,,ann,10.00,\n2,,bob,5.00,\n");
+    let report = place.run(&[]).report();
+    let before = std::fs::read(&place.file).unwrap();
+    for other in [
+        // Another line, a shorter file, and one that went on in the middle of a line.
+        "id,from,to,amount,note\n1,,ann,10.01,\n2,,bob,5.00,\n3,,bob,5.00,\n",
+        "id,from,to,amount,note\n1,,ann,10.00,\n",
+        "id,from,to,amount,note\n1,,ann,10.00,\n2,,bob,5.00,more\n",
+    ] {
+        std::fs::write(&place.file, other).unwrap();
+        let ended = place.run(&[]);
+        let error = ended.error(1);
+        assert!(error.contains("transfers.csv is not what it was when its first 3 lines were taken"), "{error}");
+    }
+    std::fs::write(&place.file, before).unwrap();
+    assert_eq!(place.run(&[]).report(), report, "nothing was taken from the others");
+}
+
+#[test]
+fn several_files_go_into_one_ledger() {
+    let place = Place::with(b"id,from,to,amount,note\n1,,ann,10.00,\n2,,bob,5.00,\n");
+    place.run(&[]).report();
+    let second = place.path().join("second.csv");
+    std::fs::write(&second, "id,from,to,amount,note\n2,ann,bob,1.00,\n3,ann,bob,1.25,\n").unwrap();
+    let report = Run::start(&mut place.command_on(&second, &[])).end().report();
+    let expected = "line 2: duplicate id: 2,ann,bob,1.00,\n\
+                    second.csv: 2 lines taken, 1 accepted, 1 refused\n  duplicate id               1\n\
+                    the ledger: 2 accounts hold 15.00; 15.00 was deposited\nits fingerprint: ";
+    assert!(report.starts_with(expected), "{report}");
+}
+
+#[test]
+fn a_copy_under_another_name_is_booked_once() {
+    let content = b"id,from,to,amount,note\n1,,ann,10.00,\n2,,bob,5.00,\n3,ann,bob,1.00,\n";
+    let place = Place::with(content);
+    place.run(&[]).report();
+    let copy = place.path().join("copy.csv");
+    std::fs::write(&copy, content).unwrap();
+    let report = Run::start(&mut place.command_on(&copy, &[])).end().report();
+    assert!(report.contains("copy.csv: 3 lines taken, 0 accepted, 3 refused\n"), "{report}");
+    assert!(report.contains("2 accounts hold 15.00; 15.00 was deposited\n"), "{report}");
+}

@@ -1,0 +1,255 @@
+//! What the example `ledger` has to print for a file, worked out without it: own reading of CSV, own
+//! balances, own fingerprints. Shares no code with the example.
+
+#![allow(clippy::unwrap_used, reason = "this is a test")]
+
+use std::collections::{BTreeMap, HashSet};
+
+/// The reasons, in the order of the report, with their numbers in the ledger's state.
+const REASONS: [(&str, u8); 19] = [
+    ("line too long", 1),
+    ("empty line", 2),
+    ("not UTF-8", 3),
+    ("bad quoting", 4),
+    ("missing columns", 5),
+    ("too many columns", 6),
+    ("malformed id", 7),
+    ("malformed account", 8),
+    ("no receiver", 9),
+    ("malformed amount", 10),
+    ("negative amount", 11),
+    ("zero amount", 12),
+    ("amount too large", 13),
+    ("sender is receiver", 20),
+    ("duplicate id", 21),
+    ("unknown sender", 22),
+    ("unknown receiver", 23),
+    ("insufficient funds", 24),
+    ("balance too large", 25),
+];
+
+/// The report on a file called `name` that is the first of its ledger.
+pub fn expected_report(name: &str, content: &[u8]) -> String {
+    let mut balances = BTreeMap::<String, i128>::new();
+    let mut ids = HashSet::<u64>::new();
+    let (mut deposited, mut accepted) = (0_i128, 0_u64);
+    let mut refused = Vec::<(usize, &str)>::new();
+    let mut report = String::new();
+    let mut lines: Vec<&[u8]> = content.split(|byte| *byte == b'\n').collect();
+    if lines.last().is_some_and(|last| last.is_empty()) {
+        lines.pop();
+    }
+    for (index, line) in lines.iter().enumerate().skip(1) {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        match read(line).and_then(|(id, from, to, amount)| {
+            if from == to {
+                return Err("sender is receiver");
+            }
+            if ids.contains(&id) {
+                return Err("duplicate id");
+            }
+            if !from.is_empty() {
+                let balance = balances.get(&from).ok_or("unknown sender")?;
+                if *balance < amount {
+                    return Err("insufficient funds");
+                }
+                if !balances.contains_key(&to) {
+                    return Err("unknown receiver");
+                }
+            }
+            if balances.get(&to).unwrap_or(&0) + amount > i128::from(u64::MAX) {
+                return Err("balance too large");
+            }
+            ids.insert(id);
+            *balances.entry(to).or_default() += amount;
+            match balances.get_mut(&from) {
+                Some(balance) => *balance -= amount,
+                None => deposited += amount,
+            }
+            Ok(())
+        }) {
+            Ok(()) => accepted += 1,
+            Err(reason) => {
+                refused.push((index + 1, reason));
+                report += &format!("line {}: {reason}: {}\n", index + 1, printable(line));
+            }
+        }
+    }
+    report += &format!(
+        "{name}: {} lines taken, {} accepted, {} refused\n",
+        grouped(accepted as i128 + refused.len() as i128),
+        grouped(accepted.into()),
+        grouped(refused.len() as i128)
+    );
+    for (reason, _) in REASONS {
+        let count = refused.iter().filter(|(_, other)| *other == reason).count();
+        if count > 0 {
+            report += &format!("  {reason:<20}{count:>8}\n");
+        }
+    }
+    let sum: i128 = balances.values().sum();
+    report += &format!(
+        "the ledger: {} accounts hold {}.{:02}; {}.{:02} was deposited\n",
+        grouped(balances.len() as i128),
+        grouped(sum / 100),
+        sum % 100,
+        grouped(deposited / 100),
+        deposited % 100
+    );
+    let state = state(name, &lines, &balances, &ids, deposited, accepted, &refused);
+    report + &format!("its fingerprint: {:016x}\n", fnv_64(&state))
+}
+
+/// The bytes of the ledger's state: accounts, ids, deposits, and the one import.
+fn state(
+    name: &str,
+    lines: &[&[u8]],
+    balances: &BTreeMap<String, i128>,
+    ids: &HashSet<u64>,
+    deposited: i128,
+    accepted: u64,
+    refused: &[(usize, &str)],
+) -> Vec<u8> {
+    let mut state = (balances.len() as u64).to_le_bytes().to_vec();
+    for (account, balance) in balances {
+        let mut padded = account.clone().into_bytes();
+        padded.resize(16, 0);
+        state.extend(padded);
+        state.extend((*balance as u64).to_le_bytes());
+    }
+    let mut ids: Vec<u64> = ids.iter().copied().collect();
+    ids.sort_unstable();
+    state.extend((ids.len() as u64).to_le_bytes());
+    state.extend(ids.iter().flat_map(|id| id.to_le_bytes()));
+    state.extend(deposited.to_le_bytes());
+    // A file with a header and nothing else is not an import yet.
+    let imports = u64::from(lines.len() > 1);
+    state.extend(imports.to_le_bytes());
+    if imports == 1 {
+        let whole: Vec<u8> = lines.iter().flat_map(|line| [line, &b"\n"[..]].concat()).collect();
+        state.extend(fnv_128(name.as_bytes()).to_le_bytes());
+        for number in [lines.len() as u64, fnv_64(&whole), accepted, refused.len() as u64] {
+            state.extend(number.to_le_bytes());
+        }
+        for (line, reason) in refused {
+            let (_, code) = REASONS.iter().find(|(other, _)| other == reason).unwrap();
+            state.extend((*line as u64).to_le_bytes());
+            state.push(*code);
+        }
+    }
+    state
+}
+
+/// Id, sender, receiver and hundredths of a line, or why it has none.
+fn read(line: &[u8]) -> Result<(u64, String, String, i128), &'static str> {
+    if line.len() > 4096 {
+        return Err("line too long");
+    }
+    if line.is_empty() {
+        return Err("empty line");
+    }
+    let text = String::from_utf8(line.to_vec()).map_err(|_| "not UTF-8")?;
+    let columns = columns(&text).ok_or("bad quoting")?;
+    match columns.len() {
+        0..=4 => return Err("missing columns"),
+        5 => {}
+        _ => return Err("too many columns"),
+    }
+    let digits = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
+    let id = columns[0].parse::<u64>().ok().filter(|id| *id > 0 && digits(&columns[0])).ok_or("malformed id")?;
+    for account in &columns[1..3] {
+        let is_good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+        if account.len() > 16 || !account.chars().all(is_good) {
+            return Err("malformed account");
+        }
+    }
+    if columns[2].is_empty() {
+        return Err("no receiver");
+    }
+    let amount = &columns[3];
+    let unsigned = amount.strip_prefix('-').unwrap_or(amount);
+    let parts: Vec<&str> = unsigned.split('.').collect();
+    let is_good = match parts[..] {
+        [whole] => digits(whole),
+        [whole, decimals] => digits(whole) && digits(decimals) && decimals.len() <= 2,
+        _ => false,
+    };
+    if !is_good {
+        return Err("malformed amount");
+    }
+    if unsigned != amount {
+        return Err("negative amount");
+    }
+    let whole: i128 = parts[0].parse().map_err(|_| "amount too large")?;
+    let decimals: i128 = match parts.get(1) {
+        None => 0,
+        Some(one) if one.len() == 1 => one.parse::<i128>().unwrap() * 10,
+        Some(two) => two.parse().unwrap(),
+    };
+    match whole.checked_mul(100).map(|hundredths| hundredths + decimals) {
+        Some(0) => Err("zero amount"),
+        Some(hundredths) if hundredths <= i128::from(u64::MAX) => {
+            Ok((id, columns[1].clone(), columns[2].clone(), hundredths))
+        }
+        _ => Err("amount too large"),
+    }
+}
+
+/// Columns by a machine that looks at one character after the other.
+fn columns(text: &str) -> Option<Vec<String>> {
+    enum At {
+        Begin,
+        Plain,
+        Quoted,
+        QuoteInQuoted,
+    }
+    let mut columns = vec![String::new()];
+    let mut at = At::Begin;
+    for c in text.chars() {
+        let column = columns.last_mut().unwrap();
+        at = match (at, c) {
+            (At::Begin | At::Plain | At::QuoteInQuoted, ',') => {
+                columns.push(String::new());
+                At::Begin
+            }
+            (At::Begin, '"') => At::Quoted,
+            (At::Plain, '"') => return None,
+            (At::Quoted, '"') => At::QuoteInQuoted,
+            (At::QuoteInQuoted, '"') | (At::Quoted, _) => {
+                column.push(c);
+                At::Quoted
+            }
+            (At::QuoteInQuoted, _) => return None,
+            (At::Begin | At::Plain, _) => {
+                column.push(c);
+                At::Plain
+            }
+        };
+    }
+    (!matches!(at, At::Quoted)).then_some(columns)
+}
+
+fn printable(line: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&line[..line.len().min(400)]).replace(char::is_control, "\u{fffd}");
+    if text.chars().count() > 80 { text.chars().take(80).chain(['…']).collect() } else { text }
+}
+
+fn grouped(number: i128) -> String {
+    if number < 1000 { number.to_string() } else { format!("{},{:03}", grouped(number / 1000), number % 1000) }
+}
+
+fn fnv_64(bytes: &[u8]) -> u64 {
+    let mut hash = 14_695_981_039_346_656_037_u64;
+    for byte in bytes {
+        hash = (hash ^ u64::from(*byte)).wrapping_mul(1_099_511_628_211);
+    }
+    hash
+}
+
+fn fnv_128(bytes: &[u8]) -> u128 {
+    let mut hash = 144_066_263_297_769_815_596_495_629_667_062_367_629_u128;
+    for byte in bytes {
+        hash = (hash ^ u128::from(*byte)).wrapping_mul(309_485_009_821_345_068_724_781_371);
+    }
+    hash
+}
