@@ -1,8 +1,9 @@
 //! Steady state: appending and committing allocate nothing, rolls to a prepared segment included,
-//! and neither does replay within a segment.
+//! and neither does replay within a segment. A program of its own, because its allocator counts.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
+#[path = "promises/support/mod.rs"]
 mod support;
 
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -3,13 +3,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod support;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::support::*;
 use gapless_journal::{Flush, Journal, JournalError};
-use support::*;
 
 /// A small file system of its own, taken down at the end.
 struct SmallDisk {

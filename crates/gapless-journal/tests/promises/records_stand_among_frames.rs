@@ -3,15 +3,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod support;
-
 use std::path::Path;
 
+use crate::support::*;
 use gapless_journal::{
     Flush, Journal, JournalError, JournalOptions, JournalReader, Record, RecoveryCheck, descriptor as d, inspect,
 };
 use gapless_wire::HEADER_LENGTH;
-use support::*;
 
 const WAYS: [(Flush, Flush); 2] = [(Flush::Mapped, Flush::Mapped), (Flush::Write, Flush::Write)];
 

@@ -2,14 +2,12 @@
 //! some, a failed sync or write is for ever, and no sync is asked for after one has failed.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod support;
-
+use crate::support::{append, assert_holds, batch, boot, options};
 use gapless_journal::{Disk, DiskWork, Environment, Flush, Journal, JournalError, JournalOptions};
 use std::io::{Error, ErrorKind};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use support::{append, assert_holds, batch, boot, options};
 
 /// Refuses one kind of work, and counts syncs.
 #[derive(Debug, Default)]

@@ -3,13 +3,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod support;
-
 use std::path::Path;
 
+use crate::support::*;
 use gapless_journal::{Journal, JournalReader, descriptor as d, inspect};
 use proptest::prelude::*;
-use support::*;
 
 #[derive(Clone, Debug)]
 enum Damage {

@@ -1,11 +1,9 @@
 //! A reader that has seen segments which are cut off afterwards goes on with those that come in their place.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod support;
-
+use crate::support::{self, options, push_frame};
 use gapless_journal::{Journal, JournalError, JournalOptions, JournalReader, Replay};
 use std::os::unix::fs::FileExt;
-use support::{options, push_frame};
 
 /// Appends one frame.
 fn append(journal: &mut Journal, length: usize) {

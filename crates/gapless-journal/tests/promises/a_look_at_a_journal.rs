@@ -2,10 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod support;
-
+use crate::support::*;
 use gapless_journal::{Journal, JournalError, MarkName, inspect};
-use support::*;
 
 #[test]
 fn a_sound_journal_is_described_and_verified_beside_its_writer() {

@@ -8,14 +8,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod support;
-
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
+use crate::scenarios::Module;
+use crate::support::{self, append, batch, end_of_frames, overwrite, payload, read_all};
 use gapless_journal::{Flush, Journal, JournalError, JournalOptions, inspect};
-use support::{append, batch, end_of_frames, overwrite, payload, read_all};
 
 const KILLS_FROM_OUTSIDE: u64 = 12;
 const KILLS_PER_POINT: u64 = 6;
@@ -29,23 +28,30 @@ const POINTS: [&str; 7] = [
     "after_segment_roll",
 ];
 
-fn main() {
+pub fn module() -> Module {
+    let module = Module::new(module_path!()).scenario("kills_from_outside", kills_from_outside);
+    if cfg!(feature = "fault-injection") {
+        module
+            .scenario("kills_at_every_point", kills_at_every_point)
+            .scenario("the_mutant_is_caught", the_mutant_is_caught)
+    } else {
+        module
+    }
+}
+
+/// The first argument of the process that is killed.
+const WRITER: &str = "a_killed_writer_loses_nothing::writer";
+
+/// If this process was started as the writer, it is that until it is killed, and does not come back from here.
+pub fn be_the_writer_if_asked() {
     let arguments: Vec<String> = std::env::args().collect();
     if let [_, role, directory, seed] = &arguments[..]
-        && role == "write"
+        && role == WRITER
     {
         let error = write(Path::new(directory), seed.parse().unwrap()).unwrap_err();
         eprintln!("{error}");
         std::process::exit(3);
     }
-    kills_from_outside();
-    if cfg!(feature = "fault-injection") {
-        kills_at_every_point();
-        the_mutant_is_caught();
-    } else {
-        println!("skipped: kills at named crash points need the feature fault-injection");
-    }
-    println!("test result: ok");
 }
 
 fn options(directory: &Path) -> JournalOptions {
@@ -98,7 +104,7 @@ struct Death {
 /// Runs the process until it dies, or until it has acknowledged `kill_after` times.
 fn run(directory: &Path, seed: u64, environment: &[(&str, String)], kill_after: u64) -> Death {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["write", directory.to_str().unwrap(), &seed.to_string()])
+        .args([WRITER, directory.to_str().unwrap(), &seed.to_string()])
         .envs(environment.iter().map(|(name, value)| (name, value)))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -175,6 +181,9 @@ fn kills_from_outside() {
         acknowledged = check(directory.path(), acknowledged).unwrap();
     }
     println!("killed from outside {KILLS_FROM_OUTSIDE} times: {acknowledged} frames, nothing lost, nothing doubled");
+    if !cfg!(feature = "fault-injection") {
+        println!("skipped: kills at named crash points need the feature fault-injection");
+    }
 }
 
 fn kills_at_every_point() {

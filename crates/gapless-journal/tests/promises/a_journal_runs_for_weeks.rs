@@ -3,12 +3,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod support;
-
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::support::*;
 use gapless_journal::{Environment, Flush, Journal, JournalError, JournalReader};
-use support::*;
 
 fn work_off(journal: &Journal) {
     while journal.preparer().run_once().unwrap() {}

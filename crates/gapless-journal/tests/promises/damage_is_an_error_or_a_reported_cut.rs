@@ -3,14 +3,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod support;
-
 use std::path::{Path, PathBuf};
 
+use crate::support::*;
 use gapless_journal::descriptor as d;
 use gapless_journal::{Cut, FrameFault, Journal, JournalError, MarkName, RecoveryCheck, RecoveryReport};
 use gapless_wire::{Frame, FrameError};
-use support::*;
 
 /// 100 committed frames and 20 behind the mark, in one segment.
 fn journal_with_tail(directory: &Path) -> PathBuf {

@@ -1,6 +1,6 @@
 //! Frames and directories for the tests of the journal's promises.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
-#![allow(dead_code, reason = "each test file uses its own part of this")]
+#![allow(dead_code, reason = "each of the programs that share this uses a part of it")]
 
 use std::path::{Path, PathBuf};
 

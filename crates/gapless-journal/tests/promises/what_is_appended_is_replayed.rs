@@ -3,11 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod support;
-
+use crate::support::*;
 use gapless_journal::{Flush, Journal, JournalError, JournalReader, RecoveryCheck};
 use proptest::prelude::*;
-use support::*;
 
 /// Frames and marks, mapped or written.
 const WAYS: [(Flush, Flush); 4] = [

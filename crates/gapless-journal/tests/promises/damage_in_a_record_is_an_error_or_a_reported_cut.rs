@@ -4,13 +4,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod support;
-
 use std::path::{Path, PathBuf};
 
+use crate::support::*;
 use gapless_journal::{Journal, JournalError, MarkName, Record, inspect};
 use proptest::prelude::*;
-use support::*;
 
 /// Five frames, a record, five frames, two records behind the last of them.
 fn journal(directory: &Path, commits: bool) -> (PathBuf, Vec<Record>) {

@@ -3,11 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod support;
-
+use crate::support::*;
 use gapless_journal::{Flush, Journal, JournalError, JournalReader, Record, RecoveryCheck, inspect};
 use proptest::prelude::*;
-use support::*;
 
 #[derive(Clone, Debug)]
 enum Step {

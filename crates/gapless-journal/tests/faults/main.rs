@@ -1,0 +1,16 @@
+//! What the journal's writer promises when its process is killed: one program, without a harness, see [`scenarios`].
+
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+mod scenarios;
+#[path = "../promises/support/mod.rs"]
+mod support;
+
+mod a_killed_writer_loses_nothing;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    a_killed_writer_loses_nothing::be_the_writer_if_asked();
+    scenarios::run(vec![a_killed_writer_loses_nothing::module()])
+}

@@ -1,0 +1,142 @@
+//! Scenarios as the tests of a program without a harness, because the processes that they start and kill are this
+//! executable again: its `main` looks first whether it was started as one of them, and only then is a test program, which
+//! takes the arguments of any other. The programs `faults` of all crates share this file.
+
+#![allow(dead_code, reason = "each of the programs uses a part of it")]
+
+use libtest_mimic::{Arguments, Trial};
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// Numbers that a seed repeats: SplitMix64 (Steele, Lea and Flood, 2014).
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// Of one scenario: its numbers are the same whatever else runs.
+    fn of(seed: u64, scenario: &str) -> Self {
+        // FNV-1a.
+        let mix = |mixed: u64, byte: &u8| (mixed ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        Self(scenario.as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, mix) ^ seed)
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// From 0 to `end` - 1.
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+}
+
+/// What takes its choices from the seed, if it has any.
+type Run = Box<dyn FnOnce(&mut Random) + Send>;
+
+/// The scenarios of one module.
+pub struct Module {
+    path: &'static str,
+    at_a_time: usize,
+    has_choices: bool,
+    scenarios: Vec<(String, Run)>,
+}
+
+impl Module {
+    /// Of the module with this `module_path!()`; its scenarios run one after the other.
+    pub fn new(path: &'static str) -> Self {
+        Self { path, at_a_time: 1, has_choices: false, scenarios: Vec::new() }
+    }
+
+    /// So many at a time: of those that wait more than they work.
+    pub fn side_by_side(self, at_a_time: usize) -> Self {
+        Self { at_a_time, ..self }
+    }
+
+    /// With a scenario that is the same each time.
+    pub fn scenario(mut self, name: impl Into<String>, run: impl FnOnce() + Send + 'static) -> Self {
+        self.scenarios.push((name.into(), Box::new(|_| run())));
+        self
+    }
+
+    /// With one that makes choices.
+    pub fn with_choices(mut self, name: impl Into<String>, run: impl FnOnce(&mut Random) + Send + 'static) -> Self {
+        self.has_choices = true;
+        self.scenarios.push((name.into(), Box::new(run)));
+        self
+    }
+
+    fn trials(self, seed: u64) -> impl Iterator<Item = Trial> {
+        // As it is listed in any other test program: without the program's own name.
+        let module = self.path.split_once("::").expect("a module of the program").1;
+        self.scenarios.into_iter().map(move |(name, run)| {
+            let name = format!("{module}::{name}");
+            let told = name.clone();
+            Trial::test(name, move || {
+                let begun = Instant::now();
+                run(&mut Random::of(seed, &told));
+                println!("{told} took {} s", begun.elapsed().as_secs());
+                Ok(())
+            })
+        })
+    }
+}
+
+/// From `GAPLESS_SEED`, or by chance.
+fn seed() -> u64 {
+    match std::env::var("GAPLESS_SEED") {
+        Ok(seed) => seed.parse().expect("GAPLESS_SEED is a number"),
+        Err(_) => RandomState::new().build_hasher().finish(),
+    }
+}
+
+/// What the command line asks for, and the filters beyond the one that `libtest_mimic` takes: other test programs take any
+/// number, and all are given the same.
+fn arguments() -> (Arguments, Vec<String>) {
+    const HAVE_VALUES: [&str; 6] = ["--skip", "--test-threads", "--format", "--color", "--logfile", "-Z"];
+    let (mut taken, mut filters, mut is_value) = (Vec::new(), Vec::new(), true);
+    for argument in std::env::args() {
+        let is_filter = !is_value && !argument.starts_with('-');
+        is_value = HAVE_VALUES.contains(&argument.as_str());
+        if is_filter { filters.push(argument) } else { taken.push(argument) }
+    }
+    if filters.len() == 1 {
+        taken.append(&mut filters);
+    }
+    (Arguments::from_iter(taken), filters)
+}
+
+/// Runs the scenarios that the command line asks for: those that run one at a time, then those that run side by side.
+pub fn run(modules: Vec<Module>) -> ExitCode {
+    let (arguments, filters) = arguments();
+    let is_meant = |trial: &Trial| {
+        let meets = |filter: &String| match arguments.exact {
+            true => trial.name() == filter,
+            false => trial.name().contains(filter),
+        };
+        filters.is_empty() || filters.iter().any(meets)
+    };
+    let seed = seed();
+    if !arguments.list && modules.iter().any(|module| module.has_choices) {
+        println!("GAPLESS_SEED={seed} repeats this run's choices");
+    }
+    let mut groups = BTreeMap::<usize, Vec<Trial>>::new();
+    for module in modules {
+        groups.entry(module.at_a_time).or_default().extend(module.trials(seed).filter(is_meant));
+    }
+    let mut has_failed = false;
+    for (at_a_time, trials) in groups {
+        let test_threads = arguments.test_threads.or(Some(at_a_time));
+        has_failed |= libtest_mimic::run(&Arguments { test_threads, ..arguments.clone() }, trials).has_failed();
+    }
+    // As other test programs do.
+    if has_failed { ExitCode::from(101) } else { ExitCode::SUCCESS }
+}

@@ -1,0 +1,18 @@
+//! What the journal promises: one program, with a module for each promise, because linking a program for each costs more
+//! than running them all.
+
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+mod support;
+
+mod a_disk_that_refuses_is_an_error;
+mod a_full_or_read_only_file_system_is_an_error;
+mod a_journal_runs_for_weeks;
+mod a_journal_with_records_is_the_model;
+mod a_look_at_a_journal;
+mod a_reader_goes_on_over_a_cut;
+mod damage_in_a_record_is_an_error_or_a_reported_cut;
+mod damage_is_an_error_or_a_reported_cut;
+mod random_damage_never_shortens;
+mod records_stand_among_frames;
+mod what_is_appended_is_replayed;
