@@ -4,7 +4,7 @@
 //!
 //! The argument is Dekker's. The parking thread writes the flag, fences, then looks for work; the
 //! waking thread publishes work, fences, then reads the flag. Both fences are SeqCst, so one comes
-//! first: either the waker sees the flag, or the parking thread sees the work. `tests/loom_parking.rs`
+//! first: either the waker sees the flag, or the parking thread sees the work. `tests/loom/loom_parking.rs`
 //! runs every interleaving of this code, and shows that it fails without the fences.
 
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -10,8 +10,8 @@
 //! | [`error`] | [`LogError`] |
 //!
 //! # The ordering arguments
-//! Each of them is model-checked by a test under `tests/loom_*.rs`: `RUSTFLAGS="--cfg loom" cargo test
-//! -p gapless-log --release --test 'loom_*'`.
+//! Each of them is model-checked by a test under `tests/loom`: `RUSTFLAGS="--cfg loom" cargo test
+//! -p gapless-log --release --test loom`.
 //!
 //! 1. *Publication.* The writer writes a frame, then stores the tail with Release; a reader loads the
 //!    tail with Acquire, so it sees whole frames only.

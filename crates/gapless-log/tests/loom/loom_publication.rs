@@ -2,10 +2,9 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod model;
+use crate::model::{FRAME_LENGTH, check, frame, parts, ring, window};
 use gapless_log::Scope;
 use loom::thread;
-use model::{FRAME_LENGTH, check, frame, parts, ring, window};
 
 #[test]
 fn a_rings_reader_sees_whole_frames_in_order() {

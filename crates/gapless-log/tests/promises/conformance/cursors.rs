@@ -1,8 +1,8 @@
 //! Free cursors that start anywhere and are lapped, gating cursors that go away.
 
-use crate::frames::{frame, marks, write_frame};
-use crate::places::Place;
-use crate::window::{append, is_full, panics_with, pass};
+use super::frames::{frame, marks, write_frame};
+use super::places::Place;
+use super::window::{append, is_full, panics_with, pass};
 use gapless_log::{FreeRead, Scope, WindowOptions};
 
 pub fn a_free_cursor_starts_anywhere(place: &impl Place) {

@@ -1,7 +1,7 @@
 //! Random histories, beside a queue that does the same without a ring.
 
-use crate::frames::{frame, marks};
-use crate::places::Place;
+use super::frames::{frame, marks};
+use super::places::Place;
 use gapless_log::{FreeRead, LogError, Scope};
 use gapless_wire::aligned_length;
 use proptest::prelude::*;

@@ -3,10 +3,9 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod model;
+use crate::model::{FRAME_LENGTH, check, frame, parts, window};
 use gapless_log::{GatingCursor, LogError, Scope, WindowWriter};
 use loom::thread;
-use model::{FRAME_LENGTH, check, frame, parts, window};
 
 /// What a reader believes the stream to be: a frame once taken is given up only when it is told so.
 #[derive(Default)]

@@ -1,8 +1,8 @@
 //! Rings: one publisher, one consumer.
 
-use crate::frames::{frame, marks, write_frame};
-use crate::places::Place;
-use crate::window::{is_full, panics_with};
+use super::frames::{frame, marks, write_frame};
+use super::places::Place;
+use super::window::{is_full, panics_with};
 use gapless_log::{LogError, RingReader, RingWriter};
 use gapless_wire::aligned_length;
 

@@ -34,7 +34,7 @@ struct Owner(Child, BufReader<ChildStdout>);
 impl Owner {
     fn start(path: &std::path::Path) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "owner_process", "--nocapture"])
+            .args(["--exact", "counters_outlive_nobody_and_lie_to_nobody::owner_process", "--nocapture"])
             .env(PATH, path)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -1,7 +1,7 @@
 //! A process that writes anything anywhere into its ring, while the other end works: errors and frames
 //! that are none, never a panic or an endless loop.
 
-use crate::peer::{Peer, Place, memory};
+use super::peer::{Peer, Place, memory};
 use gapless_log::{LogError, RingReader, RingWriter, StreamIdentity, ring};
 use gapless_wire::{Frame, aligned_length};
 
@@ -60,7 +60,7 @@ fn read(reader: &mut RingReader, copy: &mut [u8]) -> Result<(), LogError> {
 
 /// Writes a frame, if there is room.
 fn write(writer: &mut RingWriter) -> Result<(), LogError> {
-    match writer.append(&crate::messages::fragment(1, 0, 0)) {
+    match writer.append(&super::messages::fragment(1, 0, 0)) {
         Ok(()) => {
             let _ = writer.publish();
             Ok(())

@@ -22,7 +22,7 @@ macro_rules! conformance {
         mod $name {
             $(mod $module {
                 $(#[test] fn $test() {
-                    crate::$module::$test(&<crate::places::$place as crate::places::Place>::new());
+                    crate::conformance::$module::$test(&<crate::conformance::places::$place as crate::conformance::places::Place>::new());
                 })+
             })+
         }

@@ -3,10 +3,9 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod model;
+use crate::model::{FRAME_LENGTH, check, frame, parts, window};
 use gapless_log::Scope;
 use loom::thread;
-use model::{FRAME_LENGTH, check, frame, parts, window};
 
 #[test]
 fn handlers_see_whole_frames_and_only_released_ones() {

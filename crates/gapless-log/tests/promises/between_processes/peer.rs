@@ -54,7 +54,7 @@ impl Peer {
     pub fn start(part: &str, place: &Place, memories: &[(&str, BorrowedFd<'_>)]) -> Self {
         let told: Vec<_> = memories.iter().map(|(name, fd)| place.tell(name, *fd)).collect();
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "peer_entry", "--nocapture"]).env(PART, part).stdout(Stdio::null());
+        command.args(["--exact", "between_processes::peer_entry", "--nocapture"]).env(PART, part).stdout(Stdio::null());
         for (number, (how, _)) in told.iter().enumerate() {
             command.env(format!("{MEMORY}_{number}"), how);
         }

@@ -1,5 +1,5 @@
 //! Every interleaving of the parked flag: no wake-up is lost, and without the fences one is.
-//! Runs only under loom: `RUSTFLAGS="--cfg loom" cargo test -p gapless-agent --release --test loom_parking`.
+//! Runs only under loom: `RUSTFLAGS="--cfg loom" cargo test -p gapless-agent --release --test loom loom_parking`.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test")]
 

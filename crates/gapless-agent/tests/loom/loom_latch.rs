@@ -1,5 +1,5 @@
 //! Every interleaving of the latch: a reader gets the words of one write, never of two.
-//! Runs only under loom: `RUSTFLAGS="--cfg loom" cargo test -p gapless-agent --release --test loom_latch`.
+//! Runs only under loom: `RUSTFLAGS="--cfg loom" cargo test -p gapless-agent --release --test loom loom_latch`.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test")]
 

@@ -3,10 +3,9 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod model;
+use crate::model::{FRAME_LENGTH, check, frame, parts, window};
 use gapless_log::{FreeRead, Releaser, WindowWriter};
 use loom::thread;
-use model::{FRAME_LENGTH, check, frame, parts, window};
 
 fn append_and_release(writer: &mut WindowWriter, releaser: &mut Releaser, sequence: u64) {
     writer.append(&frame(sequence, sequence * 10), sequence).unwrap();

@@ -1,7 +1,7 @@
 //! Windows: appending, back-pressure, publishing, releasing.
 
-use crate::frames::{frame, marks, split, write_frame};
-use crate::places::Place;
+use super::frames::{frame, marks, split, write_frame};
+use super::places::Place;
 use gapless_log::{LogError, Releaser, Scope, WindowOptions, WindowWriter};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

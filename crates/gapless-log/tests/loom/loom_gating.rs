@@ -3,10 +3,9 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod model;
+use crate::model::{FRAME_LENGTH, check, frame, parts, ring, window};
 use gapless_log::{LogError, Scope, WindowWriter};
 use loom::thread;
-use model::{FRAME_LENGTH, check, frame, parts, ring, window};
 
 #[test]
 fn a_ring_that_wraps_never_overwrites_what_is_being_read() {

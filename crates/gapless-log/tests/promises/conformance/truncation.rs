@@ -1,8 +1,8 @@
 //! `truncate_after`: what goes, what stays, and who is told.
 
-use crate::frames::marks;
-use crate::places::Place;
-use crate::window::{append, is_full, pass};
+use super::frames::marks;
+use super::places::Place;
+use super::window::{append, is_full, pass};
 use gapless_log::{GatingCursor, LogError, Scope, WindowOptions};
 
 fn is_truncated(cursor: &mut GatingCursor, to: u64, from: u64) -> bool {
@@ -61,7 +61,7 @@ pub fn what_was_not_published_is_cut_without_a_word(place: &impl Place) {
     append(&mut writer, 0, 1).unwrap();
     assert_eq!(consume(&mut cursor), [(1, 1)]);
     for sequence in 2..=4 {
-        writer.append(&crate::frames::frame(sequence, 0, sequence), sequence).unwrap();
+        writer.append(&super::frames::frame(sequence, 0, sequence), sequence).unwrap();
     }
     writer.truncate_after(2).unwrap();
     assert!(cursor.available().unwrap().is_empty(), "a cut publishes nothing");

@@ -1,7 +1,7 @@
 //! A subscriber in another process: whole frames in order, or the sequence from which to replay.
 
-use crate::messages::fragment;
-use crate::peer::{Peer, Place, memory, memory_path};
+use super::messages::fragment;
+use super::peer::{Peer, Place, memory, memory_path};
 use gapless_log::{FreeRead, StreamIdentity, Window, WindowOptions};
 use gapless_wire::Frame;
 

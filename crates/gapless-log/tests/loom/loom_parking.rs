@@ -3,9 +3,8 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod model;
+use crate::model::{check, frame, ring};
 use loom::thread;
-use model::{check, frame, ring};
 
 #[test]
 fn no_wake_up_is_lost() {

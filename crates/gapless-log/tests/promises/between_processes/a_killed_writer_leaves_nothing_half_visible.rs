@@ -1,7 +1,7 @@
 //! SIGKILL at any moment: the reader sees whole messages, and the next publisher goes on.
 
-use crate::messages::{self, Progress, fragment};
-use crate::peer::{Peer, Place, memory};
+use super::messages::{self, Progress, fragment};
+use super::peer::{Peer, Place, memory};
 use gapless_log::{RingWriter, StreamIdentity, ring};
 
 const CAPACITY: usize = 16 << 10;

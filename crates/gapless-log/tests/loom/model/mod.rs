@@ -21,7 +21,6 @@ pub fn frame(sequence: u64, mark: u64) -> [u8; FRAME_LENGTH] {
 }
 
 /// Sequence and mark of a whole frame.
-#[allow(dead_code)]
 pub fn parts(bytes: &[u8]) -> (u64, u64) {
     let word = |number: usize| u64::from_ne_bytes(*bytes[number * 8..].first_chunk().unwrap());
     assert_eq!(word(0), FRAME_LENGTH as u64, "the frame is not whole");
@@ -29,7 +28,6 @@ pub fn parts(bytes: &[u8]) -> (u64, u64) {
 }
 
 /// A window of `frames` frames and as many index slots.
-#[allow(dead_code)]
 pub fn window(frames: usize) -> (gapless_log::WindowWriter, gapless_log::Releaser) {
     let options = gapless_log::WindowOptions {
         capacity_bytes: frames * FRAME_LENGTH,
@@ -41,7 +39,6 @@ pub fn window(frames: usize) -> (gapless_log::WindowWriter, gapless_log::Release
 }
 
 /// A ring of `frames` frames.
-#[allow(dead_code)]
 pub fn ring(frames: usize) -> (gapless_log::RingWriter, gapless_log::RingReader) {
     let kind = gapless_log::MemoryKind::Anonymous;
     gapless_log::ring::create(&kind, frames * FRAME_LENGTH, gapless_log::StreamIdentity::default()).unwrap()

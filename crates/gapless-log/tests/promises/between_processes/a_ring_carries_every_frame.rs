@@ -1,7 +1,7 @@
 //! One way and back and forth: every frame arrives once, in order, to the last byte.
 
-use crate::messages::{self, Progress};
-use crate::peer::{Peer, Place, memory};
+use super::messages::{self, Progress};
+use super::peer::{Peer, Place, memory};
 use gapless_log::{RingReader, RingWriter, StreamIdentity, ring};
 
 const MESSAGES: u64 = 20_000;

@@ -1,0 +1,8 @@
+//! Every interleaving that loom finds, of each ordering argument: one program, with a module for each. Runs only under loom:
+//! `RUSTFLAGS="--cfg loom" cargo test -p gapless-agent --release --test loom`.
+
+#![cfg(loom)]
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod loom_latch;
+mod loom_parking;

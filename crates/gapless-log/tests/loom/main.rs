@@ -1,0 +1,14 @@
+//! Every interleaving that loom finds, of each ordering argument at the head of the library: one program, with a module for
+//! each. Runs only under loom: `RUSTFLAGS="--cfg loom" cargo test -p gapless-log --release --test loom`.
+
+#![cfg(loom)]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod model;
+
+mod loom_gating;
+mod loom_lapping;
+mod loom_parking;
+mod loom_publication;
+mod loom_release;
+mod loom_truncation;
