@@ -10,7 +10,7 @@ use std::time::Instant;
 use gapless_schema::{DecodeError, Encode, EncodeError, Message, Protobuf, Sbe};
 
 include!("../tests/generated/car.rs");
-include!("../tests/messages/reference_car.rs");
+include!("../tests/promises/messages/reference_car.rs");
 
 use car::*;
 

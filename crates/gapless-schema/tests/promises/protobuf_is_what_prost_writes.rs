@@ -1,11 +1,9 @@
 //! The protobuf form of the Car is that of `prost`, another implementation, in both directions; and the streaming
 //! forms are the same as that of the object.
 
-mod messages;
-
+use crate::messages::car::*;
+use crate::messages::{numbers, reference};
 use gapless_schema::{DecodeError, Encode, EncodeError, Message as _, Protobuf, ProtobufObject};
-use messages::car::*;
-use messages::{numbers, reference};
 use prost::Message;
 
 #[derive(Clone, PartialEq, Message)]

@@ -1,7 +1,7 @@
 //! The committed sources under `tests/generated/` are what the generator makes of `schemas/`.
 //!
 //! They are committed so that other tests can include them, and so that a change of the generator shows what it
-//! changes. Refresh them with `GAPLESS_REFRESH=1 cargo test -p gapless-schema --test generated_sources_are_current`.
+//! changes. Refresh them with `GAPLESS_REFRESH=1 cargo test -p gapless-schema --test promises generated_sources`.
 
 use std::path::{Path, PathBuf};
 

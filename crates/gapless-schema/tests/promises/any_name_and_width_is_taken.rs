@@ -2,7 +2,7 @@
 
 use gapless_schema::{Encode, Message, Protobuf, Sbe, SbeObject};
 
-include!("generated/names.rs");
+include!("../generated/names.rs");
 
 use names::*;
 

@@ -1,11 +1,9 @@
 //! The bytes of the official generator are read as the values it wrote, and our encoders write exactly those bytes.
 
-mod messages;
-
 use std::fmt::Debug;
 
+use crate::messages::{Check, car, extension_v0, extension_v2, for_each_sample, golden, numbers, truck};
 use gapless_schema::{Encode, Message, ProtobufObject, Sbe, SbeObject};
-use messages::{Check, car, extension_v0, extension_v2, for_each_sample, golden, numbers, truck};
 
 struct Golden(usize);
 

@@ -1,12 +1,10 @@
 //! What encoders do when groups and data are skipped, come too late, or do not fit; and what decoders do with lengths
 //! that lie.
 
-mod messages;
-
+use crate::messages::big_endian::{Big, BigEncoder};
+use crate::messages::car::*;
+use crate::messages::{self, extension_v2, golden, numbers, reference, truck};
 use gapless_schema::{DecodeError, Direct, Encode, EncodeError, Message, Sbe, SbeObject};
-use messages::big_endian::{Big, BigEncoder};
-use messages::car::*;
-use messages::{extension_v2, golden, numbers, reference, truck};
 
 #[test]
 fn what_is_skipped_is_empty() {

@@ -3,12 +3,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod messages;
-
 use std::fmt::Debug;
 
+use crate::messages::{Check, car, for_each_sample, golden};
 use gapless_schema::{DecodeError, EncodeError, ProtobufObject, SbeObject};
-use messages::{Check, car, for_each_sample, golden};
 use proptest::prelude::*;
 use proptest::sample::Index;
 

@@ -6,12 +6,12 @@ use std::fmt::Debug;
 
 use gapless_schema::{ProtobufObject, SbeObject};
 
-include!("../generated/car.rs");
-include!("../generated/truck.rs");
-include!("../generated/numbers.rs");
-include!("../generated/big-endian.rs");
-include!("../generated/extension-v0.rs");
-include!("../generated/extension-v2.rs");
+include!("../../generated/car.rs");
+include!("../../generated/truck.rs");
+include!("../../generated/numbers.rs");
+include!("../../generated/big-endian.rs");
+include!("../../generated/extension-v0.rs");
+include!("../../generated/extension-v2.rs");
 include!("reference_car.rs");
 
 /// What is done with each sample.
