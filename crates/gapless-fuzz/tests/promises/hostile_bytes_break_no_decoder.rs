@@ -4,10 +4,8 @@
 //! `GAPLESS_FUZZ_SEED` replays a run; `GAPLESS_FUZZ_RUNS` is the number of mutations for each target.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod mutation;
-
+use crate::mutation::Mutator;
 use gapless_fuzz::{TARGETS, Target};
-use mutation::Mutator;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};

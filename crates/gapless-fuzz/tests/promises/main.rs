@@ -1,0 +1,7 @@
+//! What decoders promise whatever they are given: one program, with a module for each promise.
+
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+mod mutation;
+
+mod hostile_bytes_break_no_decoder;

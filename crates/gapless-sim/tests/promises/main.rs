@@ -1,0 +1,9 @@
+//! What the simulator finds, and what whole clusters promise in it: one program, with a module for each promise, because
+//! linking a program for each would take minutes more.
+
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+#[cfg(feature = "fault-injection")]
+mod mutants_are_caught;
+mod replicas_that_differ_are_found;
+mod whole_clusters_keep_their_promises;
