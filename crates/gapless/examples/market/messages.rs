@@ -39,7 +39,7 @@ pub const fn other(side: Side) -> Side {
 }
 
 /// Publishes a message.
-pub fn publish<M: Encode>(node: &mut StreamNode<AnyLink>, message: &M) -> Result<(), crate::Failure> {
+pub fn publish<M: Encode>(node: &mut StreamNode<AnyLink>, message: &M) -> Result<(), super::Failure> {
     let (message_type, buffer, length) = encoded(message)?;
     node.publish(message_type, &buffer[..length])?;
     Ok(())

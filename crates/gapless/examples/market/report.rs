@@ -1,7 +1,7 @@
 //! What a process says to its parent beside its lines for the terminal, and the look at all of it in the end.
 
-use crate::messages::money;
-use crate::options::{COPIES, ENTRIES, Role};
+use super::messages::money;
+use super::options::{COPIES, ENTRIES, Role};
 use std::collections::{BTreeMap, HashMap};
 
 /// Begins a line that is for the parent.

@@ -4,21 +4,21 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 #![allow(dead_code, reason = "the example's modules are whole, and a part of them is looked at")]
 
-#[path = "../examples/market/book.rs"]
+#[path = "../../examples/market/book.rs"]
 mod book;
-#[path = "../examples/market/depth.rs"]
+#[path = "../../examples/market/depth.rs"]
 mod depth;
-#[path = "../examples/market/fingerprint.rs"]
+#[path = "../../examples/market/fingerprint.rs"]
 mod fingerprint;
-#[path = "../examples/market/matching.rs"]
+#[path = "../../examples/market/matching.rs"]
 mod matching;
-#[path = "../examples/market/messages.rs"]
+#[path = "../../examples/market/messages.rs"]
 mod messages;
-#[path = "../examples/market/options.rs"]
+#[path = "../../examples/market/options.rs"]
 mod options;
-#[path = "../examples/market/orders.rs"]
+#[path = "../../examples/market/orders.rs"]
 mod orders;
-#[path = "../examples/market/report.rs"]
+#[path = "../../examples/market/report.rs"]
 mod report;
 
 use book::{Book, Fill, Resting};

@@ -1,10 +1,7 @@
 //! Every kind of bad line is refused with its number and its reason, and the lines beside it are booked.
 
-mod ledger_fold;
-mod ledger_process;
-
-use ledger_fold::expected_report;
-use ledger_process::{Place, Run, example, shipped_transfers};
+use crate::ledger_fold::expected_report;
+use crate::ledger_process::{Place, Run, example, shipped_transfers};
 
 /// Lines behind two deposits of 1000.00, and the reason for which each is refused; `""` for
 /// lines that are booked.

@@ -3,9 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod ledger_process;
-
-use ledger_process::{Run, example};
+use crate::ledger_process::{self, Run, example};
 use rustix::process::Signal;
 use std::path::{Path, PathBuf};
 use std::process::Command;

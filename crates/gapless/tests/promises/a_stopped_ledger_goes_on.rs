@@ -2,11 +2,8 @@
 //! that was read to its end changes nothing; lines that were added since are taken; a file that is
 //! another one is refused.
 
-mod ledger_fold;
-mod ledger_process;
-
-use ledger_fold::expected_report;
-use ledger_process::{Place, Run, shipped_transfers};
+use crate::ledger_fold::expected_report;
+use crate::ledger_process::{Place, Run, shipped_transfers};
 use rustix::process::Signal;
 
 #[test]

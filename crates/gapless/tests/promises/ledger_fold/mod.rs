@@ -1,7 +1,6 @@
 //! What the example `ledger` has to print for a file, worked out without it: own reading of CSV, own
 //! balances, own fingerprints. Shares no code with the example.
 
-#![allow(dead_code, reason = "each test uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "this is a test")]
 
 use std::collections::{BTreeMap, HashSet};

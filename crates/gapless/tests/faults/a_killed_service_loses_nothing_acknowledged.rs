@@ -4,22 +4,19 @@
 //! independent fold, also after snapshots and the deletion of older segments. The same check catches the
 //! planted mutants.
 //!
-//! Needs the feature `fault-injection`. Without a test harness, because the service is this executable
-//! again.
+//! Needs the feature `fault-injection`.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod fault_witness;
-
-use fault_witness::dice::Dice;
-use fault_witness::process::{ServiceProcess, be_the_service_if_asked};
-use fault_witness::witness::{Ended, Witness};
+use crate::fault_witness::dice::Dice;
+use crate::fault_witness::process::ServiceProcess;
+use crate::fault_witness::witness::{Ended, Witness};
+use crate::scenarios::{Module, Random};
 use gapless::agent::fault::CRASH_POINTS;
 use gapless::journal::JournalReader;
 use gapless::prelude::*;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Instant;
 
 /// Kills at each point, at each tier.
 const KILLS_PER_POINT: u32 = 5;
@@ -28,16 +25,21 @@ const COMMANDS_PER_ATTEMPT: usize = 6000;
 /// A mutant that survives so many kills is not caught.
 const KILLS_PER_MUTANT: u32 = 60;
 
-fn main() {
-    be_the_service_if_asked();
-    let mut dice = Dice::from_environment();
-    let begun = Instant::now();
-    for tier in [Tier::Journal, Tier::Sync] {
-        nothing_is_lost_at_any_crash_point(tier, &mut dice);
-    }
-    the_check_catches("drop_session_table", "before_reply", &mut dice);
-    the_check_catches("acknowledge_before_journal", "before_journal_copy", &mut dice);
-    println!("all in {:.1} s", begun.elapsed().as_secs_f64());
+pub fn module() -> Module {
+    let dice = |random: &mut Random| Dice::new(random.next());
+    Module::new(module_path!())
+        .with_choices("nothing_is_lost_at_tier_journal", move |random| {
+            nothing_is_lost_at_any_crash_point(Tier::Journal, &mut dice(random));
+        })
+        .with_choices("nothing_is_lost_at_tier_sync", move |random| {
+            nothing_is_lost_at_any_crash_point(Tier::Sync, &mut dice(random));
+        })
+        .with_choices("the_mutant_drop_session_table_is_caught", move |random| {
+            the_check_catches("drop_session_table", "before_reply", &mut dice(random));
+        })
+        .with_choices("the_mutant_acknowledge_before_journal_is_caught", move |random| {
+            the_check_catches("acknowledge_before_journal", "before_journal_copy", &mut dice(random));
+        })
 }
 
 /// After how many passes to die: some points are passed by every frame, some by every segment.

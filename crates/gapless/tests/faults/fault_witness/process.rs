@@ -1,4 +1,4 @@
-//! The service's process: this very executable, started again with a variable that says so.
+//! The service's process: this very executable, started again with arguments that say so.
 
 use super::bank::Bank;
 use gapless::journal::Retention;
@@ -7,9 +7,8 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 
-/// Names the directory of the service that a started process shall be.
-const DIRECTORY: &str = "GAPLESS_TEST_SERVICE";
-const TIER: &str = "GAPLESS_TEST_TIER";
+/// The first argument of a process that shall be the service; its directory and its tier come behind it.
+const SERVICE: &str = "fault_witness::service";
 
 /// Small segments, frequent snapshots and hardly any retention: a few thousand commands pass through
 /// everything that a journal does in weeks.
@@ -32,9 +31,12 @@ fn options(directory: &Path, tier: Tier) -> NodeOptions {
 
 /// If this process was started to be the service, is it until its input ends or it is killed.
 pub fn be_the_service_if_asked() {
-    let Some(directory) = std::env::var_os(DIRECTORY) else { return };
-    let tier: Tier = std::env::var(TIER).unwrap().parse().unwrap();
-    let node = match Node::start(Bank::default(), options(Path::new(&directory), tier)) {
+    let arguments: Vec<String> = std::env::args().collect();
+    let [_, role, directory, tier] = &arguments[..] else { return };
+    if role != SERVICE {
+        return;
+    }
+    let node = match Node::start(Bank::default(), options(Path::new(directory), tier.parse().unwrap())) {
         Ok(node) => node,
         Err(error) => {
             println!("failed: {error}");
@@ -76,7 +78,7 @@ impl ServiceProcess {
     pub fn start(directory: &Path, tier: Tier, environment: &[(&str, &str)]) -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.env_remove("GAPLESS_CRASH_POINT").env_remove("GAPLESS_MUTANT");
-        command.env(DIRECTORY, directory).env(TIER, tier.name()).envs(environment.iter().copied());
+        command.arg(SERVICE).arg(directory).arg(tier.name()).envs(environment.iter().copied());
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let input = child.stdin.take();
         let output = BufReader::new(child.stdout.take().unwrap());

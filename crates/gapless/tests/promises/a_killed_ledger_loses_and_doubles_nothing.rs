@@ -5,11 +5,8 @@
 
 #![allow(clippy::unwrap_used, reason = "this is a test")]
 
-mod ledger_fold;
-mod ledger_process;
-
-use ledger_fold::expected_report;
-use ledger_process::{Place, Run, shipped_transfers};
+use crate::ledger_fold::expected_report;
+use crate::ledger_process::{Place, Run, shipped_transfers};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 #[test]

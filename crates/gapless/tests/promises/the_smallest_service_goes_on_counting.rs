@@ -1,8 +1,6 @@
 //! The example `smallest` gives no number twice, whatever becomes of it, and stays smallest.
 
-mod ledger_process;
-
-use ledger_process::{Run, example};
+use crate::ledger_process::{Run, example};
 use std::process::Command;
 use std::time::Duration;
 
@@ -42,6 +40,6 @@ fn across_restarts_and_kills() {
 
 #[test]
 fn in_under_40_lines() {
-    let source = include_str!("../examples/smallest.rs");
+    let source = include_str!("../../examples/smallest.rs");
     assert!(source.lines().count() < 40, "{} lines", source.lines().count());
 }

@@ -1,7 +1,6 @@
 //! The example `ledger` as a process: started, watched, stopped and killed. Knows nothing of what it
 //! ought to print.
 
-#![allow(dead_code, reason = "each test uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "this is a test")]
 
 use rustix::process::{Pid, Signal, kill_process};

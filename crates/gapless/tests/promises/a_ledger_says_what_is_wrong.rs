@@ -1,9 +1,7 @@
 //! A wrong file, directory or option gets one line that says what is wrong with which, and nothing is
 //! taken.
 
-mod ledger_process;
-
-use ledger_process::{Place, Run, example, shipped_transfers};
+use crate::ledger_process::{Place, Run, example, shipped_transfers};
 use std::process::Command;
 
 const GOOD: &[u8] = b"id,from,to,amount,note\n1,,ann,10.00,\n";

@@ -1,16 +1,13 @@
 //! A service is killed with SIGKILL from outside, at random moments of its life: while it starts,
 //! recovers, works, writes snapshots or rolls segments. After each death the witness goes on, and in the
 //! end holds the service to everything that it ever acknowledged.
-//!
-//! Without a test harness, because the service is this executable again.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod fault_witness;
-
-use fault_witness::dice::Dice;
-use fault_witness::process::{ServiceProcess, be_the_service_if_asked};
-use fault_witness::witness::{Ended, Witness};
+use crate::fault_witness::dice::Dice;
+use crate::fault_witness::process::ServiceProcess;
+use crate::fault_witness::witness::{Ended, Witness};
+use crate::scenarios::Module;
 use gapless::journal::JournalReader;
 use gapless::prelude::*;
 use std::path::Path;
@@ -18,12 +15,10 @@ use std::path::Path;
 /// Deaths at each tier.
 const KILLS: u32 = 25;
 
-fn main() {
-    be_the_service_if_asked();
-    let mut dice = Dice::from_environment();
-    for tier in [Tier::Journal, Tier::Sync] {
-        kill_at_random_moments(tier, &mut dice);
-    }
+pub fn module() -> Module {
+    Module::new(module_path!())
+        .with_choices("at_tier_journal", |random| kill_at_random_moments(Tier::Journal, &mut Dice::new(random.next())))
+        .with_choices("at_tier_sync", |random| kill_at_random_moments(Tier::Sync, &mut Dice::new(random.next())))
 }
 
 fn kill_at_random_moments(tier: Tier, dice: &mut Dice) {

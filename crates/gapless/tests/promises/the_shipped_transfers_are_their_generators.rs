@@ -1,6 +1,6 @@
 //! `data/transfers.csv` is what `data/transfers.rs` makes, and has 10,000 lines.
 
-#[path = "../data/transfers.rs"]
+#[path = "../../data/transfers.rs"]
 mod transfers;
 
 #[test]

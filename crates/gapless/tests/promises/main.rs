@@ -1,0 +1,16 @@
+//! What the face and its examples promise: one program, with a module for each promise, because linking a program for each
+//! would take minutes more.
+
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+mod ledger_fold;
+mod ledger_process;
+
+mod a_killed_ledger_loses_and_doubles_nothing;
+mod a_ledger_refuses_bad_lines_with_their_reason;
+mod a_ledger_says_what_is_wrong;
+mod a_market_adds_up;
+mod a_market_matches_by_price_and_time;
+mod a_stopped_ledger_goes_on;
+mod the_shipped_transfers_are_their_generators;
+mod the_smallest_service_goes_on_counting;
