@@ -3,13 +3,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 
-mod replicas;
-
+use crate::replicas::{Caller, Cluster, PATIENCE, wait};
 use gapless_cluster::member::shared::{Outcome, Wish};
 use gapless_engine::{Context, EngineError, Handlers, Reject, Service};
 use gapless_schema::Encoding;
 use gapless_stream::client::MessageType;
-use replicas::{Caller, Cluster, PATIENCE, wait};
 use std::ops::RangeInclusive;
 
 const NUMBER: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };

@@ -3,8 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 
-mod replicas;
-
+use crate::replicas::{Caller, Cluster, PATIENCE, wait};
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::member::control::{Answer, Request, ask, ask_within};
 use gapless_engine::{Context, Handlers, Reject, Service};
@@ -12,7 +11,6 @@ use gapless_journal::JournalReader;
 use gapless_schema::Encoding;
 use gapless_stream::client::MessageType;
 use gapless_stream::stream_layout::StreamLayout;
-use replicas::{Caller, Cluster, PATIENCE, wait};
 use std::path::PathBuf;
 
 const NUMBER: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };

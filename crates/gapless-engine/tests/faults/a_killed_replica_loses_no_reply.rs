@@ -1,23 +1,36 @@
 //! A service on a cluster of processes, whose leaders are killed while clients send commands: each command has its effect
 //! once and gets its reply, each timer fires once, and every copy of the service comes to the same state.
-//!
-//! Run without a harness: the processes that it kills are this executable again.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "it has no harness, and says what it has done")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "it says what it has done")]
 
-mod replica_processes;
-
+use crate::replica_processes::{
+    self, CLIENTS, COMMANDS, COUNTS, Cluster, HEARD, KILLS, Numbers, PATIENCE, client, kill_leaders, number_of,
+};
+use crate::scenarios::Module;
 use gapless_engine::{Context, Handlers, Reject, Replica, ReplicaOptions, Service};
 use gapless_stream::Client;
 use gapless_stream::client::random_token;
-use replica_processes::{
-    CLIENTS, COMMANDS, COUNTS, Cluster, HEARD, KILLS, Numbers, PATIENCE, be_a_replica_if_asked, client, kill_leaders,
-    number_of,
-};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+
+/// The role of the processes that are killed.
+const REPLICA: &str = "a_killed_replica_loses_no_reply::replica";
+
+pub fn be_a_replica_if_asked() {
+    replica_processes::be_a_replica_if_asked(REPLICA, |config| {
+        let options = ReplicaOptions { snapshot_interval_frames: Some(2_000), ..ReplicaOptions::default() };
+        Replica::start(Heard::default(), options, config).unwrap()
+    });
+}
+
+pub fn module() -> Module {
+    Module::new(module_path!())
+        .scenario("a_stopped_leader_is_left", a_stopped_leader_is_left)
+        .scenario("three_members", || survives(None))
+        .scenario("with_a_witness", || survives(Some(3)))
+}
 
 /// Remembers each number, and that its timer has fired.
 #[derive(Default)]
@@ -66,7 +79,7 @@ impl Service for Heard {
 }
 
 fn survives(witness: Option<usize>) {
-    let mut cluster = Cluster::start(witness);
+    let mut cluster = Cluster::start(REPLICA, witness);
     cluster.leader();
     let sockets = cluster.sockets();
     let mut senders: Vec<_> = (1..=CLIENTS).map(|owner| Numbers::new(&sockets, owner)).collect();
@@ -131,7 +144,7 @@ fn wait_until_stopped(pid: Pid) {
 /// A leader that stands still, and whose sockets stay open, is left for the next one: by a client that waits for a reply,
 /// and by one that is only just connecting.
 fn a_stopped_leader_is_left() {
-    let mut cluster = Cluster::start(None);
+    let mut cluster = Cluster::start(REPLICA, None);
     let leader = cluster.leader();
     let mut sockets = cluster.sockets();
     // The one that will stand still is asked first.
@@ -163,15 +176,4 @@ fn a_stopped_leader_is_left() {
     drop((first, late));
     cluster.stop();
     println!("a leader that stood still: a reply by the next one after {silence:?}");
-}
-
-fn main() {
-    be_a_replica_if_asked(|config| {
-        let options = ReplicaOptions { snapshot_interval_frames: Some(2_000), ..ReplicaOptions::default() };
-        Replica::start(Heard::default(), options, config).unwrap()
-    });
-    a_stopped_leader_is_left();
-    survives(None);
-    survives(Some(3));
-    println!("test result: ok");
 }

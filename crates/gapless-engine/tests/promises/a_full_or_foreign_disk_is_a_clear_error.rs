@@ -4,9 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod attacked;
-
-use attacked::*;
+use crate::attacked::*;
 use gapless_engine::{EngineError, Node, NodeOptions};
 use gapless_stream::Tier;
 use std::path::{Path, PathBuf};

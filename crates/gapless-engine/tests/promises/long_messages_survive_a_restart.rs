@@ -4,9 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod attacked;
-
-use attacked::*;
+use crate::attacked::*;
 use gapless_engine::NodeOptions;
 use gapless_stream::{Client, Incoming, StreamError, Tier};
 use std::time::{Duration, Instant};

@@ -1,6 +1,5 @@
-//! Replicas as processes of their own, which are the test's executable again: started, killed while commands are sent,
-//! and asked how they stand. A test that uses them has no harness, and begins with [`be_a_replica_if_asked`].
-#![allow(dead_code, reason = "each test uses its part")]
+//! Replicas as processes of their own, which are this executable again: started, killed while commands are sent, and asked
+//! how they stand. Each module that uses them has its own `role`, by which a process is told whose replica it is.
 
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::Role;
@@ -30,12 +29,12 @@ pub fn number_of(payload: &[u8]) -> Result<u64, Reject> {
     Ok(payload.first_chunk().map(|bytes| u64::from_le_bytes(*bytes)).ok_or("8 bytes are expected")?)
 }
 
-/// If this process was started as a replica, it is the one that `start` makes until its input ends, and does not come
-/// back from here.
-pub fn be_a_replica_if_asked(start: impl FnOnce(&ClusterConfig) -> Replica) {
+/// If this process was started as a replica with this role, it is the one that `start` makes until its input ends, and does
+/// not come back from here.
+pub fn be_a_replica_if_asked(role: &str, start: impl FnOnce(&ClusterConfig) -> Replica) {
     let arguments: Vec<String> = std::env::args().collect();
-    let [_, role, file] = &arguments[..] else { return };
-    if role != "replica" {
+    let [_, asked, file] = &arguments[..] else { return };
+    if asked != role {
         return;
     }
     let replica = start(&ClusterConfig::load(file).unwrap());
@@ -72,9 +71,9 @@ pub struct Process {
 }
 
 impl Process {
-    fn start(file: &Path, environment: &[(&str, &str)]) -> Self {
+    fn start(role: &str, file: &Path, environment: &[(&str, &str)]) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .arg("replica")
+            .arg(role)
             .arg(file)
             .envs(environment.iter().copied())
             .stdin(Stdio::piped())
@@ -129,6 +128,7 @@ impl Drop for Process {
 
 /// Three members.
 pub struct Cluster {
+    role: &'static str,
     root: tempfile::TempDir,
     witness: Option<usize>,
     members: Vec<Option<Process>>,
@@ -139,12 +139,13 @@ pub struct Cluster {
 pub type Environment = &'static [(&'static str, &'static str)];
 
 impl Cluster {
-    pub fn start(witness: Option<usize>) -> Self {
-        Self::start_with(witness, "", [&[]; 3])
+    /// Whose processes are replicas with this role.
+    pub fn start(role: &'static str, witness: Option<usize>) -> Self {
+        Self::start_with(role, witness, "", [&[]; 3])
     }
 
     /// With `more` at the end of each file.
-    pub fn start_with(witness: Option<usize>, more: &str, environments: [Environment; 3]) -> Self {
+    pub fn start_with(role: &'static str, witness: Option<usize>, more: &str, environments: [Environment; 3]) -> Self {
         const COUNT: usize = 3;
         let root = tempfile::tempdir().unwrap();
         let listeners: Vec<_> = (0..COUNT).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
@@ -162,13 +163,13 @@ impl Cluster {
             std::fs::write(root.path().join(format!("{member}.toml")), text).unwrap();
         }
         drop(listeners);
-        let mut cluster = Self { root, witness, members: (0..COUNT).map(|_| None).collect(), environments };
+        let mut cluster = Self { role, root, witness, members: (0..COUNT).map(|_| None).collect(), environments };
         (1..=COUNT).for_each(|member| cluster.start_one(member));
         cluster
     }
 
     fn start_one(&mut self, member: usize) {
-        let started = Process::start(&self.file(member), self.environments[member - 1]);
+        let started = Process::start(self.role, &self.file(member), self.environments[member - 1]);
         self.members[member - 1] = Some(started);
     }
 

@@ -2,10 +2,7 @@
 //! is gone: each command has its effect once, and each reply is handed out once. So does a node of an event stream.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-#[path = "following_member/mod.rs"]
-mod following_member;
-
-use following_member::Follower;
+use crate::following_member::Follower;
 use gapless_engine::{Context, Handlers, Node, NodeOptions, Persistence, Reject, Service};
 use gapless_log::StreamIdentity;
 use gapless_schema::Encoding;

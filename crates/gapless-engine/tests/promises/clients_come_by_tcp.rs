@@ -2,8 +2,7 @@
 //! each command has one effect and its reply. Who does not belong there is told so.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod replicas;
-
+use crate::replicas::{Caller, Cluster, PATIENCE, wait};
 use gapless_engine::{Context, Handlers, Reject, Service};
 use gapless_log::StreamIdentity;
 use gapless_schema::Encoding;
@@ -14,7 +13,6 @@ use gapless_stream::network::guests::Credentials;
 use gapless_stream::node::{NodeLink, Start, TcpLink, TcpOptions};
 use gapless_stream::{Client, StreamError};
 use gapless_wire::soup::Field;
-use replicas::{Caller, Cluster, PATIENCE, wait};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};

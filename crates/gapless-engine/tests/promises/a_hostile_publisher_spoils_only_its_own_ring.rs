@@ -4,9 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod attacked;
-
-use attacked::*;
+use crate::attacked::*;
 use gapless_log::RingWriter;
 use gapless_stream::LinkOptions;
 use gapless_stream::handshake::{HELLO_LENGTH, Hello, Status, WELCOME_DESCRIPTORS, WELCOME_LENGTH, Welcome};

@@ -1,19 +1,16 @@
 //! A service whose handler takes long on one member. While that one follows, nobody waits for it. When it leads, each
 //! client gets each of its replies, late and once, no other member waits for it, and it goes on leading, unless a single
 //! handler takes longer than an election time-out: then another one may lead, and each reply comes once all the same.
-//!
-//! Run without a harness: the members are this executable again.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "it has no harness, and says what it has done")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "it says what it has done")]
 
-mod replica_processes;
-
+use crate::replica_processes::{self, Cluster, Environment, HEARD, Numbers, PATIENCE, Sender, number_of};
+use crate::scenarios::Module;
 use gapless_engine::store::{Counter, Queue, Store, Transaction};
 use gapless_engine::{
     Context, Handlers, Reject, Replica, ReplicaOptions, Service, StateHandlers, StateOptions, StateService,
 };
-use replica_processes::{Cluster, Environment, HEARD, Numbers, PATIENCE, Sender, be_a_replica_if_asked, number_of};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -31,6 +28,25 @@ const LONG_PAUSE: Duration = Duration::from_millis(1_500);
 const ELECTION: &str = "[election]\ntimeout = \"600 ms\"\n";
 /// Commands in each part of the test.
 const COMMANDS: u64 = 120;
+
+/// The role of the members' processes.
+const REPLICA: &str = "a_slow_service_holds_up_nobody::replica";
+
+pub fn be_a_replica_if_asked() {
+    replica_processes::be_a_replica_if_asked(REPLICA, |config| {
+        if std::env::var_os(IS_STATE).is_some() {
+            Replica::start_state(SlowState::new, StateOptions::default(), config).unwrap()
+        } else {
+            Replica::start(Slow::default(), ReplicaOptions::default(), config).unwrap()
+        }
+    });
+}
+
+pub fn module() -> Module {
+    Module::new(module_path!())
+        .scenario("events_are_replicated", events_are_replicated)
+        .scenario("a_state_is_replicated", a_state_is_replicated)
+}
 
 fn take_long(number: u64) {
     if std::env::var_os(IS_SLOW).is_some() {
@@ -119,7 +135,7 @@ fn handled(cluster: &mut Cluster) -> [u64; 2] {
 fn events_are_replicated() {
     let mut environments: [Environment; 3] = [&[]; 3];
     environments[SLOW - 1] = &[(IS_SLOW, "1")];
-    let mut cluster = Cluster::start_with(None, ELECTION, environments);
+    let mut cluster = Cluster::start_with(REPLICA, None, ELECTION, environments);
     cluster.make_leader(1);
     let mut sender = Numbers::new(&cluster.sockets(), 1);
     let following = call(&mut sender);
@@ -158,7 +174,7 @@ fn events_are_replicated() {
 fn a_state_is_replicated() {
     let mut environments: [Environment; 3] = [&[(IS_STATE, "1")]; 3];
     environments[SLOW - 1] = &[(IS_STATE, "1"), (IS_SLOW, "1")];
-    let mut cluster = Cluster::start_with(None, ELECTION, environments);
+    let mut cluster = Cluster::start_with(REPLICA, None, ELECTION, environments);
     cluster.make_leader(SLOW);
     let mut sender = Numbers::new(&cluster.sockets(), 1);
     let leading = [(); 3].map(|()| call(&mut sender));
@@ -173,17 +189,4 @@ fn a_state_is_replicated() {
     cluster.settle();
     drop(sender);
     cluster.stop();
-}
-
-fn main() {
-    be_a_replica_if_asked(|config| {
-        if std::env::var_os(IS_STATE).is_some() {
-            Replica::start_state(SlowState::new, StateOptions::default(), config).unwrap()
-        } else {
-            Replica::start(Slow::default(), ReplicaOptions::default(), config).unwrap()
-        }
-    });
-    events_are_replicated();
-    a_state_is_replicated();
-    println!("test result: ok");
 }

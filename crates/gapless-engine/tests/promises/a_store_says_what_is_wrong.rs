@@ -5,7 +5,7 @@
 use gapless_engine::store::{ByteKey, Limits, Map, Record, Store, StoreError};
 use gapless_schema::{Protobuf, Sbe};
 
-include!("../../gapless-schema/tests/generated/car.rs");
+include!("../../../gapless-schema/tests/generated/car.rs");
 
 use car::{Car, CarDecoder, CarEncoder, Engine};
 
@@ -57,12 +57,12 @@ const ACCOUNT: Account = Account { balance: 5, limit: 100, is_closed: false };
 
 #[test]
 fn a_change_of_another_state_is_named_with_collection_key_and_byte() {
-    let (mut leader, accounts) = crate::accounts();
+    let (mut leader, accounts) = self::accounts();
     let put = commit(&mut leader, |transaction| {
         transaction.insert(accounts, 41, ACCOUNT);
     });
     let patch = commit(&mut leader, |transaction| transaction.get_mut(accounts, &41).unwrap().balance = 6);
-    let (mut follower, of_follower) = crate::accounts();
+    let (mut follower, of_follower) = self::accounts();
     let error = follower.apply(&patch).unwrap_err();
     assert!(matches!(error, StoreError::Changes { offset: 15, .. }), "{error:?}");
     let text = error.to_string();
@@ -107,7 +107,7 @@ fn a_store_without_a_collection_yet_is_read_by_one_that_has_it() {
     });
     let mut snapshot = Vec::new();
     leader.write_snapshot(&mut snapshot).unwrap();
-    let (mut newer, of_newer) = crate::accounts();
+    let (mut newer, of_newer) = self::accounts();
     newer.queue::<Other>(8, "new");
     newer.counter(9, "newer");
     newer.read_snapshot(&mut &snapshot[..]).unwrap();
@@ -314,7 +314,7 @@ fn a_snapshot_holds_the_moment_at_which_it_was_begun() {
     }
     assert!(steps > 100 && longest < 15_000, "{steps} steps, the longest piece has {longest} bytes");
     assert_eq!(store.preserved_bytes(), 0);
-    let (mut other, of_other) = crate::accounts();
+    let (mut other, of_other) = self::accounts();
     other.read_snapshot(&mut &snapshot[..]).unwrap();
     assert_eq!((other.state_hash(), other.len(of_other)), (hash, 50_000));
     assert_eq!(other.get(of_other, &0).unwrap().balance, 0);

@@ -1,27 +1,41 @@
 //! A state-replicated service on a cluster of processes, whose leaders are killed while clients send commands: each command
 //! has its effect once and gets the reply that tells of this effect, each timer fires once, and every copy of the state is
 //! the same, though the handler draws numbers, refuses and panics by chance.
-//!
-//! Run without a harness: the processes that it kills are this executable again.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "it has no harness, and says what it has done")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "it says what it has done")]
 
-mod replica_processes;
-
+use crate::replica_processes::{
+    self, CLIENTS, COMMANDS, COUNTS, Cluster, HEARD, KILLS, PATIENCE, Sender, client, kill_leaders, number_of,
+};
+use crate::scenarios::Module;
 use gapless_cluster::config::ClusterConfig;
 use gapless_engine::store::{Counter, Map, Singleton, Store, Transaction};
 use gapless_engine::{Context, Reject, Replica, StateHandlers, StateOptions, StateService};
 use gapless_stream::client::random_token;
 use gapless_stream::{Client, Incoming, SessionKey, StreamError};
-use replica_processes::{
-    CLIENTS, COMMANDS, COUNTS, Cluster, HEARD, KILLS, PATIENCE, Sender, be_a_replica_if_asked, client, kill_leaders,
-    number_of,
-};
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
+
+/// The role of the processes that are killed.
+const REPLICA: &str = "a_killed_replica_of_state_loses_no_reply::replica";
+
+pub fn be_a_replica_if_asked() {
+    replica_processes::be_a_replica_if_asked(REPLICA, |config| {
+        // Handlers panic here on purpose, often.
+        std::panic::set_hook(Box::new(|_| {}));
+        let options = StateOptions { snapshot_interval_frames: Some(2_000), ..StateOptions::default() };
+        Replica::start_state(Heard::new, options, config).unwrap()
+    });
+}
+
+pub fn module() -> Module {
+    Module::new(module_path!())
+        .scenario("three_members", || survives(None))
+        .scenario("with_a_witness", || survives(Some(3)))
+}
 
 gapless_engine::store_object! {
     /// A number that was heard.
@@ -180,7 +194,7 @@ impl Sender for Numbers {
 }
 
 fn survives(witness: Option<usize>) {
-    let mut cluster = Cluster::start(witness);
+    let mut cluster = Cluster::start(REPLICA, witness);
     cluster.leader();
     let sockets = cluster.sockets();
     let mut senders: Vec<_> = (1..=CLIENTS).map(|owner| Numbers::new(&sockets, owner)).collect();
@@ -225,16 +239,4 @@ fn survives(witness: Option<usize>) {
         "witness {witness:?}: {KILLS} leaders killed, {all} commands and timers once, {refusals} refused, {again} \
          replies again, longest silence {longest:?}, stopped at {last:?}"
     );
-}
-
-fn main() {
-    be_a_replica_if_asked(|config| {
-        // Handlers panic here on purpose, often.
-        std::panic::set_hook(Box::new(|_| {}));
-        let options = StateOptions { snapshot_interval_frames: Some(2_000), ..StateOptions::default() };
-        Replica::start_state(Heard::new, options, config).unwrap()
-    });
-    survives(None);
-    survives(Some(3));
-    println!("test result: ok");
 }

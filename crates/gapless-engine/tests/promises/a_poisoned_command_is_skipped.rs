@@ -3,14 +3,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 
-mod replicas;
-
+use crate::replicas::{Cluster, PATIENCE, wait};
 use gapless_cluster::config::service::with_skip;
 use gapless_engine::{Context, EngineError, Handlers, Reject, Service};
 use gapless_schema::Encoding;
 use gapless_stream::client::{ClientOptions, MessageType, random_token};
 use gapless_stream::{Client, Incoming, SessionKey, StreamError};
-use replicas::{Cluster, PATIENCE, wait};
 use std::collections::BTreeMap;
 use std::time::Duration;
 

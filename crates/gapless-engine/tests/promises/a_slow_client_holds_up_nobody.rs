@@ -3,9 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod attacked;
-
-use attacked::*;
+use crate::attacked::*;
 use gapless_stream::client::ClientOptions;
 use gapless_stream::{Client, Incoming, LinkOptions};
 use std::time::{Duration, Instant};

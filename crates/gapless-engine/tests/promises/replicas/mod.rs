@@ -1,7 +1,5 @@
 //! A cluster of replicas in this process: its files, its members, their copies.
 
-#![allow(dead_code, reason = "each test uses its part")]
-
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::Role;
 use gapless_engine::{Replica, ReplicaOptions, Service};

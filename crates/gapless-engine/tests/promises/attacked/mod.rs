@@ -1,6 +1,5 @@
 //! A service to be attacked, and the ways to speak to it that the tests share.
 
-#![allow(dead_code, reason = "each of the tests that share this uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_engine::Persistence;

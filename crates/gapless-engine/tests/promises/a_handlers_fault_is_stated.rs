@@ -4,9 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod attacked;
-
-use attacked::*;
+use crate::attacked::*;
 use gapless_engine::{Node, NodeOptions, OnPanic, OnUnhandled, Policy};
 use gapless_stream::StreamError;
 use gapless_wire::control::RefusalCode;

@@ -3,12 +3,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 
-mod replicas;
-
+use crate::replicas::{Caller, Cluster, wait};
 use gapless_engine::{Context, Handlers, Reject, Service};
 use gapless_schema::Encoding;
 use gapless_stream::client::MessageType;
-use replicas::{Caller, Cluster, wait};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 

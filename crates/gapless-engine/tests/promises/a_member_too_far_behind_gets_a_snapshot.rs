@@ -3,8 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 
-mod replicas;
-
+use crate::replicas::{Caller, Cluster, PATIENCE, wait};
 use gapless_cluster::config::{ClusterConfig, MemberKind};
 use gapless_cluster::consensus::MemberId;
 use gapless_cluster::member::control::{Answer, Request, ask_within};
@@ -15,7 +14,6 @@ use gapless_journal::JournalReader;
 use gapless_schema::Encoding;
 use gapless_stream::client::MessageType;
 use gapless_stream::stream_layout::StreamLayout;
-use replicas::{Caller, Cluster, PATIENCE, wait};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -241,7 +239,7 @@ fn one_that_is_killed_on_the_way_goes_on() {
         // In the middle of the snapshot, behind the state.
         let pass = if point == "parcel_after_piece" { 3 } else { 1 };
         let mut victim = std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["victim", "--exact"])
+            .args(["--exact", "a_member_too_far_behind_gets_a_snapshot::victim"])
             .env(VICTIM_FILE, cluster.file(away))
             .env("GAPLESS_CRASH_POINT", format!("{point}:{pass}"))
             .stdout(std::process::Stdio::null())

@@ -1,0 +1,28 @@
+//! What services, their stores and their copies promise: one program, with a module for each promise, because linking a
+//! program for each would take minutes more.
+
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+mod attacked;
+mod following_member;
+mod replicas;
+
+mod a_client_finds_the_leader;
+mod a_command_gets_its_reply_once;
+mod a_copy_that_differs_stops;
+mod a_deposed_leader_takes_its_state_back;
+mod a_full_or_foreign_disk_is_a_clear_error;
+mod a_handlers_fault_is_stated;
+mod a_hostile_publisher_spoils_only_its_own_ring;
+mod a_member_too_far_behind_gets_a_snapshot;
+mod a_new_version_begins_at_one_sequence;
+mod a_poisoned_command_is_skipped;
+mod a_service_on_a_stream_runs_over_networks;
+mod a_slow_client_holds_up_nobody;
+mod a_snapshot_lets_the_journal_go;
+mod a_store_is_as_its_model;
+mod a_store_says_what_is_wrong;
+mod an_open_says_what_the_stream_has;
+mod clients_come_by_tcp;
+mod copies_of_a_service_on_a_stream_publish_once;
+mod long_messages_survive_a_restart;
