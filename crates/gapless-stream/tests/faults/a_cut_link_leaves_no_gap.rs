@@ -1,0 +1,125 @@
+//! A sequencer and two nodes, each a process, in network namespaces that a pair of virtual interfaces joins. The link is
+//! cut again and again while messages flow, for longer than a node waits before it takes the sequencer for gone, too.
+//! Every node meets the same gapless stream, over UDP and over TCP, with its own messages once and in order; also when
+//! packets are turned away by name instead of lost.
+//!
+//! Everything is in a user namespace of its own, which the kernel takes away with the last process in it: no privilege
+//! is needed where users may make such namespaces, and nothing is left behind. Elsewhere it says that it is skipped.
+
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+mod namespaces;
+mod parts;
+
+use self::namespaces::{Link, missing};
+use self::parts::Part;
+use crate::scenarios::Module;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The first argument of the process inside the namespaces; its transport comes behind it.
+const INSIDE: &str = "a_cut_link_leaves_no_gap::inside";
+/// The first argument of the sequencer and the nodes, see [`Part`].
+const PART: &str = "a_cut_link_leaves_no_gap::part";
+const PATIENCE: Duration = Duration::from_secs(120);
+/// How long the link is cut: within a node's patience of 2 s, and beyond it.
+const CUTS: [Duration; 4] =
+    [Duration::from_millis(100), Duration::from_millis(300), Duration::from_millis(3_000), Duration::from_millis(50)];
+/// How long packets of UDP are turned away, so that hellos are, too: the feed comes until the sequencer has forgotten the
+/// node, 2 s, and the node waits for 2 s.
+const PROHIBITED: Duration = Duration::from_millis(5_500);
+/// How many messages of each node must be on their way or there before the first cut, and between two.
+const MESSAGES_BETWEEN: u64 = 200;
+
+pub fn module() -> Module {
+    Module::new(module_path!()).scenario("over_udp", || inside_namespaces("udp")).scenario("over_tcp", || {
+        inside_namespaces("tcp");
+    })
+}
+
+/// If this process was started as a part of a scenario, it is that, and does not come back from here.
+pub fn play_a_part_if_asked() {
+    let arguments: Vec<String> = std::env::args().collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [_, PART, name, transport, place] => parts::play(name, transport, place.as_ref()),
+        [_, INSIDE, transport] => {
+            // What hangs ends with this process.
+            std::thread::spawn(|| {
+                std::thread::sleep(3 * PATIENCE);
+                eprintln!("it hangs");
+                std::process::exit(1);
+            });
+            the_link_is_cut(transport);
+        }
+        _ => return,
+    }
+    std::process::exit(0);
+}
+
+/// The scenario, in a process of its own inside the namespaces.
+fn inside_namespaces(transport: &str) {
+    if let Some(reason) = missing() {
+        println!("SKIPPED: {reason}");
+        return;
+    }
+    let mut command = namespaces::inside(&std::env::current_exe().unwrap());
+    let status = command.args([INSIDE, transport]).status().unwrap();
+    assert!(status.success(), "inside the namespaces it has failed: {status}");
+}
+
+fn the_link_is_cut(transport: &str) {
+    let place = tempfile::tempdir().unwrap();
+    let link = Link::new();
+    let part = |name: &str, command: Command| Part::start(name, command, transport, place.path());
+    let mut sequencer = part("sequencer", link.on_left());
+    assert_eq!(sequencer.line(), "running");
+    // One beside the sequencer, one behind the link, which begins before it is there: without a route.
+    link.set(false);
+    let mut nodes = [part("node-near", link.on_left()), part("node-far", link.on_right())];
+    assert_eq!(nodes[1].line(), "0");
+    link.set(true);
+    let begun = Instant::now();
+    for (number, time) in CUTS.into_iter().enumerate() {
+        // The far one tells how many of its own have come back: they flow through the link.
+        let due = (number as u64 + 1) * MESSAGES_BETWEEN;
+        while nodes[1].count() < due {
+            nodes[1].line();
+            assert!(begun.elapsed() < PATIENCE, "{} of {due} have come back", nodes[1].count());
+        }
+        link.set(false);
+        std::thread::sleep(time);
+        link.set(true);
+    }
+    if transport == "udp" {
+        // ICMP tells the far node's socket that its packets were turned away; that ends nothing.
+        link.prohibit(true);
+        std::thread::sleep(PROHIBITED);
+        // Neither does that its host has another address when they are let in again.
+        link.move_right();
+        link.prohibit(false);
+        let due = nodes[1].count() + MESSAGES_BETWEEN;
+        while nodes[1].count() < due {
+            nodes[1].line();
+            assert!(begun.elapsed() < PATIENCE, "{} of {due} have come back", nodes[1].count());
+        }
+    }
+    nodes.iter_mut().for_each(Part::let_go);
+    // What each met: so many messages, up to this sequence, with this checksum over all of them; and so many losses.
+    let ends: Vec<String> = nodes.iter_mut().map(|node| node.end(PATIENCE)).collect();
+    println!("{transport}: {ends:?}");
+    let [(near, near_losses), (far, far_losses)] = [0, 1].map(|node| ends[node].rsplit_once(' ').unwrap());
+    assert_eq!(near, far, "{transport}: the nodes have met different streams");
+    assert_eq!(near_losses, "0", "{transport}: the near node has no part in it");
+    assert_ne!(far_losses, "0", "{transport}: the longest cut is longer than the far node waits");
+    sequencer.let_go();
+    let last = sequencer.end(PATIENCE);
+    assert_eq!(Some(last.as_str()), near.split(' ').nth(1), "{transport}: they have met all of it");
+    drop((nodes, sequencer));
+    drop(link);
+}
+
+/// A command that says nothing unless it fails.
+fn run(words: &[&str]) {
+    let output = Command::new(words[0]).args(&words[1..]).stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+}

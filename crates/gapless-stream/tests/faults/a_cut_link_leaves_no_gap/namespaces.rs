@@ -1,0 +1,116 @@
+//! Two network namespaces and a link between them, in a user namespace.
+
+use super::run;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Makes the namespaces that everything else is in: root inside, nobody outside, and its processes end with it.
+const UNSHARE: [&str; 8] =
+    ["unshare", "--user", "--map-root-user", "--net", "--mount", "--pid", "--fork", "--kill-child"];
+/// `ip netns` keeps its names in /run, which is not ours outside.
+const OWN_RUN: &str = "mount -t tmpfs tmpfs /run";
+/// What the test needs of the machine, tried out.
+const TRIAL: &str = "ip netns add a && ip netns add b && ip link add va netns a type veth peer name vb netns b \
+                     && ip netns exec a true";
+
+/// The address of the sequencer's end.
+pub const LEFT: &str = "10.99.0.1";
+
+fn unshared(script: &str) -> Command {
+    let mut command = Command::new(UNSHARE[0]);
+    command.args(&UNSHARE[1..]).args(["sh", "-c"]).arg(format!("{OWN_RUN} && {script}")).stdin(Stdio::null());
+    command
+}
+
+/// Why the test cannot run here; `None` if it can.
+pub fn missing() -> Option<String> {
+    let reason = match unshared(TRIAL).output() {
+        Ok(output) if output.status.success() => return None,
+        Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        Err(error) => error.to_string(),
+    };
+    Some(format!("network namespaces cannot be made with unshare and ip: {reason}"))
+}
+
+/// `program`, inside the namespaces.
+pub fn inside(program: &Path) -> Command {
+    let mut command = unshared("exec \"$0\" \"$@\"");
+    command.arg(program);
+    command
+}
+
+/// Two namespaces, and the link between them, which is up.
+pub struct Link;
+
+impl Link {
+    pub fn new() -> Self {
+        for words in [
+            "ip netns add left",
+            "ip netns add right",
+            "ip link add left netns left type veth peer name right netns right",
+            "ip -n left address add 10.99.0.1/24 dev left",
+            "ip -n right address add 10.99.0.2/24 dev right",
+            "ip -n left link set lo up",
+            "ip -n right link set lo up",
+            "ip -n left link set left up",
+            "ip -n right link set right up",
+            // A rule may come before the table of the host's own addresses only when that is not the first.
+            "ip -n left rule add pref 100 lookup local",
+            "ip -n left rule del pref 0",
+        ] {
+            run_words(words);
+        }
+        // Only who forwards tells the sender what is prohibited.
+        run(&["ip", "netns", "exec", "left", "sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"]);
+        Self
+    }
+
+    /// Cuts the link, or mends it.
+    pub fn set(&self, is_up: bool) {
+        run(&["ip", "-n", "right", "link", "set", "right", if is_up { "up" } else { "down" }]);
+    }
+
+    /// Gives the far side another address, and takes the one that it had.
+    pub fn move_right(&self) {
+        run_words("ip -n right address add 10.99.0.3/24 dev right");
+        run_words("ip -n right address del 10.99.0.2/24 dev right");
+        // The kernel takes all of a network with its first address.
+        run_words("ip -n right address replace 10.99.0.3/24 dev right");
+    }
+
+    /// Has the sequencer's side answer every packet of UDP by the ICMP message that it is prohibited, or lets them in
+    /// again.
+    pub fn prohibit(&self, is_prohibited: bool) {
+        let action = if is_prohibited { "add" } else { "del" };
+        run_words(&format!("ip -n left rule {action} pref 50 iif left ipproto udp prohibit"));
+    }
+
+    /// This program, on the sequencer's side.
+    pub fn on_left(&self) -> Command {
+        self.on("left")
+    }
+
+    /// This program, behind the link.
+    pub fn on_right(&self) -> Command {
+        self.on("right")
+    }
+
+    fn on(&self, side: &str) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", side]).arg(std::env::current_exe().unwrap());
+        command
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        for side in ["left", "right"] {
+            // The next run needs the names.
+            run(&["ip", "netns", "delete", side]);
+        }
+    }
+}
+
+fn run_words(words: &str) {
+    run(&words.split(' ').collect::<Vec<_>>());
+}

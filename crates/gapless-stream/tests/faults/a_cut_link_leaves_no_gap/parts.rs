@@ -1,0 +1,193 @@
+//! The processes: a sequencer, and nodes that publish until they are let go and then read to the end.
+
+use super::PART;
+use super::namespaces::LEFT;
+use gapless_stream::StreamConfig;
+use gapless_stream::client::MessageType;
+use gapless_stream::event_stream::EventStream;
+use gapless_stream::node::{Message, NodeEvent, NodeState, StreamNode};
+use gapless_wire::Encoding;
+use std::io::{BufRead, BufReader, Lines, Read};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+const WORD: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
+/// The last message of a node; what it says is how many there were before.
+const LAST: MessageType = MessageType { schema: 1 << 16 | 2, encoding: Encoding::Opaque };
+const NODES: usize = 2;
+/// Messages of a node on their way.
+const WINDOW: usize = 200;
+/// Messages of a node a second, so that who was cut off catches up soon.
+const RATE: f64 = 500.0;
+const LENGTHS: [usize; 4] = [8, 100, 500, 2_000];
+
+/// One of them, as the test holds it; killed if it is still there when this is dropped.
+pub struct Part {
+    name: String,
+    child: Child,
+    stdin: Option<ChildStdin>,
+    lines: Lines<BufReader<ChildStdout>>,
+    last: String,
+}
+
+impl Part {
+    pub fn start(name: &str, mut command: Command, transport: &str, place: &Path) -> Self {
+        command.args([PART, name, transport]).arg(place).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let (stdin, stdout) = (child.stdin.take(), child.stdout.take().unwrap());
+        Self { name: name.to_owned(), child, stdin, lines: BufReader::new(stdout).lines(), last: String::new() }
+    }
+
+    /// The next line that it says.
+    pub fn line(&mut self) -> &str {
+        match self.lines.next() {
+            Some(line) => self.last = line.unwrap(),
+            None => panic!("{} has ended: {}, after {:?}", self.name, self.child.wait().unwrap(), self.last),
+        }
+        &self.last
+    }
+
+    /// The number that it said last.
+    pub fn count(&self) -> u64 {
+        self.last.parse().unwrap_or_default()
+    }
+
+    /// Tells it to come to its end.
+    pub fn let_go(&mut self) {
+        self.stdin = None;
+    }
+
+    /// The last line that it says before it ends well.
+    pub fn end(&mut self, patience: Duration) -> String {
+        for line in self.lines.by_ref() {
+            self.last = line.unwrap();
+        }
+        let deadline = Instant::now() + patience;
+        while self.child.try_wait().unwrap().is_none() {
+            assert!(Instant::now() < deadline, "{} does not end", self.name);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(self.child.wait().unwrap().success(), "{} has failed", self.name);
+        std::mem::take(&mut self.last)
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        // It may have ended, which is as good.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn config(transport: &str, place: &Path) -> StreamConfig {
+    let directory = place.join("stream");
+    // In a namespace of its own every port is free.
+    let second = if transport == "tcp" { "rewind" } else { "request" };
+    let text = format!(
+        "[stream]\ndirectory = {directory:?}\ntransport = \"{transport}\"\nwindow = \"8 MiB\"\n\
+         message_length_max = \"1 MiB\"\n[journal]\nsegment_length = \"4 MiB\"\n[network]\ncommand = \"{LEFT}:4001\"\n\
+         {second} = \"{LEFT}:4002\"\nheartbeat_interval = \"100 ms\"\nsilence = \"2 s\"\n"
+    );
+    StreamConfig::parse(&text, "stream.toml").unwrap()
+}
+
+/// Does what a part of that name does.
+pub fn play(name: &str, transport: &str, place: &Path) {
+    let config = config(transport, place);
+    let is_let_go = Arc::<AtomicBool>::default();
+    let flag = Arc::clone(&is_let_go);
+    std::thread::spawn(move || {
+        let _ = std::io::stdin().lock().read_to_end(&mut Vec::new());
+        // Relaxed: a flag on its own.
+        flag.store(true, Ordering::Relaxed);
+    });
+    match name {
+        "sequencer" => sequence(&config, &is_let_go),
+        _ => publish_and_read(&config, &is_let_go),
+    }
+}
+
+fn sequence(config: &StreamConfig, is_let_go: &AtomicBool) {
+    let stream = EventStream::start(&config.event_stream_options()).unwrap();
+    println!("running");
+    while !is_let_go.load(Ordering::Relaxed) {
+        if let Some(failure) = stream.failure() {
+            panic!("{failure}");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    println!("{}", stream.stop().unwrap());
+}
+
+/// What a node has met.
+#[derive(Default)]
+struct Met {
+    messages: u64,
+    own: u64,
+    /// Where the last message of the last node ended.
+    last_sequence: u64,
+    lasts: usize,
+    /// How often the sequencer was lost.
+    losses: u64,
+    /// FNV-1a over sequence, session, number, length and checksum of each message.
+    checksum: u64,
+}
+
+impl Met {
+    fn take(&mut self, message: &Message<'_>) {
+        let payload = message.payload;
+        let number = u64::from_le_bytes(payload[..8].try_into().unwrap());
+        if message.own {
+            assert_eq!(number, self.own, "its own come back once, in order");
+            self.own += 1;
+        }
+        if message.schema == LAST.schema {
+            self.lasts += 1;
+        } else {
+            assert_eq!(payload.len(), LENGTHS[number as usize % LENGTHS.len()]);
+            assert!(payload[8..].iter().all(|byte| *byte == number as u8), "its bytes are its own");
+        }
+        assert!(message.sequence > self.last_sequence, "sequences rise");
+        (self.messages, self.last_sequence) = (self.messages + 1, message.sequence);
+        let length = payload.len() as u64;
+        for part in [message.sequence, message.session, message.session_seq, length, message.payload_crc.into()] {
+            self.checksum = (self.checksum ^ part).wrapping_mul(0x0100_0000_01b3).rotate_left(17);
+        }
+    }
+}
+
+fn publish_and_read(config: &StreamConfig, is_let_go: &AtomicBool) {
+    let mut node = StreamNode::new(config.link().unwrap(), config.node_options(None));
+    let (mut met, mut sent, mut is_over) = (Met::default(), 0u64, false);
+    let begun = Instant::now();
+    let mut told = begun;
+    while !(is_over && met.lasts == NODES && node.in_flight() == 0) {
+        let due = (begun.elapsed().as_secs_f64() * RATE) as u64;
+        while !is_over && node.can_publish() && node.in_flight() < WINDOW && sent <= due {
+            is_over = is_let_go.load(Ordering::Relaxed);
+            let length = if is_over { 8 } else { LENGTHS[sent as usize % LENGTHS.len()] };
+            let mut payload = vec![sent as u8; length];
+            payload[..8].copy_from_slice(&sent.to_le_bytes());
+            node.publish(if is_over { LAST } else { WORD }, &payload).unwrap();
+            sent += 1;
+        }
+        let count = node.poll(256, |event| match event {
+            NodeEvent::Message(message) => met.take(&message),
+            NodeEvent::State(NodeState::Connecting) => met.losses += 1,
+            _ => {}
+        });
+        if count.unwrap() == 0 {
+            node.wait(Duration::from_millis(1)).unwrap();
+        }
+        if told.elapsed() > Duration::from_millis(5) {
+            told = Instant::now();
+            println!("{}", met.own);
+        }
+    }
+    assert_eq!(met.own, sent, "all of its own");
+    println!("{} {} {:016x} {}", met.messages, met.last_sequence, met.checksum, met.losses);
+}

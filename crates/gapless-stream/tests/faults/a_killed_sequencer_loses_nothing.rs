@@ -1,0 +1,358 @@
+//! Kills the sequencer's process again and again while three nodes publish: it goes on from its journal, gives no
+//! sequence twice, and every node has each of its messages once and in order. Nodes are killed too: at any moment of
+//! their publishing, which leaves the others alone.
+//!
+//! Without features the kill comes from outside, at a random moment. With the feature `fault-injection` the sequencer
+//! kills itself at each named crash point instead, at two of them side by side; the hits are printed and must not be zero.
+//! Prints its seed and takes one from `GAPLESS_SEED`.
+
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::scenarios::{Module, Random};
+use gapless_agent::fault::{CRASH_POINTS, STREAM_CRASH_POINTS};
+use gapless_journal::JournalReader;
+use gapless_stream::client::MessageType;
+use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::network::endpoints::PacketNetwork;
+use gapless_stream::network::{Datagrams, Interface, Segmentation, UdpOptions, UdpSocket};
+use gapless_stream::node::{
+    DatagramLink, DatagramOptions, NodeEvent, NodeLink, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode,
+};
+use gapless_stream::{Persistence, Tier};
+use gapless_wire::{Encoding, Kind};
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const TYPE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
+const PATIENCE: Duration = Duration::from_secs(60);
+const KILLS_FROM_OUTSIDE: u32 = 8;
+const KILLS_PER_POINT: usize = 4;
+/// Crash points at a time: most of their time goes into starting and waiting.
+const SIDE_BY_SIDE: usize = 2;
+const NODE_KILLS: u32 = 6;
+
+/// The first arguments of the processes that are killed.
+const SEQUENCER: &str = "a_killed_sequencer_loses_nothing::sequencer";
+const NODE: &str = "a_killed_sequencer_loses_nothing::node";
+
+/// If this process was started as a sequencer or a node, it is that until it is killed, and does not come back from here.
+pub fn play_a_part_if_asked() {
+    let arguments: Vec<String> = std::env::args().collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [_, SEQUENCER, directory, tier, command, request] => {
+            sequence(Path::new(directory), tier, command.parse().unwrap(), request.parse().unwrap())
+        }
+        [_, NODE, directory, token] => publish_for_ever(Path::new(directory), token.parse().unwrap()),
+        _ => {}
+    }
+}
+
+pub fn module() -> Module {
+    let module = Module::new(module_path!());
+    if !cfg!(feature = "fault-injection") {
+        return module
+            .with_choices("nodes_are_killed", nodes_are_killed)
+            .with_choices("killed_from_outside", kills_from_outside);
+    }
+    let of_services = ["before_reply", "in_snapshot_write", "before_snapshot_rename"];
+    let points = || CRASH_POINTS.into_iter().chain(STREAM_CRASH_POINTS).filter(|point| !of_services.contains(point));
+    let at_journal = points().filter(|point| !point.ends_with("_sync")).map(|point| ("journal", point));
+    let cases = at_journal.chain(points().map(|point| ("sync", point)));
+    cases.fold(module.side_by_side(SIDE_BY_SIDE), |module, (tier, point)| {
+        module.with_choices(format!("{point}_at_tier_{tier}"), move |random| kills_at(tier, point, random))
+    })
+}
+
+fn options(directory: &Path, tier: Tier, network: Option<(SocketAddr, SocketAddr)>) -> EventStreamOptions {
+    let mut options = EventStreamOptions::in_directory(directory);
+    options.tier = tier;
+    options.persistence = Persistence { segment_length_bytes: 1 << 20, ..Persistence::default() };
+    options.window_bytes = 4 << 20;
+    options.message_length_max = 1 << 20;
+    options.frame_length_max = 1_376;
+    options.state_interval_frames = 2_000;
+    options.state_interval_min = Duration::ZERO;
+    options.packets = network.map(|(command, request)| PacketNetwork::udp(command, request));
+    options
+}
+
+/// The process that is killed.
+fn sequence(directory: &Path, tier: &str, command: SocketAddr, request: SocketAddr) -> ! {
+    let tier = if tier == "sync" { Tier::Sync } else { Tier::Journal };
+    let stream = EventStream::start(&options(directory, tier, Some((command, request)))).unwrap();
+    println!("running");
+    loop {
+        std::thread::sleep(Duration::from_millis(50));
+        if let Some(failure) = stream.failure() {
+            eprintln!("{failure}");
+            std::process::exit(3);
+        }
+    }
+}
+
+/// A node that is killed.
+fn publish_for_ever(directory: &Path, token: u128) -> ! {
+    let link = SharedMemoryLink::new(directory, SharedMemoryOptions::default());
+    let mut node = StreamNode::new(link, NodeOptions::with_token(token));
+    node.wait_open(PATIENCE).unwrap();
+    println!("running");
+    loop {
+        let number = node.next_session_seq().unwrap();
+        // One frame each, so that the message's number is the frame's.
+        let _ = node.publish(TYPE, &payload(token as u64, number, 40));
+        node.poll(64, |_| {}).unwrap();
+    }
+}
+
+fn payload(owner: u64, number: u64, length: usize) -> Vec<u8> {
+    let mut bytes = vec![(owner ^ number) as u8; length.max(16)];
+    bytes[..8].copy_from_slice(&owner.to_le_bytes());
+    bytes[8..16].copy_from_slice(&number.to_le_bytes());
+    bytes
+}
+
+struct Sequencer {
+    child: Child,
+}
+
+impl Sequencer {
+    fn start(place: &Place, environment: &[(&str, String)]) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args([SEQUENCER, place.directory.path().to_str().unwrap(), place.tier])
+            .args([place.command.to_string(), place.request.to_string()])
+            .envs(environment.iter().map(|(name, value)| (name, value)))
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // One that dies before it runs is started again by whoever asked for that.
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        Self { child }
+    }
+
+    fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Whether it has died, and by its own hand.
+    fn has_died(&mut self) -> bool {
+        let Some(status) = self.child.try_wait().unwrap() else { return false };
+        let signal = std::os::unix::process::ExitStatusExt::signal(&status);
+        assert_eq!(signal, Some(9), "it ended by itself: {status}");
+        true
+    }
+}
+
+impl Drop for Sequencer {
+    fn drop(&mut self) {
+        // It may have died already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+struct Place {
+    directory: tempfile::TempDir,
+    tier: &'static str,
+    command: SocketAddr,
+    request: SocketAddr,
+}
+
+impl Place {
+    fn new(tier: &'static str) -> Self {
+        let free = || UdpSocket::open(&UdpOptions::at("127.0.0.1:0".parse().unwrap())).unwrap().local_address();
+        Self { directory: tempfile::tempdir().unwrap(), tier, command: free(), request: free() }
+    }
+
+    /// A node over UDP that only opens a session.
+    fn visitor(&self) -> StreamNode<Box<dyn NodeLink>> {
+        StreamNode::new(self.udp(), NodeOptions::default())
+    }
+
+    fn udp(&self) -> Box<dyn NodeLink> {
+        let options = DatagramOptions::new(self.command, self.request);
+        Box::new(DatagramLink::open(&[], &Interface::Default, Segmentation::Auto, options).unwrap())
+    }
+
+    fn nodes(&self) -> Vec<Node> {
+        let shared = || -> Box<dyn NodeLink> {
+            Box::new(SharedMemoryLink::new(self.directory.path(), SharedMemoryOptions::default()))
+        };
+        vec![Node::new(1, shared()), Node::new(2, shared()), Node::new(3, self.udp())]
+    }
+}
+
+struct Node {
+    owner: u64,
+    node: StreamNode<Box<dyn NodeLink>>,
+    sent: u64,
+    /// The last of its own that it has met, and everything that it has met.
+    own: u64,
+    met: Vec<(u64, u64, u64)>,
+}
+
+impl Node {
+    fn new(owner: u64, link: Box<dyn NodeLink>) -> Self {
+        let node = StreamNode::new(link, NodeOptions::with_token(u128::from(owner)));
+        Self { owner, node, sent: 0, own: 0, met: Vec::new() }
+    }
+
+    /// Frames that have come.
+    fn poll(&mut self, publish: bool) -> usize {
+        if publish && self.node.can_publish() && self.node.in_flight() < 200 {
+            let length = [16, 100, 1_000, 4_000][self.sent as usize % 4];
+            if self.node.publish(TYPE, &payload(self.owner, self.sent + 1, length)).is_ok() {
+                self.sent += 1;
+            }
+        }
+        let Self { owner, node, own, met, .. } = self;
+        node.poll(256, |event| {
+            let NodeEvent::Message(message) = event else { return };
+            let (from, number) = message.payload.split_at(8);
+            let from = u64::from_le_bytes(from.try_into().unwrap());
+            let number = u64::from_le_bytes(number[..8].try_into().unwrap());
+            assert_eq!(message.payload, payload(from, number, message.payload.len()), "not a byte is changed");
+            assert_eq!(message.own, from == *owner);
+            if message.own {
+                assert_eq!(number, *own + 1, "its own come back once, in order");
+                *own = number;
+            }
+            met.push((message.sequence, from, number));
+        })
+        .unwrap()
+    }
+}
+
+/// Lets each node publish if it may, and read; leaves the processor to others when nothing has come.
+fn poll(nodes: &mut [Node], publish: bool) {
+    let came: usize = nodes.iter_mut().map(|node| node.poll(publish)).sum();
+    if came == 0 {
+        std::thread::sleep(Duration::from_micros(50));
+    }
+}
+
+/// Everything that was published has come back to everybody, and all have met the same.
+fn settle(nodes: &mut [Node], place: &Place) {
+    let deadline = Instant::now() + PATIENCE;
+    let all = |nodes: &[Node]| nodes.iter().map(|node| node.sent).sum::<u64>();
+    while nodes.iter().any(|node| node.own < node.sent || (node.met.len() as u64) < all(nodes)) {
+        poll(nodes, false);
+        let state: Vec<_> = nodes.iter().map(|n| (n.sent, n.own, n.met.len(), n.node.state())).collect();
+        assert!(Instant::now() < deadline, "{state:?}");
+    }
+    let (first, others) = nodes.split_first().unwrap();
+    for other in others {
+        assert!(first.met == other.met, "two nodes have met different streams");
+    }
+    assert_eq!(first.met.len() as u64, all(nodes));
+    // The journal says the same, without a gap.
+    let mut replay = JournalReader::open(place.directory.path().join("journal")).unwrap().replay(1).unwrap();
+    let (mut sequence, mut last_ns, mut numbers) = (0, 0, HashMap::<u64, u64>::new());
+    while let Some(frame) = replay.next_frame().unwrap() {
+        sequence += 1;
+        assert_eq!(frame.sequence(), sequence);
+        assert!(frame.timestamp_ns() > last_ns, "time rises");
+        last_ns = frame.timestamp_ns();
+        if frame.kind() == Kind::Event {
+            let number = numbers.entry(frame.session()).or_default();
+            *number += 1;
+            assert_eq!(frame.session_seq(), *number, "each number of a session once");
+        }
+    }
+}
+
+fn kills_from_outside(random: &mut Random) {
+    for tier in ["journal", "sync"] {
+        let place = Place::new(tier);
+        let mut nodes = place.nodes();
+        for _ in 0..KILLS_FROM_OUTSIDE {
+            let sequencer = Sequencer::start(&place, &[]);
+            let until = Instant::now() + Duration::from_millis(20 + random.below(150));
+            while Instant::now() < until {
+                poll(&mut nodes, true);
+            }
+            sequencer.kill();
+        }
+        let sequencer = Sequencer::start(&place, &[]);
+        settle(&mut nodes, &place);
+        let sent: Vec<_> = nodes.iter().map(|node| node.sent).collect();
+        println!("{KILLS_FROM_OUTSIDE} kills at tier {tier} while {sent:?} messages were published");
+        sequencer.kill();
+    }
+    println!("skipped: kills at named crash points need the feature fault-injection");
+}
+
+/// Kills the sequencer at `point` again and again.
+fn kills_at(tier: &'static str, point: &str, random: &mut Random) {
+    let is_rare = point.contains("segment") || point.contains("state") || point == "before_answer";
+    let passes: [u64; KILLS_PER_POINT] = std::array::from_fn(|_| random.below(if is_rare { 2 } else { 400 }) + 1);
+    let place = Place::new(tier);
+    let mut nodes = place.nodes();
+    let mut hits = 0;
+    let mut visitor = None;
+    for pass in passes {
+        let mut sequencer = Sequencer::start(&place, &[("GAPLESS_CRASH_POINT", format!("{point}:{pass}"))]);
+        let until = Instant::now() + Duration::from_secs(20);
+        while !sequencer.has_died() && Instant::now() < until {
+            poll(&mut nodes, true);
+            if point == "before_answer" {
+                // Who comes anew is answered.
+                let visitor = visitor.get_or_insert_with(|| place.visitor());
+                if visitor.poll(64, |_| {}).is_err() || visitor.session().is_some() {
+                    *visitor = place.visitor();
+                }
+            }
+        }
+        hits += u32::from(sequencer.has_died());
+    }
+    let sequencer = Sequencer::start(&place, &[]);
+    settle(&mut nodes, &place);
+    println!("{point}: {hits} of {KILLS_PER_POINT} kills at tier {tier}");
+    assert!(hits > 0, "{point} was never hit");
+    sequencer.kill();
+}
+
+fn nodes_are_killed(random: &mut Random) {
+    let place = Place::new("journal");
+    let sequencer = Sequencer::start(&place, &[]);
+    let mut nodes = place.nodes();
+    for round in 0..NODE_KILLS {
+        // Two processes in turn, so that each goes on with its session after a death.
+        let token = 100 + u64::from(round) % 2;
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args([NODE, place.directory.path().to_str().unwrap(), &token.to_string()])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let until = Instant::now() + Duration::from_millis(10 + random.below(100));
+        let before = nodes[0].own;
+        while Instant::now() < until || nodes[0].own == before {
+            poll(&mut nodes, true);
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    // What the dead have published is in the stream as far as it goes, once and without a gap.
+    poll(&mut nodes, false);
+    let deadline = Instant::now() + PATIENCE;
+    while nodes.iter().any(|node| node.own < node.sent) {
+        poll(&mut nodes, false);
+        assert!(Instant::now() < deadline);
+    }
+    let mut last = HashMap::new();
+    for (_, owner, number) in nodes[0].met.iter().filter(|(_, owner, _)| *owner >= 100) {
+        let expected = last.entry(*owner).or_insert(0);
+        *expected += 1;
+        assert_eq!(number, expected, "of node {owner}");
+    }
+    println!("{NODE_KILLS} nodes killed while they published; what they left: {last:?}");
+    assert_eq!(last.len(), 2);
+    sequencer.kill();
+}

@@ -1,0 +1,166 @@
+//! The suite over UDP on the loopback interface: each node by itself, and in multicast groups, one feed and two.
+
+use super::world::{Met, Party, World, open, payload, run, settle};
+use gapless_stream::Persistence;
+use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
+use gapless_stream::network::{Datagrams, Interface, Segmentation, TcpNetwork, UdpOptions, UdpSocket};
+use gapless_stream::node::{DatagramLink, DatagramOptions, NodeOptions, NodeState, Start};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicU16, Ordering};
+use tempfile::TempDir;
+
+/// UDP with so many groups; with a rewind port if so.
+pub struct Udp<const GROUPS: usize, const REWINDS: bool = false> {
+    _directory: TempDir,
+    options: EventStreamOptions,
+    network: PacketNetwork,
+    stream: Option<EventStream>,
+}
+
+const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// A port that nobody uses now.
+fn free_port() -> u16 {
+    UdpSocket::open(&UdpOptions::at(SocketAddr::new(LOOPBACK, 0))).unwrap().local_address().port()
+}
+
+/// A group that no other test uses: tests run side by side, in one process and several.
+fn group() -> SocketAddr {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let (process, number) = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    let ip = Ipv4Addr::new(239, 255, process as u8, (process >> 8) as u8 ^ number as u8);
+    SocketAddr::new(IpAddr::V4(ip), 20_000 + (process as u16 ^ number.wrapping_mul(97)) % 20_000)
+}
+
+impl<const GROUPS: usize, const REWINDS: bool> World for Udp<GROUPS, REWINDS> {
+    type Link = DatagramLink<UdpSocket>;
+
+    fn start(change: impl Fn(&mut EventStreamOptions) + 'static) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let mut options = EventStreamOptions::in_directory(directory.path());
+        options.persistence = Persistence { segment_length_bytes: 4 << 20, ..Persistence::default() };
+        options.window_bytes = 8 << 20;
+        options.message_length_max = 2 << 20;
+        options.frame_length_max = 1_376;
+        let at = || SocketAddr::new(LOOPBACK, free_port());
+        let mut network = PacketNetwork::udp(at(), at());
+        let interface = Interface::Address(LOOPBACK);
+        network.carrier = Carrier::Udp { interface, hops: 0, segmentation: Segmentation::Auto };
+        network.groups = (0..GROUPS).map(|_| group()).collect();
+        options.packets = Some(network.clone());
+        if REWINDS {
+            let any_port = SocketAddr::new(LOOPBACK, 0);
+            options.tcp = Some(TcpNetwork::new(any_port, any_port));
+        }
+        change(&mut options);
+        let stream = EventStream::start(&options).unwrap();
+        if let (Some(tcp), Some(addresses)) = (&mut options.tcp, stream.tcp_addresses()) {
+            // After a restart nodes look for it where it was.
+            (tcp.command, tcp.rewind) = (addresses.command, addresses.rewind);
+        }
+        Self { _directory: directory, options, network, stream: Some(stream) }
+    }
+
+    fn link(&mut self) -> Self::Link {
+        let mut options = DatagramOptions::new(self.network.command, self.network.request);
+        options.rewind = self.options.tcp.as_ref().map(|tcp| tcp.rewind);
+        if REWINDS {
+            // What the suite's messages are enough for.
+            options.receiver.rewind_frames_min = 100;
+        }
+        DatagramLink::open(&self.network.groups, &Interface::Address(LOOPBACK), Segmentation::Auto, options).unwrap()
+    }
+
+    fn stream(&self) -> &EventStream {
+        self.stream.as_ref().unwrap()
+    }
+
+    fn restart(&mut self) {
+        self.stream = None;
+        self.stream = Some(EventStream::start(&self.options).unwrap());
+    }
+}
+
+mod unicast {
+    crate::every_transport_conforms::suite::conformance!(super::Udp<0>);
+}
+
+mod multicast {
+    crate::every_transport_conforms::suite::conformance!(super::Udp<1>);
+}
+
+mod multicast_with_two_feeds {
+    crate::every_transport_conforms::suite::conformance!(super::Udp<2>);
+}
+
+mod unicast_with_rewinds {
+    crate::every_transport_conforms::suite::conformance!(super::Udp<0, true>);
+}
+
+mod multicast_with_rewinds {
+    crate::every_transport_conforms::suite::conformance!(super::Udp<1, true>);
+}
+
+/// That the promises above hold with a rewind port would say little if nobody rewound.
+fn is_used<const GROUPS: usize>() {
+    let mut world = Udp::<GROUPS, true>::start(|options| {
+        options.window_bytes = 1 << 20;
+        options.message_length_max = 64 << 10;
+    });
+    let frames_sent = |world: &Udp<GROUPS, true>| {
+        let values = world.stream().counters().values();
+        values.into_iter().find(|(label, _)| label == "rewind.frames").unwrap().1
+    };
+    let mut fast = open(&mut world, NodeOptions::default());
+    let mut slow = Party::new(&mut world, NodeOptions::reading(Start::First));
+    run(&mut world, &mut [&mut slow], "it is there", |parties| parties[0].node.state() == NodeState::Live);
+    // More than the sockets' buffers and the window hold.
+    for number in 0..24_000 {
+        fast.publish(&payload(number, 1_000));
+        if number % 500 == 499 {
+            settle(&mut world, &mut [&mut fast]);
+        }
+    }
+    settle(&mut world, &mut [&mut fast, &mut slow]);
+    let of_slow = slow.node.link().counts().frames_rewound;
+    assert!(of_slow >= 100, "the slow one rewound {of_slow} frames: {:?}", slow.node.link().counts());
+    assert!(slow.has_noted("lapped"), "it was told");
+    let before = frames_sent(&world);
+    assert!(before >= of_slow, "{before} were sent, {of_slow} came");
+    let mut late = Party::new(&mut world, NodeOptions::reading(Start::First));
+    settle(&mut world, &mut [&mut fast, &mut late]);
+    let of_late = late.node.link().counts();
+    assert!(of_late.frames_rewound >= 23_000, "the late one rewound: {of_late:?}");
+    assert!(frames_sent(&world) - before >= of_late.frames_rewound);
+    for party in [&slow, &late] {
+        assert!(party.messages.iter().map(Met::shared).eq(fast.messages.iter().map(Met::shared)));
+    }
+}
+
+#[test]
+fn the_slow_and_the_late_rewind_over_tcp() {
+    is_used::<0>();
+    is_used::<1>();
+}
+
+#[test]
+fn without_an_answer_from_the_rewind_port_requests_do_it() {
+    let mut world = Udp::<0, true>::start(|_| {});
+    let mut early = open(&mut world, NodeOptions::default());
+    for number in 0..3_000 {
+        early.publish(&payload(number, 100));
+    }
+    settle(&mut world, &mut [&mut early]);
+    // One that nobody listens at, and one that says nothing.
+    let silent = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let deaf = SocketAddr::new(LOOPBACK, 1);
+    for rewind in [deaf, silent.local_addr().unwrap()] {
+        world.options.tcp.as_mut().unwrap().rewind = rewind;
+        let mut late = Party::new(&mut world, NodeOptions::reading(Start::First));
+        settle(&mut world, &mut [&mut early, &mut late]);
+        assert_eq!(late.messages.len(), 3_000);
+        let counts = late.node.link().counts();
+        assert!(counts.frames_rewound == 0 && counts.frames_requested > 0, "{counts:?}");
+    }
+}

@@ -1,0 +1,152 @@
+//! A member of a cluster, by hand: an ingress without threads, whose journal and releases are the test's business.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use gapless_agent::{Agent, Counters, Now, Waker};
+use gapless_log::{GatingCursor, Releaser, Scope, StreamIdentity, Window, WindowOptions};
+use gapless_stream::doorman::{DoormanLinks, PublisherLink, StreamDescription};
+use gapless_stream::ingress::{IngressCounters, IngressLinks};
+use gapless_stream::link::{ForDelivery, ForSequencer, LinkOptions};
+use gapless_stream::mailbox::Mailbox;
+use gapless_stream::sequencer::SequencerRules;
+use gapless_stream::sequencer_state::SequencerState;
+use gapless_stream::{Doorman, ForService, Ingress, IngressOptions, Sequencer, Tier};
+use gapless_wire::{Frame, aligned_length};
+
+pub const IDENTITY: StreamIdentity = StreamIdentity { stream_id: 5, incarnation: 1 };
+pub const FRAME_LENGTH_MAX: usize = 1024;
+pub const WINDOW_BYTES: usize = 1 << 16;
+pub const EXPIRY_NS: u64 = 60_000_000_000;
+
+pub const fn rules() -> SequencerRules {
+    SequencerRules::of_stream(EXPIRY_NS)
+}
+
+pub struct Member {
+    pub ingress: Ingress,
+    pub window: Window,
+    pub releaser: Releaser,
+    /// Reads what is appended, as whoever journals and sends it does.
+    pub cursor: GatingCursor,
+    pub service: Mailbox<ForService>,
+    pub requests: Mailbox<ForSequencer>,
+    delivery: Mailbox<ForDelivery>,
+    doorman: Doorman,
+}
+
+impl Member {
+    pub fn new() -> Self {
+        Self::with(Sequencer::new(rules()))
+    }
+
+    /// One that goes on where `sequencer` stands.
+    pub fn with(sequencer: Sequencer) -> Self {
+        let options = WindowOptions {
+            capacity_bytes: WINDOW_BYTES,
+            index_slots: 1024,
+            frame_length_max: FRAME_LENGTH_MAX,
+            identity: IDENTITY,
+            ..WindowOptions::default()
+        };
+        let (mut writer, releaser) = options.create(sequencer.last_sequence() + 1).unwrap();
+        let (window, cursor) = (writer.window(), writer.gating_cursor(Scope::Appended));
+        let counters = Counters::in_memory(16).unwrap();
+        let (publishers, service, requests) = (Mailbox::new(64), Mailbox::new(4096), Mailbox::new(64));
+        let delivery = Mailbox::new(64);
+        let doors = DoormanLinks {
+            ingress: publishers.clone(),
+            delivery: delivery.clone(),
+            ingress_waker: Waker::new().unwrap(),
+            delivery_waker: Waker::new().unwrap(),
+        };
+        let description = StreamDescription {
+            identity: IDENTITY,
+            frame_length_max: FRAME_LENGTH_MAX,
+            message_length_max: WINDOW_BYTES / 2,
+            tier: Tier::Quorum,
+        };
+        let doorman = Doorman::start(None, description, doors, None, None).unwrap();
+        let links = IngressLinks {
+            publishers,
+            service: service.clone(),
+            requests: requests.clone(),
+            downstream: Vec::new(),
+            counters: IngressCounters::add_to(&counters).unwrap(),
+        };
+        let options = IngressOptions { message_bytes_max: WINDOW_BYTES / 2, ..IngressOptions::default() };
+        let ingress = Ingress::new(sequencer, writer, None, links, options);
+        Self { ingress, window, releaser, cursor, service, requests, delivery, doorman }
+    }
+
+    pub fn connect(&self) -> PublisherLink {
+        let rings = LinkOptions { command_ring_bytes: 1 << 17, reply_ring_bytes: 1 << 12 };
+        let publisher = self.doorman.connect(rings).unwrap();
+        // Nobody answers here: what a test wants to know it hears from the ingress.
+        let _ = self.delivery.pop();
+        publisher
+    }
+
+    /// Polls at `ns`, both of the clocks.
+    pub fn poll(&mut self, ns: u64) {
+        self.ingress.poll(Now { monotonic_ns: ns, epoch_ns: ns }).unwrap();
+    }
+
+    /// The frames that were published since the last call.
+    pub fn appended(&mut self) -> Vec<u8> {
+        let bytes = self.cursor.available().unwrap().to_vec();
+        self.cursor.advance(bytes.len());
+        bytes
+    }
+
+    /// Everything that is published is released.
+    pub fn release(&mut self) {
+        self.releaser.release(self.window.appended(), self.window.appended_sequence());
+    }
+
+    /// Takes over all of `frames`.
+    pub fn take_over(&mut self, frames: &[u8]) {
+        assert_eq!(self.ingress.append_followed(frames).unwrap(), frames.len(), "there is room");
+        self.ingress.publish();
+    }
+
+    pub fn state(&self) -> SequencerState {
+        SequencerState::of(self.ingress.sequencer(), IDENTITY)
+    }
+
+    /// What it told its service since the last call, but for its role.
+    pub fn told(&self) -> Vec<ForService> {
+        let is_of_role = |told: &ForService| matches!(told, ForService::Leads { .. } | ForService::LeadsNoMore);
+        self.everything_told().into_iter().filter(|told| !is_of_role(told)).collect()
+    }
+
+    /// All that it told its service since the last call.
+    pub fn everything_told(&self) -> Vec<ForService> {
+        std::iter::from_fn(|| self.service.pop()).collect()
+    }
+
+    /// Where those were sent that it turned away since the last call.
+    pub fn turned_away(&self) -> Vec<String> {
+        let leader = |message| match message {
+            ForService::NotLeader { leader, .. } => leader.to_string(),
+            other => panic!("{other:?}"),
+        };
+        self.told().into_iter().map(leader).collect()
+    }
+}
+
+/// The frames that lie back to back in `bytes`.
+pub fn frames(bytes: &[u8]) -> Vec<Frame<'_>> {
+    let (mut frames, mut position) = (Vec::new(), 0);
+    while position < bytes.len() {
+        let frame = Frame::parse(&bytes[position..]).unwrap();
+        assert_eq!(frame.verify(), Ok(()));
+        position += aligned_length(frame.length());
+        frames.push(frame);
+    }
+    frames
+}
+
+/// Puts `frame` into a publisher's ring.
+pub fn send(publisher: &mut PublisherLink, frame: &[u8]) {
+    publisher.writer.append(frame).unwrap();
+    let _ = publisher.writer.publish();
+}

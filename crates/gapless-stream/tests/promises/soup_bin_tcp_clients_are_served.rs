@@ -1,0 +1,409 @@
+//! Whoever speaks SoupBinTCP 3.00 reads the stream: clients written by hand, byte by byte as the specification has it,
+//! with nothing of ours on their side.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::raw_soup::{Client, PATIENCE, counter, login, reaches};
+use gapless_agent::Now;
+use gapless_stream::client::MessageType;
+use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::link::ForSequencer;
+use gapless_stream::network::TcpNetwork;
+use gapless_stream::network::guests::Credentials;
+use gapless_stream::node::{NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
+use gapless_stream::{Persistence, StreamError};
+use gapless_wire::soup::Field;
+use gapless_wire::{Encoding, FeedSession};
+use std::io::{ErrorKind, Read};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::Command;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+const TYPE: MessageType = MessageType { schema: 9 << 16 | 1, encoding: Encoding::Opaque };
+
+fn options(directory: &TempDir) -> EventStreamOptions {
+    let mut options = EventStreamOptions::in_directory(directory.path());
+    options.persistence = Persistence { segment_length_bytes: 4 << 20, ..Persistence::default() };
+    options.window_bytes = 1 << 20;
+    options.message_length_max = 64 << 10;
+    options.frame_length_max = 1_376;
+    options.feed_session = FeedSession::new("MONDAY").unwrap();
+    let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let mut network = TcpNetwork::new(any_port, any_port);
+    let (username, password) = (Field::new("reader").unwrap(), Field::new("swordfish").unwrap());
+    network.guests.users = vec![Credentials { username, password }];
+    network.guests.guests_max = 8;
+    options.tcp = Some(network);
+    options
+}
+
+/// A stream, and a node of this process that publishes into it.
+struct World {
+    stream: EventStream,
+    node: StreamNode<SharedMemoryLink>,
+    _directory: TempDir,
+}
+
+impl World {
+    fn start() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let stream = EventStream::start(&options(&directory)).unwrap();
+        let link = SharedMemoryLink::local(&stream, SharedMemoryOptions::default()).unwrap();
+        let mut node = StreamNode::new(link, NodeOptions::default());
+        node.wait_open(PATIENCE).unwrap();
+        Self { stream, node, _directory: directory }
+    }
+
+    fn publish(&mut self, payloads: impl IntoIterator<Item = Vec<u8>>) {
+        for payload in payloads {
+            while let Err(StreamError::WindowFull { .. } | StreamError::KeptFull { .. }) =
+                self.node.publish(TYPE, &payload)
+            {
+                self.node.poll(1024, |_| {}).unwrap();
+            }
+        }
+        self.node.poll_until(PATIENCE, "all come back", |node| node.in_flight() == 0, |_| {}).unwrap();
+    }
+
+    fn begin_feed(&self, name: &str) {
+        let before = self.stream.released_sequence();
+        self.stream.ask(ForSequencer::BeginFeed { name: FeedSession::new(name).unwrap() }).unwrap();
+        let begun = Instant::now();
+        while self.stream.released_sequence() < before + 2 {
+            assert!(begun.elapsed() < PATIENCE, "{name} does not begin");
+            std::thread::yield_now();
+        }
+    }
+
+    fn client(&self) -> Client {
+        Client::connect(&self.stream)
+    }
+
+    fn logged_in(&self, feed_session: &str, sequence: u64) -> Client {
+        let mut client = self.client();
+        client.send(&login("reader", "swordfish", feed_session, sequence));
+        client
+    }
+}
+
+fn payloads(count: u64, length: usize) -> Vec<Vec<u8>> {
+    let payload = |number: u64| {
+        let mut payload = vec![number as u8; length];
+        payload[..8].copy_from_slice(&number.to_le_bytes());
+        payload
+    };
+    (0..count).map(payload).collect()
+}
+
+#[test]
+fn everything_comes_in_order_and_then_what_is_new() {
+    let mut world = World::start();
+    // More than the window holds: it comes from the journal, and crosses over.
+    let sent = payloads(5_000, 400);
+    world.publish(sent.clone());
+    let last = world.stream.released_sequence();
+    let mut first = world.logged_in("", 1);
+    first.accepted("MONDAY", 1);
+    assert!(first.frames(1, last) == sent);
+    let mut middle = world.logged_in("MONDAY", last - 9);
+    middle.accepted("MONDAY", last - 9);
+    assert_eq!(middle.frames(last - 9, last), sent[4_990..]);
+    let mut newest = world.logged_in("MONDAY", 0);
+    newest.accepted("MONDAY", last + 1);
+    let mut next = world.logged_in("MONDAY", last + 1);
+    next.accepted("MONDAY", last + 1);
+    let more = payloads(20, 30);
+    world.publish(more.clone());
+    for client in [&mut first, &mut middle, &mut newest, &mut next] {
+        assert_eq!(client.frames(last + 1, last + 20), more);
+    }
+    // Fields may stand on either side, and a login may come in pieces.
+    let mut pieces = world.client();
+    for byte in format!("\0\x2fLreaderSWORDFISH     MONDAY{:<20}", 1).bytes() {
+        pieces.send(&[byte]);
+    }
+    pieces.accepted("MONDAY", 1);
+    reaches(&world.stream, "rewind.clients", 5);
+    // Who logs out is gone, as is who hangs up.
+    first.send(&[0, 1, b'O']);
+    while first.next().is_some() {}
+    drop(middle);
+    reaches(&world.stream, "rewind.clients", 3);
+    assert_eq!((counter(&world.stream, "rewind.logins"), counter(&world.stream, "rewind.logins_refused")), (5, 0));
+}
+
+#[test]
+fn who_is_not_known_or_asks_for_what_is_not_there_is_refused() {
+    let mut world = World::start();
+    world.publish(payloads(10, 8));
+    let last = world.stream.released_sequence();
+    let refusals = [
+        (login("reader", "trout", "", 1), b'A'),
+        (login("writer", "swordfish", "", 1), b'A'),
+        (login("", "", "", 0), b'A'),
+        (login("reader", "swordfish", "SUNDAY", 1), b'S'),
+        (login("reader", "swordfish", "MONDAY", last + 2), b'S'),
+        (login("reader", "swordfish", "MONDAY", u64::MAX), b'S'),
+    ];
+    for (bytes, reason) in &refusals {
+        let mut client = world.client();
+        client.send(bytes);
+        client.rejected(*reason);
+    }
+    reaches(&world.stream, "rewind.logins_refused", refusals.len() as u64);
+    reaches(&world.stream, "rewind.clients", 0);
+    // There is room for eight.
+    let mut clients: Vec<_> = (0..8).map(|_| world.logged_in("", 1)).collect();
+    clients.iter_mut().for_each(|client| client.accepted("MONDAY", 1));
+    assert_eq!(world.client().next(), None);
+    reaches(&world.stream, "rewind.clients_refused", 1);
+    clients.pop();
+    reaches(&world.stream, "rewind.clients", 7);
+    world.logged_in("", 1).accepted("MONDAY", 1);
+}
+
+#[test]
+fn what_is_no_soup_is_dropped_and_counted() {
+    let mut world = World::start();
+    world.publish(payloads(10, 8));
+    let good = login("reader", "swordfish", "", 1);
+    let strangers: [&[u8]; 9] = [
+        // An oversized login: its length alone is enough.
+        &[0x40, 0x00, b'L'],
+        &[0, 48, b'L'],
+        &[0, 0],
+        &[0, 1, b'S'],
+        b"GET / HTTP/1.1\r\n\r\n",
+        &[0, 1, b'R'],
+        &[0, 46, b'L'],
+        &[0, 47, b'L', 0xff, 0xff, 0xff, 0xff, 0xff, 0xff],
+        &login("reader", "swordfish", "", 1)
+            .iter()
+            .map(|byte| if *byte == b'1' { b'x' } else { *byte })
+            .collect::<Vec<_>>(),
+    ];
+    for (number, bytes) in strangers.iter().enumerate() {
+        let mut client = world.client();
+        client.send(bytes);
+        if number == 7 {
+            client.send(&[0xff; 40]);
+        }
+        assert_eq!(client.next(), None, "{} got an answer", bytes.escape_ascii());
+        reaches(&world.stream, "rewind.malformed", number as u64 + 1);
+    }
+    let after_login: [&[u8]; 4] = [&good, &[0, 2, b'U', 1], &[0xff, 0xff, b'+'], &[0, 1, b'?']];
+    for (number, bytes) in after_login.iter().enumerate() {
+        let mut client = world.client();
+        client.send(&good);
+        client.accepted("MONDAY", 1);
+        client.send(bytes);
+        while client.next().is_some() {}
+        reaches(&world.stream, "rewind.malformed", (strangers.len() + number) as u64 + 1);
+    }
+    // What may be said is no reason.
+    let mut client = world.client();
+    client.send(&good);
+    client.accepted("MONDAY", 1);
+    client.send(&[0, 1, b'R', 0, 6, b'+', b'h', b'e', b'l', b'l', b'o', 0, 1, b'R']);
+    client.frames(1, world.stream.released_sequence());
+    world.publish(payloads(1, 8));
+    client.frame();
+    reaches(&world.stream, "rewind.clients", 1);
+}
+
+#[test]
+fn each_feed_session_counts_from_1_and_has_its_end() {
+    let mut world = World::start();
+    let mut watching = world.logged_in("", 1);
+    watching.accepted("MONDAY", 1);
+    world.publish(payloads(10, 8));
+    world.begin_feed("TUESDAY");
+    world.publish(payloads(5, 16));
+    let last = world.stream.released_sequence();
+    // The client that was there hears of the end.
+    let mut monday_frames = Vec::new();
+    loop {
+        match watching.next().expect("the end is said before the connection closes") {
+            (b'S', frame) => monday_frames.push(frame),
+            (b'Z', _) => break,
+            (b'H', _) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(watching.next(), None);
+    let tuesday_first = monday_frames.len() as u64 + 1;
+    // One that comes later gets the same.
+    let mut late = world.logged_in("MONDAY", 1);
+    late.accepted("MONDAY", 1);
+    assert_eq!(late.frames(1, tuesday_first - 1), payloads(10, 8));
+    assert_eq!((late.next(), late.next()), (Some((b'Z', Vec::new())), None));
+    // Behind its last frame there is only its end; beyond that, nothing.
+    for number in [0, tuesday_first] {
+        let mut client = world.logged_in("MONDAY", number);
+        client.accepted("MONDAY", tuesday_first);
+        assert_eq!((client.next(), client.next()), (Some((b'Z', Vec::new())), None));
+    }
+    world.logged_in("MONDAY", tuesday_first + 1).rejected(b'S');
+    for name in ["", "TUESDAY"] {
+        let mut client = world.logged_in(name, 1);
+        client.accepted("TUESDAY", 1);
+        assert_eq!(client.frames(tuesday_first, last), payloads(5, 16));
+    }
+}
+
+#[test]
+fn what_is_new_comes_at_once_although_everybody_sleeps() {
+    let mut world = World::start();
+    let mut client = world.logged_in("", 0);
+    client.accepted("MONDAY", world.stream.released_sequence() + 1);
+    let mut times = Vec::new();
+    for _ in 0..21 {
+        // Long enough for the stream's threads to fall asleep.
+        std::thread::sleep(Duration::from_millis(20));
+        let begun = Instant::now();
+        world.publish(payloads(1, 8));
+        client.frame();
+        times.push(begun.elapsed());
+    }
+    times.sort();
+    // An agent that nobody wakes sleeps for a tenth of a second; on a busy machine some come late all the same.
+    assert!(times[5] < Duration::from_millis(10), "a quarter took {:?} and more: nobody woke the agent", times[5]);
+}
+
+/// Set for the process below.
+const IS_ALONE: &str = "GAPLESS_TEST_IS_ALONE";
+
+/// Whether this process runs `test` alone: it measures what a whole process takes, and others run beside it. If it does not,
+/// the test is run in this program started again, where it must go well.
+#[track_caller]
+fn is_alone(test: &str) -> bool {
+    if std::env::var_os(IS_ALONE).is_some() {
+        return true;
+    }
+    let mut again = Command::new(std::env::current_exe().unwrap());
+    let output = again.args(["--exact", test, "--nocapture"]).env(IS_ALONE, "1").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    false
+}
+
+fn anonymous_memory_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("RssAnon:")).unwrap();
+    line.split_ascii_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
+}
+
+#[test]
+fn a_client_that_does_not_read_costs_nobody_anything() {
+    if !is_alone("soup_bin_tcp_clients_are_served::a_client_that_does_not_read_costs_nobody_anything") {
+        return;
+    }
+    let mut world = World::start();
+    let mut asleep: Vec<_> = (0..4).map(|_| world.logged_in("", 1)).collect();
+    asleep.iter_mut().for_each(|client| client.accepted("MONDAY", 1));
+    let mut awake = world.logged_in("", 1);
+    awake.accepted("MONDAY", 1);
+    let before = anonymous_memory_bytes();
+    let (mut longest, mut read) = (Duration::ZERO, 0);
+    // 30 MB for each, of which sockets and buffers hold a part.
+    for _ in 0..300 {
+        let begun = Instant::now();
+        world.publish(payloads(100, 1_000));
+        longest = longest.max(begun.elapsed());
+        let released = world.stream.released_sequence();
+        awake.frames(read + 1, released);
+        read = released;
+    }
+    let grown = anonymous_memory_bytes().saturating_sub(before);
+    assert!(grown < 48 << 20, "{grown} bytes more; four clients do not read 120 MB");
+    // They would hold it up for ever.
+    assert!(longest < PATIENCE / 2, "100 messages took {longest:?}");
+    // They are late, and lose nothing.
+    for client in &mut asleep {
+        assert_eq!(client.frames(1, read).len(), 30_000);
+    }
+    assert_eq!(counter(&world.stream, "rewind.malformed"), 0);
+}
+
+/// A stream whose time is ours.
+struct ByHand {
+    stream: EventStream,
+    now_ns: u64,
+    _directory: TempDir,
+}
+
+impl ByHand {
+    fn start() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let stream = EventStream::start_by_hand(&options(&directory)).unwrap();
+        Self { stream, now_ns: 1_000_000_000, _directory: directory }
+    }
+
+    /// Lets time pass, a turn for each tenth of a second.
+    fn pass(&mut self, milliseconds: u64) {
+        for _ in 0..milliseconds.div_ceil(100) {
+            self.now_ns += 100_000_000;
+            self.stream.turn(Now { monotonic_ns: self.now_ns, epoch_ns: self.now_ns }).unwrap();
+        }
+    }
+
+    /// Turns without much time until `client` has something to say; `None` at its end.
+    fn next(&mut self, client: &mut Client) -> Option<(u8, Vec<u8>)> {
+        client.socket.set_nonblocking(true).unwrap();
+        let begun = Instant::now();
+        loop {
+            self.now_ns += 20_000;
+            self.stream.turn(Now { monotonic_ns: self.now_ns, epoch_ns: self.now_ns }).unwrap();
+            if let Some(packet) = client.take() {
+                return Some(packet);
+            }
+            let mut bytes = [0; 4096];
+            match client.socket.read(&mut bytes) {
+                Ok(0) => return None,
+                Ok(length) => client.received.extend_from_slice(&bytes[..length]),
+                Err(error) if error.kind() == ErrorKind::ConnectionReset => return None,
+                Err(_) => assert!(begun.elapsed() < PATIENCE, "nothing comes"),
+            }
+        }
+    }
+}
+
+#[test]
+fn who_does_not_log_in_in_time_is_dropped() {
+    let mut world = ByHand::start();
+    world.pass(100);
+    let mut slow = Client::connect(&world.stream);
+    let bytes = login("reader", "swordfish", "", 1);
+    // A byte now and then: it would take half a minute.
+    for byte in &bytes[..8] {
+        slow.send(&[*byte]);
+        world.pass(600);
+    }
+    assert_eq!(counter(&world.stream, "rewind.clients_silent"), 0, "4.8 s are not too long");
+    world.pass(600);
+    assert_eq!(world.next(&mut slow), None);
+    assert_eq!((counter(&world.stream, "rewind.clients_silent"), counter(&world.stream, "rewind.clients")), (1, 0));
+}
+
+#[test]
+fn both_sides_live_by_their_heartbeats() {
+    let mut world = ByHand::start();
+    world.pass(100);
+    let mut client = Client::connect(&world.stream);
+    client.send(&login("reader", "swordfish", "", 0));
+    assert_eq!(world.next(&mut client).unwrap().0, b'A');
+    let mut mute = Client::connect(&world.stream);
+    mute.send(&login("reader", "swordfish", "", 0));
+    assert_eq!(world.next(&mut mute).unwrap().0, b'A');
+    for _ in 0..20 {
+        world.pass(1_100);
+        assert_eq!(world.next(&mut client), Some((b'H', Vec::new())), "one a second");
+        client.send(&[0, 1, b'R']);
+    }
+    assert_eq!(counter(&world.stream, "rewind.clients"), 1, "the one that said nothing for 15 s is gone");
+    assert_eq!(counter(&world.stream, "rewind.clients_silent"), 1);
+    world.pass(14_000);
+    assert_eq!(counter(&world.stream, "rewind.clients"), 1);
+    world.pass(2_000);
+    assert_eq!(counter(&world.stream, "rewind.clients"), 0);
+}
