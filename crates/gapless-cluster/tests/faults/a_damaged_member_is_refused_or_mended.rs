@@ -1,0 +1,234 @@
+//! What a member finds on its disk after a crash is cut, fetched anew or refused, and never taken for something else: a
+//! torn end, an end that is missing, a bit that is flipped, a disk that is full. The others go on meanwhile.
+
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::processes::load::Load;
+use crate::processes::{self, Cluster, Plan, THREE, streams};
+use crate::scenarios::{Module, Random};
+use gapless_journal::JournalReader;
+use gapless_journal::descriptor::{BOOT_MARK_OFFSET, MARK_WORDS, frames_offset};
+use gapless_wire::checksum::crc32c;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+pub fn module() -> Module {
+    Module::new(module_path!())
+        .with_choices("a_torn_end_is_cut", a_torn_end_is_cut)
+        .scenario("a_member_that_is_shorter_fetches_the_rest", a_member_that_is_shorter_fetches_the_rest)
+        .with_choices("a_flipped_bit_is_refused", a_flipped_bit_is_refused)
+        .scenario("a_full_disk_stops_one_member", a_full_disk_stops_one_member)
+}
+
+fn begin() -> (Cluster, Load, usize) {
+    let mut cluster = Cluster::start(THREE);
+    let leader = cluster.leader();
+    let load = Load::start(&cluster, 2);
+    load.wait_more(500);
+    (cluster, load, leader % 3 + 1)
+}
+
+fn end(mut cluster: Cluster, load: Load) {
+    load.wait_more(100);
+    let count = streams::check(&mut cluster, load);
+    println!("{count} messages, each there once and in order on all members");
+}
+
+/// The newest segment of a journal.
+fn newest_segment(journal: &Path) -> PathBuf {
+    let files = std::fs::read_dir(journal).unwrap().map(|entry| entry.unwrap().path());
+    let is_segment = |path: &PathBuf| {
+        path.extension().is_some_and(|extension| extension == "segment")
+            && !path.file_name().unwrap().to_str().unwrap().starts_with("prepared")
+    };
+    let found = files.filter(is_segment).max();
+    found.unwrap_or_else(|| panic!("no segment in {}", journal.display()))
+}
+
+/// Where the last byte is that is not zero.
+fn end_of(segment: &Path) -> u64 {
+    let bytes = std::fs::read(segment).unwrap();
+    bytes.iter().rposition(|byte| *byte != 0).unwrap() as u64 + 1
+}
+
+/// Where frames are; what stands before them is found out in other ways, or is of no use.
+fn frames_of(segment: &Path) -> std::ops::Range<u64> {
+    let begin = frames_offset(std::fs::metadata(segment).unwrap().len());
+    begin..end_of(segment).max(begin)
+}
+
+fn a_torn_end_is_cut(random: &mut Random) {
+    let (mut cluster, load, victim) = begin();
+    for _ in 0..4 {
+        cluster.kill(victim);
+        let segment = newest_segment(&cluster.journal(victim));
+        let position = end_of(&segment).next_multiple_of(8);
+        let file = std::fs::File::options().write(true).open(&segment).unwrap();
+        // A file's length never changes.
+        let room = file.metadata().unwrap().len() - position;
+        let length = (1 + random.below(4000)).min(room);
+        let garbage: Vec<u8> = (0..length).map(|_| random.below(256) as u8).collect();
+        file.write_all_at(&garbage, position).unwrap();
+        cluster.start_member(victim, &[]);
+        cluster.caught_up(victim);
+        load.wait_more(100);
+    }
+    end(cluster, load);
+}
+
+/// As after a power cut at tier `quorum`: the last frames and records were never on the device.
+fn a_member_that_is_shorter_fetches_the_rest() {
+    let (mut cluster, load, victim) = begin();
+    for round in 0..3 {
+        cluster.kill(victim);
+        let before = cluster.root.path().join("before");
+        processes::copy(&cluster.directory(victim), &before);
+        let had = JournalReader::open(cluster.journal(victim)).unwrap().last_sequence().unwrap();
+        cluster.start_member(victim, &[]);
+        load.wait_more(300);
+        cluster.caught_up(victim);
+        cluster.kill(victim);
+        let has = JournalReader::open(cluster.journal(victim)).unwrap().last_sequence().unwrap();
+        assert!(has > had);
+        std::fs::remove_dir_all(cluster.directory(victim)).unwrap();
+        std::fs::rename(&before, cluster.directory(victim)).unwrap();
+        println!("member {victim} had acknowledged {has}, and comes back with {had}");
+        let is_other_boot = round > 0;
+        if is_other_boot {
+            put_on_other_boot(&newest_segment(&cluster.journal(victim)));
+        }
+        let warned = cluster.log(victim).matches("this machine has started anew").count();
+        cluster.start_member(victim, &[]);
+        cluster.caught_up(victim);
+        if is_other_boot {
+            let voting = cluster.directory(victim).join("voting");
+            let deadline = std::time::Instant::now() + processes::PATIENCE;
+            while !std::fs::read_to_string(&voting).unwrap().starts_with("level ") {
+                assert!(std::time::Instant::now() < deadline, "it never votes again: {}", cluster.log(victim));
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+        }
+        let warned = cluster.log(victim).matches("this machine has started anew").count() - warned;
+        assert_eq!(warned, usize::from(is_other_boot), "{}", cluster.log(victim));
+        assert_eq!(cluster.status(victim).map(|status| status.is_behind), Some(false));
+        load.wait_more(100);
+    }
+    end(cluster, load);
+}
+
+/// The segment is one that was written before the machine started last.
+fn put_on_other_boot(segment: &Path) {
+    const SLOT_BYTES: usize = MARK_WORDS / 2 * 8;
+    let file = std::fs::File::options().read(true).write(true).open(segment).unwrap();
+    let mut slots = [[0u8; SLOT_BYTES]; 2];
+    for (slot, position) in slots.iter_mut().zip((BOOT_MARK_OFFSET..).step_by(SLOT_BYTES)) {
+        file.read_exact_at(slot, position as u64).unwrap();
+        if slot.iter().all(|byte| *byte == 0) {
+            continue;
+        }
+        slot[0] ^= 1;
+        let check = 1 << 32 | u64::from(crc32c(&slot[..24]));
+        slot[24..].copy_from_slice(&check.to_le_bytes());
+        file.write_all_at(slot, position as u64).unwrap();
+    }
+}
+
+fn a_flipped_bit_is_refused(random: &mut Random) {
+    let (mut cluster, load, victim) = begin();
+    for _ in 0..4 {
+        cluster.kill(victim);
+        let mut segment = newest_segment(&cluster.journal(victim));
+        let mut frames = frames_of(&segment);
+        // A segment that has only begun has nothing that is journaled for sure.
+        while frames.end - frames.start < 64 << 10 {
+            cluster.start_member(victim, &[]);
+            cluster.caught_up(victim);
+            load.wait_more(100);
+            cluster.kill(victim);
+            segment = newest_segment(&cluster.journal(victim));
+            frames = frames_of(&segment);
+        }
+        let position = frames.start + random.below((frames.end - frames.start) / 2);
+        let file = std::fs::File::options().read(true).write(true).open(&segment).unwrap();
+        let mut byte = [0];
+        file.read_exact_at(&mut byte, position).unwrap();
+        let flip = 1u8 << random.below(8);
+        file.write_all_at(&[byte[0] ^ flip], position).unwrap();
+        cluster.start_member(victim, &[]);
+        let status = cluster.wait_end(victim);
+        let log = cluster.log(victim);
+        let last = log.lines().rfind(|line| line.starts_with("member failed")).unwrap_or_default();
+        println!("flipped at {position}: {last}");
+        assert_eq!(status.code(), Some(3), "{log}");
+        let name = segment.file_name().unwrap().to_str().unwrap();
+        assert!(last.contains(name) && last.chars().any(|each| each.is_ascii_digit()), "{last}");
+        load.wait_more(100);
+        // Whoever restores it has a member again.
+        file.write_all_at(&byte, position).unwrap();
+        cluster.start_member(victim, &[]);
+        cluster.caught_up(victim);
+        load.wait_more(100);
+    }
+    end(cluster, load);
+}
+
+/// A file system of its own, unmounted at the end.
+struct Small(PathBuf);
+
+impl Small {
+    fn mount(place: &Path, mebibytes: u32) -> Option<Self> {
+        std::fs::create_dir_all(place).unwrap();
+        let size = format!("size={mebibytes}m");
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "gapless"]).arg(place).output();
+        mounted.is_ok_and(|output| output.status.success()).then(|| Self(place.to_owned()))
+    }
+
+    fn resize(&self, mebibytes: u32) {
+        let size = format!("remount,size={mebibytes}m");
+        assert!(Command::new("mount").args(["-o", &size]).arg(&self.0).status().unwrap().success());
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        // Lazily: a member may have files there.
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+fn a_full_disk_stops_one_member() {
+    let mut cluster = Cluster::prepare(Plan { ..THREE });
+    let Some(small) = Small::mount(&cluster.directory(3), 9) else {
+        println!("skipped: a file system of its own cannot be mounted here");
+        return;
+    };
+    for member in cluster.all() {
+        cluster.start_member(member, &[]);
+    }
+    cluster.leader();
+    let load = Load::start(&cluster, 2);
+    // Until there is no room for a segment.
+    let mut rounds = 0;
+    while cluster.ends_within(3, std::time::Duration::from_millis(20)).is_none() {
+        rounds += 1;
+        assert!(rounds < 200, "its disk does not fill");
+        load.wait_more_fast(500);
+    }
+    let log = cluster.log(3);
+    let last = log.lines().rfind(|line| line.starts_with("member failed")).unwrap_or_default();
+    println!("{last}");
+    assert!(last.contains("No space left") || last.contains("no room") || last.contains("full"), "{log}");
+    // The others go on, also when it is started with a disk that is full.
+    load.wait_more(200);
+    cluster.start_member(3, &[]);
+    load.wait_more(200);
+    if cluster.is_running(3) && cluster.ends_within(3, std::time::Duration::from_millis(500)).is_none() {
+        cluster.kill(3);
+    }
+    small.resize(512);
+    cluster.start_member(3, &[]);
+    cluster.caught_up(3);
+    end(cluster, load);
+    drop(small);
+}

@@ -1,0 +1,132 @@
+//! The disk of one member fails: the kernel answers its calls with errors, or its file system is full. The member stops
+//! with an error that says so, the others go on, nothing is lost or doubled, and when its disk is well again it comes
+//! back to the same stream.
+
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::processes::disk::{Fault, SmallDisk};
+use crate::processes::load::Load;
+use crate::processes::{Cluster, Plan, THREE, WITNESS, streams};
+use crate::scenarios::{Module, Random};
+
+/// Members of these tests end with this when they fail.
+const FAILED: i32 = 3;
+
+pub fn module() -> Module {
+    Module::new(module_path!())
+        .scenario("a_leader_s_disk_fails", a_leader_s_disk_fails)
+        .scenario("a_follower_s_disk_fails", a_follower_s_disk_fails)
+        .scenario("a_witness_s_disk_fails", a_witness_s_disk_fails)
+        .with_choices("a_disk_fails_at_quorum_sync", a_disk_fails_at_quorum_sync)
+        .scenario("a_disk_is_full", a_disk_is_full)
+}
+
+/// A cluster whose disks fail, one after the other.
+struct Failing {
+    cluster: Cluster,
+    load: Load,
+}
+
+impl Failing {
+    fn begin(plan: Plan) -> Self {
+        let mut cluster = Cluster::start(plan);
+        let full = cluster.full();
+        cluster.leader_among(&full);
+        let load = Load::start(&cluster, 2);
+        load.wait_more(200);
+        Self { cluster, load }
+    }
+
+    /// The member ends by itself, and says why; the others go on, and it comes back.
+    fn fails(&mut self, member: usize, fault: Fault) {
+        self.cluster.fail_disk(member, fault);
+        let others: Vec<usize> = self.cluster.all().filter(|other| *other != member).collect();
+        // Enough for some segments, by whoever leads.
+        let status = self.cluster.wait_end_under(member, || self.load.wait_more_fast(500));
+        assert_eq!(status.code(), Some(FAILED), "{}", self.cluster.log(member));
+        self.said(member, fault.words());
+        self.cluster.leader_among(&others);
+        self.load.wait_more(200);
+        self.cluster.start_member(member, &[]);
+        self.cluster.caught_up(member);
+    }
+
+    /// The last thing that a member says is why it ends, with these words.
+    fn said(&self, member: usize, words: &str) {
+        let log = self.cluster.log(member);
+        let last = log.lines().rfind(|line| line.starts_with("member failed: ")).unwrap_or_default();
+        assert!(last.contains(words), "member {member} should say {words:?}:\n{log}");
+        let place = self.cluster.directory(member);
+        assert!(last.contains(place.to_str().unwrap()), "the place is named: {last}");
+        println!("{last}");
+    }
+
+    fn end(mut self) {
+        self.load.wait_more(100);
+        let count = streams::check(&mut self.cluster, self.load);
+        println!("{count} messages, each there once and in order on all members");
+    }
+}
+
+const FAULTS: [Fault; 4] = [Fault::Sync, Fault::Write, Fault::Space, Fault::Create];
+
+fn a_leader_s_disk_fails() {
+    let mut failing = Failing::begin(THREE);
+    for fault in FAULTS {
+        let leader = failing.cluster.leader();
+        failing.fails(leader, fault);
+    }
+    failing.end();
+}
+
+fn a_follower_s_disk_fails() {
+    let mut failing = Failing::begin(THREE);
+    for fault in FAULTS {
+        let leader = failing.cluster.leader();
+        failing.fails(leader % 3 + 1, fault);
+    }
+    failing.end();
+}
+
+fn a_witness_s_disk_fails() {
+    let mut failing = Failing::begin(WITNESS);
+    for fault in FAULTS {
+        failing.fails(3, fault);
+    }
+    failing.end();
+}
+
+/// What was acknowledged was on the devices of two.
+fn a_disk_fails_at_quorum_sync(random: &mut Random) {
+    let mut failing = Failing::begin(Plan { tier: "quorum-sync", ..THREE });
+    for _ in 0..3 {
+        failing.fails(1 + random.below(3) as usize, Fault::Sync);
+    }
+    failing.end();
+}
+
+/// A real one: with room for its first segments, and for more later.
+fn a_disk_is_full() {
+    for is_leader in [true, false] {
+        let mut cluster = Cluster::prepare(THREE);
+        let Some(disk) = SmallDisk::mount(&cluster.directory(1), 40) else { return };
+        cluster.all().for_each(|member| cluster.start_member(member, &[]));
+        cluster.make_leader(if is_leader { 1 } else { 2 });
+        let load = Load::start(&cluster, 2);
+        let mut failing = Failing { cluster, load };
+        // As long as it is so it says the same again.
+        for attempt in 0..2 {
+            if attempt == 1 {
+                failing.cluster.start_member(1, &[]);
+            }
+            let status = failing.cluster.wait_end_under(1, || failing.load.wait_more_fast(500));
+            assert_eq!(status.code(), Some(FAILED));
+            failing.said(1, Fault::Space.words());
+            failing.load.wait_more(200);
+        }
+        disk.grow(400);
+        failing.cluster.start_member(1, &[]);
+        failing.cluster.caught_up(1);
+        failing.end();
+    }
+}

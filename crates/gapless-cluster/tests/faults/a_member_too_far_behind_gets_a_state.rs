@@ -1,0 +1,154 @@
+//! A member that needs frames which no journal but one holds any more gets the state of its leader and the frames behind
+//! that, under load, and goes on as if it had never been away. It is killed at each crash point on the way.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "it says what it has done")]
+
+use crate::processes::load::Load;
+use crate::processes::{Cluster, Plan, THREE, WITNESS, streams};
+use crate::scenarios::{Module, Random};
+#[cfg(feature = "fault-injection")]
+use gapless_agent::fault::PARCEL_CRASH_POINTS;
+use gapless_journal::JournalReader;
+
+/// Who comes back.
+const VICTIM: usize = 3;
+/// Who leads, and keeps little.
+const LEADER: usize = 2;
+
+pub fn module() -> Module {
+    let module = Module::new(module_path!());
+    let module = module.scenario("a_member", || comes_back(THREE)).scenario("a_witness", || comes_back(WITNESS));
+    #[cfg(feature = "fault-injection")]
+    let module = module
+        .scenario("killed_on_the_way", || dies_on_the_way(THREE))
+        .scenario("a_witness_killed_on_the_way", || dies_on_the_way(WITNESS));
+    module
+        .with_choices("with_wrong_bytes", wrong_bytes)
+        .scenario("a_witness_keeps_what_the_backup_lacks", a_witness_keeps_what_the_backup_lacks)
+}
+
+/// Member 1 keeps all of its journal, to compare with; the others keep little.
+fn begin(plan: Plan) -> (Cluster, Load) {
+    let mut cluster = Cluster::prepare(plan);
+    for member in [LEADER, VICTIM] {
+        cluster.write_file(member, &format!("{}retention_bytes = \"2 MiB\"\n", cluster.text(member)));
+    }
+    cluster.all().for_each(|member| cluster.start_member(member, &[]));
+    cluster.leader();
+    let load = Load::start(&cluster, 2);
+    cluster.make_leader(LEADER);
+    load.wait_more(200);
+    (cluster, load)
+}
+
+/// The victim ends, and the leader goes on until its journal does not reach back to there.
+fn fall_behind(cluster: &mut Cluster, load: &Load) {
+    cluster.caught_up(VICTIM);
+    let end = cluster.status(VICTIM).unwrap().journaled_sequence;
+    cluster.kill(VICTIM);
+    while JournalReader::open(cluster.journal(LEADER)).unwrap().first_sequence() <= end + 1 {
+        load.wait_more_fast(2_000);
+    }
+    assert!(cluster.make_leader(LEADER), "it runs");
+}
+
+/// It has fetched a state so often by now, and goes on.
+fn has_come(cluster: &mut Cluster, load: &Load, times: usize) {
+    let words = "was too far behind for its leader's journal and has fetched a state";
+    cluster.wait("a state", |cluster| (cluster.log(VICTIM).matches(words).count() >= times).then_some(()));
+    cluster.caught_up(VICTIM);
+    let first = JournalReader::open(cluster.journal(VICTIM)).unwrap().first_sequence();
+    assert!(first > 1, "its journal begins behind what nobody had for it");
+    assert!(!cluster.directory(VICTIM).join("incoming").exists(), "nothing is left of it");
+    load.wait_more(500);
+}
+
+fn comes_back(plan: Plan) {
+    let (mut cluster, load) = begin(plan);
+    for round in 1..=2 {
+        fall_behind(&mut cluster, &load);
+        println!("it comes back for the {round}. time");
+        cluster.start_member(VICTIM, &[]);
+        has_come(&mut cluster, &load, round);
+    }
+    if plan.kinds[VICTIM - 1] == "full" {
+        // It leads with what it got, and what it publishes from there on is as good.
+        assert!(cluster.make_leader(VICTIM), "it runs");
+        load.wait_more(500);
+    }
+    let count = streams::check(&mut cluster, load);
+    println!("{count} messages, each there once and in order on all members");
+}
+
+#[cfg(feature = "fault-injection")]
+fn dies_on_the_way(plan: Plan) {
+    let (mut cluster, load) = begin(plan);
+    fall_behind(&mut cluster, &load);
+    for point in PARCEL_CRASH_POINTS {
+        cluster.start_member(VICTIM, &[("GAPLESS_CRASH_POINT", &format!("{point}:1"))]);
+        cluster.wait(point, |cluster| cluster.has_died(VICTIM).then_some(()));
+        println!("killed at {point}");
+    }
+    cluster.start_member(VICTIM, &[]);
+    cluster.caught_up(VICTIM);
+    assert!(!cluster.directory(VICTIM).join("incoming").exists(), "nothing is left of it");
+    let count = streams::check(&mut cluster, load);
+    println!("{count} messages, each there once and in order on all members");
+}
+
+/// The leader's newest state is damaged: it is not taken, and nothing else suffers; the next one is.
+fn wrong_bytes(random: &mut Random) {
+    let (mut cluster, load) = begin(THREE);
+    fall_behind(&mut cluster, &load);
+    load.pause(true);
+    let newest = |cluster: &Cluster| {
+        let entries = std::fs::read_dir(cluster.directory(LEADER).join("sequencer")).unwrap();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        paths.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("state-")).max().unwrap()
+    };
+    let path = newest(&cluster);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let at = random.below(bytes.len() as u64) as usize;
+    bytes[at] ^= 1 << random.below(8);
+    std::fs::write(&path, &bytes).unwrap();
+    println!("byte {at} of {} is another one", path.display());
+    cluster.start_member(VICTIM, &[]);
+    cluster.wait_log(VICTIM, &["the state of the leader is not taken", "its state cannot be used"]);
+    assert!(!cluster.log(VICTIM).contains("has fetched a state"));
+    load.pause(false);
+    while newest(&cluster) == path {
+        load.wait_more(500);
+    }
+    has_come(&mut cluster, &load, 1);
+    let count = streams::check(&mut cluster, load);
+    println!("{count} messages, each there once and in order on all members");
+}
+
+/// The primary is lost while its backup is away, and only the witness has what the backup needs: whatever its retention says,
+/// it has kept that, and nothing that was acknowledged is lost.
+fn a_witness_keeps_what_the_backup_lacks() {
+    const BACKUP: usize = 1;
+    let first_held = |cluster: &Cluster, member| JournalReader::open(cluster.journal(member)).unwrap().first_sequence();
+    let (mut cluster, load) = begin(WITNESS);
+    while first_held(&cluster, VICTIM) == 1 {
+        load.wait_more_fast(2_000);
+    }
+    println!("the witness lets go what both others have");
+    let end = cluster.status(BACKUP).unwrap().journaled_sequence;
+    cluster.kill(BACKUP);
+    while first_held(&cluster, LEADER) <= end + 1 {
+        load.wait_more_fast(2_000);
+    }
+    let (by_primary, by_witness) = (first_held(&cluster, LEADER), first_held(&cluster, VICTIM));
+    println!("the backup has {end}; the primary's journal begins at {by_primary}, the witness's at {by_witness}");
+    assert!(by_witness <= end + 1, "nobody else could bring the backup up to date");
+    cluster.kill(LEADER);
+    cluster.start_member(BACKUP, &[]);
+    assert_eq!(cluster.leader_among(&[BACKUP]), BACKUP);
+    load.wait_more(500);
+    assert!(!cluster.log(BACKUP).contains("has fetched a state"));
+    cluster.start_member(LEADER, &[]);
+    let count = streams::check(&mut cluster, load);
+    println!("{count} messages, each there once and in order on all members");
+}

@@ -1,0 +1,228 @@
+//! Members that stand still, that hear nothing, that are not heard, or that are slow: the others go on, nothing is lost
+//! or doubled, what was acknowledged stays, and whoever comes back has the same stream in the end. What a minority has
+//! appended alone is cut back.
+//!
+//! Members are processes; between each two stands a proxy that holds, delays or throttles.
+
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::processes::load::Load;
+use crate::processes::{self, Cluster, PATIENT, THREE, WITNESS, streams};
+use crate::scenarios::{Module, Random};
+use gapless_journal::JournalReader;
+use std::time::Duration;
+
+/// Longer than the longest election time-out: that of a witness, 1.2 s, and of patient members, 2 s.
+const LONG: Duration = Duration::from_millis(2_500);
+
+pub fn module() -> Module {
+    Module::new(module_path!())
+        .scenario("a_paused_leader_comes_back_deposed", a_paused_leader_comes_back_deposed)
+        .scenario("a_paused_primary_comes_back_deposed", a_paused_primary_comes_back_deposed)
+        .scenario("a_paused_follower_slows_nobody", a_paused_follower_slows_nobody)
+        .scenario("a_slow_follower_slows_nobody", a_slow_follower_slows_nobody)
+        .scenario("a_slow_network_is_only_slow", a_slow_network_is_only_slow)
+        .scenario("a_leader_cut_off_is_cut_back", a_leader_cut_off_is_cut_back)
+        .scenario("a_leader_cut_off_for_long_is_cut_back", a_leader_cut_off_for_long_is_cut_back)
+        .with_choices("whoever_is_cut_off_comes_back", whoever_is_cut_off_comes_back)
+        .scenario("a_leader_that_hears_nothing_steps_down", a_leader_that_hears_nothing_steps_down)
+        .scenario("a_leader_that_is_not_heard_is_replaced", a_leader_that_is_not_heard_is_replaced)
+        .scenario("a_follower_that_hears_half_deposes_nobody", a_follower_that_hears_half_deposes_nobody)
+}
+
+fn begin(plan: processes::Plan) -> (Cluster, Load, usize, Vec<usize>) {
+    let mut cluster = Cluster::start(plan);
+    let full = cluster.full();
+    let leader = cluster.leader_among(&full);
+    let load = Load::start(&cluster, 2);
+    load.wait_more(200);
+    let others = cluster.all().filter(|other| *other != leader).collect();
+    (cluster, load, leader, others)
+}
+
+fn term(cluster: &Cluster, member: usize) -> u64 {
+    cluster.status(member).unwrap().term
+}
+
+fn end(mut cluster: Cluster, load: Load) {
+    load.wait_more(100);
+    let count = streams::check(&mut cluster, load);
+    println!("{count} messages, each there once and in order on all members");
+}
+
+fn pause_leader(plan: processes::Plan) {
+    let (mut cluster, load, first, others) = begin(plan);
+    let before = term(&cluster, first);
+    cluster.pause(first);
+    let next = cluster.leader_among(&others);
+    // Also for who had been connected to the one that stands still.
+    load.wait_more(200);
+    std::thread::sleep(LONG);
+    load.wait_more(200);
+    cluster.go_on(first);
+    cluster.caught_up(first);
+    cluster.wait("a deposed leader", |cluster| {
+        let status = cluster.status(first)?;
+        (status.term > before && status.role == "follower").then_some(())
+    });
+    println!("member {first} led in term {before}, stood still, and follows since {next} led");
+    end(cluster, load);
+}
+
+fn a_paused_leader_comes_back_deposed() {
+    pause_leader(THREE);
+}
+
+fn a_paused_primary_comes_back_deposed() {
+    pause_leader(WITNESS);
+}
+
+/// Nothing that a follower does or leaves holds up what the two others have.
+fn slow_follower(slow: impl Fn(&Cluster, usize, usize), well: impl Fn(&Cluster, usize, usize)) {
+    let (mut cluster, load, leader, others) = begin(PATIENT);
+    let before = term(&cluster, leader);
+    let victim = others[0];
+    slow(&cluster, leader, victim);
+    // More than a window holds, and than a link keeps for one that does not read.
+    load.wait_more_fast(25_000);
+    let released = cluster.status(leader).unwrap().released_sequence;
+    well(&cluster, leader, victim);
+    assert_eq!(cluster.leader_of(&[leader]), Some(leader), "a slow follower changes nothing");
+    assert_eq!(term(&cluster, leader), before);
+    println!("{released} frames were released while member {victim} was slow");
+    cluster.caught_up(victim);
+    end(cluster, load);
+}
+
+fn a_paused_follower_slows_nobody() {
+    slow_follower(|cluster, _, victim| cluster.pause(victim), |cluster, _, victim| cluster.go_on(victim));
+}
+
+fn a_slow_follower_slows_nobody() {
+    let throttle = |bytes_per_ms| {
+        move |cluster: &Cluster, leader: usize, victim: usize| {
+            let (proxy, is_forward) = cluster.between(leader, victim);
+            proxy.way(is_forward).throttle(bytes_per_ms);
+        }
+    };
+    slow_follower(throttle(100), throttle(0));
+}
+
+fn a_slow_network_is_only_slow() {
+    let (mut cluster, load, leader, others) = begin(THREE);
+    for other in others {
+        let (proxy, _) = cluster.between(leader, other);
+        for is_forward in [true, false] {
+            proxy.way(is_forward).delay(40);
+            proxy.way(is_forward).throttle(2_000);
+        }
+    }
+    // 80 ms there and back are less than an election time-out.
+    load.wait_more(1_000);
+    for member in cluster.all() {
+        cluster.caught_up(member);
+    }
+    end(cluster, load);
+}
+
+/// Cuts the leader off, lets both sides take messages, and joins them again.
+fn a_leader_cut_off_is_cut_back() {
+    let (mut cluster, load, first, others) = begin(THREE);
+    let before = term(&cluster, first);
+    cluster.isolate(first, true);
+    cluster.leader_among(&others);
+    // What publishers sent to it until it stepped down is in its journal alone.
+    let (ahead, released) = cluster.wait("a leader that steps down", |cluster| {
+        let status = cluster.status(first).filter(|status| status.role != "leader")?;
+        Some((status.journaled_sequence, status.released_sequence))
+    });
+    assert!(ahead > released);
+    let term_of_last = |cluster: &Cluster| {
+        let mut replay = JournalReader::open(cluster.journal(first)).unwrap().replay(ahead).unwrap();
+        replay.next_frame().unwrap().unwrap().term()
+    };
+    assert_eq!(term_of_last(&cluster), before);
+    // The others come further than that.
+    load.wait_more(ahead - released + 200);
+    cluster.isolate(first, false);
+    cluster.caught_up(first);
+    assert!(term_of_last(&cluster) > before, "another frame stands there now");
+    println!("member {first} had {} frames more than it had released", ahead - released);
+    end(cluster, load);
+}
+
+/// As above, until more was committed than its log and its window hold: what would take the place of its own frames it
+/// cannot keep, and it gets the state of the others.
+fn a_leader_cut_off_for_long_is_cut_back() {
+    let (mut cluster, load, first, others) = begin(THREE);
+    cluster.isolate(first, true);
+    cluster.leader_among(&others);
+    let status = cluster
+        .wait("a leader that steps down", |cluster| cluster.status(first).filter(|status| status.role != "leader"));
+    assert!(status.journaled_sequence > status.released_sequence, "it has appended something alone");
+    // About 1 KiB each, where a window of 8 MiB takes half of it at once; and more entries than the 4,096 of a log.
+    load.wait_more_singly(9_000);
+    cluster.isolate(first, false);
+    cluster.caught_up(first);
+    cluster.wait_log(first, &["frames are fetched from the leader"]);
+    let held = JournalReader::open(cluster.journal(first)).unwrap().first_sequence();
+    assert!(held > status.journaled_sequence, "it begins with a state of the others, at {held}");
+    end(cluster, load);
+}
+
+fn whoever_is_cut_off_comes_back(random: &mut Random) {
+    let (mut cluster, load, ..) = begin(WITNESS);
+    for round in 0..6 {
+        let victim = if round < 3 { round + 1 } else { 1 + random.below(3) as usize };
+        cluster.isolate(victim, true);
+        let others: Vec<usize> = cluster.all().filter(|other| *other != victim).collect();
+        cluster.leader_among(&others);
+        load.wait_more(100);
+        if random.below(2) == 0 {
+            // The links notice, too.
+            std::thread::sleep(LONG);
+        }
+        cluster.isolate(victim, false);
+        cluster.caught_up(victim);
+        load.wait_more(50);
+    }
+    end(cluster, load);
+}
+
+/// Its messages arrive, the answers do not.
+fn a_leader_that_hears_nothing_steps_down() {
+    let (mut cluster, load, first, others) = begin(THREE);
+    others.iter().for_each(|other| cluster.hold(*other, first, true));
+    cluster.wait("a leader that steps down", |cluster| (cluster.status(first)?.role != "leader").then_some(()));
+    cluster.leader_among(&others);
+    load.wait_more(200);
+    others.iter().for_each(|other| cluster.hold(*other, first, false));
+    cluster.caught_up(first);
+    end(cluster, load);
+}
+
+/// It hears the others, they do not hear it.
+fn a_leader_that_is_not_heard_is_replaced() {
+    let (mut cluster, load, first, others) = begin(THREE);
+    others.iter().for_each(|other| cluster.hold(first, *other, true));
+    cluster.leader_among(&others);
+    load.wait_more(200);
+    others.iter().for_each(|other| cluster.hold(first, *other, false));
+    cluster.caught_up(first);
+    end(cluster, load);
+}
+
+/// A follower that hears its leader no more and still speaks to everybody: the other one has a leader, and votes for
+/// nobody else.
+fn a_follower_that_hears_half_deposes_nobody() {
+    let (mut cluster, load, leader, others) = begin(PATIENT);
+    let before = term(&cluster, leader);
+    cluster.hold(leader, others[0], true);
+    std::thread::sleep(LONG);
+    load.wait_more(200);
+    assert_eq!(cluster.leader_of(&[leader]), Some(leader), "it leads as before");
+    assert_eq!(term(&cluster, leader), before, "nobody has made a new term");
+    cluster.hold(leader, others[0], false);
+    cluster.caught_up(others[0]);
+    end(cluster, load);
+}

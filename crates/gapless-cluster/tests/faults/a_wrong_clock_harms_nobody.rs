@@ -1,0 +1,202 @@
+//! Members whose wall clocks are wrong, and jump by hours while they run, lead and are started: the stream's time goes on
+//! evenly whoever leads, so that no session expires and no timer fires because of a clock; it rises strictly, and stands
+//! still at no change. Nothing is lost or doubled.
+//!
+//! Members are processes in which the kernel's clock is replaced.
+
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::processes::load::{Load, TYPE, payload};
+use crate::processes::{Cluster, PATIENCE, Plan, THREE, WITNESS, clock, streams};
+use crate::scenarios::{Module, Random};
+use gapless_stream::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
+use gapless_stream::stream_time::FAR_SLEW_PPM;
+use std::time::{Duration, Instant};
+
+const HOUR_S: u64 = 3_600;
+/// Clocks are wrong by so much at most: more than a session lives without a sign.
+const WRONG_S_MAX: u64 = 48 * HOUR_S;
+/// Time is slewed, by the leader and by its clock.
+const SLEW_PPM_MAX: u128 = FAR_SLEW_PPM as u128 + 500;
+/// Who has heard the time is behind by what the message took.
+const UNDER_WAY_NS_MAX: u128 = 2_000_000_000;
+/// Beside the publishers of the load.
+const OWNER: u64 = 100;
+
+pub fn module() -> Module {
+    Module::new(module_path!())
+        .with_choices("clocks_jump_while_leaders_change", clocks_jump_while_leaders_change)
+        .with_choices("clocks_jump_beside_a_witness", clocks_jump_beside_a_witness)
+        .scenario("all_come_back_with_clocks_an_hour_behind", all_come_back_with_clocks_an_hour_behind)
+}
+
+/// A moment, by this process's clock and by the stream's.
+#[derive(Clone, Copy)]
+struct Moment {
+    /// Asked for and told: the stream's time is of between.
+    asked: Instant,
+    told: Instant,
+    stream_ns: u64,
+}
+
+/// A publisher that looks at the time at which its messages are stamped.
+struct Watch {
+    node: StreamNode<SharedMemoryLink>,
+    number: u64,
+    begun: Option<Moment>,
+}
+
+impl Watch {
+    fn begin(cluster: &Cluster) -> Self {
+        let link = SharedMemoryLink::any(&cluster.directories(), SharedMemoryOptions::default());
+        let node = StreamNode::new(link, NodeOptions::with_token(u128::from(OWNER)));
+        let mut watch = Self { node, number: 0, begun: None };
+        watch.begun = Some(watch.now());
+        watch
+    }
+
+    /// Publishes a message and waits for it.
+    fn now(&mut self) -> Moment {
+        let asked = Instant::now();
+        self.number += 1;
+        let mut is_sent = false;
+        loop {
+            let now = Instant::now();
+            assert!(now - asked < PATIENCE, "message {} of the watch has not come back", self.number);
+            if !is_sent && self.node.can_publish() {
+                is_sent = self.node.publish(TYPE, &payload(OWNER, self.number)).is_ok();
+            }
+            let mut stamped_ns = None;
+            let polled = self.node.poll(256, |event| {
+                if let NodeEvent::Message(message) = event
+                    && message.own
+                {
+                    stamped_ns = Some(message.timestamp_ns);
+                }
+            });
+            if polled.unwrap() == 0 {
+                self.node.wait(Duration::from_micros(500)).unwrap();
+            }
+            if let Some(stream_ns) = stamped_ns {
+                return Moment { asked, told: Instant::now(), stream_ns };
+            }
+        }
+    }
+
+    /// As much time has passed in the stream as here.
+    fn check(&mut self, after: &str) {
+        let (begun, now) = (self.begun.expect("at the beginning"), self.now());
+        let passed_ns = u128::from(now.stream_ns.checked_sub(begun.stream_ns).expect("time rises"));
+        let at_least_ns = now.asked.saturating_duration_since(begun.told).as_nanos();
+        let at_most_ns = (now.told - begun.asked).as_nanos();
+        let slewed_ns = at_most_ns * SLEW_PPM_MAX / 1_000_000 + UNDER_WAY_NS_MAX;
+        assert!(
+            at_least_ns <= passed_ns + slewed_ns && passed_ns <= at_most_ns + slewed_ns,
+            "after {after} {passed_ns} ns have passed in the stream, and {at_least_ns} to {at_most_ns} ns here"
+        );
+    }
+}
+
+/// By how much a clock is wrong, s.
+fn some_time(random: &mut Random) -> i64 {
+    let wrong_s = (60 + random.below(WRONG_S_MAX)) as i64;
+    if random.below(2) == 0 { wrong_s } else { -wrong_s }
+}
+
+fn begin(plan: Plan, wrong_s: impl Fn(usize) -> i64) -> Cluster {
+    let mut cluster = Cluster::prepare(plan);
+    for member in cluster.all() {
+        cluster.set_clock(member, wrong_s(member));
+        cluster.start_member(member, &[]);
+    }
+    let full = cluster.full();
+    cluster.leader_among(&full);
+    cluster
+}
+
+fn jumps(plan: Plan, random: &mut Random) {
+    if !clock::is_possible() {
+        return;
+    }
+    let wrong_s: Vec<i64> = (0..plan.kinds.len()).map(|_| some_time(random)).collect();
+    println!("clocks are wrong by {wrong_s:?} s at the beginning");
+    let mut cluster = begin(plan, |member| wrong_s[member - 1]);
+    let load = Load::start(&cluster, 2);
+    load.wait_more(200);
+    let mut watch = Watch::begin(&cluster);
+    let full = cluster.full();
+    for _ in 0..8 {
+        let (member, jump_s) = (1 + random.below(plan.kinds.len() as u64) as usize, some_time(random));
+        cluster.set_clock(member, jump_s);
+        let leader = cluster.leader_among(&full);
+        let next = full.iter().copied().find(|other| *other != leader).unwrap();
+        let event = match random.below(3) {
+            // Long enough for a clock to look at the machine's.
+            0 => {
+                std::thread::sleep(Duration::from_millis(600));
+                "a jump"
+            }
+            1 => {
+                cluster.make_leader(next);
+                "a change of leader"
+            }
+            _ => {
+                cluster.kill(leader);
+                let others: Vec<usize> = full.iter().copied().filter(|other| *other != leader).collect();
+                cluster.leader_among(&others);
+                cluster.start_member(leader, &[]);
+                cluster.caught_up(leader);
+                "a leader's death"
+            }
+        };
+        println!("member {member}'s clock is {jump_s} s ahead, {event}");
+        load.wait_more(100);
+        watch.check(event);
+    }
+    // Whoever was started last leads, with a clock that no other has.
+    for member in full.clone() {
+        cluster.make_leader(member);
+        watch.check("a turn of each");
+    }
+    drop(watch);
+    let count = streams::check(&mut cluster, load);
+    println!("{count} messages, each there once and in order on all members");
+}
+
+fn clocks_jump_while_leaders_change(random: &mut Random) {
+    jumps(THREE, random);
+}
+
+fn clocks_jump_beside_a_witness(random: &mut Random) {
+    jumps(WITNESS, random);
+}
+
+/// Nobody is left who knows the time; it goes on from the last frame, and does not stand still for an hour.
+fn all_come_back_with_clocks_an_hour_behind() {
+    if !clock::is_possible() {
+        return;
+    }
+    let mut cluster = begin(THREE, |_| 0);
+    let load = Load::start(&cluster, 2);
+    load.wait_more(500);
+    let mut watch = Watch::begin(&cluster);
+    load.pause(true);
+    let last = watch.now();
+    for member in cluster.all() {
+        cluster.kill(member);
+        cluster.set_clock(member, -(HOUR_S as i64));
+    }
+    cluster.all().for_each(|member| cluster.start_member(member, &[]));
+    cluster.leader();
+    load.pause(false);
+    watch.begun = Some(watch.now());
+    let first_ns = watch.begun.unwrap().stream_ns;
+    assert!(first_ns > last.stream_ns && first_ns - last.stream_ns < PATIENCE.as_nanos() as u64);
+    std::thread::sleep(Duration::from_secs(4));
+    watch.check("the return of all");
+    let leader = cluster.leader();
+    let ahead_ms = cluster.status(leader).unwrap().time_ahead_ms.expect("a leader knows the time");
+    assert!((HOUR_S as i64 * 1_000 - PATIENCE.as_millis() as i64..=HOUR_S as i64 * 1_000).contains(&ahead_ms));
+    drop(watch);
+    streams::check(&mut cluster, load);
+}

@@ -1,0 +1,105 @@
+//! Processes that are not who they should be: of another cluster, a second one with a member's number, one on a member's
+//! directory or port, or strangers that send garbage. They are told why, or dropped, and the cluster goes on as it was.
+
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::processes::load::Load;
+use crate::processes::{self, Cluster, PATIENT, Plan, THREE, streams};
+use crate::scenarios::{Module, Random};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+pub fn module() -> Module {
+    Module::new(module_path!())
+        .scenario("a_member_of_another_cluster_is_refused", a_member_of_another_cluster_is_refused)
+        .scenario("a_second_process_with_a_number_is_refused", a_second_process_with_a_number_is_refused)
+        .scenario("a_directory_and_a_port_are_taken_once", a_directory_and_a_port_are_taken_once)
+        .with_choices("garbage_changes_nothing", garbage_changes_nothing)
+}
+
+fn begin(plan: Plan) -> (Cluster, Load) {
+    let mut cluster = Cluster::start(plan);
+    cluster.leader();
+    let load = Load::start(&cluster, 2);
+    load.wait_more(100);
+    (cluster, load)
+}
+
+fn end(mut cluster: Cluster, load: Load) {
+    load.wait_more(100);
+    streams::check(&mut cluster, load);
+}
+
+/// The text of a member's file, in another directory and with a port of its own.
+fn elsewhere(cluster: &Cluster, member: usize) -> String {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let directory = cluster.directory(member).display().to_string();
+    let text = cluster.text(member).replace(&directory, &format!("{directory}-elsewhere"));
+    text.replace(&format!(":{}\"", cluster.port(member)), &format!(":{free}\""))
+}
+
+fn a_member_of_another_cluster_is_refused() {
+    let (cluster, load) = begin(THREE);
+    let text = elsewhere(&cluster, 1).replace("\"faults\"", "\"another\"");
+    let other = cluster.start_extra("another", &text);
+    println!("{}", other.wait_log(&["cannot be connected", "cluster"]));
+    load.wait_more(200);
+    end(cluster, load);
+}
+
+fn a_second_process_with_a_number_is_refused() {
+    let (cluster, load) = begin(THREE);
+    let second = cluster.start_extra("second", &elsewhere(&cluster, 1));
+    println!("{}", second.wait_log(&["cannot be connected"]));
+    load.wait_more(200);
+    end(cluster, load);
+}
+
+fn a_directory_and_a_port_are_taken_once() {
+    let (cluster, load) = begin(THREE);
+    let mut second = cluster.start_extra("second", &cluster.text(2));
+    assert_eq!(second.wait_end().code(), Some(3));
+    println!("{}", second.wait_log(&["member failed", "in use"]));
+    let directory = cluster.directory(2).display().to_string();
+    let text = cluster.text(2).replace(&directory, &format!("{directory}-elsewhere"));
+    let mut third = cluster.start_extra("third", &text);
+    assert_eq!(third.wait_end().code(), Some(3));
+    println!("{}", third.wait_log(&["member failed", "in use"]));
+    load.wait_more(100);
+    end(cluster, load);
+}
+
+fn garbage_changes_nothing(random: &mut Random) {
+    let (mut cluster, load) = begin(PATIENT);
+    let leader = cluster.leader();
+    let term = cluster.status(leader).unwrap().term;
+    let mut idle = Vec::new();
+    for round in 0..60 {
+        let member = 1 + round % cluster.count();
+        let mut stranger = TcpStream::connect(("127.0.0.1", cluster.port(member))).unwrap();
+        if round % 4 == 0 {
+            // Says nothing, and stays.
+            idle.push(stranger);
+            continue;
+        }
+        let bytes: Vec<u8> = (0..random.below(20_000)).map(|_| random.below(256) as u8).collect();
+        // It may hang up in the middle of it.
+        let _ = stranger.write_all(&bytes);
+        let _ = stranger.shutdown(std::net::Shutdown::Write);
+        stranger.set_read_timeout(Some(processes::PATIENCE)).unwrap();
+        let ended = stranger.read_to_end(&mut Vec::new());
+        let was_cut = ended.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionReset);
+        assert!(ended.is_ok() || was_cut, "member {member} keeps a stranger: {ended:?}");
+    }
+    // Who says nothing is dropped, too.
+    for mut stranger in idle {
+        stranger.set_read_timeout(Some(processes::PATIENCE)).unwrap();
+        assert!(!matches!(stranger.read(&mut [0; 64]), Ok(1..)), "a stranger that said nothing was answered");
+    }
+    std::thread::sleep(Duration::from_millis(100));
+    load.wait_more(100);
+    assert_eq!(cluster.leader(), leader);
+    assert_eq!(cluster.status(leader).unwrap().term, term, "nobody was deposed");
+    end(cluster, load);
+}

@@ -1,0 +1,36 @@
+//! What a cluster promises when its members are killed, stand still, are cut off, lie or find their disks and clocks broken:
+//! one program, without a harness, see [`scenarios`].
+
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+mod processes;
+#[path = "../../../gapless-journal/tests/faults/scenarios.rs"]
+mod scenarios;
+
+mod a_damaged_member_is_refused_or_mended;
+mod a_disk_that_fails_stops_one_member;
+mod a_killed_member_loses_nothing;
+mod a_member_too_far_behind_gets_a_state;
+mod a_slow_or_cut_off_member_harms_nobody;
+mod a_wrong_clock_harms_nobody;
+mod a_wrong_member_is_refused;
+mod client_histories_are_linearizable;
+mod packets_are_really_lost;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    processes::be_a_member_if_asked();
+    packets_are_really_lost::run_if_inside();
+    scenarios::run(vec![
+        a_damaged_member_is_refused_or_mended::module(),
+        a_disk_that_fails_stops_one_member::module(),
+        a_killed_member_loses_nothing::module(),
+        a_member_too_far_behind_gets_a_state::module(),
+        a_slow_or_cut_off_member_harms_nobody::module(),
+        a_wrong_clock_harms_nobody::module(),
+        a_wrong_member_is_refused::module(),
+        client_histories_are_linearizable::module(),
+        packets_are_really_lost::module(),
+    ])
+}

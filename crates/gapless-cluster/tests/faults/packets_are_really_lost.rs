@@ -1,0 +1,173 @@
+//! Members on hosts of their own, which are network namespaces behind a switch: packets are lost by chance, cables are
+//! pulled, a host hears or is heard no more, a link is slow. The kernel's own TCP sends again, backs off and gives up;
+//! nothing is lost or doubled, what was acknowledged stays, and all have the same stream in the end.
+//!
+//! Needs `unshare`, `ip` and `tc`, and says that it is skipped where they cannot make such hosts.
+
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::processes::hosts::{self, Inside, Way};
+use crate::processes::load::Load;
+use crate::processes::{Cluster, PATIENT, Plan, THREE, WITNESS, streams};
+use crate::scenarios::{Module, Random};
+use std::time::Duration;
+
+/// Longer than the longest election time-out, that of a witness, 1.2 s, and than links wait for a peer.
+const LONG: Duration = Duration::from_millis(3_000);
+const ROUNDS: u32 = 16;
+
+/// By their names, so that a process inside the namespaces finds the one that it is to run.
+const SCENARIOS: [(&str, Inside); 8] = [
+    ("packets_lost_by_chance_are_only_slow", |_| packets_lost_by_chance_are_only_slow()),
+    ("a_leader_whose_cable_is_pulled_is_replaced", |_| pull_the_leaders_cable(THREE)),
+    ("a_primary_whose_cable_is_pulled_is_replaced", |_| pull_the_leaders_cable(WITNESS)),
+    ("a_leader_that_hears_nothing_steps_down", |_| lose_one_way(Way::In)),
+    ("a_leader_that_is_not_heard_is_replaced", |_| lose_one_way(Way::Out)),
+    ("a_slow_link_of_a_follower_slows_nobody", |_| a_slow_link_of_a_follower_slows_nobody()),
+    ("all_cables_are_pulled", |_| all_cables_are_pulled()),
+    ("whatever_happens_to_the_network", whatever_happens_to_the_network),
+];
+
+pub fn module() -> Module {
+    SCENARIOS.into_iter().fold(Module::new(module_path!()), |module, (name, _)| {
+        module.with_choices(name, |random| hosts::run_inside(name, random))
+    })
+}
+
+/// If this process was started to run one of the scenarios inside the namespaces, it does, and does not come back from here.
+pub fn run_if_inside() {
+    hosts::run_if_inside(&SCENARIOS);
+}
+
+fn begin(plan: Plan) -> (Cluster, Load, usize, Vec<usize>) {
+    let mut cluster = Cluster::start_on_hosts(plan);
+    let full = cluster.full();
+    let leader = cluster.leader_among(&full);
+    let load = Load::start(&cluster, 2);
+    load.wait_more(200);
+    let others = cluster.all().filter(|other| *other != leader).collect();
+    (cluster, load, leader, others)
+}
+
+fn end(mut cluster: Cluster, load: Load) {
+    load.wait_more(100);
+    let dropped = cluster.hosts().dropped();
+    let count = streams::check(&mut cluster, load);
+    println!("{count} messages, each there once and in order on all members; {dropped} packets were dropped");
+}
+
+fn packets_lost_by_chance_are_only_slow() {
+    let (cluster, load, ..) = begin(THREE);
+    for host in cluster.all() {
+        Way::BOTH.into_iter().for_each(|way| cluster.hosts().lose(host, way, 20));
+    }
+    load.wait_more(2_000);
+    assert!(cluster.hosts().dropped() > 20, "packets were lost");
+    for host in cluster.all() {
+        Way::BOTH.into_iter().for_each(|way| cluster.hosts().lose(host, way, 0));
+    }
+    end(cluster, load);
+}
+
+/// Nobody is told that the connections are gone: both sides only hear nothing.
+fn pull_the_leaders_cable(plan: Plan) {
+    let (mut cluster, load, first, others) = begin(plan);
+    let before = cluster.status(first).unwrap().term;
+    cluster.hosts().cut(first, true);
+    cluster.leader_among(&others);
+    load.wait_more(200);
+    cluster.wait("a leader that steps down", |cluster| (cluster.status(first)?.role != "leader").then_some(()));
+    std::thread::sleep(LONG);
+    load.wait_more(200);
+    cluster.hosts().cut(first, false);
+    cluster.caught_up(first);
+    assert!(cluster.status(first).unwrap().term > before);
+    end(cluster, load);
+}
+
+fn lose_one_way(way: Way) {
+    let (mut cluster, load, first, others) = begin(THREE);
+    cluster.hosts().lose(first, way, 1_000);
+    cluster.leader_among(&others);
+    cluster.wait("a leader that steps down", |cluster| (cluster.status(first)?.role != "leader").then_some(()));
+    load.wait_more(200);
+    assert!(cluster.hosts().dropped() > 0, "packets were lost");
+    cluster.hosts().lose(first, way, 0);
+    cluster.caught_up(first);
+    end(cluster, load);
+}
+
+fn a_slow_link_of_a_follower_slows_nobody() {
+    let (mut cluster, load, leader, others) = begin(PATIENT);
+    let before = cluster.status(leader).unwrap().term;
+    // A hundredth of what the load below makes.
+    cluster.hosts().limit(others[0], Some(1_000));
+    load.wait_more_fast(15_000);
+    let status = cluster.status(leader).unwrap();
+    assert_eq!((status.role.as_str(), status.term), ("leader", before), "a slow follower changes nothing");
+    let behind = cluster.status(others[0]).unwrap().released_sequence;
+    assert!(behind < status.released_sequence, "it is slow: {behind} of {}", status.released_sequence);
+    cluster.hosts().limit(others[0], None);
+    cluster.caught_up(others[0]);
+    end(cluster, load);
+}
+
+/// Nobody can do anything, and all goes on when they are put in again.
+fn all_cables_are_pulled() {
+    let (mut cluster, load, ..) = begin(THREE);
+    cluster.all().for_each(|host| cluster.hosts().cut(host, true));
+    cluster.wait("members without a leader", |cluster| {
+        cluster.all().all(|member| cluster.status(member).is_some_and(|status| status.role != "leader")).then_some(())
+    });
+    let released = |cluster: &Cluster| -> Vec<u64> {
+        cluster.all().map(|member| cluster.status(member).unwrap().released_sequence).collect()
+    };
+    let before = released(&cluster);
+    std::thread::sleep(LONG);
+    assert_eq!(released(&cluster), before, "nothing is released by who is alone");
+    cluster.all().for_each(|host| cluster.hosts().cut(host, false));
+    cluster.leader();
+    end(cluster, load);
+}
+
+fn whatever_happens_to_the_network(random: &mut Random) {
+    let (mut cluster, load, ..) = begin(WITNESS);
+    for round in 0..ROUNDS {
+        let host = 1 + random.below(3) as usize;
+        let time = Duration::from_millis(50 + random.below(1_200));
+        let hosts = cluster.hosts();
+        let what = random.below(6);
+        println!("round {round}: {what} at host {host} for {} ms", time.as_millis());
+        match what {
+            0 => hosts.cut(host, true),
+            1 => hosts.lose(host, Way::In, 1_000),
+            2 => hosts.lose(host, Way::Out, 1_000),
+            3 => cluster.all().for_each(|host| hosts.lose(host, Way::In, 100)),
+            4 => hosts.limit(host, Some(500)),
+            // The others' kernels learn of it by their own tries alone.
+            _ => {
+                hosts.cut(host, true);
+                cluster.kill(host);
+            }
+        }
+        std::thread::sleep(time);
+        let hosts = cluster.hosts();
+        match what {
+            0 => hosts.cut(host, false),
+            1 | 2 => Way::BOTH.into_iter().for_each(|way| hosts.lose(host, way, 0)),
+            3 => cluster.all().for_each(|host| hosts.lose(host, Way::In, 0)),
+            4 => hosts.limit(host, None),
+            _ => {
+                hosts.cut(host, false);
+                cluster.start_member(host, &[]);
+            }
+        }
+        // Every other time the next comes before all is well again.
+        if random.below(2) == 0 {
+            cluster.caught_up(host);
+            load.wait_more(50);
+        }
+    }
+    cluster.leader();
+    end(cluster, load);
+}

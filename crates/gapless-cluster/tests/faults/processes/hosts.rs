@@ -1,0 +1,195 @@
+//! [`Hosts`]: a network namespace for each member, all joined by a switch, whose packets are really lost, cut off or
+//! slowed down by the kernel. Everything is in a user namespace of the test's own, which the kernel takes away with the
+//! last process in it: no privilege is needed where users may make such namespaces, and nothing is left behind.
+
+use super::PATIENCE;
+use crate::scenarios::Random;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+/// The first argument of a process inside the namespaces; a scenario's name and the seed of its choices come behind it.
+const INSIDE: &str = "processes::hosts::inside";
+/// How much of [`PATIENCE`] a scenario may take inside.
+const LIMIT: u32 = 6;
+/// Makes the namespaces that everything else is in: root inside, nobody outside, and its processes end with it.
+const UNSHARE: [&str; 9] =
+    ["unshare", "--user", "--map-root-user", "--net", "--mount", "--pid", "--mount-proc", "--fork", "--kill-child"];
+/// `ip netns` keeps its names in /run, which is not ours outside.
+const OWN_RUN: &str = "mount -t tmpfs tmpfs /run";
+/// What the tests need of the machine, tried out: the last line is a filter that drops one packet in ten.
+const TRIAL: &str = "ip netns add a && ip netns exec a true && ip link add name bridge type bridge \
+     && ip link add name eth0 netns a type veth peer name port && tc -n a qdisc add dev eth0 clsact \
+     && tc -n a qdisc add dev eth0 root tbf rate 1mbit burst 32kbit latency 400ms \
+     && tc -n a filter add dev eth0 ingress bpf da bytecode '4,32 0 0 4294963256,53 0 1 429496730,6 0 0 0,6 0 0 2'";
+/// Where members listen, each at an address of its own.
+const PORT: u16 = 7_000;
+
+/// What runs inside the namespaces.
+pub type Inside = fn(&mut Random);
+
+/// If this process was started to run one of the scenarios inside the namespaces, it does, and does not come back from here.
+pub fn run_if_inside(scenarios: &[(&str, Inside)]) {
+    let arguments: Vec<String> = std::env::args().collect();
+    let [_, role, scenario, seed] = &arguments[..] else { return };
+    if role != INSIDE {
+        return;
+    }
+    // What hangs ends with this process.
+    std::thread::spawn(move || {
+        std::thread::sleep(LIMIT * PATIENCE);
+        eprintln!("it hangs");
+        std::process::exit(1);
+    });
+    let (_, run) = scenarios.iter().find(|(name, _)| name == scenario).expect("it is one of them");
+    run(&mut Random::new(seed.parse().unwrap()));
+    std::process::exit(0);
+}
+
+/// Runs a scenario in a process inside the namespaces; says that it skips it where these cannot be made.
+pub fn run_inside(scenario: &str, random: &mut Random) {
+    static MISSING: OnceLock<Option<String>> = OnceLock::new();
+    if let Some(reason) = MISSING.get_or_init(missing) {
+        println!("SKIPPED: {reason}");
+        return;
+    }
+    let mut command = unshared("exec \"$0\" \"$@\"");
+    command.arg(std::env::current_exe().unwrap()).args([INSIDE, scenario, &random.next().to_string()]);
+    let status = command.status().unwrap();
+    assert!(status.success(), "inside the namespaces it has failed: {status}");
+}
+
+fn unshared(script: &str) -> Command {
+    let mut command = Command::new(UNSHARE[0]);
+    command.args(&UNSHARE[1..]).args(["sh", "-c"]).arg(format!("{OWN_RUN} && {script}")).stdin(Stdio::null());
+    command
+}
+
+/// Why the tests cannot run here; `None` if they can.
+fn missing() -> Option<String> {
+    let reason = match unshared(TRIAL).output() {
+        Ok(output) if output.status.success() => return None,
+        Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        Err(error) => error.to_string(),
+    };
+    Some(format!("hosts cannot be made with unshare, ip and tc: {reason}"))
+}
+
+/// A direction, as the host sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// What comes to it.
+    In,
+    /// What it sends.
+    Out,
+}
+
+impl Way {
+    pub const BOTH: [Self; 2] = [Self::In, Self::Out];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::In => "ingress",
+            Self::Out => "egress",
+        }
+    }
+}
+
+/// The hosts of members 1 to `count`.
+pub struct Hosts {
+    count: usize,
+}
+
+impl Hosts {
+    pub fn new(count: usize) -> Self {
+        run("ip netns add switch");
+        run("ip -n switch link add name bridge type bridge");
+        run("ip -n switch link set bridge up");
+        for host in 1..=count {
+            run(&format!("ip netns add host{host}"));
+            run(&format!("ip link add name eth0 netns host{host} type veth peer name port{host} netns switch"));
+            run(&format!("ip -n host{host} address add 10.98.0.{host}/24 dev eth0"));
+            run(&format!("ip -n host{host} link set lo up"));
+            run(&format!("ip -n host{host} link set eth0 up"));
+            run(&format!("ip -n switch link set port{host} master bridge up"));
+            run(&format!("tc -n host{host} qdisc add dev eth0 clsact"));
+        }
+        Self { count }
+    }
+
+    /// Where the member there listens.
+    pub fn address(host: usize) -> String {
+        format!("10.98.0.{host}:{PORT}")
+    }
+
+    /// `program` on a host.
+    pub fn command(host: usize, program: &Path) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &format!("host{host}")]).arg(program);
+        command
+    }
+
+    /// Pulls the cable of a host, or puts it in again.
+    pub fn cut(&self, host: usize, is_cut: bool) {
+        run(&format!("ip -n switch link set port{host} {}", if is_cut { "down" } else { "up" }));
+    }
+
+    /// Loses so many of a thousand packets one way, by chance; 1,000 are all, 0 none.
+    pub fn lose(&self, host: usize, way: Way, per_mille: u32) {
+        let place = format!("tc -n host{host} filter replace dev eth0 {} pref 1 handle 1 bpf da bytecode", way.name());
+        // Load a random number, compare, let pass (0) or drop (2): tc-bpf(8), and SKF_AD_RANDOM of linux/filter.h.
+        let bound = u64::from(per_mille) * u64::from(u32::MAX) / 1_000;
+        let program = match per_mille {
+            0 => "1,6 0 0 0".to_owned(),
+            1_000 => "1,6 0 0 2".to_owned(),
+            _ => format!("4,32 0 0 4294963256,53 0 1 {bound},6 0 0 0,6 0 0 2"),
+        };
+        let mut words: Vec<&str> = place.split(' ').collect();
+        words.push(&program);
+        run_words(&words);
+    }
+
+    /// Lets so much pass either way, with up to 400 ms of waiting; all that there is room for without a rate.
+    pub fn limit(&self, host: usize, kilobits_per_second: Option<u32>) {
+        for (place, device) in
+            [(format!("host{host}"), "eth0".to_owned()), ("switch".to_owned(), format!("port{host}"))]
+        {
+            let what = match kilobits_per_second {
+                Some(rate) => {
+                    format!("qdisc replace dev {device} root tbf rate {rate}kbit burst 64kbit latency 400ms")
+                }
+                None => format!("qdisc del dev {device} root"),
+            };
+            run(&format!("tc -n {place} {what}"));
+        }
+    }
+
+    /// Packets that [`Hosts::lose`] has dropped.
+    pub fn dropped(&self) -> u64 {
+        let of_host = |host| {
+            let said = run(&format!("tc -n host{host} -s qdisc show dev eth0 clsact"));
+            let number = said.split("(dropped ").nth(1).and_then(|rest| rest.split(',').next());
+            number.and_then(|number| number.parse::<u64>().ok()).unwrap_or_else(|| panic!("no count in {said}"))
+        };
+        (1..=self.count).map(of_host).sum()
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        // The next scenario needs the names.
+        (1..=self.count).for_each(|host| drop(run(&format!("ip netns delete host{host}"))));
+        run("ip netns delete switch");
+    }
+}
+
+/// A command that fails is a failure of the test; what it says.
+fn run(words: &str) -> String {
+    run_words(&words.split(' ').collect::<Vec<_>>())
+}
+
+fn run_words(words: &[&str]) -> String {
+    let output = Command::new(words[0]).args(&words[1..]).stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}

@@ -1,0 +1,520 @@
+//! Members as processes of their own, which are this executable again, with a proxy between each two: started, killed,
+//! paused and cut off.
+
+pub mod clock;
+pub mod disk;
+pub mod hosts;
+pub mod load;
+pub mod proxy;
+pub mod streams;
+
+use gapless_cluster::ClusterMember;
+use gapless_cluster::config::ClusterConfig;
+use gapless_cluster::member::control::{self, Answer, Request, StatusReport};
+use hosts::Hosts;
+use proxy::Proxy;
+use rustix::process::{Pid, Signal, kill_process};
+use std::collections::HashMap;
+use std::net::TcpListener;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long anything may take; the machine may have a lot else to do.
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The first argument of a member's process; its file comes behind it.
+const MEMBER: &str = "processes::member";
+
+/// If this process was started as a member, it is one until it is killed, and does not come back from here.
+pub fn be_a_member_if_asked() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let [_, role, file] = &arguments[..] else { return };
+    if role != MEMBER {
+        return;
+    }
+    // Nobody would end it if the test died.
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).unwrap();
+    clock::be_wrong_if_told(Path::new(file));
+    tracing_subscriber::fmt().with_ansi(false).with_writer(std::io::stderr).init();
+    let run = || -> Result<(), Box<dyn std::error::Error>> {
+        let mut member = ClusterMember::start(&ClusterConfig::load(file)?)?;
+        loop {
+            if std::fs::remove_file(stop_file(Path::new(file))).is_ok() {
+                member.stop()?;
+                std::process::exit(0);
+            }
+            disk::fail_if_told(Path::new(file));
+            clock::be_wrong_if_told(Path::new(file));
+            match member.stream().failure() {
+                Some(failure) if member.must_start_again() => {
+                    println!("{failure}");
+                    drop(member);
+                    member = ClusterMember::start(&ClusterConfig::load(file)?)?;
+                }
+                Some(failure) => return Err(failure.into()),
+                None => {}
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    };
+    if let Err(error) = run() {
+        eprintln!("member failed: {error}");
+    }
+    std::process::exit(3);
+}
+
+/// Its being there asks the member to stop.
+fn stop_file(file: &Path) -> PathBuf {
+    file.with_extension("stop")
+}
+
+/// What kind of cluster.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// The kinds of its members.
+    pub kinds: &'static [&'static str],
+    pub tier: &'static str,
+    pub election_timeout: &'static str,
+}
+
+pub const THREE: Plan = Plan { kinds: &["full", "full", "full"], tier: "quorum", election_timeout: "300 ms" };
+pub const WITNESS: Plan = Plan { kinds: &["full", "full", "witness"], ..THREE };
+/// For what must not make anybody a new leader: neither does a machine that is busy for a while.
+pub const PATIENT: Plan = Plan { election_timeout: "1 s", ..THREE };
+
+/// The members' processes, by their numbers from 1 on.
+pub struct Cluster {
+    pub root: tempfile::TempDir,
+    plan: Plan,
+    ports: Vec<u16>,
+    /// Between a member and one with a higher number, which it connects to; not where each has a host of its own.
+    proxies: HashMap<(usize, usize), Proxy>,
+    hosts: Option<Hosts>,
+    members: Vec<Option<Child>>,
+    /// Those that were started to kill themselves, at whatever moment.
+    armed: Vec<bool>,
+}
+
+impl Cluster {
+    /// Starts all of them.
+    pub fn start(plan: Plan) -> Self {
+        let mut cluster = Self::prepare(plan);
+        (1..=plan.kinds.len()).for_each(|member| cluster.start_member(member, &[]));
+        cluster
+    }
+
+    /// With the members' files, and no process.
+    pub fn prepare(plan: Plan) -> Self {
+        let count = plan.kinds.len();
+        let listeners: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+        let ports: Vec<_> = listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect();
+        let pairs = (1..count).flat_map(|low| (low + 1..=count).map(move |high| (low, high)));
+        let proxies = pairs.map(|(low, high)| ((low, high), Proxy::to(ports[high - 1]))).collect();
+        Self::with_files(plan, ports, proxies, None)
+    }
+
+    /// Starts all of them, each on a host of its own; see [`hosts::run_inside`].
+    pub fn start_on_hosts(plan: Plan) -> Self {
+        let hosts = Hosts::new(plan.kinds.len());
+        let mut cluster = Self::with_files(plan, Vec::new(), HashMap::new(), Some(hosts));
+        (1..=plan.kinds.len()).for_each(|member| cluster.start_member(member, &[]));
+        cluster
+    }
+
+    fn with_files(plan: Plan, ports: Vec<u16>, proxies: HashMap<(usize, usize), Proxy>, hosts: Option<Hosts>) -> Self {
+        let (root, count) = (tempfile::tempdir().unwrap(), plan.kinds.len());
+        let members = (0..count).map(|_| None).collect();
+        let cluster = Self { root, plan, ports, proxies, hosts, members, armed: vec![false; count] };
+        (1..=count).for_each(|member| cluster.write_file(member, &cluster.text(member)));
+        cluster
+    }
+
+    /// What a member's file says.
+    pub fn text(&self, member: usize) -> String {
+        let mut text = format!("[cluster]\nname = \"faults\"\nmember = {member}\ntier = \"{}\"\n", self.plan.tier);
+        for (at, kind) in self.plan.kinds.iter().enumerate() {
+            let other = at + 1;
+            let address = match (&self.hosts, self.proxies.get(&(member, other))) {
+                (Some(_), _) => Hosts::address(other),
+                (None, Some(proxy)) => format!("127.0.0.1:{}", proxy.port),
+                (None, None) => format!("127.0.0.1:{}", self.ports[at]),
+            };
+            text += &format!("[[member]]\nid = {other}\nkind = \"{kind}\"\naddresses = [\"{address}\"]\n");
+        }
+        text += &format!("[election]\ntimeout = \"{}\"\n", self.plan.election_timeout);
+        text += &format!("[stream]\ndirectory = \"{}\"\n", self.directory(member).display());
+        // Messages in several frames, segments and states that are often new.
+        text += "window = \"8 MiB\"\nframe_length_max = 1_376\nmessage_length_max = \"64 KiB\"\n";
+        text += "state_interval_frames = 2_000\nstate_interval_min = \"100 ms\"\n";
+        text += "[journal]\nsegment_length = \"2 MiB\"\n";
+        text
+    }
+
+    pub fn write_file(&self, member: usize, text: &str) {
+        std::fs::write(self.file(member), text).unwrap();
+    }
+
+    fn file(&self, member: usize) -> PathBuf {
+        self.root.path().join(format!("member-{member}.toml"))
+    }
+
+    pub fn directory(&self, member: usize) -> PathBuf {
+        self.root.path().join(format!("member-{member}"))
+    }
+
+    pub fn journal(&self, member: usize) -> PathBuf {
+        self.directory(member).join("journal")
+    }
+
+    /// The port that a member listens on.
+    pub fn port(&self, member: usize) -> u16 {
+        self.ports[member - 1]
+    }
+
+    /// The network of a cluster that was started on hosts.
+    pub fn hosts(&self) -> &Hosts {
+        self.hosts.as_ref().expect("it was started on hosts")
+    }
+
+    pub fn count(&self) -> usize {
+        self.members.len()
+    }
+
+    pub fn all(&self) -> std::ops::RangeInclusive<usize> {
+        1..=self.members.len()
+    }
+
+    /// Those that are no witnesses.
+    pub fn full(&self) -> Vec<usize> {
+        self.all().filter(|member| self.plan.kinds[member - 1] == "full").collect()
+    }
+
+    pub fn directories(&self) -> Vec<PathBuf> {
+        self.all().map(|member| self.directory(member)).collect()
+    }
+
+    /// What a member's processes have said.
+    pub fn log(&self, member: usize) -> String {
+        std::fs::read_to_string(self.log_file(member)).unwrap_or_default()
+    }
+
+    fn log_file(&self, member: usize) -> PathBuf {
+        self.root.path().join(format!("log-{member}"))
+    }
+
+    /// Starts a member's process, with these variables in its environment.
+    pub fn start_member(&mut self, member: usize, environment: &[(&str, &str)]) {
+        assert!(self.members[member - 1].is_none(), "member {member} runs already");
+        // What was asked of the last one.
+        let _ = std::fs::remove_file(stop_file(&self.file(member)));
+        disk::tell_nothing(&self.file(member));
+        let log = std::fs::File::options().create(true).append(true).open(self.log_file(member)).unwrap();
+        let program = std::env::current_exe().unwrap();
+        let mut command = match &self.hosts {
+            Some(_) => Hosts::command(member, &program),
+            None => Command::new(program),
+        };
+        let child = command
+            .arg(MEMBER)
+            .arg(self.file(member))
+            .envs(environment.iter().copied())
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        self.members[member - 1] = Some(child);
+        self.armed[member - 1] = !environment.is_empty();
+    }
+
+    /// Starts another process as a member with a file like this.
+    pub fn start_extra(&self, name: &str, text: &str) -> Extra {
+        let file = self.root.path().join(format!("{name}.toml"));
+        std::fs::write(&file, text).unwrap();
+        let log = self.root.path().join(format!("log-{name}"));
+        let output = std::fs::File::create(&log).unwrap();
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.arg(MEMBER).arg(file).stdin(Stdio::null()).stdout(output.try_clone().unwrap()).stderr(output);
+        Extra { child: command.spawn().unwrap(), log }
+    }
+
+    fn signal(&self, member: usize, signal: Signal) {
+        let child = self.members[member - 1].as_ref().expect("it runs");
+        kill_process(Pid::from_child(child), signal).unwrap();
+    }
+
+    /// The process stands still from now on.
+    pub fn pause(&self, member: usize) {
+        self.signal(member, Signal::STOP);
+    }
+
+    /// And goes on.
+    pub fn go_on(&self, member: usize) {
+        self.signal(member, Signal::CONT);
+    }
+
+    /// Asks a member to stop in order.
+    pub fn ask_to_stop(&self, member: usize) {
+        std::fs::write(stop_file(&self.file(member)), "").unwrap();
+    }
+
+    /// Its disk fails from now on, until it is started again.
+    pub fn fail_disk(&self, member: usize, fault: disk::Fault) {
+        disk::tell(&self.file(member), fault);
+    }
+
+    /// Its machine's wall clock is so many seconds ahead from now on; of a process that runs if it was so before its start.
+    pub fn set_clock(&self, member: usize, ahead_s: i64) {
+        clock::tell(&self.file(member), ahead_s);
+    }
+
+    pub fn kill(&mut self, member: usize) {
+        let mut child = self.members[member - 1].take().expect("it runs");
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    /// Whether a member has killed itself; that it ended in another way is an error.
+    pub fn has_died(&mut self, member: usize) -> bool {
+        let Some(child) = &mut self.members[member - 1] else { return true };
+        let Some(status) = child.try_wait().unwrap() else { return false };
+        assert_eq!(status.signal(), Some(9), "member {member}: {status}\n{}", self.log(member));
+        self.members[member - 1] = None;
+        true
+    }
+
+    /// Waits until a member has ended by itself.
+    pub fn wait_end(&mut self, member: usize) -> ExitStatus {
+        self.wait_end_under(member, || std::thread::sleep(Duration::from_millis(5)))
+    }
+
+    /// Does something again and again until a member has ended by itself.
+    pub fn wait_end_under(&mut self, member: usize, mut meanwhile: impl FnMut()) -> ExitStatus {
+        let deadline = Instant::now() + PATIENCE;
+        let mut child = self.members[member - 1].take().expect("it runs");
+        loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                return status;
+            }
+            if Instant::now() > deadline {
+                child.kill().unwrap();
+                child.wait().unwrap();
+                panic!("member {member} goes on:\n{}", self.log(member));
+            }
+            meanwhile();
+        }
+    }
+
+    /// How a member has ended, if it does within this time.
+    pub fn ends_within(&mut self, member: usize, time: Duration) -> Option<ExitStatus> {
+        let deadline = Instant::now() + time;
+        loop {
+            let ended = self.members[member - 1].as_mut().expect("it runs").try_wait().unwrap();
+            if ended.is_some() {
+                self.members[member - 1] = None;
+                return ended;
+            }
+            if Instant::now() > deadline {
+                return None;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    pub fn is_running(&self, member: usize) -> bool {
+        self.members[member - 1].is_some()
+    }
+
+    /// How a member says that it stands; `None` while it does not answer. Not for one that is paused.
+    pub fn status(&self, member: usize) -> Option<StatusReport> {
+        match control::ask(&self.directory(member), &Request::Status) {
+            Ok(Answer::Status(report)) => Some(*report),
+            _ => None,
+        }
+    }
+
+    /// Asks `member` to hand over to `to`; it may refuse.
+    pub fn transfer(&self, member: usize, to: usize) {
+        // Whether it was done is seen by who leads.
+        let _ = control::ask(&self.directory(member), &Request::Transfer { to: to as u64 });
+    }
+
+    /// Waits until a member has said all of these words in one line.
+    #[track_caller]
+    pub fn wait_log(&mut self, member: usize, words: &[&str]) -> String {
+        self.wait(&format!("{words:?} from member {member}"), |cluster| {
+            let log = cluster.log(member);
+            log.lines().find(|line| words.iter().all(|word| line.contains(word))).map(str::to_owned)
+        })
+    }
+
+    /// Waits for something; members that end meanwhile are an error, but for those that were armed.
+    #[track_caller]
+    pub fn wait<T>(&mut self, what: &str, mut is_there: impl FnMut(&mut Self) -> Option<T>) -> T {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(found) = is_there(self) {
+                return found;
+            }
+            for member in self.all() {
+                if self.armed[member - 1] {
+                    self.has_died(member);
+                } else if let Some(child) = &mut self.members[member - 1]
+                    && let Some(status) = child.try_wait().unwrap()
+                {
+                    panic!("{what}: member {member} has ended, {status}\n{}", self.log(member));
+                }
+            }
+            if Instant::now() > deadline {
+                for member in self.all() {
+                    eprintln!("member {member}:\n{}", self.log(member));
+                    if self.is_running(member) {
+                        eprintln!("{:#?}", self.status(member));
+                    }
+                }
+                panic!("{what} has not come");
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Which of `among` leads, by its own word.
+    pub fn leader_of(&self, among: &[usize]) -> Option<usize> {
+        let leads = |member: &usize| self.status(*member).is_some_and(|status| status.role == "leader");
+        among.iter().copied().filter(|member| self.is_running(*member)).find(leads)
+    }
+
+    /// Waits until one of `among` leads.
+    #[track_caller]
+    pub fn leader_among(&mut self, among: &[usize]) -> usize {
+        self.wait("a leader", |cluster| cluster.leader_of(among))
+    }
+
+    #[track_caller]
+    pub fn leader(&mut self) -> usize {
+        let all: Vec<usize> = self.all().collect();
+        self.leader_among(&all)
+    }
+
+    /// Makes `member` the leader, and returns true unless it has died meanwhile.
+    #[track_caller]
+    pub fn make_leader(&mut self, member: usize) -> bool {
+        let mut next_ask = Instant::now();
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if self.has_died(member) {
+                return false;
+            }
+            let all: Vec<usize> = self.all().collect();
+            match self.leader_of(&all) {
+                Some(leader) if leader == member => return true,
+                Some(leader) if Instant::now() >= next_ask => {
+                    self.transfer(leader, member);
+                    next_ask = Instant::now() + Duration::from_millis(300);
+                }
+                _ => {}
+            }
+            assert!(Instant::now() < deadline, "member {member} does not become leader:\n{}", self.log(member));
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Waits until `member` has released everything that was released when this was called, or has died.
+    #[track_caller]
+    pub fn caught_up(&mut self, member: usize) {
+        let others: Vec<usize> = self.all().filter(|other| self.is_running(*other)).collect();
+        let released = |cluster: &Self, member| cluster.status(member).map_or(0, |status| status.released_sequence);
+        let end = others.iter().map(|other| released(self, *other)).max().unwrap_or(0);
+        self.wait("a member that has caught up", |cluster| {
+            (!cluster.is_running(member) || released(cluster, member) >= end).then_some(())
+        });
+    }
+
+    /// The proxy between two members, and whether the first has the lower number: its direction forward is from there.
+    pub fn between(&self, from: usize, to: usize) -> (&Proxy, bool) {
+        (&self.proxies[&(from.min(to), from.max(to))], from < to)
+    }
+
+    /// Nothing gets from `from` to `to` any more; or again.
+    pub fn hold(&self, from: usize, to: usize, is_held: bool) {
+        let (proxy, is_forward) = self.between(from, to);
+        proxy.way(is_forward).hold(is_held);
+    }
+
+    /// A member is cut off from all others, both ways; or no more.
+    pub fn isolate(&self, member: usize, is_held: bool) {
+        for other in self.all().filter(|other| *other != member) {
+            self.hold(member, other, is_held);
+            self.hold(other, member, is_held);
+        }
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        for child in self.members.iter_mut().flatten() {
+            // It may have ended already.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// A process that claims to be a member.
+pub struct Extra {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Extra {
+    /// Waits until it has said all of these words in one line.
+    #[track_caller]
+    pub fn wait_log(&self, words: &[&str]) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let log = std::fs::read_to_string(&self.log).unwrap();
+            if let Some(line) = log.lines().find(|line| words.iter().all(|word| line.contains(word))) {
+                return line.to_owned();
+            }
+            assert!(Instant::now() < deadline, "{words:?} was not said:\n{log}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Waits until it has ended by itself.
+    #[track_caller]
+    pub fn wait_end(&mut self) -> ExitStatus {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            assert!(Instant::now() < deadline, "it goes on:\n{}", std::fs::read_to_string(&self.log).unwrap());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Extra {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Copies a directory.
+pub fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let (kind, target) = (entry.file_type().unwrap(), to.join(entry.file_name()));
+        if kind.is_dir() {
+            copy(&entry.path(), &target);
+        } else if kind.is_file() {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}

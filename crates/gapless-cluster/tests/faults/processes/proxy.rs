@@ -1,0 +1,189 @@
+//! [`Proxy`]: passes TCP connections on, and holds, delays or throttles what goes either way. What is held is not lost:
+//! as on a network that is cut, it arrives when the network is whole again, if anybody still waits for it.
+
+use std::collections::VecDeque;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// What waits in a proxy for one direction of a connection, bytes; then it reads no more.
+const QUEUE_BYTES_MAX: usize = 1 << 20;
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// One direction.
+#[derive(Default)]
+pub struct Way {
+    is_held: AtomicBool,
+    delay_ms: AtomicU64,
+    /// Bytes that may pass within a millisecond; 0: any.
+    bytes_per_ms: AtomicU64,
+}
+
+impl Way {
+    pub fn hold(&self, is_held: bool) {
+        self.is_held.store(is_held, Ordering::SeqCst);
+    }
+
+    pub fn delay(&self, delay_ms: u64) {
+        self.delay_ms.store(delay_ms, Ordering::SeqCst);
+    }
+
+    pub fn throttle(&self, bytes_per_ms: u64) {
+        self.bytes_per_ms.store(bytes_per_ms, Ordering::SeqCst);
+    }
+}
+
+#[derive(Default)]
+struct Shared {
+    forward: Way,
+    back: Way,
+    /// Connections of an earlier one are closed.
+    generation: AtomicU64,
+    is_over: AtomicBool,
+}
+
+/// Listens at a port of its own; ends with the value.
+pub struct Proxy {
+    pub port: u16,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Proxy {
+    /// To this port.
+    pub fn to(port: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let own = listener.local_addr().unwrap().port();
+        listener.set_nonblocking(true).unwrap();
+        let shared = Arc::<Shared>::default();
+        let seen = Arc::clone(&shared);
+        let thread = std::thread::spawn(move || accept(&listener, port, &seen));
+        Self { port: own, shared, thread: Some(thread) }
+    }
+
+    /// From who connects, or to it.
+    pub fn way(&self, is_forward: bool) -> &Way {
+        if is_forward { &self.shared.forward } else { &self.shared.back }
+    }
+
+    /// Resets every connection.
+    pub fn reset(&self) {
+        self.shared.generation.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.shared.is_over.store(true, Ordering::SeqCst);
+        self.reset();
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap();
+        }
+    }
+}
+
+fn accept(listener: &TcpListener, port: u16, shared: &Arc<Shared>) {
+    let mut pumps = Vec::new();
+    while !shared.is_over.load(Ordering::SeqCst) {
+        pumps.retain(|pump: &JoinHandle<()>| !pump.is_finished());
+        let Ok((from, _)) = listener.accept() else {
+            std::thread::sleep(PAUSE);
+            continue;
+        };
+        // Nobody is there: whoever connected sees its connection end.
+        let Ok(to) = TcpStream::connect(("127.0.0.1", port)) else { continue };
+        for stream in [&from, &to] {
+            stream.set_nonblocking(true).unwrap();
+            stream.set_nodelay(true).unwrap();
+        }
+        let shared = Arc::clone(shared);
+        pumps.push(std::thread::spawn(move || pump(from, to, &shared)));
+    }
+    pumps.into_iter().for_each(|pump| pump.join().unwrap());
+}
+
+/// What goes one way.
+struct Queue {
+    pieces: VecDeque<(Instant, Vec<u8>)>,
+    bytes: usize,
+    is_at_end: bool,
+    allowed: f64,
+    looked: Instant,
+}
+
+impl Queue {
+    fn new() -> Self {
+        Self { pieces: VecDeque::new(), bytes: 0, is_at_end: false, allowed: 0.0, looked: Instant::now() }
+    }
+
+    /// Moves what can be moved; whether anything was, or an error when the connection is over.
+    fn turn(&mut self, from: &mut TcpStream, to: &mut TcpStream, way: &Way) -> std::io::Result<bool> {
+        let now = Instant::now();
+        let mut is_busy = false;
+        let mut buffer = [0; 64 << 10];
+        if !self.is_at_end && self.bytes < QUEUE_BYTES_MAX {
+            match from.read(&mut buffer) {
+                Ok(0) => self.is_at_end = true,
+                Ok(length) => {
+                    let due = now + Duration::from_millis(way.delay_ms.load(Ordering::SeqCst));
+                    self.pieces.push_back((due, buffer[..length].to_vec()));
+                    self.bytes += length;
+                    is_busy = true;
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let rate = way.bytes_per_ms.load(Ordering::SeqCst);
+        let elapsed_ms = (now - std::mem::replace(&mut self.looked, now)).as_secs_f64() * 1000.0;
+        self.allowed = (self.allowed + elapsed_ms * rate as f64).min(rate as f64 * 10.0);
+        if way.is_held.load(Ordering::SeqCst) {
+            return Ok(is_busy);
+        }
+        while let Some((due, piece)) = self.pieces.front_mut() {
+            let length = if rate == 0 { piece.len() } else { piece.len().min(self.allowed as usize) };
+            if *due > now || length == 0 {
+                break;
+            }
+            match to.write(&piece[..length]) {
+                Ok(written) => {
+                    piece.drain(..written);
+                    self.bytes -= written;
+                    self.allowed -= written as f64;
+                    is_busy = true;
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+            if piece.is_empty() {
+                self.pieces.pop_front();
+            }
+        }
+        if self.is_at_end && self.pieces.is_empty() {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        Ok(is_busy)
+    }
+}
+
+fn pump(mut from: TcpStream, mut to: TcpStream, shared: &Shared) {
+    let generation = shared.generation.load(Ordering::SeqCst);
+    let (mut forward, mut back) = (Queue::new(), Queue::new());
+    while shared.generation.load(Ordering::SeqCst) == generation {
+        let moved = forward
+            .turn(&mut from, &mut to, &shared.forward)
+            .and_then(|moved| Ok(back.turn(&mut to, &mut from, &shared.back)? || moved));
+        match moved {
+            Ok(true) => {}
+            Ok(false) => std::thread::sleep(Duration::from_micros(200)),
+            Err(_) => break,
+        }
+    }
+    // The other side may have closed it.
+    let _ = from.shutdown(Shutdown::Both);
+    let _ = to.shutdown(Shutdown::Both);
+}

@@ -1,0 +1,373 @@
+//! A connection that breaks is noticed at once and made anew, and half a message is never handed out.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::meeting::{Member, Puppet, Random, connected_pair, identity, listening, now, peer, until};
+use gapless_cluster::link::wire::Kind;
+use gapless_cluster::link::{Content, LinkOptions, SendError};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// An address where nobody listens.
+fn nobody() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
+#[test]
+fn a_peer_that_ends_in_the_middle_of_a_message_is_gone_at_once() {
+    // So patient that only the end of the connection can be what is noticed.
+    let options = LinkOptions { silence_ns_max: u64::MAX, ..LinkOptions::default() };
+    let (mut first, mut second) = connected_pair(options);
+    // More than the operating system's buffers take: what waits dies with its sender.
+    first.links.send(2, Content::Consensus, b"half", &[&vec![1; 60_000_000]]).unwrap();
+    assert!(first.links.statistics(2).unwrap().queued_bytes > 0);
+    (0..100).for_each(|_| second.idle());
+    let address = second.address();
+    drop(first);
+    until("its end is noticed", || {
+        second.idle();
+        !second.events.is_empty()
+    });
+    assert_eq!(second.told(), ["gone 1"]);
+    assert_eq!(second.links.send(1, Content::Consensus, b"", &[]), Err(SendError::NotConnected));
+
+    let mut first = Member::new(LinkOptions::default(), identity(1), &[peer(2, &[address])]);
+    let mut taken = Vec::new();
+    until("it is connected again and whole messages pass", || {
+        first.idle();
+        if first.events.len() == 1 && taken.is_empty() {
+            first.send(2, b"whole");
+        }
+        second.turn(|message| taken.push(message.consensus.to_vec()));
+        !taken.is_empty()
+    });
+    assert_eq!(taken[0], b"whole");
+    assert_eq!(second.told(), ["connected 1"]);
+}
+
+#[test]
+fn who_listens_is_dialled_until_it_is_there_again() {
+    let (mut first, mut second) = connected_pair(LinkOptions::default());
+    let address = second.address();
+    for _ in 0..3 {
+        drop(second);
+        until("its end is noticed", || {
+            first.idle();
+            !first.events.is_empty()
+        });
+        assert_eq!(first.told(), ["gone 2"]);
+        let options = LinkOptions { listen: Some(address), ..LinkOptions::default() };
+        second = Member::new(options, identity(2), &[peer(1, &[])]);
+        until("both are connected", || {
+            first.idle();
+            second.idle();
+            !first.events.is_empty() && !second.events.is_empty()
+        });
+        assert_eq!(first.told(), ["connected 2"]);
+    }
+    assert_eq!(first.links.statistics(2).unwrap().connections, 4);
+}
+
+#[test]
+fn a_torn_message_is_dropped_whole_at_every_byte() {
+    let mut second = Member::listens(2, &[peer(1, &[])]);
+    let length = {
+        let mut puppet = Puppet { stream: TcpStream::connect(second.address()).unwrap(), number: 0 };
+        puppet.message(Kind::Consensus, b"torn", &[9; 40]).len()
+    };
+    for cut in 0..length {
+        let mut puppet = Puppet::hello(second.address(), identity(1), 2);
+        let whole = puppet.message(Kind::Consensus, b"whole", &[8; 40]);
+        let torn = puppet.message(Kind::Consensus, b"torn", &[9; 40]);
+        let mut taken = Vec::new();
+        until("it is welcome", || {
+            second.idle();
+            !second.events.is_empty()
+        });
+        puppet.stream.write_all(&[&whole[..], &torn[..cut]].concat()).unwrap();
+        drop(puppet);
+        until("its end is noticed", || {
+            second.turn(|message| taken.push(message.consensus.to_vec()));
+            second.events.len() >= 2
+        });
+        assert_eq!(taken, [b"whole"], "cut at byte {cut}");
+        assert_eq!(second.told(), ["connected 1", "gone 1"]);
+    }
+}
+
+#[test]
+fn garbage_behind_good_messages_closes_the_connection() {
+    let mut second = Member::listens(2, &[peer(1, &[])]);
+    for garbage in 0..4 {
+        let mut puppet = Puppet::hello(second.address(), identity(1), 2);
+        until("it is welcome", || {
+            second.idle();
+            !second.events.is_empty()
+        });
+        let mut bytes = puppet.message(Kind::Consensus, b"good", b"");
+        let mut bad = puppet.message(Kind::Consensus, b"bad!", b"");
+        match garbage {
+            0 => bad[0] ^= 1,
+            1 => bad[33] ^= 1,
+            2 => bad = bytes.clone(),
+            _ => bad = puppet.message(Kind::Hello, b"", b""),
+        }
+        bytes.extend(bad);
+        puppet.stream.write_all(&bytes).unwrap();
+        let mut taken = 0;
+        until("it is closed", || {
+            second.turn(|message| {
+                assert_eq!(message.consensus, b"good");
+                taken += 1;
+            });
+            second.events.len() >= 2
+        });
+        assert_eq!(taken, 1);
+        let told = second.told();
+        assert!(told[1].starts_with("gone 1: it sends what is no message"), "{told:?}");
+        until("the other side sees it", || {
+            second.idle();
+            puppet.is_closed()
+        });
+    }
+    assert_eq!(second.links.statistics(1).unwrap().garbage, 4);
+}
+
+#[test]
+fn a_dead_address_is_passed_over() {
+    let mut second = Member::listens(2, &[peer(1, &[])]);
+    // One where nobody listens, and one that listens and says nothing.
+    let mute = TcpListener::bind("127.0.0.1:0").unwrap();
+    let addresses = [nobody(), mute.local_addr().unwrap(), second.address()];
+    let options = LinkOptions { handshake_ns_max: 50_000_000, ..LinkOptions::default() };
+    let mut first = Member::new(options, identity(1), &[peer(2, &addresses)]);
+    until("the third address answers", || {
+        first.idle();
+        second.idle();
+        !first.events.is_empty() && !second.events.is_empty()
+    });
+    assert_eq!(first.told(), ["connected 2"]);
+}
+
+#[test]
+fn a_name_is_dialled_too() {
+    let mut second = Member::listens(2, &[peer(1, &[])]);
+    let name = format!("localhost:{}", second.address().port());
+    let its = gapless_cluster::link::Peer { member: 2, addresses: vec![name] };
+    let mut first = Member::new(LinkOptions::default(), identity(1), &[its]);
+    until("the name is looked up", || {
+        first.idle();
+        second.idle();
+        !first.events.is_empty()
+    });
+    assert_eq!(first.told(), ["connected 2"]);
+}
+
+#[test]
+fn members_that_dial_each_other_have_one_connection() {
+    let nowhere = nobody();
+    for _ in 0..20 {
+        let mut second = Member::listens(2, &[peer(1, &[nowhere])]);
+        let mut first = Member::listens(1, &[]);
+        // Each knows where the other is.
+        assert!(second.links.remove_peer(1));
+        second.links.add_peer(&peer(1, &[first.address()])).unwrap();
+        first.links.add_peer(&peer(2, &[second.address()])).unwrap();
+        let (mut taken, mut is_sent) = (0, false);
+        until("a message passes", || {
+            first.idle();
+            second.turn(|_| taken += 1);
+            if !is_sent && first.links.is_connected(2) {
+                first.send(2, b"one");
+                is_sent = true;
+            }
+            taken > 0
+        });
+        (0..1000).for_each(|_| {
+            first.idle();
+            second.idle();
+        });
+        assert_eq!((first.told(), second.told()), (vec!["connected 2".to_owned()], vec!["connected 1".to_owned()]));
+        for (member, other) in [(&first, 2), (&second, 1)] {
+            assert_eq!(member.links.statistics(other).unwrap().connections, 1);
+        }
+        assert_eq!((first.links.stranger_statistics().accepted, second.links.stranger_statistics().accepted), (0, 1));
+    }
+}
+
+#[test]
+fn the_wrong_side_is_told_so() {
+    let mut first = Member::new(listening(), identity(1), &[peer(2, &[nobody()])]);
+    let address = first.address();
+    let mut puppet = Puppet::hello(address, identity(2), 1);
+    until("it is refused", || {
+        first.idle();
+        first.links.stranger_statistics().refused == 1
+    });
+    assert!(puppet.read_refusal().to_string().contains("lower number"));
+}
+
+#[test]
+fn silence_is_an_end_and_pings_are_none() {
+    let options = LinkOptions { ping_interval_ns: 20_000_000, silence_ns_max: 400_000_000, ..LinkOptions::default() };
+    let (mut first, mut second) = connected_pair(options);
+    let begun = now().monotonic_ns;
+    until("a second passes", || {
+        first.idle();
+        second.idle();
+        now().monotonic_ns - begun > 1_000_000_000
+    });
+    assert_eq!((first.told(), second.told()), (vec![], vec![]), "pings are enough to live");
+    // The second is not polled any more: as a process that hangs.
+    until("the silence is noticed", || {
+        first.idle();
+        !first.events.is_empty()
+    });
+    assert_eq!(first.told()[0], "gone 2: nothing has come from it for 400 ms");
+}
+
+#[test]
+fn who_was_kept_from_running_does_not_blame_the_others() {
+    let options = LinkOptions { ping_interval_ns: 20_000_000, silence_ns_max: 100_000_000, ..LinkOptions::default() };
+    let (mut first, _second) = connected_pair(options);
+    for _ in 0..3 {
+        std::thread::sleep(Duration::from_millis(150));
+        first.idle();
+    }
+    assert_eq!(first.told(), Vec::<String>::new());
+}
+
+#[test]
+fn who_sleeps_is_woken_and_notices_silence_too() {
+    // Long times between pings: a wake-up before that is a descriptor's.
+    let second = 1_000_000_000;
+    let options =
+        LinkOptions { ping_interval_ns: 300 * second, silence_ns_max: 3600 * second, ..LinkOptions::default() };
+    let (mut first, mut other) = connected_pair(options);
+    let sleep = |member: &mut Member| {
+        member.poll();
+        let timeout_ns = member.links.next_deadline_ns().saturating_sub(now().monotonic_ns);
+        assert!(timeout_ns > 200 * second, "nothing is to be done for a long time: {timeout_ns} ns");
+        let mut descriptors = Vec::new();
+        member.links.watch(&mut descriptors);
+        let mut watched: Vec<PollFd<'_>> =
+            descriptors.iter().map(|descriptor| PollFd::new(descriptor, PollFlags::IN)).collect();
+        let timeout = Timespec { tv_sec: 60, tv_nsec: 0 };
+        assert!(rustix::event::poll(&mut watched, Some(&timeout)).unwrap() > 0, "nobody woke it");
+    };
+    first.send(2, b"wake up");
+    sleep(&mut other);
+    let mut taken = 0;
+    other.turn(|_| taken += 1);
+    assert_eq!(taken, 1);
+    drop(first);
+    sleep(&mut other);
+    other.idle();
+    other.poll();
+    assert_eq!(other.told(), ["gone 1"]);
+
+    // Who looks only as often as it has to still notices that nothing comes.
+    let options = LinkOptions { ping_interval_ns: 20_000_000, silence_ns_max: 400_000_000, ..LinkOptions::default() };
+    let (mut first, _hangs) = connected_pair(options);
+    until("the silence is noticed", || {
+        first.idle();
+        std::thread::sleep(Duration::from_millis(25));
+        !first.events.is_empty()
+    });
+}
+
+/// Passes connections on to `target`, each until a number of bytes that `random` says has gone one of the two ways.
+fn cutting_proxy(target: SocketAddr, mut random: Random, stop: Arc<AtomicBool>, cuts: Arc<AtomicU64>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    listener.set_nonblocking(true).unwrap();
+    std::thread::spawn(move || {
+        while !stop.load(Ordering::Relaxed) {
+            let Ok((near, _)) = listener.accept() else {
+                std::thread::sleep(Duration::from_millis(1));
+                continue;
+            };
+            let Ok(far) = TcpStream::connect(target) else { continue };
+            let (to_far, to_near) = (random.below(60_000), random.below(60_000));
+            let pumps = [pump(near.try_clone().unwrap(), far.try_clone().unwrap(), to_far), pump(far, near, to_near)];
+            pumps.into_iter().for_each(|pump| pump.join().unwrap());
+            cuts.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    address
+}
+
+/// Moves bytes until `limit` of them are through, and cuts both connections then.
+fn pump(mut from: TcpStream, mut to: TcpStream, mut limit: u64) -> std::thread::JoinHandle<()> {
+    std::thread::spawn(move || {
+        let mut bytes = [0; 1500];
+        while limit > 0 {
+            let room = bytes.len().min(limit as usize);
+            let Ok(length @ 1..) = from.read(&mut bytes[..room]) else { break };
+            if to.write_all(&bytes[..length]).is_err() {
+                break;
+            }
+            limit -= length as u64;
+        }
+        for stream in [from, to] {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    })
+}
+
+#[test]
+fn a_connection_that_is_cut_anywhere_loses_messages_and_spoils_none() {
+    const MESSAGES: u64 = 3_000;
+    let mut random = Random::seeded("GAPLESS_LINK_SEED");
+    let (stop, cuts) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let mut second = Member::listens(2, &[peer(1, &[])]);
+    let proxy = cutting_proxy(second.address(), Random(random.next()), stop.clone(), cuts.clone());
+    let options = LinkOptions { back_off_ns_max: 5_000_000, ..LinkOptions::default() };
+    let mut first = Member::new(options, identity(1), &[peer(2, &[proxy])]);
+    let content = |number: u64| {
+        let mut random = Random(number);
+        let length = random.below(120) as usize * 8;
+        let words = (0..length / 8).flat_map(|_| random.next().to_le_bytes());
+        words.collect::<Vec<u8>>()
+    };
+    // Each connection begins with what the other side lacks, as consensus has it.
+    let (mut next_sent, mut next_taken) = (0, 0);
+    let mut is_connected = false;
+    until("everything is there", || {
+        first.poll();
+        for event in first.told() {
+            is_connected = event == "connected 2";
+            next_sent = next_taken;
+        }
+        first.links.receive(|_| panic!("nothing is sent to this side"));
+        for _ in 0..8 {
+            if is_connected && next_sent < MESSAGES {
+                let bytes = content(next_sent);
+                let number: u64 = next_sent;
+                match first.links.send(2, Content::Consensus, &number.to_le_bytes(), &[&bytes]) {
+                    Ok(()) => next_sent += 1,
+                    Err(SendError::Full) => break,
+                    Err(_) => is_connected = false,
+                }
+            }
+        }
+        second.poll();
+        let mut expected: Option<u64> = None;
+        second.links.receive(|message| {
+            let number = u64::from_le_bytes(message.consensus.try_into().unwrap());
+            assert!(message.frames == content(number), "message {number} is spoiled");
+            assert!(expected.is_none_or(|expected| expected == number), "message {number} out of order");
+            expected = Some(number + 1);
+            assert!(number <= next_taken, "message {number} although {next_taken} is missing");
+            next_taken = next_taken.max(number + 1);
+        });
+        next_taken == MESSAGES
+    });
+    stop.store(true, Ordering::Relaxed);
+    let cuts = cuts.load(Ordering::Relaxed);
+    assert!(cuts >= 10, "only {cuts} cuts");
+    assert!(second.told().iter().filter(|told| told.starts_with("gone")).count() >= 3);
+}

@@ -1,0 +1,115 @@
+//! A member that ends while it fetches what it missed, and whose service has a snapshot of frames that its log does not
+//! cover yet, starts again and goes on.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use crate::cluster::{Cluster, PATIENCE};
+use gapless_agent::{Agent, AgentError, Now};
+use gapless_cluster::ClusterMember;
+use gapless_cluster::member::service::{MemberService, ServiceError, ServiceParts};
+use gapless_log::{GatingCursor, StreamIdentity};
+use gapless_stream::client::MessageType;
+use gapless_stream::link::ForService;
+use gapless_stream::mailbox::Mailbox;
+use gapless_stream::node::{
+    NodeEvent, NodeOptions, PublisherOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,
+};
+use gapless_stream::stream_layout::StreamLayout;
+use gapless_wire::Encoding;
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+const TYPE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
+
+/// A service whose newest snapshot stands there, and that reads what is released.
+struct Reads {
+    snapshot_sequence: u64,
+}
+
+struct Reader {
+    cursor: GatingCursor,
+    from_sequencer: Mailbox<ForService>,
+}
+
+impl MemberService for Reads {
+    fn snapshot_sequence(&self, _: &StreamLayout, _: StreamIdentity, last_sequence: u64) -> Result<u64, ServiceError> {
+        if self.snapshot_sequence > last_sequence {
+            return Err(format!("{} is snapshotted, {last_sequence} is the end", self.snapshot_sequence).into());
+        }
+        Ok(self.snapshot_sequence)
+    }
+
+    fn recover(&mut self, _: &StreamLayout, _: StreamIdentity, sequence: u64) -> Result<(), ServiceError> {
+        assert!(sequence >= self.snapshot_sequence, "it is recovered at {sequence}");
+        Ok(())
+    }
+
+    fn agent(self: Box<Self>, parts: ServiceParts<'_>) -> Result<Box<dyn Agent>, ServiceError> {
+        Ok(Box::new(Reader { cursor: parts.cursor, from_sequencer: parts.from_sequencer }))
+    }
+}
+
+impl Agent for Reader {
+    fn name(&self) -> &str {
+        "service"
+    }
+
+    fn poll(&mut self, _: Now) -> Result<usize, AgentError> {
+        while self.from_sequencer.pop().is_some() {}
+        let length = self.cursor.available()?.len();
+        self.cursor.advance(length);
+        Ok(length)
+    }
+}
+
+/// Publishes these numbers, each with so many bytes, with so many on their way at most.
+fn publish(cluster: &Cluster, numbers: Range<u64>, length: usize, window_messages: u32) {
+    let link = SharedMemoryLink::local(cluster.leading().stream(), SharedMemoryOptions::default()).unwrap();
+    let publisher = PublisherOptions { window_messages, ..PublisherOptions::default() };
+    let options = NodeOptions { start: Start::Live, publisher: Some(publisher), ..NodeOptions::default() };
+    let mut node = StreamNode::new(link, options);
+    node.wait_open(PATIENCE).unwrap();
+    let (mut came, count) = (0, numbers.end - numbers.start);
+    let mut left = numbers.peekable();
+    let mut payload = vec![0; length];
+    let deadline = Instant::now() + PATIENCE;
+    while came < count {
+        assert!(Instant::now() < deadline, "{came} of {count} have come back");
+        while let Some(number) = left.next_if(|_| node.can_publish()) {
+            payload[..8].copy_from_slice(&number.to_le_bytes());
+            node.publish(TYPE, &payload).unwrap();
+        }
+        let polled =
+            node.poll(64, |event| came += u64::from(matches!(event, NodeEvent::Message(message) if message.own)));
+        if polled.unwrap() == 0 {
+            node.wait(Duration::from_millis(1)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_member_that_ends_while_it_fetches_starts_again() {
+    let mut cluster = Cluster::start(3);
+    publish(&cluster, 0..10, 8, 64);
+    let away = cluster.leader() % 3 + 1;
+    cluster.forget(away).stop().unwrap();
+    // More entries than a log keeps, and more frames than are fetched at once.
+    publish(&cluster, 10..5_010, 8, 1);
+    publish(&cluster, 5_010..12_010, 1000, 256);
+
+    let service = |snapshot_sequence| Box::new(Reads { snapshot_sequence });
+    let mut fetching = ClusterMember::start_by_hand_with(&cluster.config(away), service(0)).unwrap();
+    let clock = Instant::now();
+    while fetching.stream().released_sequence() < 6_000 {
+        assert!(clock.elapsed() < PATIENCE, "nothing is fetched: {:#?}", fetching.status());
+        fetching.turn(Now { monotonic_ns: 1 + clock.elapsed().as_nanos() as u64, epoch_ns: 1 }).unwrap();
+    }
+    let released = fetching.stream().released_sequence();
+    assert!(released < 12_000, "it was ended too late: {released}");
+    assert_eq!(fetching.status().unwrap().fetched, 0);
+    fetching.abandon();
+
+    let again = ClusterMember::start_with(&cluster.config(away), service(released)).unwrap();
+    assert!(again.stream().released_sequence() >= released);
+    cluster.members.insert(away, again);
+    cluster.has_exactly(12_010);
+}

@@ -1,0 +1,57 @@
+//! A new member that has not heard from all others waits for them without keeping a core busy.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use gapless_cluster::ClusterMember;
+use gapless_cluster::config::ClusterConfig;
+use std::net::TcpListener;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// Set for the process in which the test is alone: what others use of the cores is not what is measured.
+const IS_ALONE: &str = "GAPLESS_TEST_IS_ALONE";
+
+/// What this process has used of its cores, in hundredths of a second.
+fn used() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let behind_name = text.rsplit_once(") ").unwrap().1;
+    let field = |at: usize| behind_name.split(' ').nth(at).unwrap().parse::<u64>().unwrap();
+    field(11) + field(12)
+}
+
+#[test]
+fn a_new_member_sleeps_until_it_meets_the_others() {
+    if std::env::var_os(IS_ALONE).is_none() {
+        let mut again = Command::new(std::env::current_exe().unwrap());
+        again.args([
+            "--exact",
+            "a_new_member_sleeps_until_it_meets_the_others::a_new_member_sleeps_until_it_meets_the_others",
+        ]);
+        let output = again.arg("--nocapture").env(IS_ALONE, "1").output().unwrap();
+        let [said, failed] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+        assert!(output.status.success() && said.contains("1 passed"), "{said}{failed}");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    // The others are known, and nobody is there.
+    let listeners = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    let mut text = "[cluster]\nname = \"test\"\nmember = 1\n".to_owned();
+    for (id, listener) in (1..).zip(&listeners) {
+        text += &format!("[[member]]\nid = {id}\naddresses = [\"{}\"]\n", listener.local_addr().unwrap());
+    }
+    text += &format!("[stream]\ndirectory = {:?}\nwindow = \"8 MiB\"\n", directory.path().join("member"));
+    text += "message_length_max = \"64 KiB\"\n[journal]\nsegment_length = \"2 MiB\"\n";
+    drop(listeners);
+    let member = ClusterMember::start(&ClusterConfig::parse(&text, "test.toml").unwrap()).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while member.status().is_none() {
+        assert!(Instant::now() < deadline, "it has no turn");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(member.status().unwrap().waits_for.len(), 2);
+    let before = used();
+    std::thread::sleep(Duration::from_secs(2));
+    let used = used() - before;
+    assert!(used < 100, "{used} hundredths of a second in two seconds");
+    member.stop().unwrap();
+}

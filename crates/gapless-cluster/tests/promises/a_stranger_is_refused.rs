@@ -1,0 +1,295 @@
+//! Who does not belong here is told why, or dropped, and keeps nobody else out.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::meeting::{Member, Puppet, connected_pair, identity, listening, peer, until};
+use gapless_cluster::link::wire::{ClusterName, Header, Identity, Kind, MAGIC, RefusalCode};
+use gapless_cluster::link::{LinkOptions, Links, Peer};
+use std::io::Write;
+use std::net::TcpStream;
+
+/// The first member's hello is changed, and the second refuses it: what the first is told, and the second counts.
+fn refused(change: impl FnOnce(&mut Identity)) -> Vec<String> {
+    let mut second = Member::listens(2, &[peer(1, &[])]);
+    let mut own = identity(1);
+    change(&mut own);
+    let mut first = Member::new(LinkOptions::default(), own, &[peer(2, &[second.address()])]);
+    until("the first is told", || {
+        first.idle();
+        second.idle();
+        !first.events.is_empty()
+    });
+    assert_eq!(second.told(), Vec::<String>::new());
+    assert!(second.links.stranger_statistics().refused > 0 && !first.links.is_connected(2));
+    first.told()
+}
+
+#[test]
+fn another_cluster_stream_or_life_is_refused_and_told_so() {
+    let told = refused(|own| own.cluster = ClusterName::new("markt").unwrap());
+    assert_eq!(told, ["refused 2: OtherCluster"]);
+    assert_eq!(refused(|own| own.stream_id = 6), ["refused 2: OtherStream"]);
+    assert_eq!(refused(|own| own.incarnation = 3), ["refused 2: OtherIncarnation"]);
+}
+
+#[test]
+fn who_does_not_know_the_stream_yet_is_let_in() {
+    let mut second = Member::listens(2, &[peer(1, &[])]);
+    let own = Identity { stream_id: 0, incarnation: 0, ..identity(1) };
+    let mut first = Member::new(LinkOptions::default(), own, &[peer(2, &[second.address()])]);
+    until("it is let in", || {
+        first.idle();
+        second.idle();
+        !first.events.is_empty()
+    });
+    assert_eq!(first.told(), ["connected 2"]);
+    first.links.set_stream(5, 2);
+    assert_eq!(*first.links.identity(), identity(1));
+}
+
+#[test]
+fn an_unknown_member_is_refused_until_it_is_added() {
+    let mut third = Member::listens(3, &[peer(2, &[])]);
+    let mut first = Member::new(LinkOptions::default(), identity(1), &[peer(3, &[third.address()])]);
+    until("it is refused", || {
+        first.idle();
+        third.idle();
+        !first.events.is_empty()
+    });
+    assert_eq!(first.told(), ["refused 3: UnknownMember"]);
+    third.links.add_peer(&peer(1, &[])).unwrap();
+    until("it is connected", || {
+        first.idle();
+        third.idle();
+        third.links.is_connected(1) && first.links.is_connected(3)
+    });
+}
+
+#[test]
+fn who_may_have_been_added_since_is_let_in_on_either_side() {
+    // The lower one connects; the higher one asks why it is not connected to.
+    for (own, newcomer) in [(3, 2), (2, 3)] {
+        let mut member = Member::listens(own, &[]);
+        member.links.set_numbers_used(1);
+        let options = listening();
+        let mut other = Member::new(options, identity(newcomer), &[peer(own, &[member.address()])]);
+        until("it is connected", || {
+            member.idle();
+            other.idle();
+            !member.events.is_empty() && !other.events.is_empty()
+        });
+        assert_eq!(member.told(), [format!("connected {newcomer}")]);
+        assert_eq!(other.told(), [format!("connected {own}")]);
+        assert!(!member.links.knows(newcomer) && member.links.is_connected(newcomer));
+        // Somebody says that it is a member: the same connection goes on, and it is no newcomer any more.
+        member.links.add_peer(&peer(newcomer, &[other.address()])).unwrap();
+        assert!(member.links.knows(newcomer) && member.links.is_connected(newcomer));
+        assert!(member.links.add_peer(&peer(newcomer, &[other.address()])).is_err());
+        assert_eq!(member.links.statistics(newcomer).unwrap().connections, 1);
+        // Broken, it is made anew from the side whose turn it is.
+        let at = other.address();
+        drop(other);
+        let options = LinkOptions { listen: Some(at), ..listening() };
+        let mut other = Member::new(options, identity(newcomer), &[peer(own, &[member.address()])]);
+        until("it is connected again", || {
+            member.idle();
+            other.idle();
+            other.links.is_connected(own) && member.links.is_connected(newcomer)
+        });
+    }
+}
+
+#[test]
+fn a_newcomer_that_goes_is_forgotten_and_who_knows_no_stream_is_none() {
+    let mut member = Member::listens(3, &[]);
+    let refusal = |member: &mut Member, own: Identity| {
+        let mut other = Member::new(LinkOptions::default(), own, &[peer(3, &[member.address()])]);
+        until("it is told", || {
+            member.idle();
+            other.idle();
+            !other.events.is_empty()
+        });
+        other.told()
+    };
+    assert_eq!(refusal(&mut member, identity(2)), ["refused 3: UnknownMember"], "the file counts");
+    member.links.set_numbers_used(1);
+    assert_eq!(refusal(&mut member, identity(1)), ["refused 3: Removed"]);
+    let stranger = Identity { stream_id: 0, incarnation: 0, ..identity(2) };
+    assert_eq!(refusal(&mut member, stranger), ["refused 3: UnknownMember"]);
+    assert_eq!(refusal(&mut member, Identity { stream_id: 6, ..identity(2) }), ["refused 3: OtherStream"]);
+    assert_eq!(refusal(&mut member, identity(2)), ["connected 3"]);
+    until("it is forgotten", || {
+        member.idle();
+        member.links.peers().next().is_none()
+    });
+}
+
+#[test]
+fn the_address_of_another_member_or_of_oneself_is_no_address() {
+    let mut third = Member::listens(3, &[peer(1, &[])]);
+    let mut first = Member::new(LinkOptions::default(), identity(1), &[peer(2, &[third.address()])]);
+    until("it is refused", || {
+        first.idle();
+        third.idle();
+        !first.events.is_empty()
+    });
+    assert_eq!(first.told(), ["refused 2: OtherMember"]);
+
+    // A member that dials its own port.
+    let mut alone = Member::new(listening(), identity(1), &[]);
+    let address = alone.address();
+    alone.links.add_peer(&peer(2, &[address])).unwrap();
+    until("it is refused", || {
+        alone.idle();
+        !alone.events.is_empty()
+    });
+    assert_eq!(alone.told(), ["refused 2: Itself"]);
+}
+
+#[test]
+fn two_members_with_one_number_do_not_both_get_in() {
+    let (mut first, mut second) = connected_pair(LinkOptions::default());
+    let twin = Identity { instance: 9, ..identity(1) };
+    let mut twin = Member::new(LinkOptions::default(), twin, &[peer(2, &[second.address()])]);
+    until("the twin is refused", || {
+        first.idle();
+        second.idle();
+        twin.idle();
+        !twin.events.is_empty()
+    });
+    assert_eq!(twin.told(), ["refused 2: DuplicateIdentity"]);
+    assert_eq!((first.told(), second.told()), (vec![], vec![]), "who was there first stays");
+    // When it is gone there is one of them only.
+    drop(first);
+    until("the twin is let in", || {
+        second.idle();
+        twin.idle();
+        twin.links.is_connected(2)
+    });
+    assert_eq!(second.told(), ["gone 1", "connected 1"]);
+}
+
+#[test]
+fn the_same_member_over_a_new_connection_replaces_the_old_one() {
+    let (first, mut second) = connected_pair(LinkOptions::default());
+    // Its old connection is not known to be dead yet.
+    let mut puppet = Puppet::hello(second.address(), identity(1), 2);
+    until("it is replaced", || {
+        second.idle();
+        second.events.len() == 2
+    });
+    assert_eq!(second.told(), ["gone 1: it has connected anew", "connected 1"]);
+    assert_eq!(puppet.read().unwrap().0, Kind::Welcome);
+    drop(first);
+}
+
+#[test]
+fn another_version_is_told_so_on_either_side() {
+    let mut second = Member::listens(2, &[peer(1, &[])]);
+    let mut puppet = Puppet::dial(second.address());
+    let mut hello = MAGIC.to_le_bytes().to_vec();
+    hello.extend([2, 1]);
+    hello.extend([0x5a; 200]);
+    puppet.stream.write_all(&hello).unwrap();
+    until("it is refused", || {
+        second.idle();
+        second.links.stranger_statistics().refused == 1
+    });
+    let refusal = puppet.read_refusal();
+    assert_eq!((refusal.code, refusal.text.as_str()), (RefusalCode::OtherVersion, "here version 1, there 2"));
+
+    // A listener of another version: its answer is understood so far.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut first = Member::new(LinkOptions::default(), identity(1), &[peer(2, &[listener.local_addr().unwrap()])]);
+    listener.set_nonblocking(true).unwrap();
+    let mut accepted: Vec<TcpStream> = Vec::new();
+    until("it is told", || {
+        first.idle();
+        if let Ok((mut stream, _)) = listener.accept() {
+            stream.write_all(&hello).unwrap();
+            accepted.push(stream);
+        }
+        !first.events.is_empty()
+    });
+    assert_eq!(first.told(), ["refused 2: OtherVersion"]);
+}
+
+#[test]
+fn garbage_and_silence_are_dropped() {
+    let options = LinkOptions { handshake_ns_max: 100_000_000, ..listening() };
+    let mut second = Member::new(options, identity(2), &[peer(1, &[])]);
+    let mut garbage = Puppet::dial(second.address());
+    garbage.stream.write_all(b"GET / HTTP/1.1\r\nHost: market.example\r\n\r\n").unwrap();
+    let mut early = Puppet::dial(second.address());
+    let message = early.message(Kind::Consensus, b"let me in", b"");
+    early.stream.write_all(&message).unwrap();
+    let mut damaged = Puppet::dial(second.address());
+    let mut message = damaged.message(Kind::Hello, &[7; 128], b"");
+    message[40] ^= 1;
+    damaged.stream.write_all(&message).unwrap();
+    let mut mute = Puppet::dial(second.address());
+    let mut slow = Puppet::dial(second.address());
+    slow.stream.write_all(&message[..20]).unwrap();
+    until("all of them are dropped", || {
+        second.idle();
+        [&mut garbage, &mut early, &mut damaged, &mut mute, &mut slow].into_iter().all(Puppet::is_closed)
+    });
+    let statistics = second.links.stranger_statistics();
+    assert_eq!((statistics.accepted, statistics.garbage, statistics.silent), (5, 3, 2));
+    assert_eq!(second.told(), Vec::<String>::new());
+}
+
+#[test]
+fn a_stranger_that_claims_a_long_message_is_dropped_at_its_header() {
+    let options = LinkOptions { handshake_ns_max: 60_000_000_000, ..listening() };
+    let mut second = Member::new(options, identity(2), &[peer(1, &[])]);
+    let mut strangers: Vec<Puppet> = (0..3).map(|_| Puppet::dial(second.address())).collect();
+    for (stranger, kind) in strangers.iter_mut().zip([Kind::Consensus, Kind::CatchUpFrames, Kind::Members]) {
+        let (_, frames_length) = kind.lengths_max();
+        stranger.stream.write_all(&Header::new(kind, 1, b"", frames_length).to_bytes()).unwrap();
+    }
+    until("all of them are dropped", || {
+        second.idle();
+        strangers.iter_mut().all(Puppet::is_closed)
+    });
+    let statistics = second.links.stranger_statistics();
+    assert_eq!((statistics.garbage, statistics.silent), (3, 0), "long before they are late");
+}
+
+#[test]
+fn a_flood_of_mute_connections_keeps_no_member_out() {
+    let options = LinkOptions { half_open_max: 8, handshake_ns_max: 60_000_000_000, ..listening() };
+    let mut second = Member::new(options, identity(2), &[peer(1, &[])]);
+    let mut flood: Vec<Puppet> = (0..100).map(|_| Puppet::dial(second.address())).collect();
+    let mut first = Member::new(LinkOptions::default(), identity(1), &[peer(2, &[second.address()])]);
+    until("the member gets in", || {
+        flood.push(Puppet::dial(second.address()));
+        first.idle();
+        second.idle();
+        !first.events.is_empty() && !second.events.is_empty()
+    });
+    assert_eq!(first.told(), ["connected 2"]);
+    let statistics = second.links.stranger_statistics();
+    assert!(statistics.displaced >= 90, "{statistics:?}");
+    until("no more than eight are left", || {
+        second.idle();
+        flood.iter_mut().filter_map(|puppet| (!puppet.is_closed()).then_some(())).count() <= 8
+    });
+}
+
+#[test]
+fn peers_that_cannot_be_are_an_error() {
+    let error = |options: LinkOptions, member: u64, addresses: &[&str]| {
+        let its = Peer { member, addresses: addresses.iter().map(|text| (*text).to_owned()).collect() };
+        Links::open(options, identity(2), &[its]).unwrap_err().to_string()
+    };
+    assert!(error(listening(), 2, &[]).contains("it is the member itself"));
+    assert!(error(listening(), 0, &[]).contains("0 is no member"));
+    assert!(error(listening(), 3, &[]).contains("it has no address"));
+    assert!(error(LinkOptions::default(), 1, &[]).contains("nothing listens"));
+    assert!(error(listening(), 3, &["somewhere"]).contains("is no address"));
+    let taken = Member::listens(2, &[]);
+    let options = LinkOptions { listen: Some(taken.address()), ..LinkOptions::default() };
+    assert!(Links::open(options, identity(2), &[]).unwrap_err().to_string().contains("cannot listen"));
+    let mut second = Member::listens(2, &[peer(1, &[])]);
+    assert!(second.links.add_peer(&peer(1, &[])).unwrap_err().to_string().contains("it is one already"));
+}

@@ -1,0 +1,26 @@
+//! What clusters, their members and the links between these promise: one program, with a module for each promise, because
+//! linking a program for each would take minutes more.
+
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+mod cluster;
+mod meeting;
+mod replication_model;
+
+mod a_broken_link_is_made_anew;
+mod a_member_that_ends_while_it_fetches_starts_again;
+mod a_new_member_sleeps_until_it_meets_the_others;
+mod a_segment_of_many_entries_is_read_again;
+mod a_stranger_is_refused;
+mod foreign_bytes_are_checked;
+mod members_agree;
+mod members_come_and_go;
+mod members_find_each_other;
+mod members_of_one_host_share_memory;
+#[cfg(feature = "tls")]
+mod members_prove_who_they_are;
+mod messages_arrive_whole_and_in_order;
+mod replication_and_membership_hold;
+mod starts_without_a_frame_fill_no_journal;
+mod what_a_quorum_has_is_kept;
+mod who_lost_something_does_no_harm;

@@ -1,0 +1,212 @@
+//! Members that meet in one test: their links, polled in turns, and what they told.
+
+use gapless_agent::Now;
+use gapless_cluster::link::wire::{
+    ClusterName, HEADER_LENGTH, Header, Identity, Introduction, Kind, MemberId, Refusal, WireError,
+};
+use gapless_cluster::link::{Content, GoneReason, LinkEvent, LinkOptions, Links, Peer, Received};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+/// For whatever must happen.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+static CLOCK: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+pub fn now() -> Now {
+    Now { monotonic_ns: CLOCK.elapsed().as_nanos() as u64, epoch_ns: 0 }
+}
+
+pub fn identity(member: MemberId) -> Identity {
+    Identity {
+        cluster: ClusterName::new("market").unwrap(),
+        stream_id: 5,
+        incarnation: 2,
+        member,
+        instance: 1000 + member,
+    }
+}
+
+pub fn listening() -> LinkOptions {
+    LinkOptions { listen: Some("127.0.0.1:0".parse().unwrap()), ..LinkOptions::default() }
+}
+
+pub fn peer(member: MemberId, addresses: &[SocketAddr]) -> Peer {
+    Peer { member, addresses: addresses.iter().map(ToString::to_string).collect() }
+}
+
+/// A member: its links, and the events that it had.
+pub struct Member {
+    pub links: Links,
+    pub events: Vec<LinkEvent>,
+}
+
+impl Member {
+    pub fn new(options: LinkOptions, identity: Identity, peers: &[Peer]) -> Self {
+        Self { links: Links::open(options, identity, peers).unwrap(), events: Vec::new() }
+    }
+
+    /// One that listens.
+    pub fn listens(member: MemberId, peers: &[Peer]) -> Self {
+        Self::new(listening(), identity(member), peers)
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.links.local_address().unwrap()
+    }
+
+    /// One turn.
+    pub fn turn(&mut self, take: impl FnMut(Received<'_>)) {
+        self.poll();
+        self.links.receive(take);
+    }
+
+    /// A turn in which nothing is expected.
+    pub fn idle(&mut self) {
+        self.turn(|message| panic!("a message from member {} that nobody sent", message.from));
+    }
+
+    pub fn poll(&mut self) {
+        self.links.poll(now());
+        while let Some(event) = self.links.next_event() {
+            self.events.push(event);
+        }
+    }
+
+    pub fn send(&mut self, to: MemberId, text: &[u8]) {
+        self.links.send(to, Content::Consensus, text, &[]).unwrap();
+    }
+
+    /// Takes the events as text.
+    pub fn told(&mut self) -> Vec<String> {
+        self.events.drain(..).map(|event| told(&event)).collect()
+    }
+}
+
+pub fn told(event: &LinkEvent) -> String {
+    match event {
+        LinkEvent::Connected(member) => format!("connected {member}"),
+        LinkEvent::Gone(member, GoneReason::Closed | GoneReason::Broken(_)) => format!("gone {member}"),
+        LinkEvent::Gone(member, why) => format!("gone {member}: {why}"),
+        LinkEvent::Refused(member, refusal) => format!("refused {member}: {:?}", refusal.code),
+        LinkEvent::NotWanted(member, refusal) => format!("not wanted {member}: {:?}", refusal.code),
+    }
+}
+
+/// Turns until `is_done` says so.
+pub fn until(what: &str, mut is_done: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_done() {
+        assert!(Instant::now() < deadline, "{what}: not within {} s", PATIENCE.as_secs());
+        std::thread::yield_now();
+    }
+}
+
+/// Two members that are connected.
+pub fn connected_pair(options: LinkOptions) -> (Member, Member) {
+    let listening = LinkOptions { listen: listening().listen, ..options.clone() };
+    let mut second = Member::new(listening, identity(2), &[peer(1, &[])]);
+    let mut first = Member::new(options, identity(1), &[peer(2, &[second.address()])]);
+    until("both are connected", || {
+        first.idle();
+        second.idle();
+        !first.events.is_empty() && !second.events.is_empty()
+    });
+    assert_eq!((first.told(), second.told()), (vec!["connected 2".to_owned()], vec!["connected 1".to_owned()]));
+    (first, second)
+}
+
+/// A member played by hand.
+pub struct Puppet {
+    pub stream: TcpStream,
+    pub number: u64,
+}
+
+impl Puppet {
+    pub fn dial(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Self { stream, number: 0 }
+    }
+
+    /// Dials and says hello, while nobody polls the other side.
+    pub fn hello(address: SocketAddr, from: Identity, to: MemberId) -> Self {
+        let mut puppet = Self::dial(address);
+        let message = puppet.message(Kind::Hello, &Introduction { from, to }.to_bytes(), b"");
+        puppet.stream.write_all(&message).unwrap();
+        puppet
+    }
+
+    pub fn message(&mut self, kind: Kind, consensus: &[u8], frames: &[u8]) -> Vec<u8> {
+        self.number += 1;
+        let mut bytes = Header::new(kind, self.number, consensus, frames.len()).to_bytes().to_vec();
+        for part in [consensus, frames] {
+            bytes.extend(part);
+            bytes.resize(bytes.len().next_multiple_of(8), 0);
+        }
+        bytes
+    }
+
+    /// Reads one message.
+    pub fn read(&mut self) -> Result<(Kind, Vec<u8>), WireError> {
+        let mut header = [0; HEADER_LENGTH];
+        self.stream.read_exact(&mut header).unwrap();
+        let parsed = Header::parse(&header)?;
+        let mut message = header.to_vec();
+        message.resize(parsed.message_length(), 0);
+        self.stream.read_exact(&mut message[HEADER_LENGTH..]).unwrap();
+        let (consensus, _) = parsed.parts(&message)?;
+        Ok((parsed.kind, consensus.to_vec()))
+    }
+
+    pub fn read_refusal(&mut self) -> Refusal {
+        let (kind, consensus) = self.read().unwrap();
+        assert_eq!(kind, Kind::Refusal);
+        Refusal::parse(&consensus).unwrap()
+    }
+
+    /// Whether the other side has closed the connection; asked until it has.
+    pub fn is_closed(&mut self) -> bool {
+        self.stream.set_nonblocking(true).unwrap();
+        let outcome = self.stream.read(&mut [0; 4096]);
+        self.stream.set_nonblocking(false).unwrap();
+        match outcome {
+            Ok(0) => true,
+            Ok(_) => false,
+            Err(error) => error.kind() != std::io::ErrorKind::WouldBlock,
+        }
+    }
+}
+
+/// SplitMix64 (Steele, Lea and Flood, 2014).
+pub struct Random(pub u64);
+
+impl Random {
+    /// From the environment variable, or anew; printed.
+    pub fn seeded(variable: &str) -> Self {
+        let seed = match std::env::var(variable) {
+            Ok(text) => text.parse().unwrap_or_else(|_| panic!("{variable} is a number, not {text:?}")),
+            Err(_) => {
+                u64::from(Instant::now().elapsed().subsec_nanos())
+                    ^ u64::from(std::process::id()) << 20
+                    ^ std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64
+            }
+        };
+        println!("{variable}={seed}");
+        Self(seed)
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+}

@@ -1,0 +1,197 @@
+//! Members are added, removed and replaced while messages are published: nothing is lost, and who is no member stops.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use crate::cluster::{Cluster, Traffic, id};
+use gapless_cluster::ClusterMember;
+use gapless_cluster::config::MemberKind;
+use gapless_cluster::member::membership::{ChangeRefused, NewMember};
+use gapless_cluster::member::shared::{Outcome, Wish};
+use std::time::Duration;
+
+fn new(cluster: &mut Cluster, kind: MemberKind, replaces: Option<u64>) -> NewMember {
+    let number = cluster.make_room();
+    NewMember { member: id(number), addresses: vec![cluster.address(number)], kind, replaces: replaces.map(id) }
+}
+
+#[track_caller]
+fn begin(cluster: &Cluster, wish: Wish) {
+    let asked = cluster.leading().ask(wish, Duration::from_secs(30));
+    assert_eq!(asked, Some(Outcome::Begun));
+}
+
+#[track_caller]
+fn votes(cluster: &Cluster, number: u64) {
+    cluster.wait("its vote on every member", |cluster| {
+        let knows = |member: &ClusterMember| {
+            member.status().is_some_and(|status| {
+                status.members.voters.contains(&id(number)) && status.members.voters_outgoing.is_empty()
+            })
+        };
+        cluster.running().all(knows).then_some(())
+    });
+}
+
+#[test]
+fn a_member_is_added_under_traffic_and_one_goes() {
+    let mut cluster = Cluster::start(3);
+    let traffic = Traffic::begin(&cluster);
+    let new = new(&mut cluster, MemberKind::Full, None);
+    begin(&cluster, Wish::Add(new));
+    cluster.join(4);
+    votes(&cluster, 4);
+    traffic.goes_on();
+
+    // A follower goes; its links are closed on every member, and it stops with a reason.
+    let leader = cluster.leader();
+    let goes = leader % 3 + 1;
+    begin(&cluster, Wish::Remove(id(goes)));
+    let reason = cluster.failure(goes);
+    assert!(reason.contains("was removed from its cluster"), "{reason}");
+    assert!(cluster.forget(goes).stop().is_err());
+    let refused = cluster.try_start(goes).err().unwrap().to_string();
+    assert!(refused.contains("does not start again"), "{refused}");
+    traffic.goes_on();
+    cluster.wait("three members on each", |cluster| {
+        let is_right = |member: &ClusterMember| {
+            let status = member.status()?;
+            let linked = status.links.len() == 2 && status.links.iter().all(|(peer, ..)| *peer != id(goes));
+            (linked && !status.members.contains(id(goes))).then_some(())
+        };
+        cluster.running().all(|member| is_right(member).is_some()).then_some(())
+    });
+    let sent = traffic.end();
+    cluster.has_exactly(sent);
+
+    // After a restart of all the records count: the files still name the first three.
+    cluster.restart();
+    let traffic = Traffic::begin(&cluster);
+    traffic.goes_on();
+    let more = traffic.end();
+    cluster.has_exactly(sent + more);
+    let leader = cluster.leading().status().unwrap();
+    assert_eq!(leader.members.voters.len(), 3);
+    assert!(leader.members.voters.contains(&id(4)) && !leader.members.contains(id(goes)));
+
+    // Its number is never given again.
+    let again = NewMember { member: id(2), addresses: vec!["h:1".to_owned()], kind: MemberKind::Full, replaces: None };
+    let refused = cluster.leading().ask(Wish::Add(again), Duration::from_secs(30));
+    assert!(matches!(refused, Some(Outcome::NotChanged(_))), "{refused:?}");
+}
+
+#[test]
+fn a_member_is_replaced_in_one_change() {
+    let mut cluster = Cluster::start(3);
+    let traffic = Traffic::begin(&cluster);
+    let leader = cluster.leader();
+    let old = leader % 3 + 1;
+    // The one that is replaced is dead already.
+    drop(cluster.forget(old));
+    let new = new(&mut cluster, MemberKind::Full, Some(old));
+    begin(&cluster, Wish::Add(new.clone()));
+    let another = NewMember { member: id(9), ..new };
+    cluster.wait("a no, because one is joining", |cluster| {
+        match cluster.leading().ask(Wish::Add(another.clone()), Duration::from_secs(30)) {
+            Some(Outcome::NotChanged(ChangeRefused::IsJoining(joining))) if joining == id(4) => Some(()),
+            // The change is not committed yet, or somebody else leads now.
+            Some(Outcome::NotChanged(ChangeRefused::UnderWay | ChangeRefused::NotLeader { .. })) => None,
+            other => panic!("{other:?}"),
+        }
+    });
+    cluster.join(4);
+    votes(&cluster, 4);
+    cluster.wait("the old one to be gone", |cluster| {
+        let status = cluster.leading().status()?;
+        (!status.members.contains(id(old))).then_some(())
+    });
+    traffic.goes_on();
+    let sent = traffic.end();
+    cluster.has_exactly(sent);
+    // It was away when it was removed, and is told when it comes back.
+    cluster.start_one(old);
+    let reason = cluster.failure(old);
+    assert!(reason.contains("was removed from its cluster"), "{reason}");
+    drop(cluster.forget(old));
+}
+
+#[test]
+fn who_was_away_while_all_others_were_replaced_comes_back() {
+    let mut cluster = Cluster::start(3);
+    // The lowest number that does not lead: those that come later cannot be connected to by it, as it does not know them.
+    let away = if cluster.leader() == 1 { 2 } else { 1 };
+    drop(cluster.forget(away));
+    let mut others: Vec<u64> = cluster.members.keys().copied().collect();
+    let mut sent = 0;
+    for number in [4, 5] {
+        let leader = cluster.leader();
+        let old = match others.iter().position(|each| *each != leader) {
+            Some(at) => others.remove(at),
+            None => {
+                // Only the leader is left of the first ones.
+                let asked = cluster.leading().ask(Wish::Transfer(id(4)), Duration::from_secs(30));
+                assert_eq!(asked, Some(Outcome::Begun));
+                cluster.wait("another leader", |cluster| (cluster.leader() == 4).then_some(()));
+                others.remove(0)
+            }
+        };
+        let new = new(&mut cluster, MemberKind::Full, Some(old));
+        assert_eq!(new.member, id(number));
+        begin(&cluster, Wish::Add(new));
+        cluster.join(number);
+        let reason = cluster.failure(old);
+        assert!(reason.contains("was removed from its cluster"), "{reason}");
+        drop(cluster.forget(old));
+        votes(&cluster, number);
+        let traffic = Traffic::begin(&cluster);
+        traffic.goes_on();
+        sent += traffic.end();
+    }
+    // None of those whom it knows is there any more.
+    cluster.start_one(away);
+    cluster.has_exactly(sent);
+    // Also the change behind which they were what they are.
+    votes(&cluster, 5);
+}
+
+#[test]
+fn what_is_not_safe_is_refused() {
+    let mut cluster = Cluster::start(3);
+    let leader = cluster.leader();
+    let ask = |cluster: &Cluster, wish| cluster.leading().ask(wish, Duration::from_secs(30)).unwrap();
+    let refused = ask(&cluster, Wish::Remove(id(leader)));
+    assert_eq!(refused, Outcome::NotChanged(ChangeRefused::Leads(id(leader))));
+    assert_eq!(ask(&cluster, Wish::Remove(id(7))), Outcome::NotChanged(ChangeRefused::NotMember(id(7))));
+    let follower = leader % 3 + 1;
+    let elsewhere = cluster.get(follower).ask(Wish::Remove(id(leader)), Duration::from_secs(30)).unwrap();
+    let Outcome::NotChanged(ChangeRefused::NotLeader { leader: Some(said) }) = elsewhere else {
+        panic!("{elsewhere:?}")
+    };
+    assert!(said.contains(&cluster.address(leader)), "{said}");
+    // With one away, the other must not go.
+    drop(cluster.forget(follower));
+    let third = 6 - leader - follower;
+    cluster.wait("a leader that misses it", |cluster| {
+        let few = Outcome::NotChanged(ChangeRefused::TooFewLive { voters: 2, needed: 2, live: 1 });
+        let status = cluster.leading().status()?;
+        let is_missed = status.links.iter().any(|(peer, is_connected, _)| *peer == id(follower) && !is_connected);
+        (is_missed && ask(cluster, Wish::Remove(id(third))) == few).then_some(())
+    });
+}
+
+#[test]
+fn a_witness_and_a_learner_join() {
+    let mut cluster = Cluster::start(1);
+    let traffic = Traffic::begin(&cluster);
+    let witness = new(&mut cluster, MemberKind::Witness, None);
+    begin(&cluster, Wish::Add(witness));
+    cluster.join_as(2, "witness");
+    votes(&cluster, 2);
+    let learner = new(&mut cluster, MemberKind::Learner, None);
+    begin(&cluster, Wish::Add(learner));
+    cluster.join_as(3, "learner");
+    traffic.goes_on();
+    let sent = traffic.end();
+    cluster.has_exactly(sent);
+    let members = cluster.leading().status().unwrap().members;
+    assert_eq!((members.voters, members.witnesses, members.learners), (vec![id(1), id(2)], vec![id(2)], vec![id(3)]));
+}

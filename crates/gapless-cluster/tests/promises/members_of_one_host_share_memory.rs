@@ -1,0 +1,459 @@
+//! Two members of one host exchange messages through shared memory: whole and in order, woken when they sleep, gone at
+//! once when their process is, and never harmed by what the other side writes.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::meeting::{Member, PATIENCE, Random, identity, listening, now, peer, until};
+use gapless_cluster::link::{Content, LinkError, LinkOptions, Peer};
+use gapless_log::{MemoryKind, RingReader, RingWriter, StreamIdentity, descriptor, ring};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::net::{
+    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
+};
+use std::io::IoSlice;
+use std::mem::MaybeUninit;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+use tempfile::TempDir;
+
+/// In the child of a test: where it listens.
+const CHILD_PATH: &str = "GAPLESS_TEST_SHARED_PATH";
+
+fn place() -> (TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("member-2");
+    (directory, path)
+}
+
+fn address(path: &Path) -> Peer {
+    Peer { member: 2, addresses: vec![format!("shm:{}", path.display())] }
+}
+
+/// So patient that only the end of the connection can be what is noticed.
+fn patient() -> LinkOptions {
+    LinkOptions { silence_ns_max: u64::MAX, ..LinkOptions::default() }
+}
+
+fn listens(path: &Path, options: LinkOptions) -> Member {
+    let options = LinkOptions { listen_shared: Some(path.to_owned()), ..options };
+    Member::new(options, identity(2), &[peer(1, &[])])
+}
+
+fn shared_pair(path: &Path, options: LinkOptions) -> (Member, Member) {
+    let mut second = listens(path, options.clone());
+    let mut first = Member::new(options, identity(1), &[address(path)]);
+    until("both are connected", || {
+        first.idle();
+        second.idle();
+        !first.events.is_empty() && !second.events.is_empty()
+    });
+    assert_eq!((first.told(), second.told()), (vec!["connected 2".to_owned()], vec!["connected 1".to_owned()]));
+    assert_eq!(second.links.local_address(), None, "there is no other way");
+    (first, second)
+}
+
+/// A message whose every byte follows from its number.
+fn parts(number: u64, random: &mut Random) -> (Vec<u8>, Vec<u8>) {
+    let length = match random.below(20) {
+        0 => random.below(3_000_000),
+        1..4 => random.below(100_000),
+        _ => random.below(400),
+    };
+    let consensus = vec![number as u8; 8 + random.below(120) as usize];
+    (consensus, (0..length).map(|at| (at ^ number) as u8).collect())
+}
+
+#[test]
+fn messages_of_every_length_arrive_whole_and_in_order_both_ways() {
+    let seed = Random::seeded("GAPLESS_SHARED_SEED").0;
+    for shared_ring_bytes in [4096, 1 << 16, 1 << 20] {
+        let (_directory, path) = place();
+        let options = LinkOptions { shared_ring_bytes, queue_bytes_max: 1 << 30, ..patient() };
+        let (mut first, mut second) = shared_pair(&path, options);
+        let [mut says, mut expects, mut answers, mut hears] = [0, 0, 1, 1].map(|each| Random(seed ^ each));
+        let (mut sent, mut echoed, mut heard) = (0, 0, 0);
+        const ALL: u64 = 200;
+        until("all messages have gone there and back", || {
+            if sent < ALL {
+                sent += 1;
+                let (consensus, frames) = parts(sent, &mut says);
+                let (head, tail) = frames.split_at(frames.len() / 3);
+                first.links.send(2, Content::Consensus, &consensus, &[head, tail]).unwrap();
+            }
+            let before = echoed;
+            second.turn(|message| {
+                echoed += 1;
+                let (consensus, frames) = parts(echoed, &mut expects);
+                assert!(message.consensus == consensus && message.frames == frames, "message {echoed}");
+            });
+            for number in before + 1..=echoed {
+                let (consensus, frames) = parts(number, &mut answers);
+                second.links.send(1, Content::CatchUpFrames, &consensus, &[&frames]).unwrap();
+            }
+            first.turn(|message| {
+                heard += 1;
+                let (consensus, frames) = parts(heard, &mut hears);
+                assert!(message.consensus == consensus && message.frames == frames, "answer {heard}");
+            });
+            heard == ALL
+        });
+        assert_eq!(first.links.statistics(2).unwrap().messages_received, ALL);
+        assert_eq!((first.told(), second.told()), (vec![], vec![]));
+    }
+}
+
+#[test]
+fn what_was_sent_before_an_end_is_read_and_then_the_end_is_known() {
+    for _ in 0..20 {
+        let (_directory, path) = place();
+        let (mut first, second) = shared_pair(&path, patient());
+        let mut second = second;
+        for _ in 0..30 {
+            second.send(1, b"before the end");
+        }
+        drop(second);
+        let mut read = 0;
+        until("the end is noticed", || {
+            first.turn(|message| {
+                assert_eq!(message.consensus, b"before the end");
+                read += 1;
+            });
+            !first.events.is_empty()
+        });
+        assert_eq!((read, first.told()), (30, vec!["gone 2".to_owned()]));
+        assert!(!path.exists(), "the socket's file goes with its member");
+        let mut second = listens(&path, patient());
+        until("they are connected again", || {
+            first.idle();
+            second.idle();
+            !first.events.is_empty() && !second.events.is_empty()
+        });
+    }
+}
+
+/// A member in a process of its own, until it is killed; does something only as the child of the next test.
+#[test]
+fn child_that_listens() {
+    let Ok(path) = std::env::var(CHILD_PATH) else { return };
+    let mut second = listens(Path::new(&path), LinkOptions::default());
+    let parent = std::os::unix::process::parent_id();
+    while std::os::unix::process::parent_id() == parent {
+        let mut answers = 0;
+        second.turn(|_| answers += 1);
+        (0..answers).for_each(|_| second.send(1, b"heard"));
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_process_that_is_killed_is_gone_at_once_and_its_file_is_no_obstacle() {
+    let (_directory, path) = place();
+    let mut first = Member::new(patient(), identity(1), &[address(&path)]);
+    for _ in 0..2 {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "members_of_one_host_share_memory::child_that_listens"])
+            .env(CHILD_PATH, &path)
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut answers = 0;
+        until("the other process answers", || {
+            if first.events.len() == 1 && answers == 0 {
+                let _ = first.links.send(2, Content::Consensus, b"are you there", &[]);
+            }
+            first.turn(|_| answers += 1);
+            answers > 0
+        });
+        assert_eq!(first.told(), ["connected 2"]);
+        child.kill().unwrap();
+        until("its end is noticed", || {
+            first.turn(|_| ());
+            !first.events.is_empty()
+        });
+        assert_eq!(first.told(), ["gone 2"]);
+        child.wait().unwrap();
+        assert!(path.exists(), "a killed process removes nothing");
+    }
+}
+
+#[test]
+fn a_member_that_sleeps_is_woken_by_a_message_and_by_an_end() {
+    let (_directory, path) = place();
+    let options = LinkOptions { ping_interval_ns: u64::MAX / 8, ..patient() };
+    let (mut first, mut second) = shared_pair(&path, options);
+    let (is_asleep, stop) = (AtomicBool::new(false), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let (is_asleep, stop) = (&is_asleep, &stop);
+        let sleeper = scope.spawn(move || {
+            let mut heard = 0_u32;
+            while second.events.is_empty() {
+                second.turn(|_| heard += 1);
+                second.links.arm();
+                let mut found = false;
+                second.turn(|_| found = true);
+                heard += u32::from(found);
+                // What the last look brought may still have to be told.
+                let may_sleep = second.links.next_deadline_ns() > now().monotonic_ns;
+                if !found && may_sleep && second.events.is_empty() {
+                    let mut descriptors = Vec::new();
+                    second.links.watch(&mut descriptors);
+                    let mut polled: Vec<_> =
+                        descriptors.iter().map(|descriptor| PollFd::new(descriptor, PollFlags::IN)).collect();
+                    is_asleep.store(true, Ordering::SeqCst);
+                    let patience = Timespec { tv_sec: PATIENCE.as_secs() as i64, tv_nsec: 0 };
+                    let woken = rustix::event::poll(&mut polled, Some(&patience)).unwrap();
+                    is_asleep.store(false, Ordering::SeqCst);
+                    assert!(woken > 0, "nobody woke it");
+                }
+                second.links.disarm();
+            }
+            stop.store(true, Ordering::SeqCst);
+            heard
+        });
+        for _ in 0..50 {
+            until("it sleeps", || is_asleep.load(Ordering::SeqCst));
+            first.send(2, b"wake up");
+            first.idle();
+        }
+        until("it sleeps", || is_asleep.load(Ordering::SeqCst));
+        drop(first);
+        until("it knows of the end", || stop.load(Ordering::SeqCst));
+        assert_eq!(sleeper.join().unwrap(), 50);
+    });
+}
+
+#[test]
+fn shared_memory_is_no_obstacle_where_there_is_none() {
+    let (_directory, path) = place();
+    let mut second = Member::listens(2, &[peer(1, &[])]);
+    let addresses = vec![format!("shm:{}", path.display()), second.address().to_string()];
+    let mut first = Member::new(LinkOptions::default(), identity(1), &[Peer { member: 2, addresses }]);
+    until("they are connected over TCP", || {
+        first.idle();
+        second.idle();
+        !first.events.is_empty() && !second.events.is_empty()
+    });
+    assert_eq!(second.links.stranger_statistics().accepted, 1);
+    // One who listens at both is found in memory, also where it was found over TCP before.
+    let port = second.address();
+    drop(second);
+    assert_eq!(first.told(), ["connected 2"]);
+    let mut second = listens(&path, LinkOptions { listen: Some(port), ..LinkOptions::default() });
+    until("they are connected again", || {
+        first.idle();
+        second.idle();
+        second.links.is_connected(1) && first.links.is_connected(2) && first.events.len() == 2
+    });
+    assert_eq!(
+        (first.told(), second.told()),
+        (vec!["gone 2".to_owned(), "connected 2".to_owned()], vec!["connected 1".to_owned()])
+    );
+}
+
+#[test]
+fn one_path_has_one_listener_and_only_its_user_may_connect() {
+    let (_directory, path) = place();
+    let second = listens(&path, LinkOptions::default());
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    let options = LinkOptions { listen_shared: Some(path.clone()), ..listening() };
+    let refused = gapless_cluster::link::Links::open(options, identity(2), &[peer(1, &[])]).unwrap_err();
+    assert!(matches!(refused, LinkError::ListenShared { .. }), "{refused}");
+    assert!(refused.to_string().contains("another process listens there"), "{refused}");
+    drop(second);
+    // What is no socket is nobody's to remove.
+    std::fs::write(&path, "precious").unwrap();
+    let options = LinkOptions { listen_shared: Some(path.clone()), ..listening() };
+    assert!(gapless_cluster::link::Links::open(options, identity(2), &[peer(1, &[])]).is_err());
+    assert_eq!(std::fs::read(&path).unwrap(), b"precious");
+}
+
+/// Somebody of this host who does not keep to the protocol.
+struct Hostile {
+    socket: OwnedFd,
+}
+
+impl Hostile {
+    fn dial(path: &Path) -> Self {
+        let socket =
+            rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
+        rustix::net::connect(&socket, &SocketAddrUnix::new(path).unwrap()).unwrap();
+        Self { socket }
+    }
+
+    fn send(&self, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        if !descriptors.is_empty() {
+            assert!(control.push(SendAncillaryMessage::ScmRights(descriptors)));
+        }
+        rustix::net::sendmsg(&self.socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL).unwrap();
+    }
+
+    /// With good rings.
+    fn in_memory(path: &Path) -> (Self, RingWriter, RingReader) {
+        let hostile = Self::dial(path);
+        let ((writer, its_reader), (its_writer, reader)) = (new_ring(), new_ring());
+        hostile.send(b"GAPRING\x01", &[its_reader.fd(), its_writer.fd()]);
+        its_reader.leave_to_peer();
+        its_writer.leave_to_peer();
+        (hostile, writer, reader)
+    }
+}
+
+fn new_ring() -> (RingWriter, RingReader) {
+    ring::create(&MemoryKind::Shared, 4096, StreamIdentity { stream_id: 0, incarnation: 0 }).unwrap()
+}
+
+/// A ring in a file whose length anybody can change.
+fn unsealed() -> OwnedFd {
+    let (writer, _reader) = new_ring();
+    let mut bytes = vec![0; descriptor::HEADER_LENGTH + 4096];
+    rustix::io::pread(writer.fd(), &mut bytes, 0).unwrap();
+    let file = rustix::fs::memfd_create("unsealed", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+    rustix::io::write(&file, &bytes).unwrap();
+    file
+}
+
+/// A sealed ring as long as it says, which is too long, or shorter than it says.
+fn resized(length: u64, capacity: u64) -> OwnedFd {
+    let file = unsealed();
+    rustix::io::pwrite(&file, &capacity.to_le_bytes(), (descriptor::CAPACITY_WORD * 8) as u64).unwrap();
+    rustix::fs::ftruncate(&file, length).unwrap();
+    rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW).unwrap();
+    file
+}
+
+/// A record of `length` bytes that says that `bytes` are of the connection.
+fn record(length: u32, bytes: u32) -> Vec<u8> {
+    let mut record = vec![7; (length as usize).next_multiple_of(8)];
+    record[..4].copy_from_slice(&length.to_le_bytes());
+    record[4..8].copy_from_slice(&bytes.to_le_bytes());
+    record
+}
+
+/// A good member still gets in.
+fn still_works(second: &mut Member, path: &Path) {
+    let mut first = Member::new(LinkOptions::default(), identity(1), &[address(path)]);
+    until("a good member is let in", || {
+        first.idle();
+        second.idle();
+        first.links.is_connected(2) && second.links.is_connected(1)
+    });
+    first.send(2, b"good");
+    let mut heard = false;
+    until("its message comes", || {
+        second.turn(|message| heard = message.consensus == b"good");
+        heard
+    });
+    drop(first);
+    until("it has left", || {
+        second.idle();
+        !second.links.is_connected(1)
+    });
+    second.events.clear();
+}
+
+#[test]
+fn who_brings_no_rings_or_bad_ones_is_dropped() {
+    let (_directory, path) = place();
+    let mut second = listens(&path, patient());
+    let (writer, reader) = new_ring();
+    let (pipe, _other_end) = std::io::pipe().unwrap();
+    let (unsealed, far_too_long) = (unsealed(), resized(descriptor::HEADER_LENGTH as u64 + (1 << 36), 1 << 36));
+    let shorter = resized(descriptor::HEADER_LENGTH as u64 + 4096, 1 << 20);
+    let good = writer.fd();
+    let magic = b"GAPRING\x01";
+    let cases: [(&[u8], Vec<BorrowedFd<'_>>, &str); 9] = [
+        (b"GET / HTTP/1.1", vec![good, reader.fd()], "another first packet"),
+        (b"GAPRING\x02", vec![good, reader.fd()], "another version"),
+        (magic, vec![], "no ring"),
+        (magic, vec![good], "one ring"),
+        (magic, vec![good, good, good], "three rings"),
+        (magic, vec![pipe.as_fd(), good], "a pipe"),
+        (magic, vec![unsealed.as_fd(), good], "a ring that can shrink"),
+        (magic, vec![good, far_too_long.as_fd()], "64 GiB"),
+        (magic, vec![shorter.as_fd(), good], "a ring that says that it is longer"),
+    ];
+    for (at, (bytes, descriptors, what)) in cases.iter().enumerate() {
+        let hostile = Hostile::dial(&path);
+        hostile.send(bytes, descriptors);
+        until(what, || {
+            second.idle();
+            second.links.stranger_statistics().garbage == at as u64 + 1
+        });
+        let mut polled = [PollFd::new(&hostile.socket, PollFlags::IN)];
+        assert_eq!(rustix::event::poll(&mut polled, Some(&Timespec { tv_sec: 60, tv_nsec: 0 })), Ok(1), "{what}");
+    }
+    still_works(&mut second, &path);
+}
+
+/// Writes what is not right.
+type Spoil = fn(&mut RingWriter);
+
+#[test]
+fn what_stands_in_a_ring_is_checked() {
+    let (_directory, path) = place();
+    let mut second = listens(&path, patient());
+    let bad: [(&str, Spoil); 7] = [
+        ("nothing in a record", |writer| writer.append(&record(64, 0)).unwrap()),
+        ("more than the record", |writer| writer.append(&record(64, 64)).unwrap()),
+        ("far more than the record", |writer| writer.append(&record(64, u32::MAX - 7)).unwrap()),
+        ("half a word", |writer| writer.append(&record(64, 12)).unwrap()),
+        ("no message", |writer| writer.append(&record(128, 120)).unwrap()),
+        ("a record longer than what is published", |writer| {
+            let mut bytes = record(64, 8);
+            bytes[..4].copy_from_slice(&1024_u32.to_le_bytes());
+            writer.append(&bytes).unwrap();
+        }),
+        ("a position that cannot be", |writer| {
+            rustix::io::pwrite(writer.fd(), &u64::MAX.to_le_bytes(), (descriptor::TAIL_WORD * 8) as u64).unwrap();
+        }),
+    ];
+    for (at, (what, spoil)) in bad.into_iter().enumerate() {
+        let (_hostile, mut writer, _reader) = Hostile::in_memory(&path);
+        spoil(&mut writer);
+        if at < 6 {
+            let _ = writer.publish();
+        }
+        until(what, || {
+            second.idle();
+            second.links.stranger_statistics().garbage == at as u64 + 1
+        });
+    }
+    still_works(&mut second, &path);
+}
+
+#[test]
+fn a_reader_that_moves_back_or_ahead_breaks_its_own_connection_only() {
+    let (_directory, path) = place();
+    for position in [u64::MAX - 7, 1 << 40] {
+        let mut second = listens(&path, LinkOptions { shared_ring_bytes: 4096, ..patient() });
+        let (hostile, mut writer, reader) = Hostile::in_memory(&path);
+        let hello = gapless_cluster::link::wire::Introduction { from: identity(1), to: 2 }.to_bytes();
+        let header =
+            gapless_cluster::link::wire::Header::new(gapless_cluster::link::wire::Kind::Hello, 1, &hello, 0).to_bytes();
+        let mut bytes = record(8 + 160, 160);
+        bytes[8..40].copy_from_slice(&header);
+        bytes[40..168].copy_from_slice(&hello);
+        writer.append(&bytes).unwrap();
+        let _ = writer.publish();
+        until("it is let in", || {
+            second.idle();
+            second.links.is_connected(1)
+        });
+        rustix::io::pwrite(reader.fd(), &position.to_le_bytes(), (descriptor::HEAD_WORD * 8) as u64).unwrap();
+        let begun = Instant::now();
+        while second.links.is_connected(1) {
+            let _ = second.links.send(1, Content::Consensus, &[1; 1000], &[]);
+            second.links.poll(now());
+            assert!(begun.elapsed() < PATIENCE, "the position is noticed");
+        }
+        drop(hostile);
+        second.events.clear();
+        still_works(&mut second, &path);
+    }
+}

@@ -1,0 +1,164 @@
+//! While a connection lives, messages arrive whole, in order and all of them, and who does not read slows nobody else.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::meeting::{self, Member, Random, connected_pair, peer, until};
+use gapless_cluster::link::{Content, LinkOptions, SendError};
+
+/// Content of a message that tells its number, another for each direction.
+fn fill(bytes: &mut [u8], number: u64, direction: u64) {
+    let mut random = Random(number << 1 | direction);
+    for word in bytes.as_chunks_mut::<8>().0 {
+        *word = random.next().to_le_bytes();
+    }
+}
+
+/// Sends `count` messages in both directions at once, each with a consensus part and two slices of frames.
+fn exchange(count: u64, frames_length: usize, options: LinkOptions) {
+    let (first, second) = connected_pair(options);
+    let mut members = [first, second];
+    let (mut sent, mut taken) = ([0; 2], [0; 2]);
+    let mut frames = vec![0; frames_length];
+    let mut expected = vec![0; frames_length];
+    until("everything has arrived", || {
+        for side in 0..2 {
+            for _ in 0..64 {
+                if sent[side] == count {
+                    break;
+                }
+                fill(&mut frames, sent[side], side as u64);
+                let (head, tail) = frames.split_at(frames_length / 16 * 8);
+                let consensus = sent[side].to_le_bytes();
+                let to = 2 - side as u64;
+                match members[side].links.send(to, Content::Consensus, &consensus[..5], &[head, tail]) {
+                    Ok(()) => sent[side] += 1,
+                    Err(SendError::Full) => break,
+                    Err(error) => panic!("message {} of side {side}: {error}", sent[side]),
+                }
+            }
+            let other = 1 - side as u64;
+            members[side].turn(|message| {
+                let number: u64 = taken[side];
+                assert_eq!((message.from, message.content), (2 - side as u64, Content::Consensus));
+                assert_eq!(message.consensus, &number.to_le_bytes()[..5], "side {side}");
+                fill(&mut expected, number, other);
+                assert!(message.frames == expected, "the frames of message {number} on side {side}");
+                assert!(message.frames.as_ptr().cast::<u64>().is_aligned());
+                taken[side] += 1;
+            });
+        }
+        taken == [count; 2]
+    });
+    for member in &mut members {
+        assert_eq!(member.told(), Vec::<String>::new());
+    }
+    let statistics = members[0].links.statistics(2).unwrap();
+    assert_eq!((statistics.messages_sent, statistics.messages_received), (count, count));
+    assert_eq!(statistics.bytes_received, count * (frames_length as u64 + 5));
+}
+
+#[test]
+fn a_million_small_messages_in_both_directions() {
+    exchange(500_000, 72, LinkOptions::default());
+}
+
+#[test]
+fn messages_of_ten_megabytes_in_both_directions() {
+    exchange(8, 10_000_000, LinkOptions::default());
+}
+
+#[test]
+fn a_buffer_smaller_than_the_messages_is_enough() {
+    exchange(300, 20_000, LinkOptions { receive_buffer_bytes: 4096, queue_bytes_max: 0, ..LinkOptions::default() });
+}
+
+#[test]
+fn many_slices_of_frames_are_one_message() {
+    let (mut first, mut second) = connected_pair(LinkOptions::default());
+    let frames: Vec<[u8; 8]> = (0..1000u64).map(u64::to_le_bytes).collect();
+    for count in [0, 1, 11, 12, 13, 1000] {
+        let slices: Vec<&[u8]> = frames[..count].iter().map(|frame| &frame[..]).collect();
+        first.links.send(2, Content::CatchUpFrames, b"", &slices).unwrap();
+        let mut taken = false;
+        until("it has arrived", || {
+            first.idle();
+            second.turn(|message| {
+                assert_eq!((message.content, message.frames), (Content::CatchUpFrames, frames[..count].as_flattened()));
+                taken = true;
+            });
+            taken
+        });
+    }
+}
+
+#[test]
+fn who_does_not_read_fills_its_own_queue_and_slows_nobody() {
+    const QUEUE: usize = 1 << 20;
+    let mut slow = Member::listens(2, &[peer(1, &[])]);
+    let mut quick = Member::listens(3, &[peer(1, &[])]);
+    let peers = [peer(2, &[slow.address()]), peer(3, &[quick.address()])];
+    let options = LinkOptions { queue_bytes_max: QUEUE, ..LinkOptions::default() };
+    let mut first = Member::new(options, meeting::identity(1), &peers);
+    until("all are connected", || {
+        first.idle();
+        slow.idle();
+        quick.idle();
+        first.events.len() == 2 && slow.events.len() == 1 && quick.events.len() == 1
+    });
+
+    // The slow one is polled, so it lives, but nothing of it is read.
+    let frames = vec![7; 64 << 10];
+    let (mut taken_by_slow, mut taken, mut full) = (0, 0, 0);
+    let mut number = 0u64;
+    until("the queue is full", || {
+        number += 1;
+        match first.links.send(2, Content::Consensus, &number.to_le_bytes(), &[&frames]) {
+            Ok(()) => taken_by_slow += 1,
+            Err(SendError::Full) => full += 1,
+            Err(error) => panic!("{error}"),
+        }
+        first.links.send(3, Content::Consensus, &number.to_le_bytes(), &[&frames]).unwrap();
+        first.poll();
+        slow.poll();
+        let before = taken;
+        until("the quick one gets it meanwhile", || {
+            first.poll();
+            quick.turn(|message| {
+                taken += 1;
+                assert_eq!(message.consensus, taken.to_string().parse::<u64>().unwrap().to_le_bytes());
+            });
+            taken > before
+        });
+        let queued = first.links.statistics(2).unwrap().queued_bytes as usize;
+        assert!(queued <= QUEUE + frames.len() + 64, "{queued} bytes wait");
+        full == 100
+    });
+    assert_eq!(first.links.statistics(2).unwrap().messages_dropped, 100);
+    assert!(first.links.is_connected(2));
+
+    // When it reads again it gets everything that was taken, whole.
+    let mut read = 0;
+    let mut last = 0;
+    until("the slow one has read", || {
+        first.poll();
+        slow.turn(|message| {
+            let number = u64::from_le_bytes(message.consensus.try_into().unwrap());
+            assert!(number > last && message.frames == frames);
+            last = number;
+            read += 1;
+        });
+        read == taken_by_slow
+    });
+}
+
+#[test]
+fn what_is_too_long_or_goes_nowhere_is_not_sent() {
+    let (mut first, _second) = connected_pair(LinkOptions::default());
+    let long = vec![0; (64 << 20) + 1];
+    let mut send = |to, content, consensus, frames: &[&[u8]]| first.links.send(to, content, consensus, frames);
+    assert_eq!(send(2, Content::Consensus, &long[..(1 << 20) + 1], &[]), Err(SendError::TooLong));
+    assert_eq!(send(2, Content::Consensus, &[], &[&long]), Err(SendError::TooLong));
+    assert_eq!(send(2, Content::CatchUpRequest, &[], &[&long[..8]]), Err(SendError::TooLong));
+    assert_eq!(send(3, Content::Consensus, &[], &[]), Err(SendError::UnknownMember));
+    assert!(first.links.remove_peer(2) && !first.links.remove_peer(2));
+    assert_eq!(first.links.send(2, Content::Consensus, &[], &[]), Err(SendError::UnknownMember));
+}

@@ -1,0 +1,164 @@
+//! Every order of events of a small cluster, up to a number of steps, by model checking: one leads, what is released stays,
+//! whoever dies, loses its power or ceases to be a member. What the model leaves out stands in `replication_model`; that
+//! each rule is needed is shown by breaking it.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use crate::replication_model::member::{Change, Set};
+use crate::replication_model::properties as must;
+use crate::replication_model::{Cluster, Mutant};
+use stateright::{Checker, Expectation, HasDiscoveries, Model};
+use std::time::Instant;
+
+/// Three voters, two terms, one batch, and one message under way at a time.
+fn cluster() -> Cluster {
+    Cluster {
+        voters: Set::of(&[0, 1, 2]),
+        first: Set::of(&[0]),
+        witnesses: Set::NONE,
+        changes: Vec::new(),
+        term_max: 2,
+        batches: 1,
+        restarts: 0,
+        power_cuts: 0,
+        in_flight_max: 1,
+        mutant: None,
+    }
+}
+
+/// Members that come one by one, from one to three.
+fn growing() -> Cluster {
+    let changes = [&[0, 1][..], &[0, 1, 2]].map(|voters| Change { voters: Set::of(voters) });
+    Cluster { voters: Set::of(&[0]), changes: changes.into(), ..cluster() }
+}
+
+/// Two members in the place of one, at once.
+fn replacing() -> Cluster {
+    let changes = vec![Change { voters: Set::of(&[1, 2]) }];
+    Cluster { voters: Set::of(&[0]), changes, ..cluster() }
+}
+
+/// Every order of up to so many steps, where all of them would take minutes.
+const STEPS_MAX: usize = 16;
+
+/// Every order of events, or every one of up to `steps_max` of them, keeps every promise; `wanted` happens in some.
+#[track_caller]
+fn holds(cluster: Cluster, steps_max: Option<usize>, wanted: &[&'static str]) {
+    let started = Instant::now();
+    let builder = cluster.checker();
+    let builder = if let Some(steps) = steps_max { builder.target_max_depth(steps) } else { builder };
+    let checker = builder.spawn_bfs().join();
+    eprintln!("{} states, {} steps deep, {:?}", checker.unique_state_count(), checker.max_depth(), started.elapsed());
+    for property in checker.model().properties() {
+        if property.expectation == Expectation::Always {
+            checker.assert_no_discovery(property.name);
+        }
+    }
+    wanted.iter().for_each(|name| drop(checker.assert_any_discovery(name)));
+    // Bounds that leave next to nothing to try would show nothing.
+    assert!(checker.unique_state_count() > 10_000, "{} states", checker.unique_state_count());
+}
+
+/// What is many steps away is found depth first.
+#[track_caller]
+fn happens(cluster: Cluster, wanted: &[&'static str]) {
+    let started = Instant::now();
+    let until = HasDiscoveries::AllOf(wanted.iter().copied().collect());
+    let checker = cluster.checker().finish_when(until).spawn_dfs().join();
+    eprintln!("{} states, {:?}", checker.unique_state_count(), started.elapsed());
+    wanted.iter().for_each(|name| drop(checker.assert_any_discovery(name)));
+}
+
+/// Bounds that let the protocol hold let the broken one show what it does.
+#[track_caller]
+fn fails(cluster: Cluster, mutant: Mutant, promises: &[&'static str]) {
+    let started = Instant::now();
+    let broken = Cluster { mutant: Some(mutant), ..cluster };
+    let checker = broken.checker().finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
+    let found = promises.iter().find_map(|promise| Some((promise, checker.discovery(promise)?)));
+    eprintln!("{mutant:?}: {} states, {:?}", checker.unique_state_count(), started.elapsed());
+    let Some((promise, path)) = found else { panic!("{mutant:?} is not noticed: none of {promises:?} is broken") };
+    eprintln!("not so: {promise}, after {:?}", path.into_actions());
+}
+
+#[test]
+fn while_leaders_change() {
+    holds(Cluster { batches: 2, in_flight_max: 2, ..cluster() }, Some(STEPS_MAX), &[must::LED, must::LOST]);
+    happens(Cluster { batches: 2, ..cluster() }, &[must::TWO_TERMS]);
+}
+
+#[test]
+fn while_processes_die() {
+    let cluster = Cluster { restarts: 1, in_flight_max: 2, ..cluster() };
+    holds(cluster, Some(STEPS_MAX), &[must::LED, must::LOST]);
+}
+
+#[test]
+fn while_machines_lose_their_power() {
+    let cluster = Cluster { power_cuts: 1, in_flight_max: 2, ..cluster() };
+    holds(cluster, Some(STEPS_MAX), &[must::LED, must::CAUGHT_UP]);
+}
+
+#[test]
+fn with_a_witness() {
+    let cluster = Cluster { first: Set::of(&[0, 2]), witnesses: Set::of(&[2]), ..cluster() };
+    holds(cluster.clone(), Some(STEPS_MAX), &[must::LED]);
+    happens(cluster, &[must::WITNESS_HANDED_OVER]);
+}
+
+#[test]
+fn while_members_come() {
+    holds(Cluster { restarts: 1, ..growing() }, Some(STEPS_MAX), &[must::LED]);
+    happens(growing(), &[must::CHANGED]);
+}
+
+#[test]
+fn while_members_are_replaced() {
+    holds(Cluster { restarts: 1, ..replacing() }, Some(STEPS_MAX), &[must::LED]);
+    happens(replacing(), &[must::CHANGED, must::JOINT]);
+}
+
+#[test]
+fn acknowledging_before_the_journal_is_noticed() {
+    let cluster = Cluster { restarts: 1, in_flight_max: 2, ..cluster() };
+    fails(cluster, Mutant::AcknowledgeBeforeJournal, &[must::ACKNOWLEDGED_KEPT, must::SAME_RELEASED]);
+}
+
+#[test]
+fn a_forgotten_vote_is_noticed() {
+    fails(Cluster { restarts: 1, ..cluster() }, Mutant::ForgetVote, &[must::ONE_LEADER]);
+}
+
+#[test]
+fn committing_without_a_quorum_is_noticed() {
+    fails(cluster(), Mutant::CommitWithoutQuorum, &[must::ACKNOWLEDGED_KEPT, must::SAME_RELEASED]);
+}
+
+#[test]
+fn an_entry_that_is_not_cut_is_noticed() {
+    fails(cluster(), Mutant::SkipTruncation, &[must::SAME_RELEASED, must::ACKNOWLEDGED_KEPT]);
+}
+
+#[test]
+fn a_vote_for_a_shorter_log_is_noticed() {
+    let cluster = Cluster { in_flight_max: 2, ..cluster() };
+    fails(cluster, Mutant::VoteForShorterLog, &[must::ACKNOWLEDGED_KEPT, must::RELEASED_STAYS]);
+}
+
+#[test]
+fn a_change_with_one_quorum_is_noticed() {
+    let cluster = Cluster { restarts: 1, ..replacing() };
+    fails(cluster, Mutant::SingleQuorumChange, &[must::ONE_LEADER, must::ACKNOWLEDGED_KEPT]);
+}
+
+#[test]
+fn a_forgotten_commit_index_is_noticed() {
+    let cluster = Cluster { restarts: 1, batches: 0, ..growing() };
+    fails(cluster, Mutant::ForgetCommit, &[must::ONE_LEADER, must::ACKNOWLEDGED_KEPT]);
+}
+
+#[test]
+fn voting_at_once_after_a_power_cut_is_noticed() {
+    let cluster = Cluster { power_cuts: 1, in_flight_max: 2, ..cluster() };
+    fails(cluster, Mutant::VoteAfterPowerCut, &[must::ACKNOWLEDGED_KEPT, must::SAME_RELEASED]);
+}

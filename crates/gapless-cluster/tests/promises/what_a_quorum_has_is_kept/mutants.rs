@@ -1,0 +1,32 @@
+//! The same run catches every defect that can be planted in the core: the run above, again in a process of its own,
+//! because a mutant is planted by the environment.
+
+use std::process::Command;
+
+/// Every mutant, and within how many seeds it has to be caught.
+const MUTANTS: [(&str, u64); 5] = [
+    ("acknowledge_before_journal", 100),
+    ("commit_without_quorum", 50),
+    ("forget_vote", 1_600),
+    ("skip_truncation", 40),
+    ("vote_after_power_loss", 400),
+];
+
+#[test]
+fn every_mutant_is_caught() {
+    for (mutant, seeds) in MUTANTS {
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "what_a_quorum_has_is_kept::under_faults_and_after_healing", "--nocapture"])
+            .env("GAPLESS_MUTANT", mutant)
+            .env("GAPLESS_SEEDS", seeds.to_string())
+            .env_remove("GAPLESS_SEED")
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{mutant} is not caught within {seeds} seeds");
+        let seed = text.lines().find(|line| line.contains("replays this")).unwrap_or("");
+        let reason = text.lines().skip_while(|line| !line.contains("panicked at")).nth(1).unwrap_or("");
+        assert!(seed.contains("GAPLESS_SEED="), "{mutant}: the run failed otherwise: {text}");
+        println!("{mutant}: {seed}: {reason}");
+    }
+}

@@ -1,0 +1,102 @@
+//! Members that lost their partners, or their directories: what a quorum had is not denied by anybody afterwards.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use crate::cluster::{Cluster, Traffic, id};
+use gapless_cluster::config::MemberKind;
+use gapless_cluster::consensus::Role;
+use gapless_cluster::member::membership::NewMember;
+use gapless_cluster::member::recover::ForcedRecovery;
+use gapless_cluster::member::shared::{Outcome, Wish};
+use std::time::Duration;
+
+#[test]
+fn a_member_whose_partner_is_lost_goes_on_alone_in_a_new_incarnation() {
+    let mut cluster = Cluster::start(2);
+    let traffic = Traffic::begin(&cluster);
+    traffic.goes_on();
+    let sent = traffic.end();
+    cluster.has_exactly(sent);
+    let old = cluster.config(1);
+    let refused = ForcedRecovery::open(&old).err().unwrap().to_string();
+    assert!(refused.contains("in use") || refused.contains("another process"), "a member that runs: {refused}");
+    cluster.forget(2).stop().unwrap();
+    cluster.forget(1).stop().unwrap();
+
+    let recovery = ForcedRecovery::open(&old).unwrap();
+    assert!(recovery.last_sequence() >= sent && recovery.committed_sequence() <= recovery.last_sequence());
+    recovery.apply(7).unwrap();
+    // The old file and the new directory do not go together, nor the new file and the old directory.
+    let refused = cluster.try_start(1).err().unwrap().to_string();
+    assert!(refused.contains("incarnation 7") && refused.contains("says 1"), "{refused}");
+    cluster.incarnation = 7;
+    let refused = cluster.try_start(2).err().unwrap().to_string();
+    assert!(refused.contains("incarnation 1") && refused.contains("says 7"), "{refused}");
+
+    cluster.first = 1;
+    cluster.start_one(1);
+    let traffic = Traffic::begin(&cluster);
+    traffic.goes_on();
+    let all = sent + traffic.end();
+    cluster.has_exactly(all);
+    // The partner comes back with what it had, and is kept out.
+    cluster.first = 2;
+    cluster.incarnation = 1;
+    cluster.start_one(2);
+    std::thread::sleep(Duration::from_secs(1));
+    let status = cluster.get(2).status().unwrap();
+    assert_eq!((status.consensus.role == Role::Leader, status.links[0].1), (false, false));
+    let status = cluster.get(1).status().unwrap();
+    assert_eq!((status.consensus.role, status.members.voters), (Role::Leader, vec![id(1)]));
+    drop(cluster.forget(2));
+
+    // A new member takes its place, under a new number.
+    cluster.first = 1;
+    cluster.incarnation = 7;
+    assert_eq!(cluster.make_room(), 3);
+    let new = |number: u64| NewMember {
+        member: id(number),
+        addresses: vec![cluster.address(3)],
+        kind: MemberKind::Full,
+        replaces: None,
+    };
+    let patience = Duration::from_secs(30);
+    assert!(matches!(cluster.leading().ask(Wish::Add(new(2)), patience), Some(Outcome::NotChanged(_))));
+    assert_eq!(cluster.leading().ask(Wish::Add(new(3)), patience), Some(Outcome::Begun));
+    cluster.join(3);
+    cluster.has_exactly(all);
+    cluster.restart();
+    cluster.has_exactly(all);
+}
+
+#[test]
+fn a_member_that_lost_its_directory_is_refused_until_it_is_replaced() {
+    let mut cluster = Cluster::start(3);
+    let traffic = Traffic::begin(&cluster);
+    let leader = cluster.leader();
+    let lost = leader % 3 + 1;
+    traffic.goes_on();
+    cluster.forget(lost).stop().unwrap();
+    std::fs::remove_dir_all(cluster.directory(lost)).unwrap();
+    cluster.start_one(lost);
+    let reason = cluster.failure(lost);
+    assert!(reason.contains("another directory") && reason.contains("cluster remove"), "{reason}");
+    drop(cluster.forget(lost));
+    traffic.goes_on();
+    let number = cluster.make_room();
+    let new = NewMember {
+        member: id(number),
+        addresses: vec![cluster.address(number)],
+        kind: MemberKind::Full,
+        replaces: Some(id(lost)),
+    };
+    assert_eq!(cluster.leading().ask(Wish::Add(new), Duration::from_secs(30)), Some(Outcome::Begun));
+    cluster.join(number);
+    cluster.wait("the replacement", |cluster| {
+        let status = cluster.leading().status()?;
+        (status.members.voters.contains(&id(number)) && !status.members.contains(id(lost))).then_some(())
+    });
+    traffic.goes_on();
+    let sent = traffic.end();
+    cluster.has_exactly(sent);
+}
