@@ -1,10 +1,8 @@
 //! `gapless counters`: of a running node, of one that has ended, and of what is no counters file.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod program;
-
+use crate::program::{gapless, run};
 use gapless::prelude::*;
-use program::{gapless, run};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;

@@ -2,16 +2,13 @@
 //! whatever cannot be controlled says why.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod program;
-mod stream_process;
-
-use program::run;
+use crate::program::run;
+use crate::stream_process::{Process, configured, sequencer, stream, stream_command, write_lines};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
-use stream_process::{Process, configured, sequencer, stream, stream_command, write_lines};
 
 /// So long the slowest machine is waited for.
 const PATIENCE: Duration = Duration::from_secs(60);

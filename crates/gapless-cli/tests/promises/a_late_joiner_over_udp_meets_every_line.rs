@@ -2,14 +2,11 @@
 //! it has none.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod program;
-mod stream_process;
-
-use program::run;
+use crate::program::run;
+use crate::stream_process::{configured, free_port, sequencer, some_lines, stream, write_lines};
 use serde_json::Value;
 use std::io::Write as _;
 use std::path::Path;
-use stream_process::{configured, free_port, sequencer, some_lines, stream, write_lines};
 
 /// A gap of so many frames is rewound over TCP, where it can be.
 const LINES: usize = 6_000;

@@ -1,22 +1,13 @@
 //! `gapless bench` as a process, for the tests of what it promises.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
-#![allow(dead_code, reason = "each test file uses its own part of this")]
 
-use crate::program::{Ended, gapless, names, run};
+use crate::program::{Ended, gapless, names, run, turn};
 use rustix::process::Pid;
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
-
-/// Runs take turns: each keeps all processors busy.
-static TURN: Mutex<()> = Mutex::new(());
-
-pub fn turn() -> MutexGuard<'static, ()> {
-    // A run that failed before says nothing of this one.
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// The report and the table of `gapless bench NAME WORDS`, which leaves these files and no others.
 #[track_caller]

@@ -2,11 +2,8 @@
 //! in a table and in the JSON.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod bench_process;
-mod program;
-
-use bench_process::{LongRun, processes_of, rows, wait_until};
-use program::{names, run};
+use crate::bench_process::{self, LongRun, processes_of, rows, wait_until};
+use crate::program::{names, run};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::path::Path;

@@ -2,13 +2,10 @@
 //! are gone on with after a kill.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod program;
-mod stream_process;
-
-use program::run;
+use crate::program::run;
+use crate::stream_process::{Process, configured, sequencer, some_lines, stream, write_lines};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use stream_process::{Process, configured, sequencer, some_lines, stream, write_lines};
 
 /// So long the slowest machine is waited for.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -2,9 +2,7 @@
 //! it does.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod program;
-mod stream_process;
-
+use crate::stream_process::{Process, configured, sequencer, some_lines, stream, stream_command, write_lines};
 use serde_json::Value;
 use std::io::Write as _;
 use std::path::Path;
@@ -12,7 +10,6 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use stream_process::{Process, configured, sequencer, some_lines, stream, stream_command, write_lines};
 
 /// So long the slowest machine is waited for.
 const PATIENCE: Duration = Duration::from_secs(60);

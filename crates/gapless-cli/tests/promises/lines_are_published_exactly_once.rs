@@ -1,11 +1,8 @@
 //! `gapless stream publish`: no line is lost and none is doubled when the sequencer or the publisher is killed.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod program;
-mod stream_process;
-
+use crate::stream_process::{Process, configured, sequencer, some_lines, stream, stream_command, write_lines};
 use std::process::Stdio;
-use stream_process::{Process, configured, sequencer, some_lines, stream, stream_command, write_lines};
 
 /// Lines that are read before something is killed.
 const BEFORE: usize = 1_500;

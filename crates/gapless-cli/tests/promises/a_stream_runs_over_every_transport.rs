@@ -1,11 +1,10 @@
 //! One program over each transport, changed by the file alone: what is published is tailed, replayed and rewound.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod program;
-mod stream_process;
-
+use crate::stream_process::{
+    Process, configured, sequencer, some_lines, stream, stream_command, stream_with, write_lines,
+};
 use serde_json::Value;
-use stream_process::{Process, configured, sequencer, some_lines, stream, stream_command, stream_with, write_lines};
 
 fn runs_over(transport: &str) {
     let directory = configured(transport);

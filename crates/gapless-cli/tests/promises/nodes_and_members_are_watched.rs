@@ -1,15 +1,12 @@
 //! `gapless top` of a running stream, of a member of a cluster, of what has gone and of what never was.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod program;
-mod stream_process;
-
-use program::{gapless, run};
+use crate::program::{gapless, run};
+use crate::stream_process::{Process, configured, sequencer, some_lines, stream_with, write_lines};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
-use stream_process::{Process, configured, sequencer, some_lines, stream_with, write_lines};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

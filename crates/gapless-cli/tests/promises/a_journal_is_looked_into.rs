@@ -1,11 +1,9 @@
 //! `gapless journal verify|dump|tail|info`: of a sound journal, a damaged one, a live one, and none.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod program;
-
+use crate::program::{gapless, names, run};
 use gapless_journal::{Journal, JournalOptions};
 use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
-use program::{gapless, names, run};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::FileExt;

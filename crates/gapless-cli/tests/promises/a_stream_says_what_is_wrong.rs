@@ -1,13 +1,10 @@
 //! `gapless stream`: bad files, absent and doubled sequencers, pipes that close, and what `status` says.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod program;
-mod stream_process;
-
-use program::{gapless, run};
+use crate::program::{self, gapless, run};
+use crate::stream_process::{Process, configured, sequencer, stream, stream_command, stream_with, write_lines};
 use serde_json::Value;
 use std::process::Stdio;
-use stream_process::{Process, configured, sequencer, stream, stream_command, stream_with, write_lines};
 
 #[test]
 fn a_bad_file_is_refused_with_its_line_by_every_subcommand() {

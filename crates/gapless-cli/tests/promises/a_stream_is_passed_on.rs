@@ -2,11 +2,8 @@
 //! on at its position when it is started again.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod program;
-mod stream_process;
-
+use crate::stream_process::{Process, configured, sequencer, some_lines, stream, stream_with_config, write_lines};
 use std::path::Path;
-use stream_process::{Process, configured, sequencer, some_lines, stream, stream_with_config, write_lines};
 
 /// Starts `gapless stream WORDS` in `here`, once it passes the stream on.
 fn relay(here: &Path, words: &[&str]) -> Process {

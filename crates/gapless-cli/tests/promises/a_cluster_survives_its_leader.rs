@@ -3,11 +3,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+use crate::program::turn;
 use serde_json::Value;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -34,9 +35,6 @@ impl Drop for Member {
     }
 }
 
-/// Clusters take turns: each has as many processes as the machine can bear.
-static TURN: Mutex<()> = Mutex::new(());
-
 struct Cluster {
     directory: PathBuf,
     members: Vec<Option<Member>>,
@@ -45,8 +43,7 @@ struct Cluster {
 
 impl Cluster {
     fn new(root: &Path, options: &[&str], count: usize) -> Self {
-        // What failed before says nothing of this one.
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = turn();
         let directory = root.join("orders");
         let made = gapless().args(["cluster", "new"]).arg(&directory).args(options).output().unwrap();
         assert!(made.status.success(), "{}", text(&made.stderr));

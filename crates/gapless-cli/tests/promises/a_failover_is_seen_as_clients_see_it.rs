@@ -2,12 +2,9 @@
 //! plot; and no process is left behind.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod bench_process;
-mod program;
-
-use bench_process::{LongRun, processes_of, rows, wait_until};
+use crate::bench_process::{self, LongRun, processes_of, rows, wait_until};
+use crate::program::names;
 use gapless::agent::CountersReader;
-use program::names;
 use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 use std::path::Path;

@@ -2,12 +2,8 @@
 //! because each run measures the machine's floor for two seconds.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod bench_process;
-mod program;
-
-use bench_process::turn;
+use crate::program::{Ended, gapless, names, run, turn};
 use gapless_wire::HEADER_LENGTH;
-use program::{Ended, gapless, names, run};
 use serde_json::Value;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

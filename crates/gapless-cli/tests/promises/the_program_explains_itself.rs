@@ -1,9 +1,7 @@
 //! Every subcommand has a help with an example; whatever is wrong with options is one line and ends with 2.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod program;
-
-use program::run;
+use crate::program::{self, run};
 use std::path::Path;
 
 #[test]

@@ -2,15 +2,13 @@
 //! killed, or names its session, leaves it to expiry.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod program;
-mod stream_process;
-
+use crate::program;
+use crate::stream_process::{Process, configured, sequencer, stream, stream_command, write_lines};
 use serde_json::Value;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use stream_process::{Process, configured, sequencer, stream, stream_command, write_lines};
 
 /// So long the slowest machine is waited for.
 const PATIENCE: Duration = Duration::from_secs(60);

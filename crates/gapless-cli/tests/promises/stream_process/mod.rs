@@ -1,6 +1,5 @@
 //! Streams as processes, for the tests of what `gapless stream` promises.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
-#![allow(dead_code, reason = "each test file uses its own part of this")]
 
 use crate::program::{Ended, gapless};
 use std::fs::File;
