@@ -1,5 +1,5 @@
 //! With direct access no message allocates, on any thread of the process: not the driver's, not the
-//! node's.
+//! node's. A program of its own, because its allocator counts.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail here")]
 

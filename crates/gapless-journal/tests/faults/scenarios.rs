@@ -98,16 +98,39 @@ fn seed() -> u64 {
     }
 }
 
+/// What the command line asks for, and the filters beyond the one that `libtest_mimic` takes: other test programs take any
+/// number, and all are given the same.
+fn arguments() -> (Arguments, Vec<String>) {
+    const HAVE_VALUES: [&str; 6] = ["--skip", "--test-threads", "--format", "--color", "--logfile", "-Z"];
+    let (mut taken, mut filters, mut is_value) = (Vec::new(), Vec::new(), true);
+    for argument in std::env::args() {
+        let is_filter = !is_value && !argument.starts_with('-');
+        is_value = HAVE_VALUES.contains(&argument.as_str());
+        if is_filter { filters.push(argument) } else { taken.push(argument) }
+    }
+    if filters.len() == 1 {
+        taken.append(&mut filters);
+    }
+    (Arguments::from_iter(taken), filters)
+}
+
 /// Runs the scenarios that the command line asks for: those that run one at a time, then those that run side by side.
 pub fn run(modules: Vec<Module>) -> ExitCode {
-    let arguments = Arguments::from_args();
+    let (arguments, filters) = arguments();
+    let is_meant = |trial: &Trial| {
+        let meets = |filter: &String| match arguments.exact {
+            true => trial.name() == filter,
+            false => trial.name().contains(filter),
+        };
+        filters.is_empty() || filters.iter().any(meets)
+    };
     let seed = seed();
     if !arguments.list && modules.iter().any(|module| module.has_choices) {
         println!("GAPLESS_SEED={seed} repeats this run's choices");
     }
     let mut groups = BTreeMap::<usize, Vec<Trial>>::new();
     for module in modules {
-        groups.entry(module.at_a_time).or_default().extend(module.trials(seed));
+        groups.entry(module.at_a_time).or_default().extend(module.trials(seed).filter(is_meant));
     }
     let mut has_failed = false;
     for (at_a_time, trials) in groups {
