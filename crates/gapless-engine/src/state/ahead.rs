@@ -34,6 +34,9 @@ pub(crate) struct Ahead {
     payload_length_max: usize,
 }
 
+/// A handler's call, of a message or a timer.
+type Call<'a> = dyn FnMut(&dyn AnyStateService, &mut Transaction<'_>, &mut Context<'_>) -> Result<(), Refused> + 'a;
+
 /// Why a handler has no effect.
 struct Refusal {
     code: RefusalCode,
@@ -100,7 +103,7 @@ impl Ahead {
         sequencer: &Sequencer,
         length_max: usize,
         out: &mut Vec<u8>,
-        handler: &mut dyn FnMut(&dyn AnyStateService, &mut Transaction<'_>, &mut Context<'_>) -> Result<(), Refused>,
+        handler: &mut Call<'_>,
     ) {
         let Place::Here(lent) = &mut self.place else { unreachable!("{NOT_HERE}") };
         let State { service, store, layout } = &mut *lent.state;
