@@ -168,6 +168,10 @@ pub fn run(arguments: &CompareArguments, interrupted: &AtomicBool) -> Result<(St
     let mut report = Report::new(NAME);
     let mut all = Vec::new();
     for (index, workload) in workloads.iter().enumerate() {
+        // Relaxed: the flag guards no data.
+        if interrupted.load(Ordering::Relaxed) {
+            break;
+        }
         progress.set_position(index as u64 * u64::from(arguments.pairs_max));
         progress.set_label(&workload.name);
         all.extend(series(arguments, workload, &a, &b, &progress, interrupted)?);
