@@ -3,17 +3,23 @@
 use super::Watch;
 use super::source::{Reading, State};
 use super::table;
+use crossterm::cursor::{Hide, MoveTo, Show};
 use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::style::{Color, Modifier, Style};
-use ratatui::text::Line;
-use ratatui::widgets::{Block, Row, Table, TableState};
-use std::io;
+use crossterm::style::{Attribute, ContentStyle, Print, ResetColor, SetAttribute, SetStyle, Stylize};
+use crossterm::terminal::{self, BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate};
+use crossterm::terminal::{DisableLineWrap, EnableLineWrap, EnterAlternateScreen, LeaveAlternateScreen};
+use crossterm::{execute, queue};
+use std::io::{self, Write};
 use std::time::Duration;
 
 /// Between two looks for keys and readings.
 const TURN: Duration = Duration::from_millis(50);
+
+/// A line of the screen.
+struct Line {
+    text: String,
+    style: ContentStyle,
+}
 
 /// What is shown.
 pub(super) struct Screen {
@@ -49,119 +55,135 @@ impl Screen {
         true
     }
 
-    fn draw(&mut self, frame: &mut Frame<'_>) {
-        let overview = self.readings.len() as u16 + 1;
-        let [title, all, one] =
-            Layout::vertical([Constraint::Length(1), Constraint::Length(overview), Constraint::Min(0)])
-                .areas(frame.area());
+    /// What is to be seen on a terminal of so many rows: at most so many lines.
+    fn lines(&mut self, height: usize) -> Vec<Line> {
         let (count, seconds) = (self.readings.len(), self.interval.as_secs_f64());
         let directories = if count == 1 { "directory" } else { "directories" };
-        let words =
+        let title =
             format!("gapless top: {count} {directories}, every {seconds} s; ↑↓ selects, PgUp PgDn scrolls, q ends");
-        frame.render_widget(Line::styled(words, Style::new().add_modifier(Modifier::BOLD)), title);
-        self.draw_overview(frame, all);
+        let mut lines = vec![Line { text: title, style: ContentStyle::new().bold() }];
+        lines.extend(self.overview(height.saturating_sub(1)));
         if let Some(reading) = self.readings[self.selected].clone() {
-            self.draw_one(frame, one, &reading);
+            let room = height.saturating_sub(lines.len());
+            lines.extend(self.details(room, &reading));
         }
+        lines.truncate(height);
+        lines
     }
 
-    fn draw_overview(&self, frame: &mut Frame<'_>, area: Rect) {
-        let row = |reading: &Option<Reading>| {
-            let Some(reading) = reading else { return (Row::new(["…"]), None) };
-            let style = match reading.state {
-                State::Running if reading.problem.is_none() => Style::new(),
-                State::Running => Style::new().fg(Color::Yellow),
-                State::Gone | State::Stopped => Style::new().fg(Color::Red),
-            };
-            let cells = table::overview(reading);
-            (row_of(&cells, table::OVERVIEW_WORDS).style(style), Some(cells))
+    /// A row for each directory, or for those around the selected one if there are more than rows.
+    fn overview(&self, height: usize) -> Vec<Line> {
+        let cells = |reading: &Option<Reading>| match reading {
+            Some(reading) => table::overview(reading),
+            None => std::array::from_fn(|column| if column == 0 { "…".to_owned() } else { String::new() }),
         };
-        let (rows, cells): (Vec<_>, Vec<_>) = self.readings.iter().map(row).unzip();
-        let cells: Vec<_> = cells.into_iter().flatten().collect();
-        let table = table_of(table::OVERVIEW, rows, &cells, table::OVERVIEW_WORDS)
-            .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED));
-        frame.render_stateful_widget(table, area, &mut TableState::new().with_selected(self.selected));
+        let style = |(at, reading): (usize, &Option<Reading>)| {
+            let style = match reading {
+                Some(reading) if reading.state != State::Running => ContentStyle::new().red(),
+                Some(reading) if reading.problem.is_some() => ContentStyle::new().yellow(),
+                _ => ContentStyle::new(),
+            };
+            if at == self.selected { style.reverse() } else { style }
+        };
+        let rows: Vec<_> = self.readings.iter().map(cells).collect();
+        let styles: Vec<_> = self.readings.iter().enumerate().map(style).collect();
+        let mut lines = table_of(table::OVERVIEW, &rows, table::OVERVIEW_WORDS, &styles);
+        let room = height.saturating_sub(1).max(1);
+        let first = (self.selected + 1).saturating_sub(room);
+        lines.drain(1..=first);
+        lines.truncate(room + 1);
+        lines
     }
 
-    fn draw_one(&mut self, frame: &mut Frame<'_>, area: Rect, reading: &Reading) {
+    /// All of one directory: its remark, members, nodes and, in the room that is left, counters.
+    fn details(&mut self, height: usize, reading: &Reading) -> Vec<Line> {
         let (peers, nodes, counters) = (table::peers(reading), table::nodes(reading), table::counters(reading));
-        // The titles take a line, the block one more; what has no rows takes none.
-        let height = |rows: usize| if rows == 0 { 0 } else { rows as u16 + 2 };
-        let [remark, of_peers, of_nodes, of_counters] = Layout::vertical([
-            Constraint::Length(1),
-            Constraint::Length(height(peers.len())),
-            // Counters keep some room, however many nodes there are.
-            Constraint::Length(height(nodes.len()).min(area.height / 3)),
-            Constraint::Min(0),
-        ])
-        .areas(area);
-        frame.render_widget(Line::styled(table::remark(reading), Style::new().fg(Color::Yellow)), remark);
-        let block = |title: &'static str| Block::new().title(Line::styled(title, Modifier::BOLD));
-        if !peers.is_empty() {
-            let table = table_of(table::PEERS, rows_of(&peers, 3), &peers, 3).block(block("members"));
-            frame.render_widget(table, of_peers);
-        }
-        if !nodes.is_empty() {
-            let table = table_of(table::NODES, rows_of(&nodes, 2), &nodes, 2).block(block("nodes"));
-            frame.render_widget(table, of_nodes);
-        }
-        let room = usize::from(of_counters.height.saturating_sub(2)).max(1);
+        let mut lines = vec![Line { text: table::remark(reading), style: ContentStyle::new().yellow() }];
+        lines.extend(block("members", table_of(table::PEERS, &peers, 3, &[])));
+        let mut of_nodes = block("nodes", table_of(table::NODES, &nodes, 2, &[]));
+        // Counters keep some room, however many nodes there are.
+        of_nodes.truncate(height / 3);
+        lines.extend(of_nodes);
+        // Two lines are titles.
+        let room = height.saturating_sub(lines.len() + 2).max(1);
         self.first_counter = self.first_counter.min(counters.len().saturating_sub(room));
-        if !counters.is_empty() {
-            let seen = rows_of(&counters[self.first_counter..], 1);
-            let table = table_of(table::COUNTERS, seen, &counters, 1).block(block("counters"));
-            frame.render_widget(table, of_counters);
-        }
+        let mut of_counters = block("counters", table_of(table::COUNTERS, &counters, 1, &[]));
+        of_counters.drain(of_counters.len().min(2)..of_counters.len().min(2 + self.first_counter));
+        lines.extend(of_counters);
+        lines
     }
 }
 
-fn row_of<const COLUMNS: usize>(cells: &[String; COLUMNS], words: usize) -> Row<'static> {
-    let line = |(column, cell): (usize, &String)| {
-        let line = Line::from(cell.clone());
-        if column < words { line } else { line.right_aligned() }
-    };
-    Row::new(cells.iter().enumerate().map(line).collect::<Vec<_>>())
-}
-
-fn rows_of<const COLUMNS: usize>(rows: &[[String; COLUMNS]], words: usize) -> Vec<Row<'static>> {
-    rows.iter().map(|cells| row_of(cells, words)).collect()
-}
-
-/// A table as wide as its cells.
+/// Rows under their titles, nothing without rows; `styles` of the first of them, as far as there are any.
 fn table_of<const COLUMNS: usize>(
     titles: [&str; COLUMNS],
-    rows: Vec<Row<'static>>,
-    cells: &[[String; COLUMNS]],
+    rows: &[[String; COLUMNS]],
     words: usize,
-) -> Table<'static> {
-    let width = |column: usize| {
-        let widths = cells.iter().map(|row| row[column].chars().count());
-        widths.chain([titles[column].chars().count()]).max().unwrap_or(0) as u16
-    };
-    let widths: Vec<_> = (0..COLUMNS).map(|column| Constraint::Length(width(column))).collect();
-    let header = row_of(&titles.map(str::to_owned), words).style(Style::new().fg(Color::Cyan));
-    Table::new(rows, widths).header(header).column_spacing(2)
+    styles: &[ContentStyle],
+) -> Vec<Line> {
+    let styles = styles.iter().copied().chain(std::iter::repeat(ContentStyle::new()));
+    let styles = std::iter::once(ContentStyle::new().cyan()).chain(styles);
+    table::aligned(titles, rows, words).into_iter().zip(styles).map(|(text, style)| Line { text, style }).collect()
 }
 
-/// The terminal, given back however this ends; a panic gives it back, too.
-struct Terminal(ratatui::DefaultTerminal);
+/// A table below its name.
+fn block(name: &str, mut table: Vec<Line>) -> Vec<Line> {
+    if !table.is_empty() {
+        table.insert(0, Line { text: name.to_owned(), style: ContentStyle::new().bold() });
+    }
+    table
+}
+
+/// The terminal, given back however this ends; a panic gives it back before it speaks.
+struct Terminal;
 
 impl Terminal {
     fn new() -> io::Result<Self> {
-        ratatui::try_init().map(Self)
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            Self::restore();
+            hook(panic);
+        }));
+        terminal::enable_raw_mode()?;
+        let terminal = Self;
+        // What is too wide is cut by the terminal, which knows how wide a letter is.
+        execute!(io::stdout(), EnterAlternateScreen, DisableLineWrap, Hide)?;
+        Ok(terminal)
+    }
+
+    fn show(&self, lines: &[Line]) -> io::Result<()> {
+        let mut output = io::stdout().lock();
+        queue!(output, BeginSynchronizedUpdate)?;
+        for (row, line) in (0..).zip(lines) {
+            queue!(output, MoveTo(0, row), SetStyle(line.style), Print(&line.text), SetAttribute(Attribute::Reset))?;
+            queue!(output, ResetColor, Clear(ClearType::UntilNewLine))?;
+        }
+        if let (Ok(next), (_, height)) = (u16::try_from(lines.len()), terminal::size()?) {
+            if next < height {
+                queue!(output, MoveTo(0, next), Clear(ClearType::FromCursorDown))?;
+            }
+        }
+        queue!(output, EndSynchronizedUpdate)?;
+        output.flush()
+    }
+
+    /// As it was. What fails here, failed because there is no terminal any more.
+    fn restore() {
+        let _ = execute!(io::stdout(), Show, EnableLineWrap, LeaveAlternateScreen);
+        let _ = terminal::disable_raw_mode();
     }
 }
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        ratatui::restore();
+        Self::restore();
     }
 }
 
 /// Shows what `watch` reads until q, Ctrl-C or a signal.
 pub(super) fn run(watch: &Watch, interval: Duration, is_interrupted: impl Fn() -> bool) -> io::Result<()> {
     let mut screen = Screen::new(watch.directories(), interval);
-    let mut terminal = Terminal::new()?;
+    let terminal = Terminal::new()?;
     let mut is_new = true;
     while !is_interrupted() {
         while let Some((at, reading)) = watch.next() {
@@ -169,7 +191,8 @@ pub(super) fn run(watch: &Watch, interval: Duration, is_interrupted: impl Fn() -
             is_new = true;
         }
         if is_new {
-            terminal.0.draw(|frame| screen.draw(frame))?;
+            let (_, height) = terminal::size()?;
+            terminal.show(&screen.lines(usize::from(height)))?;
             is_new = false;
         }
         if event::poll(TURN)? {
@@ -196,14 +219,11 @@ mod tests {
     use super::*;
     use gapless::agent::Counters;
     use gapless::cluster::member::control::StatusReport;
-    use ratatui::backend::TestBackend;
 
-    fn drawn(screen: &mut Screen, width: u16, height: u16) -> Vec<String> {
-        let mut terminal = ratatui::Terminal::new(TestBackend::new(width, height)).unwrap();
-        terminal.draw(|frame| screen.draw(frame)).unwrap();
-        let buffer = terminal.backend().buffer();
-        let line = |y| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>().trim_end().to_owned();
-        (0..height).map(line).collect()
+    fn drawn(screen: &mut Screen, height: usize) -> Vec<String> {
+        let lines = screen.lines(height);
+        assert!(lines.len() <= height, "{} lines on {height} rows", lines.len());
+        lines.into_iter().map(|line| line.text).collect()
     }
 
     fn words(line: &str) -> Vec<&str> {
@@ -233,9 +253,9 @@ mod tests {
         last.set(1000);
         let mut source = Source::new(directory.path());
         let mut screen = Screen::new(1, Duration::from_secs(1));
-        assert!(drawn(&mut screen, 120, 12)[2].starts_with('…'), "nothing is read yet");
+        assert!(drawn(&mut screen, 12)[2].starts_with('…'), "nothing is read yet");
         screen.readings[0] = Some(source.read());
-        let first = drawn(&mut screen, 160, 12);
+        let first = drawn(&mut screen, 12);
         assert!(first[0].starts_with("gapless top: 1 directory, every 1 s;"), "{first:?}");
         assert_eq!(
             words(&first[2])[1..],
@@ -246,7 +266,7 @@ mod tests {
         std::thread::sleep(Duration::from_millis(20));
         last.set(2000);
         screen.readings[0] = Some(source.read());
-        let second = drawn(&mut screen, 160, 12);
+        let second = drawn(&mut screen, 12);
         let rate: f64 = words(&second[2])[8].parse().unwrap();
         assert!(rate > 0.0 && rate <= 50_000.0, "1000 frames in 20 ms or more: {rate}");
         let line = second.iter().find(|line| line.starts_with("sequencer.last_sequence")).unwrap();
@@ -255,12 +275,12 @@ mod tests {
 
         drop(counters);
         screen.readings[0] = Some(source.read());
-        let gone = drawn(&mut screen, 160, 12);
+        let gone = drawn(&mut screen, 12);
         assert_eq!(words(&gone[2])[1], "gone");
         assert!(gone[3].contains(&format!("process {} has gone", std::process::id())), "{gone:#?}");
         let _again = Counters::create(&path, 64).unwrap();
         screen.readings[0] = Some(source.read());
-        let back = drawn(&mut screen, 160, 12);
+        let back = drawn(&mut screen, 12);
         assert_eq!(words(&back[2])[1], "running");
         // The same process has it: nobody was started anew.
         assert_eq!(words(&back[2]).last(), Some(&"0"));
@@ -279,7 +299,7 @@ mod tests {
         reading.problem = Some("a \x1b[2J word".to_owned());
         screen.readings[1] = Some(reading);
         assert!(screen.press(KeyCode::Down.into()) && screen.press(KeyCode::Down.into()));
-        let lines = drawn(&mut screen, 160, 20);
+        let lines = drawn(&mut screen, 20);
         assert_eq!(words(&lines[3])[1..11], ["running", "leader", "4", "1", "quorum", "90", "95", "-", "15", "3"]);
         assert_eq!(lines[4], "a [2J word", "nothing moves the cursor");
         let at = lines.iter().position(|line| line == "members").unwrap();
@@ -288,12 +308,14 @@ mod tests {
         assert!(lines.iter().any(|line| line.starts_with("counter.00")), "{lines:#?}");
         // It scrolls, and not beyond the last one.
         (0..9).for_each(|_| assert!(screen.press(KeyCode::PageDown.into())));
-        let scrolled = drawn(&mut screen, 160, 20);
+        let scrolled = drawn(&mut screen, 20);
         assert!(scrolled.last().unwrap().starts_with("counter.39"), "{scrolled:#?}");
         // No size is too small.
-        for (width, height) in [(1, 1), (20, 3), (0, 0)] {
-            drawn(&mut screen, width, height);
+        for height in 0..8 {
+            drawn(&mut screen, height);
         }
+        // Of more directories than rows those are seen that are next to the selected one.
+        assert!(drawn(&mut screen, 3)[2].contains("running"), "the second one is selected");
     }
 
     #[test]

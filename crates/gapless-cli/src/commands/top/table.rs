@@ -127,3 +127,29 @@ pub(super) fn remark(reading: &Reading) -> String {
     words.extend(reading.problem.as_deref().map(clean));
     words.join("; ")
 }
+
+/// Rows under their titles, a line each; nothing without rows. The first `words` columns stand to the left.
+pub(super) fn aligned<const COLUMNS: usize>(
+    titles: [&str; COLUMNS],
+    rows: &[[String; COLUMNS]],
+    words: usize,
+) -> Vec<String> {
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.chain([titles[column].chars().count()]).max().unwrap_or(0)
+    };
+    let widths: [usize; COLUMNS] = std::array::from_fn(width);
+    let titles = titles.map(str::to_owned);
+    let line = |row: &[String; COLUMNS]| {
+        let cell = |(column, cell): (usize, &String)| {
+            let width = widths[column];
+            if column < words { format!("{cell:width$}") } else { format!("{cell:>width$}") }
+        };
+        let cells: Vec<_> = row.iter().enumerate().map(cell).collect();
+        cells.join("  ").trim_end().to_owned()
+    };
+    std::iter::once(&titles).chain(rows).map(line).collect()
+}

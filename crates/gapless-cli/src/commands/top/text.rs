@@ -9,38 +9,20 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// All of it: the overview, and below it each directory's members, nodes and counters.
 pub(super) fn in_text(readings: &[Reading]) -> String {
     let overview: Vec<_> = readings.iter().map(table::overview).collect();
-    let mut text = aligned(table::OVERVIEW, &overview, table::OVERVIEW_WORDS);
+    let mut text = lines(table::aligned(table::OVERVIEW, &overview, table::OVERVIEW_WORDS));
     for reading in readings {
         let remark = table::remark(reading);
         let colon = if remark.is_empty() { "" } else { ": " };
         text += &format!("\n{}{colon}{remark}\n", table::clean(&reading.directory.display().to_string()));
-        text += &aligned(table::PEERS, &table::peers(reading), 3);
-        text += &aligned(table::NODES, &table::nodes(reading), 2);
-        text += &aligned(table::COUNTERS, &table::counters(reading), 1);
+        text += &lines(table::aligned(table::PEERS, &table::peers(reading), 3));
+        text += &lines(table::aligned(table::NODES, &table::nodes(reading), 2));
+        text += &lines(table::aligned(table::COUNTERS, &table::counters(reading), 1));
     }
     text
 }
 
-/// Rows under their titles; nothing without rows. The first `words` columns stand to the left.
-fn aligned<const COLUMNS: usize>(titles: [&str; COLUMNS], rows: &[[String; COLUMNS]], words: usize) -> String {
-    if rows.is_empty() {
-        return String::new();
-    }
-    let width = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
-        cells.chain([titles[column].chars().count()]).max().unwrap_or(0)
-    };
-    let widths: [usize; COLUMNS] = std::array::from_fn(width);
-    let titles = titles.map(str::to_owned);
-    let line = |row: &[String; COLUMNS]| {
-        let cell = |(column, cell): (usize, &String)| {
-            let width = widths[column];
-            if column < words { format!("{cell:width$}") } else { format!("{cell:>width$}") }
-        };
-        let cells: Vec<_> = row.iter().enumerate().map(cell).collect();
-        format!("{}\n", cells.join("  ").trim_end())
-    };
-    std::iter::once(&titles).chain(rows).map(line).collect()
+fn lines(rows: Vec<String>) -> String {
+    rows.into_iter().map(|row| row + "\n").collect()
 }
 
 /// One document, a line: when, and what of each directory.
