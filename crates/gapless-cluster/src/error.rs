@@ -121,7 +121,7 @@ pub enum ClusterError {
     },
     /// The service that was to run on the member.
     #[error(transparent)]
-    Service(crate::member::service::ServiceError),
+    Service(gapless_stream::member_service::ServiceError),
     /// Syncing has failed; it is never tried again.
     #[error("syncing the journal: {reason}")]
     Sync {

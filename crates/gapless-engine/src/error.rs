@@ -25,6 +25,7 @@ pub enum EngineError {
     #[error("the node has stopped: {0}")]
     Stopped(AgentFailure),
     /// The member of a cluster that it was to run on.
+    #[cfg(feature = "cluster")]
     #[error(transparent)]
     Cluster(Box<gapless_cluster::ClusterError>),
     /// A file could not be read or written.
@@ -109,6 +110,7 @@ pub enum EngineError {
     },
 }
 
+#[cfg(feature = "cluster")]
 impl From<gapless_cluster::ClusterError> for EngineError {
     fn from(error: gapless_cluster::ClusterError) -> Self {
         match error {

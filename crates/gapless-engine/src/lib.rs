@@ -21,7 +21,8 @@
 //! | [`stream_service`] | [`StreamService`]: a service as a node of such a stream |
 //! | [`options`] | [`NodeOptions`]: how a node is run |
 //! | [`node`] | [`Node`]: everything put together and run |
-//! | [`replica`] | [`Replica`]: a service on a member of a cluster |
+//! | `replica` | `Replica`: a service on a member of a cluster, with the feature `cluster` |
+//! | [`seat`] | a service on its place in a member |
 //! | `seats`, `node_journal` | its threads; its journal and what prepares it |
 //! | [`recovery`] | how a node finds its state again, and a journal replayed for debugging |
 //!
@@ -42,7 +43,9 @@ mod node_journal;
 pub mod options;
 pub mod outputs;
 pub mod recovery;
+#[cfg(feature = "cluster")]
 pub mod replica;
+pub mod seat;
 mod seats;
 pub mod sender;
 pub mod service;
@@ -61,7 +64,9 @@ pub use fold::{Fold, OnPanic, OnUnhandled, Policy};
 pub use gapless_stream::Persistence;
 pub use node::Node;
 pub use options::{NodeOptions, Threads};
-pub use replica::{Replica, ReplicaOptions};
+#[cfg(feature = "cluster")]
+pub use replica::Replica;
+pub use seat::ReplicaOptions;
 pub use service::{Handlers, Reject, Service};
 pub use state::{StateHandlers, StateOptions, StateService};
 pub use stream_service::{StreamService, StreamServiceOptions};

@@ -5,57 +5,21 @@
 //! anything back, and the copy of a new leader is where the old one's was, or a little behind.
 
 use crate::EngineError;
-use crate::dead_letters::DeadLetters;
-use crate::executor::{Delivery, End, Executor, ExecutorCounters, ExecutorLinks};
-use crate::fold::{Fold, NoSink, OnPanic, OnUnhandled, Policy};
-use crate::recovery::{Recovered, recover};
+use crate::fold::{OnPanic, OnUnhandled};
+use crate::recovery::Recovered;
+use crate::seat::{Later, ReplicaOptions, Seat, StateViews, Views};
 use crate::service::Service;
-use crate::snapshot;
-use crate::snapshot_schedule::{SnapshotJournal, SnapshotRequests, SnapshotRules, SnapshotSchedule};
-use crate::state::follower::Follower;
+use crate::snapshot_schedule::SnapshotRequests;
 use crate::state::seat::StateSeat;
 use crate::state::{Make, StateOptions, StateService, make_of};
-use crate::state_hashes::StateHashes;
 use crate::store::Store;
-use gapless_agent::{Agent, CounterView, Now, ThreadPlan};
+use gapless_agent::{Now, ThreadPlan};
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::{ClusterConfig, MemberKind, OnFault, ServiceConfig};
-use gapless_cluster::member::service::{MemberService, ServiceError, ServiceParts};
-use gapless_journal::{DiskWork, Syncer};
-use gapless_log::StreamIdentity;
 use gapless_stream::client::ClientOptions;
-use gapless_stream::coverage::Coverage;
-use gapless_stream::sequencer::SequencerRules;
-use gapless_stream::stream_layout::StreamLayout;
-use gapless_stream::{Client, Sequencer, StreamError};
-use std::ops::RangeInclusive;
-use std::sync::{Arc, Mutex, PoisonError};
-
-/// How a service runs on a member of a cluster; its stream is described by the member's file. What the file says in
-/// `[service]` counts in the place of what stands here; sequences to be skipped are added to those of the policy.
-#[derive(Clone, Debug)]
-pub struct ReplicaOptions {
-    /// The longest payload that a handler may send, bytes.
-    pub payload_length_max: usize,
-    /// A snapshot after so many frames; `None` for none, and then nothing goes from the journal.
-    pub snapshot_interval_frames: Option<u64>,
-    /// A snapshot at a clean stop.
-    pub snapshot_on_stop: bool,
-    /// What happens to messages that no handler takes, and to handlers that panic. The same on each member: their states
-    /// differ else.
-    pub policy: Policy,
-}
-
-impl Default for ReplicaOptions {
-    fn default() -> Self {
-        Self {
-            payload_length_max: 1 << 20,
-            snapshot_interval_frames: Some(10_000_000),
-            snapshot_on_stop: true,
-            policy: Policy::default(),
-        }
-    }
-}
+use gapless_stream::member_service::MemberService;
+use gapless_stream::{Client, StreamError};
+use std::sync::{Arc, PoisonError};
 
 impl ReplicaOptions {
     /// As an operator has them.
@@ -71,11 +35,14 @@ impl ReplicaOptions {
             Some(OnFault::DeadLetter) => self.policy.on_unhandled = OnUnhandled::DeadLetter,
             None => {}
         }
-        if let Some(frames) = config.snapshot_interval_frames {
-            self.snapshot_interval_frames = Some(frames).filter(|frames| *frames > 0);
-        }
+        self.snapshot_interval_frames = interval(self.snapshot_interval_frames, config);
         self
     }
+}
+
+/// After how many frames a snapshot is taken: what the operator says counts.
+fn interval(own: Option<u64>, config: &ServiceConfig) -> Option<u64> {
+    config.snapshot_interval_frames.map_or(own, |frames| Some(frames).filter(|frames| *frames > 0))
 }
 
 /// A running copy of a service, and the member that it runs on.
@@ -102,26 +69,8 @@ pub struct Replica {
     state: Option<StateViews>,
 }
 
-/// What a state-replicated service lets others see beside.
-pub(crate) struct StateViews {
-    pub hash: CounterView,
-    pub remade: CounterView,
-}
-
-/// What is known once the service's agent is made.
-type Later<T> = Arc<Mutex<Option<T>>>;
-
 /// Starts a member with a service.
 type Start = fn(&ClusterConfig, Box<dyn MemberService>) -> Result<ClusterMember, gapless_cluster::ClusterError>;
-
-/// What a service's agent lets others see.
-#[derive(Clone)]
-struct Views {
-    recovered: Recovered,
-    handled: CounterView,
-    dead_letters: CounterView,
-    snapshots: SnapshotRequests,
-}
 
 impl Replica {
     /// Recovers what the member's directory holds, and starts: when this returns, clients can connect. A witness runs no
@@ -193,8 +142,7 @@ impl Replica {
 
     fn seat_of<S: Service>(service: S, options: ReplicaOptions, config: &ClusterConfig) -> Seat {
         let options = options.configured(&config.service);
-        let fold = Fold::new(service, options.policy.clone(), options.payload_length_max);
-        Seat::new(fold, options, config.service.hash_interval_frames)
+        Seat::new(service, options, config.service.hash_interval_frames)
     }
 
     fn start_events(seat: Seat, config: &ClusterConfig, start: Start) -> Result<Self, EngineError> {
@@ -215,7 +163,6 @@ impl Replica {
     }
 
     fn seat_of_state(make: Make, options: StateOptions, config: &ClusterConfig) -> Result<StateSeat, EngineError> {
-        let StateOptions { payload_length_max, snapshot_interval_frames, snapshot_on_stop, limits } = options;
         for (option, is_said) in [
             ("service.skip", !config.service.skip.is_empty()),
             ("service.on_panic", config.service.on_panic == Some(OnFault::Stop)),
@@ -227,15 +174,8 @@ impl Replica {
                 return Err(EngineError::Option { option, reason: reason.to_owned() });
             }
         }
-        let options = ReplicaOptions {
-            payload_length_max,
-            snapshot_interval_frames,
-            snapshot_on_stop,
-            policy: Policy::default(),
-        }
-        .configured(&config.service);
-        // Each transaction carries the hash of the state.
-        Ok(StateSeat(Seat::new(Fold::of_transactions(Box::new(Follower::new(make, limits))), options, 0)))
+        let snapshot_interval_frames = interval(options.snapshot_interval_frames, &config.service);
+        Ok(StateSeat::of(make, StateOptions { snapshot_interval_frames, ..options }))
     }
 
     fn start_by(
@@ -356,110 +296,5 @@ impl Replica {
     /// What made it stop by itself, before or now.
     pub fn stop(self) -> Result<u64, EngineError> {
         Ok(self.member.stop()?)
-    }
-}
-
-/// A service that waits for its member.
-pub(crate) struct Seat {
-    pub fold: Fold,
-    pub options: ReplicaOptions,
-    pub hash_interval_frames: u64,
-    recovered: Recovered,
-    views: Later<Views>,
-    pub state: Later<StateViews>,
-}
-
-impl Seat {
-    fn new(fold: Fold, options: ReplicaOptions, hash_interval_frames: u64) -> Self {
-        let (views, state) = (Later::default(), Later::default());
-        Self { fold, options, hash_interval_frames, recovered: Recovered::default(), views, state }
-    }
-}
-
-/// The member's journal as the service's snapshots need it.
-struct MemberJournal {
-    syncer: Syncer,
-    coverage: Coverage,
-}
-
-impl SnapshotJournal for MemberJournal {
-    fn sync(&mut self) -> Result<(), EngineError> {
-        self.syncer.sync()?;
-        // Of the snapshot, which is written next.
-        self.syncer.ask_disk(DiskWork::Allocate).map_err(EngineError::system("finding room for a snapshot"))
-    }
-
-    fn covered(&mut self, sequence: u64) {
-        self.coverage.covered(sequence);
-    }
-}
-
-impl MemberService for Seat {
-    fn snapshot_sequence(
-        &self,
-        layout: &StreamLayout,
-        _identity: StreamIdentity,
-        last_sequence: u64,
-    ) -> Result<u64, ServiceError> {
-        let Some((sequence, path)) = snapshot::list(&layout.snapshots())?.pop() else { return Ok(0) };
-        if sequence > last_sequence {
-            let reason = format!(
-                "it stands at sequence {sequence}, the journal ends at {last_sequence}: frames that it contains are \
-                 lost; restore the journal, or start the member anew with an empty directory"
-            );
-            return Err(EngineError::Snapshot { path, reason }.into());
-        }
-        Ok(sequence)
-    }
-
-    fn recover(&mut self, layout: &StreamLayout, identity: StreamIdentity, sequence: u64) -> Result<(), ServiceError> {
-        if sequence == 0 {
-            return Ok(());
-        }
-        // The member's own sequencer is found by its own state.
-        let mut sequencer = Sequencer::new(SequencerRules::of_service(u64::MAX));
-        self.recovered = recover(layout, identity, &mut self.fold, &mut sequencer, &mut NoSink, None, sequence)?;
-        if self.recovered.last_sequence != sequence {
-            let reason = format!("the service comes to {}, not to there", self.recovered.last_sequence);
-            return Err(EngineError::Corrupt { sequence, reason }.into());
-        }
-        Ok(())
-    }
-
-    fn versions(&self) -> RangeInclusive<u32> {
-        self.fold.service.versions()
-    }
-
-    fn agent(self: Box<Self>, parts: ServiceParts<'_>) -> Result<Box<dyn Agent>, ServiceError> {
-        let Self { fold, options, hash_interval_frames, recovered, views, .. } = *self;
-        let rules = SnapshotRules {
-            interval_frames: options.snapshot_interval_frames,
-            on_stop: options.snapshot_on_stop && options.snapshot_interval_frames.is_some(),
-        };
-        let journal = MemberJournal { syncer: parts.syncer, coverage: parts.coverage };
-        let (directory, at) = (parts.layout.snapshots(), recovered.snapshot_sequence);
-        let (schedule, snapshots) = match parts.has_helpers {
-            true => SnapshotSchedule::start(directory, parts.identity, at, rules, journal, parts.waker)?,
-            false => SnapshotSchedule::by_hand(directory, parts.identity, at, rules, journal, parts.waker),
-        };
-        parts.member.keeps_snapshots_in(Arc::new(snapshots.clone()));
-        let counters = ExecutorCounters::add_to(parts.counters, &recovered)?;
-        let (handled, dead_letters) = counters.views();
-        let links = ExecutorLinks {
-            cursor: parts.cursor,
-            window: parts.window,
-            end: End::Released,
-            delivery: Delivery::Direct(parts.outlets),
-            sequencer: parts.sequencer,
-            from_sequencer: parts.from_sequencer,
-            dead_letters: DeadLetters::open(parts.layout.root())?,
-            snapshots: Some(schedule),
-            frames_per_poll_max: parts.frames_per_poll_max,
-            counters,
-            hashes: StateHashes::new(hash_interval_frames, parts.identity, parts.hashes),
-        };
-        *views.lock().unwrap_or_else(PoisonError::into_inner) =
-            Some(Views { recovered, handled, dead_letters, snapshots });
-        Ok(Box::new(Executor::new(fold, links)))
     }
 }

@@ -4,9 +4,9 @@
 use crate::fold::Fold;
 use crate::snapshot;
 use crate::store::hash::content_hash;
-use gapless_cluster::member::copies::StateHash;
 use gapless_log::StreamIdentity;
 use gapless_stream::mailbox::Mailbox;
+use gapless_stream::member_service::StateHash;
 use std::num::NonZero;
 
 /// Hashes the state now and then, and hands that to the member.

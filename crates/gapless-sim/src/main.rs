@@ -17,7 +17,7 @@ use tracing_subscriber::filter::LevelFilter;
 #[command(
     name = "gapless-sim",
     version,
-    after_help = "Examples:\n  cargo run --release -p gapless-sim -- --seeds 1000\n  cargo run --release -p gapless-sim -- --seed 107 --trace\n  cargo run --release -p gapless-sim -- --seeds 1000 --members 2+witness --json"
+    after_help = "Examples:\n  cargo run --release -p gapless-sim --features program -- --seeds 1000\n  cargo run --release -p gapless-sim --features program -- --seed 107 --trace\n  cargo run --release -p gapless-sim --features program -- --seeds 1000 --members 2+witness --json"
 )]
 struct Arguments {
     /// How many seeds to run
@@ -182,7 +182,7 @@ fn print(summary: &Summary, arguments: &Arguments) {
     for failure in failures {
         println!("FAILED: {failure}");
         println!(
-            "  replay it: cargo run --release -p gapless-sim -- --seed {} --trace --messages {} --faults-ms {}{same}",
+            "  replay it: cargo run --release -p gapless-sim --features program -- --seed {} --trace --messages {} --faults-ms {}{same}",
             failure.seed, arguments.messages, arguments.faults_ms
         );
     }

@@ -1,10 +1,10 @@
 //! [`Observed`]: the shipped copy of a service, whose hashes of its state the simulator sees before its member does.
 
 use gapless_agent::{Agent, AgentError, Now, Waker};
-use gapless_cluster::member::copies::StateHash;
-use gapless_cluster::member::service::{MemberService, ServiceError, ServiceParts};
 use gapless_log::StreamIdentity;
 use gapless_stream::mailbox::Mailbox;
+use gapless_stream::member_service::StateHash;
+use gapless_stream::member_service::{MemberService, ServiceError, ServiceParts};
 use gapless_stream::stream_layout::StreamLayout;
 use gapless_stream::transactions::Transactions;
 use rustix::fd::BorrowedFd;

@@ -6,12 +6,12 @@ use crate::options::Offer;
 use crate::random::Random;
 use crate::reference::Reference;
 use gapless_cluster::config::ClusterConfig;
-use gapless_cluster::member::service::MemberService;
 use gapless_engine::state::fold_of;
 use gapless_engine::store::Limits;
 use gapless_engine::{Fold, Policy, Replica, ReplicaOptions, StateOptions};
 use gapless_stream::Reply;
 use gapless_stream::client::MessageType;
+use gapless_stream::member_service::MemberService;
 
 /// The longest payload that a simulated service may send, bytes.
 const PAYLOAD_LENGTH_MAX: usize = 64 << 10;

@@ -15,6 +15,7 @@
 //! | [`ring_notes`] | what a node on the sequencer's machine says of itself |
 //! | [`link`] | what sequencer, doorman and service pass to each other inside the process |
 //! | [`mailbox`] | [`mailbox::Mailbox`]: how they pass it |
+//! | [`member_service`] | a service on a stream of which another decides what is released |
 //! | [`transactions`] | a service that runs its handlers before commands enter the stream |
 //! | [`network`] | [`network::Datagrams`]: packets to and from other machines, by UDP or by a network in memory |
 //! | [`client`] | [`Client`]: the publisher's side |
@@ -44,6 +45,7 @@ pub mod late_reader;
 pub mod link;
 pub mod logger;
 pub mod mailbox;
+pub mod member_service;
 pub mod network;
 pub mod node;
 pub mod outlets;

@@ -36,10 +36,18 @@
 //! node.stop()?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! | feature | what it adds | what it costs to build |
+//! |---|---|---|
+//! | – | services and streams, in one process or between processes and machines | |
+//! | `cluster` | replicated clusters: [`prelude`]`::Replica`, and the crate `cluster` | consensus: 20 crates more |
+//! | `tls` | mutual TLS between the members of a cluster | a C compiler |
+//! | `fault-injection` | named crash points, for tests | |
 
 #![forbid(unsafe_code)]
 
 pub use gapless_agent as agent;
+#[cfg(feature = "cluster")]
 pub use gapless_cluster as cluster;
 pub use gapless_engine as engine;
 pub use gapless_journal as journal;
@@ -50,12 +58,10 @@ pub use gapless_wire as wire;
 
 /// What nearly every service and client needs.
 pub mod prelude {
-    pub use gapless_cluster::config::ClusterConfig;
     pub use gapless_engine::{
         Context, EngineError, Handlers, Node, NodeOptions, OnPanic, OnUnhandled, Policy, Reject, Service,
     };
     pub use gapless_engine::{Persistence, StreamService, StreamServiceOptions, Threads};
-    pub use gapless_engine::{Replica, ReplicaOptions};
     pub use gapless_schema::{Direct, Encode, Message, Protobuf, Sbe};
     pub use gapless_stream::client::{MessageType, OwnedReply, random_token};
     pub use gapless_stream::event_stream::{EventStream, EventStreamOptions};
@@ -63,4 +69,6 @@ pub mod prelude {
     pub use gapless_stream::{Client, ClientOptions, Incoming, Reply, SessionKey, StreamConfig, StreamError, Tier};
     pub use gapless_wire::Encoding;
     pub use std::time::Duration;
+    #[cfg(feature = "cluster")]
+    pub use {gapless_cluster::config::ClusterConfig, gapless_engine::Replica, gapless_engine::ReplicaOptions};
 }

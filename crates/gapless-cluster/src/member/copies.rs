@@ -21,6 +21,7 @@ use crate::consensus::{MemberId, Members};
 use crate::link::Content;
 use gapless_stream::link::ForSequencer;
 use gapless_stream::mailbox::Mailbox;
+use gapless_stream::member_service::StateHash;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
@@ -33,15 +34,6 @@ const HAND_OVER_NS_MAX: u64 = 2_000_000_000;
 const VERSION: u8 = 1;
 const REPORT: u8 = 1;
 const VERDICT: u8 = 2;
-
-/// The hash of a state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StateHash {
-    /// Behind which frame.
-    pub sequence: u64,
-    /// The hash.
-    pub hash: u64,
-}
 
 /// Who differs, and where that began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -30,7 +30,6 @@
 //! | [`control`] | the socket by which others ask |
 //! | `catch_up` | frames that are fetched from a leader's journal, and served from one's own |
 //! | `start` | [`ClusterMember`]: a member put together, and run |
-//! | [`service`] | what a service is to a member |
 //! | `surroundings` | [`Surroundings`]: what a member takes from its machine, for simulations |
 //! | `shared` | what is known outside of the agent, and asked of it |
 
@@ -48,7 +47,6 @@ pub mod membership;
 pub mod parcel;
 mod peers;
 pub mod recover;
-pub mod service;
 pub mod shared;
 mod standing_files;
 pub mod start;

@@ -6,7 +6,7 @@ use crate::consensus::{Change, MemberId, Members, ProposeError, Status};
 use crate::link::{LinkStatistics, Links};
 use gapless_agent::Waker;
 use gapless_stream::mailbox::Mailbox;
-use std::path::{Path, PathBuf};
+use gapless_stream::member_service::Snapshots;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -80,34 +80,6 @@ pub enum Wish {
     KeepState,
 }
 
-/// The snapshots of the service that runs on a member, for any thread.
-pub trait Snapshots: Send + Sync {
-    /// Takes one of everything that is handled by now, and waits until it is on the device; the sequence at which it
-    /// stands. Given up once `is_over` says so.
-    ///
-    /// # Errors
-    /// Why there is none.
-    fn take(&self, is_over: &dyn Fn() -> bool) -> Result<u64, String>;
-
-    /// Asks for one, and waits for nothing.
-    fn hasten(&self);
-
-    /// Those that there are, oldest first: sequence and file.
-    ///
-    /// # Errors
-    /// Their directory cannot be read.
-    fn list(&self) -> Result<Vec<(u64, PathBuf)>, String>;
-
-    /// The name of the file of one at `sequence`.
-    fn file_name(&self, sequence: u64) -> String;
-
-    /// Whether the file at `path`, of another member, is one of this stream that stands at `sequence`.
-    ///
-    /// # Errors
-    /// What is wrong with it.
-    fn check(&self, path: &Path, sequence: u64) -> Result<(), String>;
-}
-
 /// A wish, and whom to tell.
 pub struct MemberRequest {
     pub(super) wish: Wish,
@@ -120,7 +92,7 @@ pub struct MemberShared {
     pub(super) requests: Mailbox<MemberRequest>,
     waker: Waker,
     /// Of a member that runs a service.
-    snapshots: OnceLock<Arc<dyn Snapshots>>,
+    snapshots: Arc<OnceLock<Arc<dyn Snapshots>>>,
     /// One at a time is taken for who asks from outside.
     is_taking: AtomicBool,
 }
@@ -131,7 +103,7 @@ impl MemberShared {
             status: Mutex::new(None),
             requests: Mailbox::new(REQUESTS_MAX),
             waker,
-            snapshots: OnceLock::new(),
+            snapshots: Arc::default(),
             is_taking: AtomicBool::new(false),
         }
     }
@@ -172,10 +144,9 @@ impl MemberShared {
         self.post(wish)?.recv_timeout(timeout).ok()
     }
 
-    /// The snapshots of the service; to be said once, by who runs it.
-    pub fn keeps_snapshots_in(&self, snapshots: Arc<dyn Snapshots>) {
-        // A second service is none of this member.
-        let _ = self.snapshots.set(snapshots);
+    /// Where the service's agent puts its snapshots, once.
+    pub(super) fn snapshots_place(&self) -> Arc<OnceLock<Arc<dyn Snapshots>>> {
+        Arc::clone(&self.snapshots)
     }
 
     pub(super) fn snapshots(&self) -> Option<&Arc<dyn Snapshots>> {

@@ -13,7 +13,6 @@ use super::membership::Membership;
 use super::parcel::install::install;
 use super::parcel::{OpenJournal, Parcels, Tools, is_complete};
 use super::peers::Peers;
-use super::service::{self, MemberService, ServiceParts};
 use super::shared::{MemberShared, MemberStatus, Outcome, Wish};
 use super::standing_files::{check_incarnation, check_not_removed, read_text, write_durably};
 use super::surroundings::Surroundings;
@@ -38,6 +37,7 @@ use gapless_stream::event_stream::foundation::{Foundation, Head, OwnJournaling};
 use gapless_stream::event_stream::{EventStream, EventStreamOptions, StreamRecovery};
 use gapless_stream::ingress::{Ingress, IngressCounters, IngressLinks, IngressOptions};
 use gapless_stream::mailbox::Mailbox;
+use gapless_stream::member_service::{MemberService, ServiceParts};
 use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::state_keeper::{StateInterval, StateKeeper};
 use gapless_stream::stream_layout::StreamLayout;
@@ -252,7 +252,7 @@ fn start(
     // released before the log comes to its place.
     let state_sequence = sequencer_recovery::newest_state(&layout, identity, last_sequence)?;
     let snapshot_sequence = match &service {
-        Some(service) => service.snapshot_sequence(&layout, identity, last_sequence).map_err(service::failed)?,
+        Some(service) => service.snapshot_sequence(&layout, identity, last_sequence).map_err(ClusterError::Service)?,
         None => 0,
     };
     let known_sequence = state_sequence.max(snapshot_sequence);
@@ -284,7 +284,7 @@ fn start(
         None => SequencerRules::of_stream(expiry_ns),
     };
     if let Some(service) = &mut service {
-        service.recover(&layout, identity, committed).map_err(service::failed)?;
+        service.recover(&layout, identity, committed).map_err(ClusterError::Service)?;
     }
     let sequencer = if last_sequence == 0 {
         gapless_stream::Sequencer::new(rules)
@@ -458,9 +458,9 @@ fn start(
                 waker: foundation.seats.waker(head.answering()),
                 frames_per_poll_max,
                 has_helpers,
-                member: Arc::clone(&shared),
+                snapshots: shared.snapshots_place(),
             })
-            .map_err(service::failed)?,
+            .map_err(ClusterError::Service)?,
     };
     let stream = foundation.run(Box::new(member), Some(desk), ingress_shared, recovery, clock)?;
     let control = || ControlThread::start(&root, &config.name, options.tier, Arc::clone(&shared));

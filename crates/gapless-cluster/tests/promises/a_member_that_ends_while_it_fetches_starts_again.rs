@@ -5,11 +5,11 @@
 use crate::cluster::{Cluster, PATIENCE};
 use gapless_agent::{Agent, AgentError, Now};
 use gapless_cluster::ClusterMember;
-use gapless_cluster::member::service::{MemberService, ServiceError, ServiceParts};
 use gapless_log::{GatingCursor, StreamIdentity};
 use gapless_stream::client::MessageType;
 use gapless_stream::link::ForService;
 use gapless_stream::mailbox::Mailbox;
+use gapless_stream::member_service::{MemberService, ServiceError, ServiceParts};
 use gapless_stream::node::{
     NodeEvent, NodeOptions, PublisherOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,
 };

@@ -3,15 +3,35 @@
 use super::ahead::Ahead;
 use super::exchange::Exchange;
 use super::follower::{Follower, StateCounters};
-use crate::replica::{Seat, StateViews};
+use super::{Make, StateOptions, StateService, make_of};
+use crate::fold::{Fold, Policy};
+use crate::seat::{ReplicaOptions, Seat, StateViews};
+use crate::store::Store;
 use gapless_agent::{Agent, Waker};
-use gapless_cluster::member::service::{MemberService, ServiceError, ServiceParts};
 use gapless_log::StreamIdentity;
+use gapless_stream::member_service::{MemberService, ServiceError, ServiceParts};
 use gapless_stream::stream_layout::StreamLayout;
 use gapless_stream::transactions::Transactions;
 use std::sync::{Arc, PoisonError};
 
-pub(crate) struct StateSeat(pub Seat);
+/// As [`Seat`], of a state-replicated service.
+pub struct StateSeat(pub(crate) Seat);
+
+impl StateSeat {
+    /// Of the service that `make` gives; it is called again when the state is made anew.
+    #[must_use]
+    pub fn new<S: StateService>(make: impl Fn(&mut Store) -> S + Send + Sync + 'static, options: StateOptions) -> Self {
+        Self::of(make_of(make), options)
+    }
+
+    pub(crate) fn of(make: Make, options: StateOptions) -> Self {
+        let StateOptions { payload_length_max, snapshot_interval_frames, snapshot_on_stop, limits } = options;
+        let policy = Policy::default();
+        let options = ReplicaOptions { payload_length_max, snapshot_interval_frames, snapshot_on_stop, policy };
+        // Each transaction carries the hash of the state.
+        Self(Seat::of(Fold::of_transactions(Box::new(Follower::new(make, limits))), options, 0))
+    }
+}
 
 impl MemberService for StateSeat {
     fn snapshot_sequence(

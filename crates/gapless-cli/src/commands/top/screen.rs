@@ -158,10 +158,11 @@ impl Terminal {
             queue!(output, MoveTo(0, row), SetStyle(line.style), Print(&line.text), SetAttribute(Attribute::Reset))?;
             queue!(output, ResetColor, Clear(ClearType::UntilNewLine))?;
         }
-        if let (Ok(next), (_, height)) = (u16::try_from(lines.len()), terminal::size()?) {
-            if next < height {
-                queue!(output, MoveTo(0, next), Clear(ClearType::FromCursorDown))?;
-            }
+        let (_, height) = terminal::size()?;
+        if let Ok(next) = u16::try_from(lines.len())
+            && next < height
+        {
+            queue!(output, MoveTo(0, next), Clear(ClearType::FromCursorDown))?;
         }
         queue!(output, EndSynchronizedUpdate)?;
         output.flush()

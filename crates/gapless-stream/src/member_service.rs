@@ -1,20 +1,18 @@
-//! [`MemberService`]: a service on a member's stream, as whoever runs services puts it there. It stands in the place of
-//! the desk that only answers: it reads what is released, and nothing before.
+//! [`MemberService`]: a service on a member's stream, as whoever runs services puts it there, and what the two say to
+//! each other. It stands in the place of the desk that only answers: it reads what is released, and nothing before.
 
-use super::copies::StateHash;
-use super::shared::MemberShared;
-use crate::ClusterError;
+use crate::coverage::Coverage;
+use crate::link::{ForSequencer, ForService};
+use crate::mailbox::Mailbox;
+use crate::outlets::Outlets;
+use crate::stream_layout::StreamLayout;
+use crate::transactions::Transactions;
 use gapless_agent::{Agent, Counters, Waker};
 use gapless_journal::Syncer;
 use gapless_log::{GatingCursor, StreamIdentity, Window};
-use gapless_stream::coverage::Coverage;
-use gapless_stream::link::{ForSequencer, ForService};
-use gapless_stream::mailbox::Mailbox;
-use gapless_stream::outlets::Outlets;
-use gapless_stream::stream_layout::StreamLayout;
-use gapless_stream::transactions::Transactions;
 use std::ops::RangeInclusive;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 /// What a service says when it cannot go on.
 pub type ServiceError = Box<dyn std::error::Error + Send + Sync>;
@@ -89,10 +87,43 @@ pub struct ServiceParts<'a> {
     pub frames_per_poll_max: usize,
     /// Whether it may have threads of its own; if not, what they would do is done in its polls.
     pub has_helpers: bool,
-    /// To be told of the snapshots.
-    pub member: Arc<MemberShared>,
+    /// Where the agent puts its snapshots, once.
+    pub snapshots: Arc<OnceLock<Arc<dyn Snapshots>>>,
 }
 
-pub(super) fn failed(source: ServiceError) -> ClusterError {
-    ClusterError::Service(source)
+/// The hash of a state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StateHash {
+    /// Behind which frame.
+    pub sequence: u64,
+    /// The hash.
+    pub hash: u64,
+}
+
+/// The snapshots of the service that runs on a member, for any thread.
+pub trait Snapshots: Send + Sync {
+    /// Takes one of everything that is handled by now, and waits until it is on the device; the sequence at which it
+    /// stands. Given up once `is_over` says so.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn take(&self, is_over: &dyn Fn() -> bool) -> Result<u64, String>;
+
+    /// Asks for one, and waits for nothing.
+    fn hasten(&self);
+
+    /// Those that there are, oldest first: sequence and file.
+    ///
+    /// # Errors
+    /// Their directory cannot be read.
+    fn list(&self) -> Result<Vec<(u64, PathBuf)>, String>;
+
+    /// The name of the file of one at `sequence`.
+    fn file_name(&self, sequence: u64) -> String;
+
+    /// Whether the file at `path`, of another member, is one of this stream that stands at `sequence`.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn check(&self, path: &Path, sequence: u64) -> Result<(), String>;
 }

@@ -1,0 +1,182 @@
+//! [`Seat`]: a service on its place in a member of a cluster. It knows what a member's service does ([`MemberService`])
+//! and nothing of consensus, so it is there without the feature `cluster`, too.
+
+use crate::EngineError;
+use crate::dead_letters::DeadLetters;
+use crate::executor::{Delivery, End, Executor, ExecutorCounters, ExecutorLinks};
+use crate::fold::{Fold, NoSink, Policy};
+use crate::recovery::{Recovered, recover};
+use crate::service::Service;
+use crate::snapshot;
+use crate::snapshot_schedule::{SnapshotJournal, SnapshotRequests, SnapshotRules, SnapshotSchedule};
+use crate::state_hashes::StateHashes;
+use gapless_agent::{Agent, CounterView};
+use gapless_journal::{DiskWork, Syncer};
+use gapless_log::StreamIdentity;
+use gapless_stream::Sequencer;
+use gapless_stream::coverage::Coverage;
+use gapless_stream::member_service::{MemberService, ServiceError, ServiceParts};
+use gapless_stream::sequencer::SequencerRules;
+use gapless_stream::stream_layout::StreamLayout;
+use std::ops::RangeInclusive;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How a service runs on a member of a cluster; its stream is described by the member's file. What the file says in
+/// `[service]` counts in the place of what stands here; sequences to be skipped are added to those of the policy.
+#[derive(Clone, Debug)]
+pub struct ReplicaOptions {
+    /// The longest payload that a handler may send, bytes.
+    pub payload_length_max: usize,
+    /// A snapshot after so many frames; `None` for none, and then nothing goes from the journal.
+    pub snapshot_interval_frames: Option<u64>,
+    /// A snapshot at a clean stop.
+    pub snapshot_on_stop: bool,
+    /// What happens to messages that no handler takes, and to handlers that panic. The same on each member: their states
+    /// differ else.
+    pub policy: Policy,
+}
+
+impl Default for ReplicaOptions {
+    fn default() -> Self {
+        Self {
+            payload_length_max: 1 << 20,
+            snapshot_interval_frames: Some(10_000_000),
+            snapshot_on_stop: true,
+            policy: Policy::default(),
+        }
+    }
+}
+
+/// What a state-replicated service lets others see beside.
+#[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "read by a replica"))]
+pub(crate) struct StateViews {
+    pub hash: CounterView,
+    pub remade: CounterView,
+}
+
+/// What is known once the service's agent is made.
+pub(crate) type Later<T> = Arc<Mutex<Option<T>>>;
+
+/// What a service's agent lets others see.
+#[derive(Clone)]
+#[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "read by a replica"))]
+pub(crate) struct Views {
+    pub recovered: Recovered,
+    pub handled: CounterView,
+    pub dead_letters: CounterView,
+    pub snapshots: SnapshotRequests,
+}
+
+/// A service that waits for its member.
+pub struct Seat {
+    pub(crate) fold: Fold,
+    pub(crate) options: ReplicaOptions,
+    hash_interval_frames: u64,
+    recovered: Recovered,
+    pub(crate) views: Later<Views>,
+    pub(crate) state: Later<StateViews>,
+}
+
+impl Seat {
+    /// Of an event-sourced service; a hash of its state goes to the member behind each multiple of `hash_interval_frames`,
+    /// 0 for none.
+    #[must_use]
+    pub fn new<S: Service>(service: S, options: ReplicaOptions, hash_interval_frames: u64) -> Self {
+        let fold = Fold::new(service, options.policy.clone(), options.payload_length_max);
+        Self::of(fold, options, hash_interval_frames)
+    }
+
+    pub(crate) fn of(fold: Fold, options: ReplicaOptions, hash_interval_frames: u64) -> Self {
+        let (views, state) = (Later::default(), Later::default());
+        Self { fold, options, hash_interval_frames, recovered: Recovered::default(), views, state }
+    }
+}
+
+/// The member's journal as the service's snapshots need it.
+struct MemberJournal {
+    syncer: Syncer,
+    coverage: Coverage,
+}
+
+impl SnapshotJournal for MemberJournal {
+    fn sync(&mut self) -> Result<(), EngineError> {
+        self.syncer.sync()?;
+        // Of the snapshot, which is written next.
+        self.syncer.ask_disk(DiskWork::Allocate).map_err(EngineError::system("finding room for a snapshot"))
+    }
+
+    fn covered(&mut self, sequence: u64) {
+        self.coverage.covered(sequence);
+    }
+}
+
+impl MemberService for Seat {
+    fn snapshot_sequence(
+        &self,
+        layout: &StreamLayout,
+        _identity: StreamIdentity,
+        last_sequence: u64,
+    ) -> Result<u64, ServiceError> {
+        let Some((sequence, path)) = snapshot::list(&layout.snapshots())?.pop() else { return Ok(0) };
+        if sequence > last_sequence {
+            let reason = format!(
+                "it stands at sequence {sequence}, the journal ends at {last_sequence}: frames that it contains are \
+                 lost; restore the journal, or start the member anew with an empty directory"
+            );
+            return Err(EngineError::Snapshot { path, reason }.into());
+        }
+        Ok(sequence)
+    }
+
+    fn recover(&mut self, layout: &StreamLayout, identity: StreamIdentity, sequence: u64) -> Result<(), ServiceError> {
+        if sequence == 0 {
+            return Ok(());
+        }
+        // The member's own sequencer is found by its own state.
+        let mut sequencer = Sequencer::new(SequencerRules::of_service(u64::MAX));
+        self.recovered = recover(layout, identity, &mut self.fold, &mut sequencer, &mut NoSink, None, sequence)?;
+        if self.recovered.last_sequence != sequence {
+            let reason = format!("the service comes to {}, not to there", self.recovered.last_sequence);
+            return Err(EngineError::Corrupt { sequence, reason }.into());
+        }
+        Ok(())
+    }
+
+    fn versions(&self) -> RangeInclusive<u32> {
+        self.fold.service.versions()
+    }
+
+    fn agent(self: Box<Self>, parts: ServiceParts<'_>) -> Result<Box<dyn Agent>, ServiceError> {
+        let Self { fold, options, hash_interval_frames, recovered, views, .. } = *self;
+        let rules = SnapshotRules {
+            interval_frames: options.snapshot_interval_frames,
+            on_stop: options.snapshot_on_stop && options.snapshot_interval_frames.is_some(),
+        };
+        let journal = MemberJournal { syncer: parts.syncer, coverage: parts.coverage };
+        let (directory, at) = (parts.layout.snapshots(), recovered.snapshot_sequence);
+        let (schedule, snapshots) = match parts.has_helpers {
+            true => SnapshotSchedule::start(directory, parts.identity, at, rules, journal, parts.waker)?,
+            false => SnapshotSchedule::by_hand(directory, parts.identity, at, rules, journal, parts.waker),
+        };
+        // Nobody else does.
+        let _ = parts.snapshots.set(Arc::new(snapshots.clone()));
+        let counters = ExecutorCounters::add_to(parts.counters, &recovered)?;
+        let (handled, dead_letters) = counters.views();
+        let links = ExecutorLinks {
+            cursor: parts.cursor,
+            window: parts.window,
+            end: End::Released,
+            delivery: Delivery::Direct(parts.outlets),
+            sequencer: parts.sequencer,
+            from_sequencer: parts.from_sequencer,
+            dead_letters: DeadLetters::open(parts.layout.root())?,
+            snapshots: Some(schedule),
+            frames_per_poll_max: parts.frames_per_poll_max,
+            counters,
+            hashes: StateHashes::new(hash_interval_frames, parts.identity, parts.hashes),
+        };
+        *views.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(Views { recovered, handled, dead_letters, snapshots });
+        Ok(Box::new(Executor::new(fold, links)))
+    }
+}
