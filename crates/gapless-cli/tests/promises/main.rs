@@ -28,3 +28,4 @@ mod lines_are_published_exactly_once;
 mod members_are_changed_by_commands;
 mod nodes_and_members_are_watched;
 mod the_program_explains_itself;
+mod two_builds_are_compared;
