@@ -1,14 +1,14 @@
 //! Prints the machine's own floor: what shared memory, disk, sockets and wake-ups cost here and now.
 //!
-//! `cargo run --release -p gapless-bench --example floor -- [DIRECTORY]`; the directory is where the files of the
-//! disk floors are written, the current one by default.
+//! `cargo run --release -p gapless-bench --features progress,tables --example floor -- [DIRECTORY]`; the directory is
+//! where the files of the disk floors are written, the current one by default.
 
 use std::path::PathBuf;
 
-use gapless_bench::environment::Environment;
 use gapless_bench::floor::FloorPlan;
-use gapless_bench::progress::Progress;
-use gapless_bench::report::table::{TableStyle, floors};
+use gapless_report::environment::Environment;
+use gapless_report::progress::Progress;
+use gapless_report::table::{TableStyle, floors};
 
 fn main() {
     let directory = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("."), PathBuf::from);

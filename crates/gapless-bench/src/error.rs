@@ -1,5 +1,6 @@
 //! What can go wrong in a benchmark, each with the place and what to do about it.
 
+use gapless_report::ReportError;
 use std::path::{Path, PathBuf};
 
 /// The result of anything here that can fail.
@@ -29,14 +30,9 @@ pub enum BenchError {
         /// What the system answered.
         source: std::io::Error,
     },
-    /// An Excel workbook could not be read or written.
-    #[error("workbook {}: {reason}", path.display())]
-    Workbook {
-        /// The workbook.
-        path: PathBuf,
-        /// What was expected and found, and what to do.
-        reason: String,
-    },
+    /// A report could not be read, shown or written.
+    #[error(transparent)]
+    Report(#[from] ReportError),
     /// A report could not be turned into JSON.
     #[error("cannot write the report as JSON: {0}")]
     Json(#[from] serde_json::Error),
@@ -64,8 +60,13 @@ impl BenchError {
         Self::System { action, source: source.into() }
     }
 
-    pub(crate) fn workbook(path: &Path, reason: impl Into<String>) -> Self {
-        // Parsers quote what they found, line breaks too; an error is one line.
-        Self::Workbook { path: path.to_owned(), reason: reason.into().replace(char::is_control, " ") }
+    /// Whether other options would have avoided it: the program then ends as it does for options that it does not know.
+    #[must_use]
+    pub fn is_about_options(&self) -> bool {
+        match self {
+            Self::Option(_) => true,
+            Self::Report(error) => error.is_about_options(),
+            _ => false,
+        }
     }
 }

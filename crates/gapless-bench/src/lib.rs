@@ -1,4 +1,4 @@
-//! Load generators, floors, benchmarks and reports.
+//! Load generators, floors and benchmarks. What they say of themselves is in `gapless-report`.
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -13,22 +13,15 @@
 //! | [`failover`] | `gapless bench failover`: what clients see while members die and the lead changes |
 //! | `child` | processes of a benchmark, seen from it |
 //! | [`time_sources`] | clocks that can be read, and what it costs |
-//! | [`environment`] | the machine, the kernel and the commit that a figure belongs to |
 //! | [`resources`] | CPU time and memory of a process |
-//! | [`affinity`] | which CPUs there are, and pinning the calling thread |
-//! | [`report`] | the JSON object and the tables |
-//! | [`workbook`] | Excel output |
-//! | [`progress`] | progress bar and interval lines on stderr |
 //!
 //! `unsafe` lives in [`floor`] alone, in the module that maps memory.
 
 #![deny(unsafe_code)]
 
-pub mod affinity;
 pub mod canonical;
 mod child;
 pub mod compare;
-pub mod environment;
 mod error;
 pub mod failover;
 pub mod floor;
@@ -36,11 +29,8 @@ pub mod histogram;
 pub mod options;
 pub mod pacing;
 pub mod parts;
-pub mod progress;
-pub mod report;
 pub mod resources;
 pub mod sequencer;
 pub mod time_sources;
-pub mod workbook;
 
 pub use error::{BenchError, Result};

@@ -10,7 +10,7 @@ use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
 use serde_json::json;
 
 use crate::histogram::LatencyHistogram;
-use crate::report::{Row, RowConfig};
+use gapless_report::{Row, RowConfig};
 
 /// A clock that is to be measured: its name in the report, how to read it in ns, its stated resolution.
 pub struct TimeSource {

@@ -73,7 +73,7 @@ fn main() -> ExitCode {
         Err(error) => {
             eprintln!("gapless: {error}");
             let is_usage = error.is::<commands::Usage>()
-                || matches!(error.downcast_ref(), Some(gapless_bench::BenchError::Option(_)));
+                || error.downcast_ref().is_some_and(gapless_bench::BenchError::is_about_options);
             match error.downcast_ref() {
                 Some(gapless_bench::BenchError::Slower(..)) => ExitCode::from(SLOWER),
                 _ if is_usage => ExitCode::from(WRONG_OPTIONS),

@@ -3,7 +3,6 @@
 //! command; the primary speaks with both in the same way, by lines of JSON over TCP.
 
 use super::form::Form;
-use crate::affinity::pin_current_thread;
 use crate::options::{MessageEncoding, Program};
 use crate::resources::process_cpu_ns;
 use crate::{BenchError, Result};
@@ -12,6 +11,7 @@ use gapless::cluster::consensus::MemberId;
 use gapless::cluster::member::shared::Wish;
 use gapless::engine::Replica;
 use gapless::wire::checksum::crc32c;
+use gapless_report::affinity::pin_current_thread;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read as _, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};

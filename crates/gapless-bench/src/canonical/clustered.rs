@@ -10,16 +10,16 @@ use super::form::Form;
 use super::processor::ProcessorState;
 use super::run::{client_options, load_of, node_failed};
 use super::scene::Scene;
-use crate::affinity::{available_cpus, pair_of_cores, pin_current_thread};
 use crate::histogram::IntervalRecorder;
 use crate::options::{BACKUP_ADDRESS, CpuConfiguration, Mode, ReplicationLink, Role, RunSettings};
-use crate::progress::Progress;
 use crate::resources::{Memory, memory, process_cpu_ns};
 use crate::{BenchError, Result};
 use gapless::agent::{Clock, Pauses};
 use gapless::cluster::consensus::Role as MemberRole;
 use gapless::engine::Replica;
 use gapless::prelude::*;
+use gapless_report::affinity::{available_cpus, pair_of_cores, pin_current_thread};
+use gapless_report::progress::Progress;
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::path::Path;
@@ -336,13 +336,13 @@ impl Primary<'_> {
         let outcome = std::thread::scope(|scope| {
             scope.spawn(|| {
                 progress.follow(
-                    || {
+                    &mut || {
                         if interrupted.load(Ordering::Relaxed) {
                             signals.interrupted.store(true, Ordering::Relaxed);
                         }
                         base + signals.replied.load(Ordering::Relaxed) * 100 / load.count.max(1)
                     },
-                    || done.load(Ordering::Acquire),
+                    &mut || done.load(Ordering::Acquire),
                 );
             });
             let mut turn = || self.turn();

@@ -36,10 +36,11 @@ use crate::histogram::hlog::{TaggedRun, write_file};
 use crate::options::{
     BACKUP_ADDRESS, CanonicalArguments, CanonicalOptions, OutputSettings, Role, RunPlan, RunSettings, SheetFigure,
 };
-use crate::progress::Progress;
-use crate::report::table::{TableStyle, canonical};
-use crate::report::{Report, Row};
-use crate::{BenchError, Result, workbook};
+use crate::{BenchError, Result};
+use gapless_report::progress::Progress;
+use gapless_report::table::{TableStyle, canonical};
+use gapless_report::workbook;
+use gapless_report::{Report, Row};
 use run::{Finished, run_one};
 use std::io::Write;
 use std::path::Path;

@@ -7,16 +7,16 @@ use super::driver::{Load, Outcome, Signals, drive, query, stream_error};
 use super::form::Form;
 use super::processor::ProcessorState;
 use super::scene::Scene;
-use crate::affinity::{pair_of_cores, pin_current_thread};
 use crate::histogram::{IntervalRecorder, RecordedRun};
 use crate::options::{Mode, OutputSettings, ReplicationLink, RunSettings, Tier};
-use crate::progress::Progress;
-use crate::report::{CpuPerMessage, Row, RowConfig};
 use crate::resources::{memory, stolen_ns};
 use crate::{BenchError, Result};
 use gapless::agent::{Clock, Pauses};
 use gapless::prelude::*;
 use gapless::stream::link::LinkOptions;
+use gapless_report::affinity::{pair_of_cores, pin_current_thread};
+use gapless_report::progress::Progress;
+use gapless_report::{CpuPerMessage, Row, RowConfig};
 use serde_json::json;
 use std::path::Path;
 use std::sync::Arc;
@@ -221,13 +221,13 @@ impl Run<'_> {
             });
             let base = self.number as u64 * 100;
             self.progress.follow(
-                || {
+                &mut || {
                     if self.interrupted.load(Ordering::Relaxed) {
                         signals.interrupted.store(true, Ordering::Relaxed);
                     }
                     base + signals.replied.load(Ordering::Relaxed) * 100 / load.count.max(1)
                 },
-                || done.load(Ordering::Acquire),
+                &mut || done.load(Ordering::Acquire),
             );
             driver.join()
         });

@@ -104,6 +104,7 @@ fn mask(mask: &Option<CpuMask>) -> Option<gapless::agent::CpuMask> {
 /// Every CPU but the driver's.
 fn beside(driver_cpu: Option<usize>) -> Option<gapless::agent::CpuMask> {
     let driver_cpu = driver_cpu?;
-    let others: Vec<usize> = crate::affinity::available_cpus().into_iter().filter(|cpu| *cpu != driver_cpu).collect();
+    let others: Vec<usize> =
+        gapless_report::affinity::available_cpus().into_iter().filter(|cpu| *cpu != driver_cpu).collect();
     gapless::agent::CpuMask::of(&others)
 }

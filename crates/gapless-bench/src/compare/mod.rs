@@ -16,12 +16,12 @@ mod instructions;
 pub mod statistics;
 mod workload;
 
-use crate::progress::Progress;
-use crate::report::table::{TableStyle, new_table, rate};
-use crate::report::{Report, Row, RowConfig};
 use crate::{BenchError, Result};
 use build::Build;
 use clap::Args;
+use gapless_report::progress::Progress;
+use gapless_report::table::{Table, TableStyle, rate};
+use gapless_report::{Report, Row, RowConfig};
 use serde_json::json;
 use statistics::{Interval, interval, median};
 use std::path::{Path, PathBuf};
@@ -360,11 +360,11 @@ fn json_counted(counted: &Counted) -> Row {
 
 fn text(report: &Report, a: &Build, b: &Build, all: &[Series], verdicts: &[Verdict], counted: &[Counted]) -> String {
     let head = ["run", "row", "figure", "A", "B", "B / A", "95 % interval", "pairs", "floor B / A", "B is"];
-    let mut table = new_table(TableStyle::for_stdout(), &head, 3);
+    let mut table = Table::new(TableStyle::for_stdout(), &head, 3);
     for (series, verdict) in all.iter().zip(verdicts) {
         let found = interval(&series.ratios(), ERROR);
         let floor = median(&series.floor_b) / median(&series.floor_a);
-        table.add_row([
+        table.add_row(&[
             series.workload.clone(),
             row_name(&series.row),
             format!("{}, {}", series.figure.name(), series.figure.unit()),
@@ -379,7 +379,7 @@ fn text(report: &Report, a: &Build, b: &Build, all: &[Series], verdicts: &[Verdi
     }
     for counted in counted {
         let (of_a, of_b) = (median(&counted.a), median(&counted.b));
-        table.add_row([
+        table.add_row(&[
             counted.workload.clone(),
             String::new(),
             "instructions/message".to_owned(),
@@ -392,7 +392,7 @@ fn text(report: &Report, a: &Build, b: &Build, all: &[Series], verdicts: &[Verdi
             "counted by callgrind".to_owned(),
         ]);
     }
-    let mut text = format!("{}\nA: {}\nB: {}\n\n{}\n", report.environment.summary(), a.name, b.name, table.trim_fmt());
+    let mut text = format!("{}\nA: {}\nB: {}\n\n{table}\n", report.environment.summary(), a.name, b.name);
     for note in &report.notes {
         text += &format!("note: {note}\n");
     }

@@ -1,7 +1,7 @@
 //! What both builds run: a benchmark's command line, and how many messages it moves.
 
-use crate::report::{Report, Row};
 use crate::{BenchError, Result};
+use gapless_report::{Report, Row};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -103,7 +103,7 @@ impl Workload {
             return Err(failed(format!("{}: {} ended with {}: {last}", self.name, program.display(), output.status)));
         }
         let text = std::fs::read_to_string(&file).map_err(|source| BenchError::io("read", &file, source))?;
-        let report: Report = serde_json::from_str(&text)?;
+        let report = Report::from_json(&text)?;
         // A row that failed is no figure.
         if let Some(row) = report.rows.iter().find(|row| row.verified == Some(false)) {
             return Err(failed(format!("{}: {} failed its check: {:?}", self.name, program.display(), row.notes)));

@@ -26,9 +26,6 @@ mod table;
 pub use cluster::Membership;
 
 use crate::floor::{FloorKind, FloorPlan};
-use crate::progress::Progress;
-use crate::report::table::{TableStyle, floors};
-use crate::report::{Report, Row, RowConfig};
 use crate::{BenchError, Result};
 use clap::Args;
 use cluster::Cluster;
@@ -36,6 +33,9 @@ use events::What;
 use figures::{Figures, Phase, figures};
 use gapless::prelude::*;
 use gapless::wire::HEADER_LENGTH;
+use gapless_report::progress::Progress;
+use gapless_report::table::{TableStyle, floors};
+use gapless_report::{Report, Row, RowConfig};
 use ledger::{COUNT, NOTE_LENGTH, words};
 use load::{SESSIONS, Seen, Sender, elapsed_ns};
 use serde_json::{Value, json};
@@ -124,6 +124,10 @@ struct Plan {
 /// # Errors
 /// Members that cannot be started, or do not come back; commands that are refused; a report that cannot be written.
 pub fn run(arguments: &FailoverArguments, interrupted: &AtomicBool) -> Result<String> {
+    if arguments.plot.is_some() {
+        // A long run must not end with an error that was there before it.
+        gapless_report::plot::check()?;
+    }
     let (frames, repeats, window) = if arguments.quick { QUICK } else { (u64::MAX, u32::MAX, WINDOW) };
     let plan = Plan {
         rate_per_s: arguments.rate,

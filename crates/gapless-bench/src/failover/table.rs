@@ -3,7 +3,7 @@
 use super::Scenario;
 use super::figures::Phase;
 use crate::histogram::LatencyHistogram;
-use crate::report::table::{TableStyle, absent, grouped, new_table};
+use gapless_report::table::{Table, TableStyle, absent, grouped};
 
 /// Both tables of all clusters.
 pub(super) fn text(scenarios: &[Scenario], style: TableStyle) -> String {
@@ -22,7 +22,7 @@ pub(super) fn text(scenarios: &[Scenario], style: TableStyle) -> String {
         "lost",
         "doubled",
     ];
-    let mut table = new_table(style, &head, 2);
+    let mut table = Table::new(style, &head, 2);
     for scenario in scenarios {
         for figures in &scenario.figures {
             let mut firsts: Vec<u64> = figures.first_new_replies_ns().map(|first| first.unwrap_or(u64::MAX)).collect();
@@ -30,7 +30,7 @@ pub(super) fn text(scenarios: &[Scenario], style: TableStyle) -> String {
             let median = firsts.get(firsts.len() / 2).copied().filter(|ns| *ns < u64::MAX);
             let duration = figures.happenings.iter().map(|each| each.duration_ns).max().unwrap_or(0);
             let met = figures.is_met().map_or_else(absent, |met| if met { "yes" } else { "NO" }.to_owned());
-            table.add_row([
+            table.add_row(&[
                 scenario.membership.name().to_owned(),
                 figures.what.name().to_owned(),
                 figures.happenings.len().to_string(),
@@ -47,7 +47,7 @@ pub(super) fn text(scenarios: &[Scenario], style: TableStyle) -> String {
             ]);
         }
     }
-    let mut latencies = new_table(
+    let mut latencies = Table::new(
         style,
         &[
             "members",
@@ -70,10 +70,10 @@ pub(super) fn text(scenarios: &[Scenario], style: TableStyle) -> String {
             for phase in Phase::ALL {
                 cells.extend(percentiles(&figures.latencies[phase as usize]));
             }
-            latencies.add_row(cells);
+            latencies.add_row(&cells);
         }
     }
-    format!("{}\n\nLatency, from when each command was due\n{}\n", table.trim_fmt(), latencies.trim_fmt())
+    format!("{table}\n\nLatency, from when each command was due\n{latencies}\n")
 }
 
 fn percentiles(histogram: &LatencyHistogram) -> [String; 3] {

@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::sampling::{Effort, Spin, Stop};
 use super::shared;
 use crate::Result;
-use crate::report::FloorRow;
+use gapless_report::FloorRow;
 
 /// Round trips, one behind the other or paced.
 pub(super) fn ping_pong(effort: &Effort, payload: usize, is_paced: bool) -> Result<FloorRow> {

@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::Result;
-use crate::affinity::pair_of_cores;
-use crate::report::FloorRow;
+use gapless_report::FloorRow;
+use gapless_report::affinity::pair_of_cores;
 
 mod disk;
 mod memory;
@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn one_cpu_is_enough() {
-        let cpu = *crate::affinity::available_cpus().first().unwrap();
+        let cpu = *gapless_report::affinity::available_cpus().first().unwrap();
         let plan = FloorPlan {
             effort_percent: 1,
             cpus: Some((cpu, cpu)),

@@ -5,11 +5,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::FloorKind;
-use crate::affinity::pin_current_thread;
 use crate::histogram::LatencyHistogram;
 use crate::pacing::Schedule;
-use crate::report::FloorRow;
 use crate::{BenchError, Result};
+use gapless_report::FloorRow;
+use gapless_report::affinity::pin_current_thread;
 
 /// The greatest payload that a floor is measured with, bytes.
 pub(super) const PAYLOAD_MAX: usize = 1 << 20;
@@ -152,7 +152,7 @@ impl Effort {
 }
 
 fn pin(cpu: Option<usize>) -> Result<()> {
-    cpu.map_or(Ok(()), |cpu| pin_current_thread(&[cpu]))
+    Ok(cpu.map_or(Ok(()), |cpu| pin_current_thread(&[cpu]))?)
 }
 
 /// Set when one of the two threads has ended.

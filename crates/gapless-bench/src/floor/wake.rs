@@ -9,7 +9,7 @@ use rustix::time::Timespec;
 
 use super::sampling::{Effort, Stop};
 use crate::Result;
-use crate::report::FloorRow;
+use gapless_report::FloorRow;
 
 /// Two words, one for each direction; each counts the wake-ups sent.
 pub(super) fn futex(effort: &Effort) -> Result<FloorRow> {

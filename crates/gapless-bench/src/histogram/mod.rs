@@ -9,7 +9,7 @@
 
 use hdrhistogram::Histogram;
 
-use crate::report::LatencyNs;
+use gapless_report::LatencyNs;
 
 pub mod hlog;
 pub mod intervals;

@@ -11,7 +11,7 @@ use clap::Args;
 use super::values::{
     CpuConfiguration, CpuMask, MessageEncoding, Mode, Program, ReplicationLink, Role, Tier, decimal, whole_number,
 };
-use crate::workbook::CellAddress;
+use gapless_report::workbook::CellAddress;
 
 const EXAMPLES: &str = "\
 Examples:

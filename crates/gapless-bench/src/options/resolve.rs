@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use super::arguments::CanonicalArguments;
 use super::values::{Access, CpuConfiguration, CpuMask, MessageEncoding, Mode, Program, ReplicationLink, Role, Tier};
-use crate::affinity::available_cpus;
-use crate::workbook::CellAddress;
 use crate::{BenchError, Result};
+use gapless_report::affinity::available_cpus;
+use gapless_report::workbook::CellAddress;
 
 /// A whole invocation, validated.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,7 +8,7 @@ use clap::{CommandFactory, Parser};
 use super::resolve::*;
 use super::values::*;
 use super::*;
-use crate::workbook::CellAddress;
+use gapless_report::workbook::CellAddress;
 
 #[derive(Debug, Parser)]
 #[command(name = "canonical")]

@@ -13,13 +13,13 @@ pub mod partner;
 
 use super::{PartArguments, Unit, failed, measure_beside_floors, named, since};
 use crate::Result;
-use crate::affinity::{pair_of_cores, pin_current_thread};
 use crate::floor::{FloorKind, HEADER_BYTES};
 use crate::histogram::LatencyHistogram;
-use crate::report::{Report, Row};
 use clap::Args;
 use end::{End, Other, Outgoing};
 use gapless_cluster::link::LinkOptions;
+use gapless_report::affinity::{pair_of_cores, pin_current_thread};
+use gapless_report::{Report, Row};
 use partner::{Order, PARTS, Role, Transport};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;

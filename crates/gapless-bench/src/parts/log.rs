@@ -18,14 +18,14 @@ mod waiting;
 
 use super::{PartArguments, Unit, measure_beside_floors, named, since};
 use crate::Result;
-use crate::affinity::{pair_of_cores, pin_current_thread};
 use crate::floor::{FloorKind, HEADER_BYTES};
 use crate::histogram::LatencyHistogram;
-use crate::report::{Report, Row};
 use ends::{
     Sends, Takes, check_number, new_frame, open_window, ring_to_send, ring_to_take, set_number, window,
     window_with_progress,
 };
+use gapless_report::affinity::{pair_of_cores, pin_current_thread};
+use gapless_report::{Report, Row};
 use partner::{Order, PARTS, Role, SPINS_BETWEEN_LOOKS};
 use process::Partner;
 use std::hint::black_box;

@@ -2,14 +2,14 @@
 //! is on the way: rings, sequencer, window, handler, exactly-once, both checksums, fragments.
 
 use super::{PartArguments, Unit, compare, failed, is_interrupted, measure_floors, named, since};
-use crate::affinity::{available_cpus, pair_of_cores, pin_current_thread};
 use crate::floor::{FloorKind, HEADER_BYTES};
 use crate::histogram::LatencyHistogram;
-use crate::report::Report;
 use crate::{BenchError, Result};
 use gapless::agent::CpuMask;
 use gapless::prelude::*;
 use gapless::stream::link::LinkOptions;
+use gapless_report::Report;
+use gapless_report::affinity::{available_cpus, pair_of_cores, pin_current_thread};
 use std::hint::black_box;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

@@ -24,10 +24,10 @@ pub mod storage;
 mod table;
 
 use crate::floor::{FloorKind, FloorPlan};
-use crate::report::table::{TableStyle, floors, parts};
-use crate::report::{FloorRow, Report, Row, RowConfig};
 use crate::{BenchError, Result};
 use clap::Args;
+use gapless_report::table::{TableStyle, floors, parts};
+use gapless_report::{FloorRow, Report, Row, RowConfig};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

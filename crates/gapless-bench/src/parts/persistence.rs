@@ -5,11 +5,11 @@ use super::{PartArguments, Unit, compare, failed, is_interrupted, measure_floors
 use crate::canonical::car::{CarForm, LENGTH_MAX, SCHEMA, SERIAL_NUMBER, SbeSerial};
 use crate::floor::{FloorKind, HEADER_BYTES};
 use crate::histogram::LatencyHistogram;
-use crate::report::{Report, Row};
 use crate::{BenchError, Result};
 use clap::Args;
 use gapless::journal::{Flush, Journal, JournalError, JournalOptions, JournalReader};
 use gapless::wire::{Encoding, FrameHeader, FrameWriter, HEADER_LENGTH, aligned_length, stamp};
+use gapless_report::{Report, Row};
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;

@@ -10,9 +10,9 @@ use crate::canonical::car::{
 };
 use crate::histogram::LatencyHistogram;
 use crate::options::MessageEncoding;
-use crate::report::published::{DECODE_NS, ENCODE_NS, SOURCE};
-use crate::report::{FloorRow, Report, Row};
 use gapless::prelude::Message;
+use gapless_report::published::{DECODE_NS, ENCODE_NS, SOURCE};
+use gapless_report::{FloorRow, Report, Row};
 use std::hint::black_box;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;

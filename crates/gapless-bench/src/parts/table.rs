@@ -1,15 +1,15 @@
 //! The table of things that take nanoseconds, which microseconds with two decimals would hide.
 
-use crate::report::table::{TableStyle, absent, bytes, grouped, new_table, rate, text};
-use crate::report::{LatencyNs, Row};
+use gapless_report::table::{Table, TableStyle, absent, bytes, grouped, rate, text};
+use gapless_report::{LatencyNs, Row};
 
 /// One line a row, latencies in ns.
 pub(super) fn nanoseconds(rows: &[Row], style: TableStyle) -> String {
     let head = ["what", "encoding", "bytes", "mean ns", "p50 ns", "p99 ns", "p99.9 ns", "a second", "× floor"];
-    let mut table = new_table(style, &head, 2);
+    let mut table = Table::new(style, &head, 2);
     for row in rows {
         let latency = |figure: fn(LatencyNs) -> String| row.latency_ns.map_or_else(absent, figure);
-        table.add_row([
+        table.add_row(&[
             text(&row.config.name),
             text(&row.config.encoding),
             bytes(row),
@@ -21,5 +21,5 @@ pub(super) fn nanoseconds(rows: &[Row], style: TableStyle) -> String {
             row.floor_ratio.map_or_else(absent, |ratio| format!("{ratio:.2}")),
         ]);
     }
-    table.trim_fmt()
+    table.to_string()
 }

@@ -8,8 +8,8 @@ use super::process::SUBCOMMAND;
 use super::{accounting, failed};
 use crate::child::Process;
 use crate::floor::{FloorKind, FloorPlan};
-use crate::report::FloorRow;
 use crate::{BenchError, Result};
+use gapless_report::FloorRow;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 

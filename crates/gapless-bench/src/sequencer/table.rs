@@ -5,11 +5,10 @@
 use super::RoleFigures;
 use super::published::{self, latency_of, rate_of};
 use super::slices::{PERCENTS, Slice};
-use crate::report::table::{
-    ABSENT, TableStyle, absent, bytes, floors, grouped, microseconds, new_table, rate, stolen, text, verified,
+use gapless_report::table::{
+    ABSENT, Table, TableStyle, absent, bytes, floors, grouped, microseconds, rate, stolen, text, verified,
 };
-use crate::report::{LatencyNs, Report, Row};
-use comfy_table::Table;
+use gapless_report::{LatencyNs, Report, Row};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -35,7 +34,7 @@ pub fn whole(report: &Report, style: TableStyle) -> String {
     };
     let (latency, throughput, rewind) = (of_mode("latency"), of_mode("throughput"), of_mode("rewind"));
     let mut text = format!("{}\n", report.environment.summary());
-    let mut section = |title: &str, table: Table| text += &format!("\n{title}\n{}\n", table.trim_fmt());
+    let mut section = |title: &str, table: Table| text += &format!("\n{title}\n{table}\n");
     if !latency.is_empty() {
         section("Round trip node → sequencer → node", round_trips(&latency, style));
         section("Slices of the round trip: average / greatest of the fastest, µs", slices(&latency, style));
@@ -88,7 +87,7 @@ fn round_trips(rows: &[&Row], style: TableStyle) -> Table {
         "verified",
         "published avg µs",
     ];
-    let mut table = new_table(style, &head, 3);
+    let mut table = Table::new(style, &head, 3);
     for row in rows {
         let mut cells = names(row);
         cells.push(bytes(row));
@@ -102,7 +101,7 @@ fn round_trips(rows: &[&Row], style: TableStyle) -> Table {
         cells.push(verified(row));
         let published = row.config.payload_bytes.and_then(latency_of).filter(|_| is_udp(row));
         cells.push(published.map_or_else(absent, |published| microseconds(published.mean_ns)));
-        table.add_row(cells);
+        table.add_row(&cells);
     }
     table
 }
@@ -119,7 +118,7 @@ fn slices(rows: &[&Row], style: TableStyle) -> Table {
     let mut head = vec!["transport", "bytes", "min"];
     head.extend(percents.iter().map(String::as_str));
     head.extend(["max", "count"]);
-    let mut table = new_table(style, &head, 1);
+    let mut table = Table::new(style, &head, 1);
     for row in rows {
         let Some(latency) = row.latency_ns else { continue };
         let of_row: Vec<Slice> = extra(row, "slices").unwrap_or_default();
@@ -131,14 +130,14 @@ fn slices(rows: &[&Row], style: TableStyle) -> Table {
             }));
         }
         cells.extend([microseconds(latency.max), grouped(latency.count)]);
-        table.add_row(cells);
+        table.add_row(&cells);
     }
     for published in &published::LATENCIES {
         let Some(rest) = published.rest else { continue };
         let mut cells = vec!["udp, published".to_owned(), grouped(published.payload_bytes), microseconds(rest.min_ns)];
         cells.extend(rest.greatest_ns.map(|greatest_ns| format!("{ABSENT} / {}", microseconds(greatest_ns))));
         cells.extend([microseconds(rest.max_ns), grouped(1_000_000)]);
-        table.add_row(cells);
+        table.add_row(&cells);
     }
     table
 }
@@ -162,7 +161,7 @@ fn throughputs(rows: &[&Row], style: TableStyle) -> Table {
         "verified",
         "published msg/s",
     ];
-    let mut table = new_table(style, &head, 4);
+    let mut table = Table::new(style, &head, 4);
     for row in rows {
         let batch = row.config.extra.get("batch_node").and_then(Value::as_bool);
         let mut cells = names(row);
@@ -194,7 +193,7 @@ fn throughputs(rows: &[&Row], style: TableStyle) -> Table {
         cells.push(published.map_or_else(absent, |published| {
             format!("{} ({})", grouped(published.sequencer_per_s), grouped(published.node_per_s))
         }));
-        table.add_row(cells);
+        table.add_row(&cells);
     }
     table
 }
@@ -216,7 +215,7 @@ fn rewinds(rows: &[&Row], style: TableStyle) -> Table {
         "lost",
         "verified",
     ];
-    let mut table = new_table(style, &head, 3);
+    let mut table = Table::new(style, &head, 3);
     for row in rows {
         let before: Option<LatencyNs> = extra(row, "latency_before_ns");
         let figure = |latency: Option<LatencyNs>, of: fn(LatencyNs) -> u64| {
@@ -232,7 +231,7 @@ fn rewinds(rows: &[&Row], style: TableStyle) -> Table {
         cells.extend([figure(before, |latency| latency.p99), figure(row.latency_ns, |latency| latency.p99)]);
         cells.push(row.lost.map_or_else(absent, grouped));
         cells.push(verified(row));
-        table.add_row(cells);
+        table.add_row(&cells);
     }
     table
 }
@@ -252,7 +251,7 @@ fn roles(rows: &[Row], style: TableStyle) -> Table {
         "sent again",
         "asked again",
     ];
-    let mut table = new_table(style, &head, 2);
+    let mut table = Table::new(style, &head, 2);
     for row in rows {
         let batch = match row.config.extra.get("batch_node").and_then(Value::as_bool) {
             Some(false) => ", one per packet",
@@ -263,7 +262,7 @@ fn roles(rows: &[Row], style: TableStyle) -> Table {
         for role in of_row {
             // What waits for one message most of the time has no rate of its own.
             let timed = |text: String| if role.elapsed_ns > 0 { text } else { absent() };
-            table.add_row([
+            table.add_row(&[
                 name.clone(),
                 role.role.clone(),
                 bytes(row),
@@ -304,7 +303,7 @@ fn target(row: &Row, key: &str, words: impl FnOnce(f64) -> String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::RowConfig;
+    use gapless_report::RowConfig;
 
     fn row(mode: &str, transport: &str, payload_bytes: u64) -> Row {
         Row {

@@ -7,8 +7,8 @@
 
 use super::end::{End, Other, Outgoing};
 use crate::Result;
-use crate::affinity::pin_current_thread;
 use crate::parts::failed;
+use gapless_report::affinity::pin_current_thread;
 use serde::{Deserialize, Serialize};
 use std::io::Write as _;
 use std::time::Instant;

@@ -10,8 +10,8 @@ use super::ends::{
 };
 use super::waiting::Other;
 use crate::Result;
-use crate::affinity::pin_current_thread;
 use crate::parts::{failed, median};
+use gapless_report::affinity::pin_current_thread;
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
 use std::io::Write as _;

@@ -21,8 +21,8 @@ mod serve;
 
 use super::failed;
 use super::order::Order;
-use crate::affinity::pin_current_thread;
 use crate::{BenchError, Result};
+use gapless_report::affinity::pin_current_thread;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::{BufRead as _, Write as _};

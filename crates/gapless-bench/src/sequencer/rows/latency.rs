@@ -2,10 +2,8 @@
 
 use super::{Finished, RoleFigures, config, histogram, node_order, note_scene, per_second, recorded, round};
 use crate::Result;
-use crate::affinity::pair_of_cores;
 use crate::floor::{FloorKind, HEADER_BYTES};
 use crate::histogram::LatencyHistogram;
-use crate::report::{CpuPerMessage, FloorRow, Row};
 use crate::resources::stolen_ns;
 use crate::sequencer::accounting::judge;
 use crate::sequencer::order::{Cost, NodeOrder, Participant, Ready, Role, RoundTrips};
@@ -13,6 +11,8 @@ use crate::sequencer::plan::{LatencyPlan, Plan, Transport};
 use crate::sequencer::scene::{Place, Scene, SequencerPlan, floor, journaled_bytes};
 use crate::sequencer::slices::slices;
 use gapless::wire::mold;
+use gapless_report::affinity::pair_of_cores;
+use gapless_report::{CpuPerMessage, FloorRow, Row};
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 

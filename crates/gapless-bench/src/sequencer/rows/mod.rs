@@ -14,7 +14,7 @@ use super::order::{Account, NodeOrder, Role};
 use super::plan::{Plan, Transport};
 use super::scene::Scene;
 use crate::histogram::{Interval, LatencyHistogram, RecordedRun};
-use crate::report::{FloorRow, Row, RowConfig};
+use gapless_report::{FloorRow, Row, RowConfig};
 use serde::{Deserialize, Serialize};
 use std::time::SystemTime;
 
@@ -87,7 +87,7 @@ fn node_order(scene: &Scene<'_>, payload_bytes: usize, role: Role) -> NodeOrder 
         way: scene.way().clone(),
         batch: true,
         cpu: None,
-        spins: crate::affinity::available_cpus().len() > 1,
+        spins: gapless_report::affinity::available_cpus().len() > 1,
         window_messages: 64,
         payload_bytes,
         role,

@@ -2,13 +2,13 @@
 
 use super::{Finished, RoleFigures, config, histogram, node_order, note_scene, recorded};
 use crate::Result;
-use crate::affinity::{available_cpus, pair_of_cores};
-use crate::report::Row;
 use crate::resources::stolen_ns;
 use crate::sequencer::accounting::judge;
 use crate::sequencer::order::{Account, ForNode, NodeOrder, Paced, Participant, Pushed, Ready, Rewound, Role};
 use crate::sequencer::plan::{Plan, RewindPlan, Transport};
 use crate::sequencer::scene::{Place, Scene, SequencerPlan, journaled_bytes};
+use gapless_report::Row;
+use gapless_report::affinity::{available_cpus, pair_of_cores};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 

@@ -4,12 +4,12 @@ use super::{Finished, RoleFigures, config, node_order, note_scene, per_second, r
 use crate::Result;
 use crate::child::{Process, hear_all};
 use crate::floor::{FloorKind, HEADER_BYTES};
-use crate::report::{CpuPerMessage, Row};
 use crate::resources::stolen_ns;
 use crate::sequencer::accounting::judge;
 use crate::sequencer::order::{Account, Cost, ForNode, NodeOrder, Participant, Pushed, Ready, Role};
 use crate::sequencer::plan::{NODES, Plan, ThroughputPlan, Transport};
 use crate::sequencer::scene::{Place, Scene, SequencerPlan, floor, journaled_bytes};
+use gapless_report::{CpuPerMessage, Row};
 use std::sync::atomic::AtomicBool;
 
 /// Measures one row.

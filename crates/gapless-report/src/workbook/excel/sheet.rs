@@ -7,8 +7,8 @@
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
-use super::CellAddress;
 use super::package::{attribute, damaged, position};
+use crate::workbook::CellAddress;
 
 /// What became of a sheet.
 #[derive(Debug)]

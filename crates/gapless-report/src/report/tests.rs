@@ -84,11 +84,11 @@ fn what_was_not_measured_is_absent() {
 fn keys_of_a_newer_version_survive() {
     let text =
         r#"{"benchmark":"x","environment":{},"rows":[{"config":{"wait":"spin"},"affinity_warning":"CPU 9"}],"run":7}"#;
-    let report: Report = serde_json::from_str(text).unwrap();
+    let report = Report::from_json(text).unwrap();
     assert_eq!(report.extra["run"], 7);
     assert_eq!(report.rows[0].extra["affinity_warning"], "CPU 9");
     assert_eq!(report.rows[0].config.extra["wait"], "spin");
-    let again: Report = serde_json::from_str(&report.to_json().unwrap()).unwrap();
+    let again = Report::from_json(&report.to_json().unwrap()).unwrap();
     assert_eq!(again, report);
 }
 
@@ -124,7 +124,7 @@ fn a_report_is_written_to_a_file_and_a_missing_directory_is_named() {
     let path = directory.path().join("out.json");
     let report = Report::new("time");
     report.write_json(&path).unwrap();
-    let read: Report = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    let read = Report::from_json(&std::fs::read_to_string(&path).unwrap()).unwrap();
     assert_eq!(read, report);
     let missing = directory.path().join("no/out.json");
     assert!(report.write_json(&missing).unwrap_err().to_string().contains("no/out.json"));

@@ -7,8 +7,8 @@ use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 use zip::ZipArchive;
 
-use super::CellAddress;
 use super::sheet::{self, Splice, apply};
+use crate::workbook::CellAddress;
 
 /// A part with its new text, or without any: it is left out.
 #[derive(Debug, PartialEq, Eq)]

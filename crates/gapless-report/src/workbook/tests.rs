@@ -10,7 +10,7 @@ use rust_xlsxwriter::{Chart, ChartType, Format, Formula, Workbook};
 use zip::ZipArchive;
 
 use super::*;
-use crate::report::{FloorRow, LatencyNs, Report, Row, RowConfig};
+use crate::{FloorRow, LatencyNs, Report, Row, RowConfig};
 
 struct Sample {
     directory: tempfile::TempDir,

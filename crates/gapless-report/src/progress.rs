@@ -1,17 +1,20 @@
 //! Progress bar and interval lines, on stderr only.
 //!
-//! A bar is drawn only when stderr is a terminal. The driver's threads never draw: whoever waits for
-//! them moves the bar.
+//! A bar is drawn only when stderr is a terminal, and the feature `progress` is built. The driver's threads never draw:
+//! whoever waits for them moves the bar.
 
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+#[cfg_attr(not(feature = "progress"), path = "progress/no_bar.rs")]
+mod bar;
+
+use bar::Bar;
 
 /// A progress bar, or nothing where nobody looks.
 #[derive(Debug, Clone)]
 pub struct Progress {
-    bar: ProgressBar,
+    bar: Bar,
     visible: bool,
 }
 
@@ -19,23 +22,13 @@ impl Progress {
     /// A bar over `length` steps if stderr is a terminal and `quiet` is false (`--json -` is quiet).
     #[must_use]
     pub fn new(length: u64, label: &str, quiet: bool) -> Self {
-        Self::with_visibility(length, label, !quiet && std::io::stderr().is_terminal())
-    }
-
-    fn with_visibility(length: u64, label: &str, visible: bool) -> Self {
-        // Redrawn rarely: a drawing thread takes its time from the spinning ones.
-        let target = if visible { ProgressDrawTarget::stderr_with_hz(4) } else { ProgressDrawTarget::hidden() };
-        let bar = ProgressBar::with_draw_target(Some(length), target);
-        if let Ok(style) = ProgressStyle::with_template("{prefix:32} [{bar:32}] {percent:>3} % {msg} {eta}") {
-            bar.set_style(style.progress_chars("=> "));
-        }
-        bar.set_prefix(label.to_owned());
-        Self { bar, visible }
+        let visible = !quiet && std::io::stderr().is_terminal();
+        Self { bar: Bar::new(length, label, visible), visible }
     }
 
     /// Names what is going on now.
     pub fn set_label(&self, label: &str) {
-        self.bar.set_prefix(label.to_owned());
+        self.bar.set_label(label);
     }
 
     /// Moves the bar to `position` of its length.
@@ -52,14 +45,14 @@ impl Progress {
     /// Prints a line on stderr, above the bar if there is one. Always printed, also when the bar is not drawn.
     pub fn line(&self, text: &str) {
         if self.visible {
-            self.bar.println(text);
+            self.bar.line(text);
         } else {
             eprintln!("{text}");
         }
     }
 
     /// Waits for `is_done`, moving the bar; looks every 100 ms, so it costs the spinning threads next to nothing.
-    pub fn follow(&self, mut position: impl FnMut() -> u64, mut is_done: impl FnMut() -> bool) {
+    pub fn follow(&self, position: &mut dyn FnMut() -> u64, is_done: &mut dyn FnMut() -> bool) {
         while !is_done() {
             self.set_position(position());
             std::thread::sleep(Duration::from_millis(100));
@@ -69,7 +62,7 @@ impl Progress {
 
     /// Takes the bar away.
     pub fn finish(&self) {
-        self.bar.finish_and_clear();
+        self.bar.finish();
     }
 }
 
@@ -82,13 +75,10 @@ mod tests {
         let progress = Progress::new(10, "canonical", true);
         assert!(progress.bar.is_hidden());
         let mut rounds = 0;
-        progress.follow(
-            || 7,
-            || {
-                rounds += 1;
-                rounds > 1
-            },
-        );
+        progress.follow(&mut || 7, &mut || {
+            rounds += 1;
+            rounds > 1
+        });
         assert_eq!(progress.position(), 7);
         progress.finish();
     }

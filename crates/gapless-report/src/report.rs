@@ -11,10 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::environment::{Environment, commit};
-use crate::{BenchError, Result};
-
-pub mod published;
-pub mod table;
+use crate::{ReportError, Result};
 
 /// One run of one benchmark.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -46,7 +43,7 @@ pub struct Report {
 /// One floor: a latency (`p50_ns` …), a rate (`rate_per_s`) or a bandwidth (`bytes_per_s`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct FloorRow {
-    /// What was measured; the names are those of [`crate::floor::FloorKind`].
+    /// What was measured; the names are those of `gapless_bench::floor::FloorKind`.
     pub name: String,
     /// Bytes that were moved per message. Beside a benchmark of N payload bytes stands the floor of N + 64, the frame's header.
     pub payload_bytes: u64,
@@ -242,6 +239,14 @@ impl Report {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
+    /// Reads a report from its JSON text.
+    ///
+    /// # Errors
+    /// When the text is no such object.
+    pub fn from_json(text: &str) -> Result<Self> {
+        Ok(serde_json::from_str(text)?)
+    }
+
     /// Writes the JSON to a file, or to stdout for `-`. A file is replaced as a whole.
     ///
     /// # Errors
@@ -251,9 +256,9 @@ impl Report {
         if target == Path::new("-") {
             return std::io::stdout()
                 .write_all(text.as_bytes())
-                .map_err(|source| BenchError::system("write the report to stdout", source));
+                .map_err(|source| ReportError::system("write the report to stdout", source));
         }
-        std::fs::write(target, text).map_err(|source| BenchError::io("write", target, source))
+        std::fs::write(target, text).map_err(|source| ReportError::io("write", target, source))
     }
 
     /// The floor of this name, the one with the payload nearest to `payload_bytes` if there are several.

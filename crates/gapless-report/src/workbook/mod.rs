@@ -2,26 +2,19 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `create` | a new workbook |
-//! | `edit` | one cell of an existing workbook; every other part stays byte for byte |
-//! | `package` | the parts of a workbook: which sheet is the first, what else must change |
-//! | `sheet` | where in the text of a sheet a cell is or belongs |
-//!
-//! A file is replaced as a whole or not at all.
+//! | this | where a cell is, and whether results can be written |
+//! | `excel` | the files; in its place, without the feature `workbooks`, `no_excel`, which refuses |
 
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use crate::{BenchError, Result};
+use crate::{ReportError, Result};
 
-mod create;
-mod edit;
-mod package;
-mod sheet;
+#[cfg_attr(not(feature = "workbooks"), path = "no_excel.rs")]
+mod excel;
 
-pub use create::create;
-pub use edit::{check_cell, write_cell};
+pub use excel::{check_cell, create, write_cell};
 
 /// A cell, written `ROW-COL`, both from 1: `5-3` is row 5, column 3, which Excel calls C5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -66,6 +59,7 @@ impl CellAddress {
     }
 
     /// Reads Excel's own name, `$` signs allowed; `None` for anything else.
+    #[cfg(feature = "workbooks")]
     fn from_excel_name(name: &str) -> Option<Self> {
         let name = name.replace('$', "");
         let digits_at = name.find(|c: char| c.is_ascii_digit())?;
@@ -109,21 +103,25 @@ impl fmt::Display for CellAddress {
 /// # Errors
 /// When the results could not be written.
 pub fn check(path: &Path, cell: Option<CellAddress>) -> Result<()> {
+    if !cfg!(feature = "workbooks") {
+        return Err(ReportError::Feature("workbooks"));
+    }
     if let Some(cell) = cell {
         return check_cell(path, cell);
     }
     if path.exists() {
-        return Err(BenchError::workbook(
+        return Err(ReportError::workbook(
             path,
             "is already there and would be lost; choose another name, or name a cell to write to (--output-cell ROW-COL)",
         ));
     }
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !directory.is_dir() {
-        return Err(BenchError::workbook(path, format!("the directory {} is not there", directory.display())));
+        return Err(ReportError::workbook(path, format!("the directory {} is not there", directory.display())));
     }
     Ok(())
 }
 
 #[cfg(test)]
+#[cfg(feature = "workbooks")]
 mod tests;

@@ -4,13 +4,18 @@
 
 use std::io::IsTerminal;
 
-use comfy_table::presets::{ASCII_MARKDOWN, UTF8_FULL_CONDENSED};
-use comfy_table::{CellAlignment, ContentArrangement, Table};
-
 use serde_json::Value;
 
-use super::published::{self, PublishedLatency};
-use super::{FloorRow, LatencyNs, Report, Row};
+use crate::published::{self, PublishedLatency};
+use crate::{FloorRow, LatencyNs, Report, Row};
+
+mod grid;
+#[cfg(feature = "tables")]
+mod lined;
+#[cfg(any(test, not(feature = "tables")))]
+mod plain;
+
+pub use grid::Table;
 
 /// How a table looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +35,7 @@ impl TableStyle {
 }
 
 /// What stands where nothing was measured.
-pub(crate) const ABSENT: &str = "–";
+pub const ABSENT: &str = "–";
 
 /// What a latency and a throughput of the canonical benchmark hold; printed with the figures.
 pub const WHAT_IS_INCLUDED: &str = "\
@@ -70,7 +75,7 @@ pub fn canonical(report: &Report, style: TableStyle) -> String {
 /// The rows of the canonical benchmark, latency and throughput together.
 #[must_use]
 pub fn figures(rows: &[Row], style: TableStyle) -> String {
-    let mut table = new_table(
+    let mut table = Table::new(
         style,
         &[
             "program",
@@ -113,9 +118,9 @@ pub fn figures(rows: &[Row], style: TableStyle) -> String {
         let paused = row.extra.get("paused").and_then(|paused| paused["share"].as_f64());
         cells.push(paused.map_or_else(absent, |share| format!("{:.2}", share * 100.0)));
         cells.extend([stolen(row), verified(row)]);
-        table.add_row(cells);
+        table.add_row(&cells);
     }
-    table.trim_fmt()
+    table.to_string()
 }
 
 /// Rows of a benchmark of parts (`bench time`, `bench log` …), one thing per row, named by `config.name`.
@@ -135,7 +140,7 @@ pub fn parts(rows: &[Row], style: TableStyle) -> String {
         "msg/s",
         "× floor",
     ];
-    let mut table = new_table(style, &head, 3);
+    let mut table = Table::new(style, &head, 3);
     for row in rows {
         let config = &row.config;
         let mut cells: Vec<String> = [&config.name, &config.encoding, &config.tier].map(text).into();
@@ -143,18 +148,18 @@ pub fn parts(rows: &[Row], style: TableStyle) -> String {
         cells.extend(latency_cells(row.latency_ns, row.latency_failed()));
         cells.push(row.throughput_per_s.map_or_else(absent, rate));
         cells.push(row.floor_ratio.map_or_else(absent, |ratio| format!("{ratio:.2}")));
-        table.add_row(cells);
+        table.add_row(&cells);
     }
-    table.trim_fmt()
+    table.to_string()
 }
 
 /// The floors.
 #[must_use]
 pub fn floors(rows: &[FloorRow], style: TableStyle) -> String {
-    let mut table = new_table(style, &["floor", "bytes", "p50 µs", "p99 µs", "p99.9 µs", "msg/s", "GB/s", "CPUs"], 1);
+    let mut table = Table::new(style, &["floor", "bytes", "p50 µs", "p99 µs", "p99.9 µs", "msg/s", "GB/s", "CPUs"], 1);
     for row in rows {
         let percentile = |value: Option<u64>| value.map_or_else(absent, microseconds);
-        table.add_row([
+        table.add_row(&[
             row.name.clone(),
             grouped(row.payload_bytes),
             percentile(row.p50_ns),
@@ -167,7 +172,7 @@ pub fn floors(rows: &[FloorRow], style: TableStyle) -> String {
                 .map_or_else(absent, |cpus| cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",")),
         ]);
     }
-    table.trim_fmt()
+    table.to_string()
 }
 
 /// The published figures for the accesses and CPU configurations that occur in `rows`; `None` if there are none.
@@ -177,7 +182,7 @@ pub fn references(rows: &[Row], style: TableStyle) -> Option<String> {
         rows.iter().any(|row| row.config.access.as_deref() == Some(access) && row.config.cpu.as_deref() == Some(cpu))
     };
     let head = ["access", "cpu", "p50 µs", "p99 µs", "p99.9 µs", "msg/s (version)"];
-    let mut table = new_table(style, &head, 2);
+    let mut table = Table::new(style, &head, 2);
     let shown = published::LATENCIES.iter().filter(|row| occurs(row.access, row.cpu));
     for &PublishedLatency { access, cpu, p50_us, p99_us, p99_9_us } in shown {
         let throughputs: Vec<String> = published::THROUGHPUTS
@@ -186,7 +191,7 @@ pub fn references(rows: &[Row], style: TableStyle) -> Option<String> {
             .map(|row| format!("{} ({})", grouped(row.messages_per_s), row.version))
             .collect();
         let throughputs = if throughputs.is_empty() { "none published".to_owned() } else { throughputs.join(", ") };
-        table.add_row([
+        table.add_row(&[
             access.to_owned(),
             cpu.to_owned(),
             format!("{p50_us:.2}"),
@@ -195,46 +200,36 @@ pub fn references(rows: &[Row], style: TableStyle) -> Option<String> {
             throughputs,
         ]);
     }
-    (table.row_count() > 0).then(|| table.trim_fmt())
-}
-
-/// A table with this head, of which all but the first columns hold numbers.
-pub(crate) fn new_table(style: TableStyle, head: &[&str], text_columns: usize) -> Table {
-    let mut table = Table::new();
-    match style {
-        TableStyle::Terminal => table.load_style(UTF8_FULL_CONDENSED),
-        TableStyle::Markdown => table.load_style(ASCII_MARKDOWN),
-    };
-    // A figure that is broken over two lines is misread; a wide table is only wide.
-    table.set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(head.iter().copied());
-    for column in table.column_iter_mut().skip(text_columns) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
+    (!table.is_empty()).then(|| table.to_string())
 }
 
 /// A text, or the sign that there is none.
-pub(crate) fn text(value: &Option<String>) -> String {
+#[must_use]
+pub fn text(value: &Option<String>) -> String {
     value.clone().unwrap_or_else(absent)
 }
 
-pub(crate) fn absent() -> String {
+/// The sign that there is none.
+#[must_use]
+pub fn absent() -> String {
     ABSENT.to_owned()
 }
 
 /// Bytes of its messages.
-pub(crate) fn bytes(row: &Row) -> String {
+#[must_use]
+pub fn bytes(row: &Row) -> String {
     row.config.payload_bytes.map_or_else(absent, grouped)
 }
 
 /// CPU time that the hypervisor withheld, ms.
-pub(crate) fn stolen(row: &Row) -> String {
+#[must_use]
+pub fn stolen(row: &Row) -> String {
     row.extra.get("stolen_ns").and_then(Value::as_u64).map_or_else(absent, |ns| grouped(ns / 1_000_000))
 }
 
 /// Whether its check found everything right.
-pub(crate) fn verified(row: &Row) -> String {
+#[must_use]
+pub fn verified(row: &Row) -> String {
     match row.verified {
         Some(true) => "yes".to_owned(),
         Some(false) => "NO".to_owned(),
@@ -281,8 +276,8 @@ pub fn grouped(value: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{CpuPerMessage, RowConfig};
     use super::*;
+    use crate::{CpuPerMessage, RowConfig};
 
     fn row() -> Row {
         Row {

@@ -1,0 +1,70 @@
+//! What can go wrong with a report, each with the place and what to do about it.
+
+use std::path::{Path, PathBuf};
+
+/// The result of anything here that can fail.
+pub type Result<T> = std::result::Result<T, ReportError>;
+
+/// An error of this crate; its message is one line.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// An option that makes no sense.
+    #[error("{0}")]
+    Option(String),
+    /// The crate was built without this feature.
+    #[error("this build has no {0}: enable the feature `{0}`")]
+    Feature(&'static str),
+    /// A file or directory could not be used.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was attempted, as a verb: "write", "open".
+        action: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// What the system answered.
+        source: std::io::Error,
+    },
+    /// The system refused something that has no path.
+    #[error("cannot {action}: {source}")]
+    System {
+        /// What was attempted.
+        action: &'static str,
+        /// What the system answered.
+        source: std::io::Error,
+    },
+    /// An Excel workbook could not be read or written.
+    #[error("workbook {}: {reason}", path.display())]
+    Workbook {
+        /// The workbook.
+        path: PathBuf,
+        /// What was expected and found, and what to do.
+        reason: String,
+    },
+    /// A plot could not be drawn.
+    #[error("the plot cannot be drawn: {0}")]
+    Plot(String),
+    /// A report could not be turned into JSON.
+    #[error("cannot write the report as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
+impl ReportError {
+    /// Whether other options would have avoided it: the program then ends as it does for options that it does not know.
+    #[must_use]
+    pub fn is_about_options(&self) -> bool {
+        matches!(self, Self::Option(_) | Self::Feature(_))
+    }
+
+    pub(crate) fn io(action: &'static str, path: &Path, source: impl Into<std::io::Error>) -> Self {
+        Self::Io { action, path: path.to_owned(), source: source.into() }
+    }
+
+    pub(crate) fn system(action: &'static str, source: impl Into<std::io::Error>) -> Self {
+        Self::System { action, source: source.into() }
+    }
+
+    pub(crate) fn workbook(path: &Path, reason: impl Into<String>) -> Self {
+        // Parsers quote what they found, line breaks too; an error is one line.
+        Self::Workbook { path: path.to_owned(), reason: reason.into().replace(char::is_control, " ") }
+    }
+}

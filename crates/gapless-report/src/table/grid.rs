@@ -1,0 +1,57 @@
+//! A table as texts, whatever it is drawn with.
+
+use std::fmt;
+
+use super::TableStyle;
+#[cfg(feature = "tables")]
+use super::lined::draw;
+#[cfg(not(feature = "tables"))]
+use super::plain::draw;
+
+/// A head and rows of texts; its `Display` draws it, without a line feed at its end.
+///
+/// ```
+/// use gapless_report::table::{Table, TableStyle};
+///
+/// let mut table = Table::new(TableStyle::Markdown, &["what", "bytes"], 1);
+/// table.add_row(&["frame".to_owned(), "64".to_owned()]);
+/// assert!(table.to_string().starts_with("| what "));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Table {
+    pub(super) style: TableStyle,
+    pub(super) head: Vec<String>,
+    /// How many columns from the first hold texts; the others hold numbers and end at their right.
+    pub(super) text_columns: usize,
+    pub(super) rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with this head, of which all but the first columns hold numbers.
+    #[must_use]
+    pub fn new(style: TableStyle, head: &[&str], text_columns: usize) -> Self {
+        let head = head.iter().map(|&text| text.to_owned()).collect();
+        Self { style, head, text_columns, rows: Vec::new() }
+    }
+
+    /// Adds a row.
+    ///
+    /// # Panics
+    /// If it has not a cell for each column of the head.
+    pub fn add_row(&mut self, cells: &[String]) {
+        assert_eq!(cells.len(), self.head.len(), "cells of a row under the head {:?}", self.head);
+        self.rows.push(cells.to_vec());
+    }
+
+    /// Whether it has no row.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&draw(self))
+    }
+}
