@@ -46,6 +46,9 @@ pub enum ReportError {
     /// A report could not be turned into JSON.
     #[error("cannot write the report as JSON: {0}")]
     Json(#[from] serde_json::Error),
+    /// A text is no report.
+    #[error("this is no report of a benchmark: {0}")]
+    Unreadable(serde_json::Error),
 }
 
 impl ReportError {

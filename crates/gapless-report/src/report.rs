@@ -244,7 +244,7 @@ impl Report {
     /// # Errors
     /// When the text is no such object.
     pub fn from_json(text: &str) -> Result<Self> {
-        Ok(serde_json::from_str(text)?)
+        serde_json::from_str(text).map_err(ReportError::Unreadable)
     }
 
     /// Writes the JSON to a file, or to stdout for `-`. A file is replaced as a whole.

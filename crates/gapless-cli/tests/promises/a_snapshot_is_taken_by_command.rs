@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+use crate::stream_process::free_port;
 use gapless::cluster::ClusterMember;
 use gapless::cluster::config::ClusterConfig;
 use gapless::engine::{Handlers, Replica, ReplicaOptions, Service};
@@ -21,7 +22,7 @@ impl Service for Nothing {
 }
 
 fn config(root: &Path) -> ClusterConfig {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port();
     let text = format!(
         "[cluster]\nname = \"one\"\nmember = 1\n[[member]]\nid = 1\naddresses = [\"127.0.0.1:{port}\"]\n[stream]\n\
          directory = \"{}\"\nwindow = \"8 MiB\"\nmessage_length_max = \"64 KiB\"\n[journal]\nsegment_length = \"2 MiB\"\n",

@@ -45,8 +45,7 @@ fn the_exit_code_says_that_a_build_is_slower() {
         ("slow", "quick", "0", 0, "faster"),
         ("quick", "quick", "0", 0, "no difference"),
     ] {
-        let ended =
-            compare(directory, &[a, b, "--run", "direct", "--json", "report.json", "--tolerance", tolerance]);
+        let ended = compare(directory, &[a, b, "--run", "direct", "--json", "report.json", "--tolerance", tolerance]);
         assert_eq!(ended.code, Some(code), "{a} and {b}: {ended:?}");
         assert!(ended.stdout.contains(verdict), "{a} and {b}: {}", ended.stdout);
         let report: Value = serde_json::from_slice(&fs::read(directory.join("report.json")).unwrap()).unwrap();
@@ -71,8 +70,11 @@ fn one_build_is_not_slower_than_itself() {
     assert_eq!(figures[..2], ["throughput", "CPU"], "{report:#}");
     for row in &rows[..2] {
         assert_eq!(row["pairs"], 6);
-        let (low, ratio, high) =
-            (&row["ratio_low"].as_f64().unwrap(), &row["ratio"].as_f64().unwrap(), &row["ratio_high"].as_f64().unwrap());
+        let (low, ratio, high) = (
+            &row["ratio_low"].as_f64().unwrap(),
+            &row["ratio"].as_f64().unwrap(),
+            &row["ratio_high"].as_f64().unwrap(),
+        );
         assert!(0.0 < *low && low <= ratio && ratio <= high, "{row:#}");
         assert!(["no difference", "the clock cannot decide"].contains(&row["verdict"].as_str().unwrap()), "{row:#}");
     }
