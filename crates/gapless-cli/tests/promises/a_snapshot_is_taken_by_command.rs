@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use crate::stream_process::free_port;
+use crate::program::free_port;
 use gapless::cluster::ClusterMember;
 use gapless::cluster::config::ClusterConfig;
 use gapless::engine::{Handlers, Replica, ReplicaOptions, Service};

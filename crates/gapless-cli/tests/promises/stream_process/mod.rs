@@ -1,10 +1,9 @@
 //! Streams as processes, for the tests of what `gapless stream` promises.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use crate::program::{Ended, gapless};
+use crate::program::{Ended, free_port, gapless};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Lines};
-use std::net::{TcpListener, UdpSocket};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -32,21 +31,6 @@ pub fn configured(transport: &str) -> TempDir {
     );
     std::fs::write(directory.path().join("stream.toml"), text).unwrap();
     directory
-}
-
-/// A port that nobody uses now, of UDP and TCP. It is none of those that the kernel gives to whoever asks for any: between
-/// here and its use somebody would get it.
-pub fn free_port() -> u16 {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    let process = std::process::id() as u16;
-    loop {
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let port = 10_000 + process.wrapping_mul(101).wrapping_add(number) % 10_000;
-        let is_free = UdpSocket::bind(("127.0.0.1", port)).and_then(|_| TcpListener::bind(("127.0.0.1", port)));
-        if is_free.is_ok() {
-            return port;
-        }
-    }
 }
 
 /// A group that no other test uses: tests run side by side, in one process and several.

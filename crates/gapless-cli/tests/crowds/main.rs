@@ -1,0 +1,16 @@
+//! What whole benchmarks and clusters of processes promise: they keep every core busy for minutes, so `cargo test --workspace`
+//! leaves them out. `cargo test -p gapless-cli --test crowds` runs them.
+
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+mod bench_process;
+#[path = "../program/mod.rs"]
+mod program;
+
+mod a_cluster_survives_its_leader;
+mod a_failover_is_seen_as_clients_see_it;
+mod a_sequencer_is_measured_over_every_transport;
+mod each_part_is_measured_beside_its_floor;
+mod every_option_of_canonical_has_its_effect;
+mod members_are_changed_by_commands;
+mod two_builds_are_compared;
