@@ -11,6 +11,7 @@
 //! | [`parts`] | `gapless bench serialization`, `log`, `messaging`, `persistence` and `time` |
 //! | [`sequencer`] | `gapless bench sequencer`: nodes and a sequencer, over every transport |
 //! | [`failover`] | `gapless bench failover`: what clients see while members die and the lead changes |
+//! | [`statistics`] | the median, and the interval of a ratio from pairs |
 //! | `child` | processes of a benchmark, seen from it |
 //! | [`time_sources`] | clocks that can be read, and what it costs |
 //! | [`resources`] | CPU time and memory of a process |
@@ -31,6 +32,7 @@ pub mod pacing;
 pub mod parts;
 pub mod resources;
 pub mod sequencer;
+pub mod statistics;
 pub mod time_sources;
 
 pub use error::{BenchError, Result};

@@ -1,6 +1,7 @@
 //! The two builds: programs that are there, or git revisions that are built side by side.
 
 use crate::{BenchError, Result};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -60,6 +61,13 @@ fn build(given: &str, commit: &str, root: &Path) -> Result<Build> {
     let failed = |reason: String| BenchError::Measurement { name: "compare", reason };
     let (tree, target) = (home.join("tree"), home.join("target"));
     std::fs::create_dir_all(&home).map_err(|source| BenchError::io("create", &home, source))?;
+    // Whoever builds the same meanwhile is waited for.
+    let path = home.join("lock");
+    let lock = File::create(&path).map_err(|source| BenchError::io("create", &path, source))?;
+    lock.lock().map_err(|source| BenchError::io("lock", &path, source))?;
+    if program.is_file() {
+        return Ok(Build { name, program });
+    }
     eprintln!("building {name} in {}", home.display());
     // One of a build that was cut short.
     let _ = git(&["worktree", "remove", "--force", &tree.to_string_lossy()]);

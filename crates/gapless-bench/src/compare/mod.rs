@@ -5,7 +5,6 @@
 //! | this | pairs of runs until the intervals are narrow; the verdicts, the table, the JSON |
 //! | `build` | programs, or git revisions that are built |
 //! | `workload` | what both run, and which figures of a row are compared |
-//! | [`statistics`] | the interval of a ratio from pairs |
 //! | `instructions` | what callgrind counts where the clock cannot decide |
 //!
 //! Each pair runs both builds one after the other, in turns which of them first, each with the floors that the benchmark
@@ -13,9 +12,9 @@
 
 mod build;
 mod instructions;
-pub mod statistics;
 mod workload;
 
+use crate::statistics::{Interval, interval, median};
 use crate::{BenchError, Result};
 use build::Build;
 use clap::Args;
@@ -23,7 +22,6 @@ use gapless_report::progress::Progress;
 use gapless_report::table::{Table, TableStyle, rate};
 use gapless_report::{Report, Row, RowConfig};
 use serde_json::json;
-use statistics::{Interval, interval, median};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use workload::{DEFAULT, Figure, NAMED, Workload, row_name};
@@ -119,6 +117,17 @@ impl Series {
         interval(&self.ratios(), ERROR).is_some_and(|interval| interval.half_width() <= width)
     }
 
+    /// Ratio and interval in a line.
+    fn summary(&self) -> String {
+        let (run, figure, pairs) = (&self.workload, self.figure.name(), self.a.len());
+        match interval(&self.ratios(), ERROR) {
+            Some(Interval { low, ratio, high }) => {
+                format!("{run}, {figure}: B / A {ratio:.3}, {low:.3}–{high:.3}, {pairs} pairs")
+            }
+            None => format!("{run}, {figure}: {pairs} pairs are too few"),
+        }
+    }
+
     /// `error` is this figure's share of being wrong.
     fn verdict(&self, width: f64, tolerance: f64, error: f64) -> Verdict {
         // Too few pairs for a certain verdict: as wide as can be.
@@ -174,7 +183,10 @@ pub fn run(arguments: &CompareArguments, interrupted: &AtomicBool) -> Result<(St
         }
         progress.set_position(index as u64 * u64::from(arguments.pairs_max));
         progress.set_label(&workload.name);
-        all.extend(series(arguments, workload, &a, &b, &progress, interrupted)?);
+        let found = series(arguments, workload, &a, &b, &progress, interrupted)?;
+        // What is known already is not lost with what comes behind it.
+        found.iter().for_each(|series| progress.line(&series.summary()));
+        all.extend(found);
     }
     let (width, tolerance) = (arguments.width / 100.0, arguments.tolerance / 100.0);
     let error = ERROR / all.len().max(1) as f64;

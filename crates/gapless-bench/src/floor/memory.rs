@@ -6,6 +6,7 @@ use std::time::Instant;
 use super::sampling::{Effort, Spin, Stop};
 use super::shared;
 use crate::Result;
+use crate::statistics::median;
 use gapless_report::FloorRow;
 
 /// Round trips, one behind the other or paced.
@@ -91,7 +92,7 @@ pub(super) fn stream(effort: &Effort, payload: usize) -> Result<FloorRow> {
                 break;
             }
         }
-        Ok((median(&mut rates), part * rates.len() as u64))
+        Ok((median(&rates), part * rates.len() as u64))
     })?;
     Ok(FloorRow { rate_per_s: Some(rate.round()), samples: Some(samples), ..effort.row(payload) })
 }
@@ -112,7 +113,7 @@ pub(super) fn memcpy(effort: &Effort) -> Result<FloorRow> {
                 break;
             }
         }
-        Ok((median(&mut rates), rates.len() as u64))
+        Ok((median(&rates), rates.len() as u64))
     })?;
     let mut row = effort.row(BYTES);
     row.cpus.iter_mut().for_each(|cpus| cpus.truncate(1));
@@ -137,10 +138,4 @@ pub(super) fn clock_read(effort: &Effort) -> Result<FloorRow> {
     let mut row = effort.latency_row(0, &histogram)?;
     row.cpus.iter_mut().for_each(|cpus| cpus.truncate(1));
     Ok(row)
-}
-
-/// The median; 0 of nothing.
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
 }

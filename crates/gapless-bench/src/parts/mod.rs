@@ -148,12 +148,6 @@ fn failed(name: &'static str, reason: impl ToString) -> BenchError {
     BenchError::Measurement { name, reason: reason.to_string() }
 }
 
-/// The median; 0 of nothing.
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
-}
-
 /// Nanoseconds since `begin`.
 fn since(begin: std::time::Instant) -> u64 {
     u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX)

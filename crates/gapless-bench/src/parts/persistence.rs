@@ -1,10 +1,11 @@
 //! `gapless bench persistence`: appending Car frames to a journal (mapped, written, synced) and
 //! replaying them with both checksums.
 
-use super::{PartArguments, Unit, compare, failed, is_interrupted, measure_floors, median, named, since};
+use super::{PartArguments, Unit, compare, failed, is_interrupted, measure_floors, named, since};
 use crate::canonical::car::{CarForm, LENGTH_MAX, SCHEMA, SERIAL_NUMBER, SbeSerial};
 use crate::floor::{FloorKind, HEADER_BYTES};
 use crate::histogram::LatencyHistogram;
+use crate::statistics::median;
 use crate::{BenchError, Result};
 use clap::Args;
 use gapless::journal::{Flush, Journal, JournalError, JournalOptions, JournalReader};
@@ -218,7 +219,7 @@ fn batches_and_replay(place: &Place, frame: &mut Frame, frames: u64, report: &Re
     append.config.extra.insert("batch".to_owned(), BATCH.into());
     compare_bandwidth(&mut append, report, FloorKind::SequentialWrite, frame_bytes);
     let mut again = named("replay, both checksums", frame.payload_bytes(), appended);
-    again.throughput_per_s = Some(median(&mut rates).round());
+    again.throughput_per_s = Some(median(&rates).round());
     compare_bandwidth(&mut again, report, FloorKind::Memcpy, frame_bytes);
     for row in [&mut append, &mut again] {
         row.config.tier = Some("journal".to_owned());

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use crate::program::turn;
+use crate::turn;
 use serde_json::Value;
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,8 @@
 //! because each run measures the machine's floor for two seconds.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use crate::program::{Ended, gapless, names, run, turn};
+use crate::program::{Ended, gapless, names, run};
+use crate::turn;
 use gapless_wire::HEADER_LENGTH;
 use serde_json::Value;
 use std::os::unix::fs::MetadataExt;

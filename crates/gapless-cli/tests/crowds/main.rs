@@ -8,9 +8,19 @@ mod bench_process;
 mod program;
 
 mod a_cluster_survives_its_leader;
+mod a_clustered_run_compares_its_copies;
 mod a_failover_is_seen_as_clients_see_it;
 mod a_sequencer_is_measured_over_every_transport;
 mod each_part_is_measured_beside_its_floor;
 mod every_option_of_canonical_has_its_effect;
 mod members_are_changed_by_commands;
 mod two_builds_are_compared;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What keeps all processors busy takes turns: runs of benchmarks, and clusters.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    // What failed before says nothing of this one.
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}

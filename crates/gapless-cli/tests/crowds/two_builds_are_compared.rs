@@ -1,7 +1,8 @@
 //! `gapless bench compare`: what it says of builds whose figures are known, and of one build and itself.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use crate::program::{Ended, run, turn};
+use crate::program::{Ended, run};
+use crate::turn;
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

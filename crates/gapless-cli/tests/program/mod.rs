@@ -5,14 +5,6 @@ use std::net::{TcpListener, UdpSocket};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// What keeps all processors busy takes turns: runs of benchmarks, and clusters.
-pub fn turn() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    // What failed before says nothing of this one.
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// The program in a directory, nothing on its standard input.
 pub fn gapless(directory: &Path, words: &[&str]) -> Command {

@@ -10,7 +10,8 @@ use super::ends::{
 };
 use super::waiting::Other;
 use crate::Result;
-use crate::parts::{failed, median};
+use crate::parts::failed;
+use crate::statistics::median;
 use gapless_report::affinity::pin_current_thread;
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
@@ -117,7 +118,7 @@ fn read(mut taker: impl Takes, order: &Order, parent: &mut OwnParent) -> Result<
             rates.push(part as f64 / begin.elapsed().as_secs_f64());
         }
     }
-    Ok(median(&mut rates))
+    Ok(median(&rates))
 }
 
 /// A reader that looks again at once takes the lines from the writer that it is about to write, and both

@@ -1,7 +1,8 @@
 //! `gapless bench` as a process, for the tests of what it promises.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use crate::program::{Ended, gapless, names, run, turn};
+use crate::program::{Ended, gapless, names, run};
+use crate::turn;
 use rustix::process::Pid;
 use serde_json::Value;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! An interval for the ratio of two builds from pairs of runs.
+//! The median, and an interval for the ratio of two builds from pairs of runs.
 //!
 //! The runs of one pair stand next to each other in time, so what the machine does for minutes meets both. What it does
 //! for a moment makes outliers, which a mean does not survive: the estimate is Hodges and Lehmann's, the median of all
