@@ -40,7 +40,7 @@
 //! | feature | what it adds | what it costs to build |
 //! |---|---|---|
 //! | – | services and streams, in one process or between processes and machines | |
-//! | `cluster` | replicated clusters: [`prelude`]`::Replica`, and the crate `cluster` | consensus: 20 crates more |
+//! | `cluster` | replicated clusters: [`prelude`]`::Replica`, and the crate `cluster` | consensus: 28 foreign crates more |
 //! | `tls` | mutual TLS between the members of a cluster | a C compiler |
 //! | `fault-injection` | named crash points, for tests | |
 

@@ -88,7 +88,7 @@ pub fn run_one(
     interrupted: &Arc<AtomicBool>,
 ) -> Result<Finished> {
     let form = Form::of(settings.encoding);
-    Run { form, settings, parent, number, output, progress, interrupted }.finished()
+    Run { form, settings, parent, number, output, progress, interrupted }.run()
 }
 
 struct Run<'a> {
@@ -106,7 +106,7 @@ pub(super) fn node_failed(error: &EngineError) -> BenchError {
 }
 
 impl Run<'_> {
-    fn finished(&self) -> Result<Finished> {
+    fn run(&self) -> Result<Finished> {
         let settings = self.settings;
         let scene = Scene::new(settings, self.parent, self.number)?;
         let driver_cpu = match &settings.affinity.injector {

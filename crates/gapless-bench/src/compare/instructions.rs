@@ -21,7 +21,12 @@ pub(super) fn can_be_counted() -> bool {
 /// Instructions of one message.
 pub(super) fn per_message(build: &Build, workload: &Workload) -> Result<f64> {
     let (few, many) = (count(build, workload, COUNTS.0)?, count(build, workload, COUNTS.1)?);
-    Ok(many.saturating_sub(few) as f64 / (COUNTS.1 - COUNTS.0) as f64)
+    if many <= few {
+        let reason =
+            format!("{}: more messages take no more instructions; is it a wrapper of the program?", build.name);
+        return Err(BenchError::Measurement { name: "compare", reason });
+    }
+    Ok((many - few) as f64 / (COUNTS.1 - COUNTS.0) as f64)
 }
 
 fn count(build: &Build, workload: &Workload, messages: u64) -> Result<u64> {

@@ -84,15 +84,19 @@ impl Workload {
         Ok(Self { name: given.to_owned(), arguments, count })
     }
 
-    /// Whether callgrind can count its messages: they are of one process, and their number can be set.
+    /// Whether callgrind can count its messages: they are of one process, their number can be set, and nothing waits for
+    /// the next one to be due.
     pub(super) fn can_be_counted(&self) -> bool {
-        let is_clustered = self.arguments.iter().any(|argument| argument == "-v" || argument == "--enable-clustering");
-        self.count.is_some() && self.arguments[0] == "canonical" && !is_clustered
+        let is = |words: &[&str]| self.arguments.iter().any(|argument| words.contains(&argument.as_str()));
+        let is_paced = !is(&["throughput"]) || is(&["-r", "--rate"]);
+        self.count.is_some() && self.arguments[0] == "canonical" && !is_paced && !is(&["-v", "--enable-clustering"])
     }
 
     /// Runs `program`, which may be a wrapper with arguments of its own; what it reports.
     pub(super) fn run(&self, program: &Path, scratch: &Path) -> Result<Report> {
         let file = scratch.join("report.json");
+        // That of the run before is none of this one.
+        let _ = std::fs::remove_file(&file);
         let mut command = Command::new(program);
         self.complete(&mut command, self.count).arg("--json").arg(&file).stdout(Stdio::null());
         let failed = |reason: String| BenchError::Measurement { name: "compare", reason };

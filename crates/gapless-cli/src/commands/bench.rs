@@ -2,7 +2,6 @@
 
 use super::{Outcome, interrupt, print};
 use clap::{Args, Subcommand};
-use gapless_bench::BenchError;
 use gapless_bench::canonical;
 use gapless_bench::compare::{self, CompareArguments};
 use gapless_bench::failover::{self, FailoverArguments};
@@ -103,12 +102,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Benchmark::LinkPartner { order } => return Ok(parts::link::partner::main(order)?),
         Benchmark::SequencerProcess { order } => return Ok(sequencer::process::main(order)?),
         Benchmark::Compare(arguments) => {
-            let (text, is_slower) = compare::run(arguments, &*interrupt()?)?;
+            let (text, outcome) = compare::run(arguments, &*interrupt()?)?;
             print(&text)?;
-            return match is_slower {
-                true => Err(BenchError::Slower(arguments.b.clone(), arguments.a.clone()).into()),
-                false => Ok(()),
-            };
+            return Ok(outcome?);
         }
         Benchmark::Failover(arguments) => failover::run(arguments, &*interrupt()?),
         Benchmark::Sequencer(arguments) => sequencer::run(arguments, &*interrupt()?),

@@ -29,19 +29,18 @@ const OF_THE_JOURNAL: [&str; 5] =
     ["before_journal_copy", "after_journal_copy", "before_journaled_mark", "before_segment_roll", "after_segment_roll"];
 
 pub fn module() -> Module {
-    let module = Module::new(module_path!());
-    if cfg!(feature = "fault-injection") {
-        // They wait more than they work.
-        module
-            .side_by_side(2)
-            .with_choices("three_members_killed_at_every_point", three_members)
-            .with_choices("with_a_witness_killed_at_every_point", with_a_witness)
-            .with_choices("killed_around_a_sync", around_a_sync)
-    } else {
-        module
-            .with_choices("three_members_killed_from_outside", |random| kills_from_outside(THREE, random))
-            .with_choices("with_a_witness_killed_from_outside", |random| kills_from_outside(WITNESS, random))
+    // They wait more than they work.
+    let module = Module::new(module_path!())
+        .side_by_side(2)
+        .with_choices("three_members_killed_from_outside", |random| kills_from_outside(THREE, random))
+        .with_choices("with_a_witness_killed_from_outside", |random| kills_from_outside(WITNESS, random));
+    if !cfg!(feature = "fault-injection") {
+        return module;
     }
+    module
+        .with_choices("three_members_killed_at_every_point", three_members)
+        .with_choices("with_a_witness_killed_at_every_point", with_a_witness)
+        .with_choices("killed_around_a_sync", around_a_sync)
 }
 
 fn kills_from_outside(plan: Plan, random: &mut Random) {

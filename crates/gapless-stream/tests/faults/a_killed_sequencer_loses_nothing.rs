@@ -52,11 +52,11 @@ pub fn play_a_part_if_asked() {
 }
 
 pub fn module() -> Module {
-    let module = Module::new(module_path!());
+    let module = Module::new(module_path!())
+        .with_choices("nodes_are_killed", nodes_are_killed)
+        .with_choices("killed_from_outside", kills_from_outside);
     if !cfg!(feature = "fault-injection") {
-        return module
-            .with_choices("nodes_are_killed", nodes_are_killed)
-            .with_choices("killed_from_outside", kills_from_outside);
+        return module;
     }
     let of_services = ["before_reply", "in_snapshot_write", "before_snapshot_rename"];
     let points = || CRASH_POINTS.into_iter().chain(STREAM_CRASH_POINTS).filter(|point| !of_services.contains(point));

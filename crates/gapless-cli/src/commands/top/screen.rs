@@ -155,8 +155,9 @@ impl Terminal {
         let mut output = io::stdout().lock();
         queue!(output, BeginSynchronizedUpdate)?;
         for (row, line) in (0..).zip(lines) {
-            queue!(output, MoveTo(0, row), SetStyle(line.style), Print(&line.text), SetAttribute(Attribute::Reset))?;
-            queue!(output, ResetColor, Clear(ClearType::UntilNewLine))?;
+            // Cleared before: behind a line that is as wide as the terminal the cursor stands on its last letter.
+            queue!(output, MoveTo(0, row), Clear(ClearType::CurrentLine), SetStyle(line.style), Print(&line.text))?;
+            queue!(output, SetAttribute(Attribute::Reset), ResetColor)?;
         }
         let (_, height) = terminal::size()?;
         if let Ok(next) = u16::try_from(lines.len())

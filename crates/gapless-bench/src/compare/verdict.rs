@@ -1,0 +1,135 @@
+//! The pairs of one figure, and what is said of them.
+
+use super::workload::Figure;
+use crate::statistics::{Interval, interval};
+use gapless_report::Row;
+
+/// What is said of B.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Faster,
+    Slower,
+    /// For certain, and not for certain by more than is tolerated.
+    Tolerated,
+    /// The interval is narrow and holds 1.
+    Same,
+    /// It holds 1 and is wide, or there are too few pairs.
+    Undecided,
+}
+
+impl Verdict {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Faster => "faster",
+            Self::Slower => "slower",
+            Self::Tolerated => "slower, within the tolerance",
+            Self::Same => "no difference",
+            Self::Undecided => "the clock cannot decide",
+        }
+    }
+}
+
+/// One figure of one row, of both builds, a value for each pair.
+pub(super) struct Series {
+    pub workload: String,
+    pub row: Row,
+    pub figure: Figure,
+    /// An interval is narrow that is no wider on each side of its middle.
+    pub width: f64,
+    /// B may be slower by so much.
+    pub tolerance: f64,
+    /// This figure's share of being wrong.
+    pub error: f64,
+    pub a: Vec<f64>,
+    pub b: Vec<f64>,
+    pub floor_a: Vec<f64>,
+    pub floor_b: Vec<f64>,
+}
+
+impl Series {
+    /// The interval of B / A; `None` as long as the pairs are too few for one.
+    pub(super) fn interval(&self) -> Option<Interval> {
+        let ratios: Vec<f64> = self.a.iter().zip(&self.b).map(|(a, b)| b / a).collect();
+        interval(&ratios, self.error)
+    }
+
+    pub(super) fn is_narrow(&self) -> bool {
+        self.interval().is_some_and(|interval| interval.half_width() <= self.width)
+    }
+
+    pub(super) fn verdict(&self) -> Verdict {
+        let Some(Interval { low, high, .. }) = self.interval() else { return Verdict::Undecided };
+        // As if more were worse.
+        let (low, high) = if self.figure.more_is_better() { (1.0 / high, 1.0 / low) } else { (low, high) };
+        let limit = if self.figure.more_is_better() { 1.0 / (1.0 - self.tolerance) } else { 1.0 + self.tolerance };
+        if high < 1.0 {
+            Verdict::Faster
+        } else if low > limit {
+            Verdict::Slower
+        } else if low > 1.0 {
+            Verdict::Tolerated
+        } else if self.is_narrow() {
+            Verdict::Same
+        } else {
+            Verdict::Undecided
+        }
+    }
+
+    /// Ratio and interval in a line.
+    pub(super) fn summary(&self) -> String {
+        let (run, figure, pairs, verdict) = (&self.workload, self.figure.name(), self.a.len(), self.verdict().name());
+        match self.interval() {
+            Some(Interval { low, ratio, high }) => {
+                format!("{run}, {figure}: B / A {ratio:.3}, {low:.3}–{high:.3}, {pairs} pairs: {verdict}")
+            }
+            None => format!("{run}, {figure}: {pairs} pairs are too few"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: [f64; 10] = [100.0, 101.0, 99.0, 100.5, 99.5, 100.0, 101.0, 99.0, 100.0, 100.0];
+
+    fn verdict(figure: Figure, b: &[f64], tolerance: f64) -> Verdict {
+        let (workload, row, a) = ("direct".to_owned(), Row::default(), A[..b.len()].to_vec());
+        let (floor_a, floor_b) = (Vec::new(), Vec::new());
+        let b = b.to_vec();
+        Series { workload, row, figure, width: 0.03, tolerance, error: 0.01, a, b, floor_a, floor_b }.verdict()
+    }
+
+    fn times(factor: f64) -> [f64; 10] {
+        A.map(|value| value * factor)
+    }
+
+    #[test]
+    fn more_messages_are_faster_and_more_nanoseconds_slower() {
+        for (figure, factor, expected) in [
+            (Figure::Throughput, 1.05, Verdict::Faster),
+            (Figure::Throughput, 0.95, Verdict::Slower),
+            (Figure::P50, 1.05, Verdict::Slower),
+            (Figure::P50, 0.95, Verdict::Faster),
+            (Figure::Cpu, 1.05, Verdict::Slower),
+        ] {
+            assert_eq!(verdict(figure, &times(factor), 0.0), expected, "{figure:?} × {factor}");
+        }
+    }
+
+    #[test]
+    fn what_is_tolerated_is_called_so() {
+        assert_eq!(verdict(Figure::Throughput, &times(0.985), 0.02), Verdict::Tolerated);
+        assert_eq!(verdict(Figure::Throughput, &times(0.97), 0.02), Verdict::Slower);
+        assert_eq!(verdict(Figure::P50, &times(1.015), 0.02), Verdict::Tolerated);
+        assert_eq!(verdict(Figure::P50, &times(1.03), 0.02), Verdict::Slower);
+        assert_eq!(verdict(Figure::P50, &times(1.0), 0.02), Verdict::Same);
+    }
+
+    #[test]
+    fn what_varies_too_much_is_not_decided() {
+        let wild: Vec<f64> = A.iter().enumerate().map(|(index, a)| a * [0.6, 1.5, 1.1, 0.8][index % 4]).collect();
+        assert_eq!(verdict(Figure::P50, &wild, 0.0), Verdict::Undecided);
+        assert_eq!(verdict(Figure::P50, &A[..3], 0.0), Verdict::Undecided, "too few");
+    }
+}
