@@ -1,12 +1,9 @@
 //! [`AnyService`]: what a fold needs of a service, without its type. All that stands around a service is compiled once
 //! by this, and not for each; the price is one indirect call for each message.
 
-use crate::EngineError;
 use crate::context::Context;
 use crate::service::{Handlers, Refused, Reject, Service, describe};
-use crate::sessions::SessionTable;
-use crate::state::transaction;
-use crate::timers::TimerTable;
+use crate::state::follower::Follower;
 use gapless_schema::Encoding;
 use std::any::Any;
 use std::ops::RangeInclusive;
@@ -37,25 +34,10 @@ pub(crate) trait AnyService: Any + Send {
     /// As [`Service::restore`].
     fn restore(&mut self, state: &[u8]) -> Result<(), String>;
 
-    /// How it follows transactions, where its handlers ran before.
-    fn follower(&mut self) -> Option<&mut dyn FollowsTransactions> {
+    /// The state of a service whose handlers ran before.
+    fn follower(&mut self) -> Option<&mut Follower> {
         None
     }
-}
-
-/// The state of a service whose handlers ran before.
-pub(crate) trait FollowsTransactions {
-    /// A frame comes, with its sequence and term.
-    fn see(&mut self, sequence: u64, term: u64) -> Result<(), EngineError>;
-
-    /// A transaction comes, with its sequence.
-    fn apply(&mut self, sequence: u64, read: &transaction::Read<'_>) -> Result<(), String>;
-
-    /// Between two batches of frames, behind `last_sequence`.
-    fn attend(&mut self, last_sequence: u64, timers: &TimerTable, sessions: &SessionTable) -> Result<(), EngineError>;
-
-    /// Whether the state is as it was behind the last frame, for a snapshot; at a clean stop it has to become that.
-    fn can_snapshot(&mut self, last_sequence: u64, is_final: bool) -> Result<bool, EngineError>;
 }
 
 /// A service of a known type, with its handlers.

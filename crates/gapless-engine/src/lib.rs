@@ -22,7 +22,7 @@
 //! | [`options`] | [`NodeOptions`]: how a node is run |
 //! | [`node`] | [`Node`]: everything put together and run |
 //! | `replica` | `Replica`: a service on a member of a cluster, with the feature `cluster` |
-//! | [`seat`] | a service on its place in a member |
+//! | [`replica_service`] | a service as a member of a cluster runs it |
 //! | `seats`, `node_journal` | its threads; its journal and what prepares it |
 //! | [`recovery`] | how a node finds its state again, and a journal replayed for debugging |
 //!
@@ -45,7 +45,7 @@ pub mod outputs;
 pub mod recovery;
 #[cfg(feature = "cluster")]
 pub mod replica;
-pub mod seat;
+pub mod replica_service;
 mod seats;
 pub mod sender;
 pub mod service;
@@ -66,7 +66,7 @@ pub use node::Node;
 pub use options::{NodeOptions, Threads};
 #[cfg(feature = "cluster")]
 pub use replica::Replica;
-pub use seat::ReplicaOptions;
+pub use replica_service::ReplicaOptions;
 pub use service::{Handlers, Reject, Service};
 pub use state::{StateHandlers, StateOptions, StateService};
 pub use stream_service::{StreamService, StreamServiceOptions};

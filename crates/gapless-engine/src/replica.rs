@@ -7,10 +7,10 @@
 use crate::EngineError;
 use crate::fold::{OnPanic, OnUnhandled};
 use crate::recovery::Recovered;
-use crate::seat::{Later, ReplicaOptions, Seat, StateViews, Views};
+use crate::replica_service::{Later, ReplicaOptions, ReplicaService, StateViews, Views};
 use crate::service::Service;
 use crate::snapshot_schedule::SnapshotRequests;
-use crate::state::seat::StateSeat;
+use crate::state::replica_service::StateReplicaService;
 use crate::state::{Make, StateOptions, StateService, make_of};
 use crate::store::Store;
 use gapless_agent::{Now, ThreadPlan};
@@ -79,7 +79,7 @@ impl Replica {
     /// # Errors
     /// Options that make no sense, a directory in use or of something else, damage, no threads, no port.
     pub fn start<S: Service>(service: S, options: ReplicaOptions, config: &ClusterConfig) -> Result<Self, EngineError> {
-        Self::start_events(Self::seat_of(service, options, config), config, ClusterMember::start_with)
+        Self::start_events(Self::service_of(service, options, config), config, ClusterMember::start_with)
     }
 
     /// As [`Replica::start`], without threads for its agents: nothing happens but in [`Replica::turn`], and the caller
@@ -92,7 +92,7 @@ impl Replica {
         options: ReplicaOptions,
         config: &ClusterConfig,
     ) -> Result<Self, EngineError> {
-        Self::start_events(Self::seat_of(service, options, config), config, ClusterMember::start_by_hand_with)
+        Self::start_events(Self::service_of(service, options, config), config, ClusterMember::start_by_hand_with)
     }
 
     /// As [`Replica::start`], by state replication: the leader alone runs the handlers, and the others apply what they have
@@ -124,30 +124,36 @@ impl Replica {
     /// A copy of an event-sourced service for a member that the caller puts together, as
     /// [`ClusterMember::start_by_hand_with_in`] does: what [`Replica::start`] puts on its member.
     #[must_use]
-    pub fn seat<S: Service>(service: S, options: ReplicaOptions, config: &ClusterConfig) -> Box<dyn MemberService> {
-        Box::new(Self::seat_of(service, options, config))
+    pub fn member_service<S: Service>(
+        service: S,
+        options: ReplicaOptions,
+        config: &ClusterConfig,
+    ) -> Box<dyn MemberService> {
+        Box::new(Self::service_of(service, options, config))
     }
 
-    /// As [`Replica::seat`], of a service whose state is replicated: what [`Replica::start_state`] puts on its member.
+    /// As [`Replica::member_service`], of a service whose state is replicated: what [`Replica::start_state`] puts on its member.
     ///
     /// # Errors
     /// [`EngineError::Option`] for what the member's file says of its service and such a service has no use for.
-    pub fn seat_state<S: StateService>(
+    pub fn member_state_service<S: StateService>(
         make: impl Fn(&mut Store) -> S + Send + Sync + 'static,
         options: StateOptions,
         config: &ClusterConfig,
     ) -> Result<Box<dyn MemberService>, EngineError> {
-        Ok(Box::new(Self::seat_of_state(make_of(make), options, config)?))
+        Ok(Box::new(Self::state_service_of(make_of(make), options, config)?))
     }
 
-    fn seat_of<S: Service>(service: S, options: ReplicaOptions, config: &ClusterConfig) -> Seat {
+    fn service_of<S: Service>(service: S, options: ReplicaOptions, config: &ClusterConfig) -> ReplicaService {
         let options = options.configured(&config.service);
-        Seat::new(service, options, config.service.hash_interval_frames)
+        ReplicaService::new(service, options, config.service.hash_interval_frames)
     }
 
-    fn start_events(seat: Seat, config: &ClusterConfig, start: Start) -> Result<Self, EngineError> {
-        let (views, state) = (Arc::clone(&seat.views), Arc::clone(&seat.state));
-        Self::start_by(&views, &state, seat.options.snapshot_interval_frames, config, || start(config, Box::new(seat)))
+    fn start_events(service: ReplicaService, config: &ClusterConfig, start: Start) -> Result<Self, EngineError> {
+        let (views, state) = (Arc::clone(&service.views), Arc::clone(&service.state));
+        Self::start_by(&views, &state, service.options.snapshot_interval_frames, config, || {
+            start(config, Box::new(service))
+        })
     }
 
     fn start_states(
@@ -156,13 +162,17 @@ impl Replica {
         config: &ClusterConfig,
         start: Start,
     ) -> Result<Self, EngineError> {
-        let seat = Self::seat_of_state(make, options, config)?;
-        let (views, state) = (Arc::clone(&seat.0.views), Arc::clone(&seat.0.state));
-        let snapshot_interval_frames = seat.0.options.snapshot_interval_frames;
-        Self::start_by(&views, &state, snapshot_interval_frames, config, || start(config, Box::new(seat)))
+        let service = Self::state_service_of(make, options, config)?;
+        let (views, state) = (Arc::clone(&service.0.views), Arc::clone(&service.0.state));
+        let snapshot_interval_frames = service.0.options.snapshot_interval_frames;
+        Self::start_by(&views, &state, snapshot_interval_frames, config, || start(config, Box::new(service)))
     }
 
-    fn seat_of_state(make: Make, options: StateOptions, config: &ClusterConfig) -> Result<StateSeat, EngineError> {
+    fn state_service_of(
+        make: Make,
+        options: StateOptions,
+        config: &ClusterConfig,
+    ) -> Result<StateReplicaService, EngineError> {
         for (option, is_said) in [
             ("service.skip", !config.service.skip.is_empty()),
             ("service.on_panic", config.service.on_panic == Some(OnFault::Stop)),
@@ -175,7 +185,7 @@ impl Replica {
             }
         }
         let snapshot_interval_frames = interval(options.snapshot_interval_frames, &config.service);
-        Ok(StateSeat::of(make, StateOptions { snapshot_interval_frames, ..options }))
+        Ok(StateReplicaService::of(make, StateOptions { snapshot_interval_frames, ..options }))
     }
 
     fn start_by(

@@ -56,7 +56,7 @@ impl<A: Application> Subject for A {
                     snapshot_interval_frames: Some(SNAPSHOT_INTERVAL_FRAMES),
                     ..ReplicaOptions::default()
                 };
-                Seated::Own(Replica::seat(self.service(), options, config))
+                Seated::Own(Replica::member_service(self.service(), options, config))
             }
         })
     }
@@ -87,7 +87,7 @@ impl<A: StateApplication> Subject for OfState<'_, A> {
             snapshot_interval_frames: Some(SNAPSHOT_INTERVAL_FRAMES),
             ..StateOptions::default()
         };
-        Replica::seat_state(A::service, options, config).map(Seated::Own).map_err(|error| error.to_string())
+        Replica::member_state_service(A::service, options, config).map(Seated::Own).map_err(|error| error.to_string())
     }
 
     /// Of the transactions alone: handlers run on leaders, and need not do the same twice.

@@ -90,8 +90,8 @@ fn who_publishes_to_nobody_or_nonsense_ends_with_1() {
     assert!(text.contains("no sequencer answers at") && text.contains("is it running?"), "{text}");
     let text = stream(here, "publish absent").error(1);
     assert!(text.contains("reading absent"), "{text}");
-    let text = stream(here, "replay --from 5").error(1);
-    assert!(text.contains("no sequencer answers at"), "{text}");
+    let text = stream(here, "replay --from 5 --timeout 1").error(1);
+    assert!(text.contains("no sequencer answers at") && text.contains("within 1 s"), "{text}");
     let _running = sequencer(here);
     let text = stream(here, "publish lines --hex").error(1);
     assert!(text.contains("line 1: an even number of hexadecimal digits"), "{text}");

@@ -17,8 +17,6 @@ mod members_agree;
 mod members_come_and_go;
 mod members_find_each_other;
 mod members_of_one_host_share_memory;
-#[cfg(feature = "tls")]
-mod members_prove_who_they_are;
 mod messages_arrive_whole_and_in_order;
 mod replication_and_membership_hold;
 mod starts_without_a_frame_fill_no_journal;

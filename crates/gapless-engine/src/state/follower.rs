@@ -5,7 +5,7 @@ use super::exchange::{Back, Exchange, Lent, Span, Unreceived, Wish};
 use super::transaction::Read;
 use super::{Make, State};
 use crate::EngineError;
-use crate::any_service::{AnyService, FollowsTransactions, unhandled};
+use crate::any_service::{AnyService, unhandled};
 use crate::context::Context;
 use crate::fold::{Fold, NoSink};
 use crate::recovery::recover;
@@ -20,7 +20,6 @@ use gapless_schema::Encoding;
 use gapless_stream::Sequencer;
 use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::stream_layout::StreamLayout;
-use std::any::Any;
 use std::cell::RefCell;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -214,15 +213,12 @@ impl Follower {
     /// # Panics
     /// If it was made of something else.
     pub fn of(fold: &mut Fold) -> &mut Self {
-        let service: &mut dyn Any = &mut *fold.service;
-        service.downcast_mut().expect("the fold was made of a follower")
+        fold.service.follower().expect("the fold was made of a follower")
     }
-}
 
-impl FollowsTransactions for Follower {
     /// A frame of another term than those that the state is ahead by: they were cut, and it is not the state any more.
     #[inline]
-    fn see(&mut self, sequence: u64, term: u64) -> Result<(), EngineError> {
+    pub fn see(&mut self, sequence: u64, term: u64) -> Result<(), EngineError> {
         match &self.place {
             Place::Here(_) => Ok(()),
             Place::Lent(wish) if sequence <= wish.behind || term == wish.term => Ok(()),
@@ -231,7 +227,8 @@ impl FollowsTransactions for Follower {
         }
     }
 
-    fn apply(&mut self, sequence: u64, read: &Read<'_>) -> Result<(), String> {
+    /// A transaction comes, with its sequence.
+    pub fn apply(&mut self, sequence: u64, read: &Read<'_>) -> Result<(), String> {
         let Place::Here(state) = &mut self.place else {
             // It is in the state already.
             self.set_hash(read.hash);
@@ -253,12 +250,19 @@ impl FollowsTransactions for Follower {
         Ok(())
     }
 
-    fn attend(&mut self, last_sequence: u64, timers: &TimerTable, sessions: &SessionTable) -> Result<(), EngineError> {
+    /// Between two batches of frames, behind `last_sequence`.
+    pub fn attend(
+        &mut self,
+        last_sequence: u64,
+        timers: &TimerTable,
+        sessions: &SessionTable,
+    ) -> Result<(), EngineError> {
         self.hear();
         self.lend(last_sequence, timers, sessions)
     }
 
-    fn can_snapshot(&mut self, last_sequence: u64, is_final: bool) -> Result<bool, EngineError> {
+    /// Whether the state is as it was behind the last frame, for a snapshot; at a clean stop it has to become that.
+    pub fn can_snapshot(&mut self, last_sequence: u64, is_final: bool) -> Result<bool, EngineError> {
         if !self.catch_up(last_sequence) {
             if is_final && matches!(self.place, Place::Ahead(..)) {
                 // Nobody will say any more what became of what it is ahead by.
@@ -298,7 +302,7 @@ impl AnyService for Follower {
         Ok(())
     }
 
-    fn follower(&mut self) -> Option<&mut dyn FollowsTransactions> {
+    fn follower(&mut self) -> Option<&mut Follower> {
         Some(self)
     }
 

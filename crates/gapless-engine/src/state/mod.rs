@@ -9,7 +9,7 @@
 //! | `ahead` | the part that runs handlers, called by the member's agent before a command is appended |
 //! | `follower` | the part that applies what is released |
 //! | `exchange` | how the state goes from one to the other, and back |
-//! | [`seat`] | a service that waits for its member |
+//! | [`replica_service`] | such a service as a member of a cluster runs it |
 //!
 //! There is one copy of the state on each member. While the member follows it belongs to the part that applies; when it
 //! leads, that part has applied everything that was in the log and hands it over. Where it leads no more the state comes
@@ -19,7 +19,7 @@
 pub(crate) mod ahead;
 pub(crate) mod exchange;
 pub(crate) mod follower;
-pub mod seat;
+pub mod replica_service;
 pub mod transaction;
 
 use crate::any_service::unhandled;
@@ -197,12 +197,12 @@ pub(crate) trait AnyStateService: Send {
     fn on_timer(&self, timer: u64, store: &mut Transaction<'_>, context: &mut Context<'_>) -> Result<(), Reject>;
 }
 
-struct WithHandlers<S> {
+struct StateWithHandlers<S> {
     service: S,
     handlers: StateHandlers<S>,
 }
 
-impl<S: StateService> AnyStateService for WithHandlers<S> {
+impl<S: StateService> AnyStateService for StateWithHandlers<S> {
     fn handle(
         &self,
         store: &mut Transaction<'_>,
@@ -229,7 +229,7 @@ pub(crate) type Make = Arc<dyn Fn(&mut Store) -> Box<dyn AnyStateService> + Send
 pub(crate) fn make_of<S: StateService>(make: impl Fn(&mut Store) -> S + Send + Sync + 'static) -> Make {
     Arc::new(move |store| {
         let service = make(store);
-        Box::new(WithHandlers { service, handlers: StateHandlers::of_service() })
+        Box::new(StateWithHandlers { service, handlers: StateHandlers::of_service() })
     })
 }
 

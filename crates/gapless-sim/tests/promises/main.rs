@@ -3,7 +3,5 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-#[cfg(feature = "fault-injection")]
-mod mutants_are_caught;
 mod replicas_that_differ_are_found;
 mod whole_clusters_keep_their_promises;

@@ -4,7 +4,7 @@ use super::input::Lines;
 use super::output::{FormArguments, note};
 use super::place::NodePlace;
 use super::publishing::{PublishArguments, Publishing, Turn};
-use super::reading;
+use super::reading::{self, Patience};
 use crate::commands::pipe::is_reader_gone;
 use crate::commands::{Outcome, interrupt};
 use clap::Args;
@@ -23,13 +23,13 @@ pub(super) struct Arguments {
     /// Begin to read at first, live, or a sequence [default: what the file says of nodes, else first]
     #[arg(long, value_name = "WHERE", value_parser = reading::start)]
     from: Option<Start>,
+    #[command(flatten)]
+    patience: Patience,
 }
 
 const FRAMES_PER_POLL: usize = 1024;
 /// How long it sleeps when there is nothing to do.
 const PAUSE: Duration = Duration::from_millis(5);
-/// So long a stream that never answered is waited for.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     let mut config = arguments.place.config()?;
@@ -60,8 +60,8 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
             break;
         }
         was_connected |= node.state() != NodeState::Connecting;
-        if !was_connected && begun.elapsed() > PATIENCE {
-            return Err(reading::silent(&node, PATIENCE).into());
+        if !was_connected {
+            arguments.patience.check(&node, begun)?;
         }
         if count == 0 && turn != Turn::Busy {
             node.wait(PAUSE)?;

@@ -3,6 +3,7 @@
 use super::output::{Output, note};
 use crate::commands::pipe::is_reader_gone;
 use crate::commands::{Outcome, interrupt};
+use clap::Args;
 use gapless::stream::node::{AnyLink, NodeEvent, NodeLink, NodeState, Start, StreamNode};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -11,8 +12,25 @@ use std::time::{Duration, Instant};
 const FRAMES_PER_POLL: usize = 1024;
 /// How long it sleeps when there is nothing new; nobody reads faster.
 const PAUSE: Duration = Duration::from_millis(10);
-/// So long a stream that never answered is waited for.
-const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long a stream that never answered is waited for.
+#[derive(Args)]
+pub(super) struct Patience {
+    /// Give up when no sequencer has answered for so long
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    timeout: u64,
+}
+
+impl Patience {
+    /// Of the sequencer that `node` asks since `begun`, which has not answered yet.
+    ///
+    /// # Errors
+    /// It is over.
+    pub(super) fn check(&self, node: &StreamNode<AnyLink>, begun: Instant) -> Outcome {
+        let patience = Duration::from_secs(self.timeout);
+        if begun.elapsed() > patience { Err(silent(node, patience).into()) } else { Ok(()) }
+    }
+}
 
 /// What is to be printed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,7 +54,7 @@ pub(super) fn start(text: &str) -> Result<Start, String> {
 }
 
 /// Prints what `node` reads.
-pub(super) fn print(mut node: StreamNode<AnyLink>, mut output: Output, extent: Extent) -> Outcome {
+pub(super) fn print(mut node: StreamNode<AnyLink>, mut output: Output, extent: Extent, patience: &Patience) -> Outcome {
     let interrupted = interrupt()?;
     let begun = Instant::now();
     let (mut left, mut is_done, mut was_connected) = (extent.lines.unwrap_or(u64::MAX), false, false);
@@ -65,8 +83,8 @@ pub(super) fn print(mut node: StreamNode<AnyLink>, mut output: Output, extent: E
         }
         is_done |= extent.last_sequence.is_some_and(|last| node.position() > last);
         was_connected |= node.state() != NodeState::Connecting;
-        if !was_connected && begun.elapsed() > PATIENCE {
-            return Err(silent(&node, PATIENCE).into());
+        if !was_connected {
+            patience.check(&node, begun)?;
         }
         if count == 0 && !is_done {
             node.wait(PAUSE)?;

@@ -2,7 +2,7 @@
 
 use super::output::FormArguments;
 use super::place::Place;
-use super::reading::{self, Extent};
+use super::reading::{self, Extent, Patience};
 use crate::commands::{Outcome, Usage};
 use clap::Args;
 use gapless::stream::node::{AnyLink, JournalLink, NodeOptions, Start, StreamNode};
@@ -23,6 +23,8 @@ pub(super) struct Arguments {
     /// Ask the sequencer, also where the journal is at hand
     #[arg(long)]
     rewind: bool,
+    #[command(flatten)]
+    patience: Patience,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
@@ -39,5 +41,5 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     };
     let node = StreamNode::new(link, NodeOptions::reading(arguments.from.map_or(Start::First, Start::Sequence)));
     let extent = Extent { last_sequence: arguments.to, lines: None, follows: false };
-    reading::print(node, arguments.form.output(), extent)
+    reading::print(node, arguments.form.output(), extent, &arguments.patience)
 }

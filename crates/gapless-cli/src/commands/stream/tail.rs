@@ -2,7 +2,7 @@
 
 use super::output::FormArguments;
 use super::place::NodePlace;
-use super::reading::{self, Extent};
+use super::reading::{self, Extent, Patience};
 use crate::commands::Outcome;
 use clap::Args;
 use gapless::stream::node::{Start, StreamNode};
@@ -25,6 +25,8 @@ pub(super) struct Arguments {
     /// End at what is there now
     #[arg(long)]
     no_follow: bool,
+    #[command(flatten)]
+    patience: Patience,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
@@ -32,5 +34,5 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     config.node.start = arguments.from.unwrap_or(config.node.start);
     let node = StreamNode::new(config.link()?, config.reading_options());
     let extent = Extent { last_sequence: None, lines: arguments.count, follows: !arguments.no_follow };
-    reading::print(node, arguments.form.output(), extent)
+    reading::print(node, arguments.form.output(), extent, &arguments.patience)
 }

@@ -1,6 +1,5 @@
 //! The same runs catch every defect that can be planted: each in a process of its own, because a mutant is planted by the
 //! environment.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};

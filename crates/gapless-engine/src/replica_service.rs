@@ -1,4 +1,4 @@
-//! [`Seat`]: a service on its place in a member of a cluster. It knows what a member's service does ([`MemberService`])
+//! [`ReplicaService`]: a service as a member of a cluster runs it. It knows what a member's service does ([`MemberService`])
 //! and nothing of consensus, so it is there without the feature `cluster`, too.
 
 use crate::EngineError;
@@ -67,8 +67,8 @@ pub(crate) struct Views {
     pub snapshots: SnapshotRequests,
 }
 
-/// A service that waits for its member.
-pub struct Seat {
+/// A service that a member is given, and makes its agent of.
+pub struct ReplicaService {
     pub(crate) fold: Fold,
     pub(crate) options: ReplicaOptions,
     hash_interval_frames: u64,
@@ -77,7 +77,7 @@ pub struct Seat {
     pub(crate) state: Later<StateViews>,
 }
 
-impl Seat {
+impl ReplicaService {
     /// Of an event-sourced service; a hash of its state goes to the member behind each multiple of `hash_interval_frames`,
     /// 0 for none.
     #[must_use]
@@ -110,7 +110,7 @@ impl SnapshotJournal for MemberJournal {
     }
 }
 
-impl MemberService for Seat {
+impl MemberService for ReplicaService {
     fn snapshot_sequence(
         &self,
         layout: &StreamLayout,

@@ -1,11 +1,11 @@
-//! A state-replicated service that waits for its member, and becomes two parts of it.
+//! [`StateReplicaService`]: a state-replicated service as a member of a cluster runs it: two parts of the member are made of it.
 
 use super::ahead::Ahead;
 use super::exchange::Exchange;
 use super::follower::{Follower, StateCounters};
 use super::{Make, StateOptions, StateService, make_of};
 use crate::fold::{Fold, Policy};
-use crate::seat::{ReplicaOptions, Seat, StateViews};
+use crate::replica_service::{ReplicaOptions, ReplicaService, StateViews};
 use crate::store::Store;
 use gapless_agent::{Agent, Waker};
 use gapless_log::StreamIdentity;
@@ -14,10 +14,10 @@ use gapless_stream::stream_layout::StreamLayout;
 use gapless_stream::transactions::Transactions;
 use std::sync::{Arc, PoisonError};
 
-/// As [`Seat`], of a state-replicated service.
-pub struct StateSeat(pub(crate) Seat);
+/// As [`ReplicaService`], of a state-replicated service.
+pub struct StateReplicaService(pub(crate) ReplicaService);
 
-impl StateSeat {
+impl StateReplicaService {
     /// Of the service that `make` gives; it is called again when the state is made anew.
     #[must_use]
     pub fn new<S: StateService>(make: impl Fn(&mut Store) -> S + Send + Sync + 'static, options: StateOptions) -> Self {
@@ -29,11 +29,11 @@ impl StateSeat {
         let policy = Policy::default();
         let options = ReplicaOptions { payload_length_max, snapshot_interval_frames, snapshot_on_stop, policy };
         // Each transaction carries the hash of the state.
-        Self(Seat::of(Fold::of_transactions(Box::new(Follower::new(make, limits))), options, 0))
+        Self(ReplicaService::of(Fold::of_transactions(Box::new(Follower::new(make, limits))), options, 0))
     }
 }
 
-impl MemberService for StateSeat {
+impl MemberService for StateReplicaService {
     fn snapshot_sequence(
         &self,
         layout: &StreamLayout,
