@@ -225,6 +225,7 @@ pub mod big_endian {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(decoder: &PointDecoder<'_>) -> Result<Self, DecodeError> {
             Ok(Self {
                 x: decoder.x(),
@@ -235,6 +236,7 @@ pub mod big_endian {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut PointEncoder<'_>,
@@ -355,6 +357,7 @@ pub mod big_endian {
     }
     impl Point {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut PointProtobufEncoder<'_, '_>) {
             {
                 let value = &self.x;
@@ -368,6 +371,7 @@ pub mod big_endian {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: PointProtobufDecoder<'_>,
@@ -930,6 +934,7 @@ pub mod big_endian {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(decoder: &BigDecoder<'_>) -> Result<Self, DecodeError> {
             Ok(Self {
                 whole: decoder.whole(),
@@ -972,6 +977,7 @@ pub mod big_endian {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut BigEncoder<'_>,
@@ -1356,6 +1362,7 @@ pub mod big_endian {
     }
     impl Big {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut BigProtobufEncoder<'_>) {
             {
                 let value = &self.whole;
@@ -1398,6 +1405,7 @@ pub mod big_endian {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: BigProtobufDecoder<'_>,
@@ -1694,6 +1702,7 @@ pub mod big_endian {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(decoder: &BigOuterDecoder<'_>) -> Result<Self, DecodeError> {
             Ok(Self {
                 id: decoder.id(),
@@ -1716,6 +1725,7 @@ pub mod big_endian {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut BigOuterEncoder<'_, '_>,
@@ -1868,6 +1878,7 @@ pub mod big_endian {
     }
     impl BigOuter {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut BigOuterProtobufEncoder<'_, '_>) {
             {
                 let value = &self.id;
@@ -1882,6 +1893,7 @@ pub mod big_endian {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: BigOuterProtobufDecoder<'_>,
@@ -2163,6 +2175,7 @@ pub mod big_endian {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(
             decoder: &BigOuterMiddleDecoder<'_>,
         ) -> Result<Self, DecodeError> {
@@ -2187,6 +2200,7 @@ pub mod big_endian {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut BigOuterMiddleEncoder<'_, '_>,
@@ -2346,6 +2360,7 @@ pub mod big_endian {
     }
     impl BigOuterMiddle {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(
             &self,
             encoder: &mut BigOuterMiddleProtobufEncoder<'_, '_>,
@@ -2363,6 +2378,7 @@ pub mod big_endian {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: BigOuterMiddleProtobufDecoder<'_>,
@@ -2579,6 +2595,7 @@ pub mod big_endian {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(
             decoder: &BigOuterMiddleInnerDecoder<'_>,
         ) -> Result<Self, DecodeError> {
@@ -2591,6 +2608,7 @@ pub mod big_endian {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut BigOuterMiddleInnerEncoder<'_, '_>,
@@ -2718,6 +2736,7 @@ pub mod big_endian {
     }
     impl BigOuterMiddleInner {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(
             &self,
             encoder: &mut BigOuterMiddleInnerProtobufEncoder<'_, '_>,
@@ -2732,6 +2751,7 @@ pub mod big_endian {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: BigOuterMiddleInnerProtobufDecoder<'_>,
@@ -2963,6 +2983,7 @@ pub mod big_endian {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(decoder: &BigPlainDecoder<'_>) -> Result<Self, DecodeError> {
             Ok(Self { id: decoder.id() })
         }
@@ -2970,6 +2991,7 @@ pub mod big_endian {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut BigPlainEncoder<'_>,
@@ -3066,6 +3088,7 @@ pub mod big_endian {
     }
     impl BigPlain {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut BigPlainProtobufEncoder<'_, '_>) {
             {
                 let value = &self.id;
@@ -3076,6 +3099,7 @@ pub mod big_endian {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: BigPlainProtobufDecoder<'_>,

@@ -479,6 +479,7 @@ pub mod car {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(decoder: &EngineDecoder<'_>) -> Result<Self, DecodeError> {
             Ok(Self {
                 capacity: decoder.capacity(),
@@ -514,6 +515,7 @@ pub mod car {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut EngineEncoder<'_>,
@@ -722,6 +724,7 @@ pub mod car {
     }
     impl Engine {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut EngineProtobufEncoder<'_, '_>) {
             if let Some(value) = &self.capacity {
                 encoder.capacity(*value);
@@ -743,6 +746,7 @@ pub mod car {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: EngineProtobufDecoder<'_>,
@@ -1448,6 +1452,7 @@ pub mod car {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(decoder: &CarDecoder<'_>) -> Result<Self, DecodeError> {
             Ok(Self {
                 serial_number: decoder.serial_number(),
@@ -1515,6 +1520,7 @@ pub mod car {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut CarEncoder<'_>,
@@ -1948,6 +1954,7 @@ pub mod car {
     }
     impl Car {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut CarProtobufEncoder<'_>) {
             if let Some(value) = &self.serial_number {
                 encoder.serial_number(*value);
@@ -1983,6 +1990,7 @@ pub mod car {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: CarProtobufDecoder<'_>,
@@ -2116,6 +2124,7 @@ pub mod car {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(
             decoder: &CarSomeNumbersDecoder<'_>,
         ) -> Result<Self, DecodeError> {
@@ -2125,6 +2134,7 @@ pub mod car {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut CarSomeNumbersEncoder<'_>,
@@ -2227,6 +2237,7 @@ pub mod car {
     }
     impl CarSomeNumbers {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(
             &self,
             encoder: &mut CarSomeNumbersProtobufEncoder<'_, '_>,
@@ -2240,6 +2251,7 @@ pub mod car {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: CarSomeNumbersProtobufDecoder<'_>,
@@ -2375,6 +2387,7 @@ pub mod car {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(
             decoder: &CarExtrasDecoder<'_>,
         ) -> Result<Self, DecodeError> {
@@ -2384,6 +2397,7 @@ pub mod car {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut CarExtrasEncoder<'_>,
@@ -2480,6 +2494,7 @@ pub mod car {
     }
     impl CarExtras {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut CarExtrasProtobufEncoder<'_, '_>) {
             {
                 let value = &self.value;
@@ -2490,6 +2505,7 @@ pub mod car {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: CarExtrasProtobufDecoder<'_>,
@@ -2676,6 +2692,7 @@ pub mod car {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(
             decoder: &CarFuelFigureDecoder<'_>,
         ) -> Result<Self, DecodeError> {
@@ -2688,6 +2705,7 @@ pub mod car {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut CarFuelFigureEncoder<'_>,
@@ -2823,6 +2841,7 @@ pub mod car {
     }
     impl CarFuelFigure {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(
             &self,
             encoder: &mut CarFuelFigureProtobufEncoder<'_, '_>,
@@ -2838,6 +2857,7 @@ pub mod car {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: CarFuelFigureProtobufDecoder<'_>,
@@ -3099,6 +3119,7 @@ pub mod car {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(
             decoder: &CarPerformanceFigureDecoder<'_>,
         ) -> Result<Self, DecodeError> {
@@ -3120,6 +3141,7 @@ pub mod car {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut CarPerformanceFigureEncoder<'_, '_>,
@@ -3267,6 +3289,7 @@ pub mod car {
     }
     impl CarPerformanceFigure {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(
             &self,
             encoder: &mut CarPerformanceFigureProtobufEncoder<'_, '_>,
@@ -3282,6 +3305,7 @@ pub mod car {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: CarPerformanceFigureProtobufDecoder<'_>,
@@ -3440,6 +3464,7 @@ pub mod car {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(
             decoder: &CarPerformanceFigureAccelerationDecoder<'_>,
         ) -> Result<Self, DecodeError> {
@@ -3452,6 +3477,7 @@ pub mod car {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut CarPerformanceFigureAccelerationEncoder<'_>,
@@ -3591,6 +3617,7 @@ pub mod car {
     }
     impl CarPerformanceFigureAcceleration {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(
             &self,
             encoder: &mut CarPerformanceFigureAccelerationProtobufEncoder<'_, '_>,
@@ -3606,6 +3633,7 @@ pub mod car {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: CarPerformanceFigureAccelerationProtobufDecoder<'_>,

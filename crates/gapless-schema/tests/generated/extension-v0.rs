@@ -138,6 +138,7 @@ pub mod extension_v0 {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(decoder: &VenueDecoder<'_>) -> Result<Self, DecodeError> {
             Ok(Self { country: decoder.country() })
         }
@@ -145,6 +146,7 @@ pub mod extension_v0 {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut VenueEncoder<'_>,
@@ -235,6 +237,7 @@ pub mod extension_v0 {
     }
     impl Venue {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut VenueProtobufEncoder<'_, '_>) {
             {
                 let value = &self.country;
@@ -245,6 +248,7 @@ pub mod extension_v0 {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: VenueProtobufDecoder<'_>,
@@ -513,6 +517,7 @@ pub mod extension_v0 {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(decoder: &OrderDecoder<'_>) -> Result<Self, DecodeError> {
             Ok(Self {
                 order_id: decoder.order_id(),
@@ -535,6 +540,7 @@ pub mod extension_v0 {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut OrderEncoder<'_>,
@@ -739,6 +745,7 @@ pub mod extension_v0 {
     }
     impl Order {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut OrderProtobufEncoder<'_>) {
             {
                 let value = &self.order_id;
@@ -760,6 +767,7 @@ pub mod extension_v0 {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: OrderProtobufDecoder<'_>,
@@ -968,6 +976,7 @@ pub mod extension_v0 {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(
             decoder: &OrderLegsDecoder<'_>,
         ) -> Result<Self, DecodeError> {
@@ -987,6 +996,7 @@ pub mod extension_v0 {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut OrderLegsEncoder<'_, '_>,
@@ -1120,6 +1130,7 @@ pub mod extension_v0 {
     }
     impl OrderLegs {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut OrderLegsProtobufEncoder<'_, '_>) {
             {
                 let value = &self.ratio;
@@ -1133,6 +1144,7 @@ pub mod extension_v0 {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: OrderLegsProtobufDecoder<'_>,
@@ -1244,6 +1256,7 @@ pub mod extension_v0 {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(
             decoder: &OrderLegsAllocationsDecoder<'_>,
         ) -> Result<Self, DecodeError> {
@@ -1253,6 +1266,7 @@ pub mod extension_v0 {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut OrderLegsAllocationsEncoder<'_>,
@@ -1357,6 +1371,7 @@ pub mod extension_v0 {
     }
     impl OrderLegsAllocations {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(
             &self,
             encoder: &mut OrderLegsAllocationsProtobufEncoder<'_, '_>,
@@ -1370,6 +1385,7 @@ pub mod extension_v0 {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: OrderLegsAllocationsProtobufDecoder<'_>,
@@ -1777,6 +1793,7 @@ pub mod extension_v0 {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(decoder: &NoteDecoder<'_>) -> Result<Self, DecodeError> {
             Ok(Self {
                 at: decoder.at(),
@@ -1788,6 +1805,7 @@ pub mod extension_v0 {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut NoteEncoder<'_>,
@@ -1915,6 +1933,7 @@ pub mod extension_v0 {
     }
     impl Note {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut NoteProtobufEncoder<'_>) {
             {
                 let value = &self.at;
@@ -1926,6 +1945,7 @@ pub mod extension_v0 {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: NoteProtobufDecoder<'_>,

@@ -241,6 +241,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(decoder: &VenueDecoder<'_>) -> Result<Self, DecodeError> {
             Ok(Self {
                 country: decoder.country(),
@@ -251,6 +252,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut VenueEncoder<'_>,
@@ -381,6 +383,7 @@ pub mod extension_v2 {
     }
     impl Venue {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut VenueProtobufEncoder<'_, '_>) {
             {
                 let value = &self.country;
@@ -394,6 +397,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: VenueProtobufDecoder<'_>,
@@ -479,6 +483,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(decoder: &LimitsDecoder<'_>) -> Result<Self, DecodeError> {
             Ok(Self {
                 low: decoder.low(),
@@ -489,6 +494,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut LimitsEncoder<'_>,
@@ -608,6 +614,7 @@ pub mod extension_v2 {
     }
     impl Limits {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut LimitsProtobufEncoder<'_, '_>) {
             {
                 let value = &self.low;
@@ -622,6 +629,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: LimitsProtobufDecoder<'_>,
@@ -1297,6 +1305,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(decoder: &OrderDecoder<'_>) -> Result<Self, DecodeError> {
             Ok(Self {
                 order_id: decoder.order_id(),
@@ -1352,6 +1361,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut OrderEncoder<'_>,
@@ -1805,6 +1815,7 @@ pub mod extension_v2 {
     }
     impl Order {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut OrderProtobufEncoder<'_>) {
             {
                 let value = &self.order_id;
@@ -1849,6 +1860,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: OrderProtobufDecoder<'_>,
@@ -2133,6 +2145,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(
             decoder: &OrderLegsDecoder<'_>,
         ) -> Result<Self, DecodeError> {
@@ -2153,6 +2166,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut OrderLegsEncoder<'_, '_>,
@@ -2316,6 +2330,7 @@ pub mod extension_v2 {
     }
     impl OrderLegs {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut OrderLegsProtobufEncoder<'_, '_>) {
             {
                 let value = &self.ratio;
@@ -2332,6 +2347,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: OrderLegsProtobufDecoder<'_>,
@@ -2486,6 +2502,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(
             decoder: &OrderLegsAllocationsDecoder<'_>,
         ) -> Result<Self, DecodeError> {
@@ -2498,6 +2515,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut OrderLegsAllocationsEncoder<'_>,
@@ -2640,6 +2658,7 @@ pub mod extension_v2 {
     }
     impl OrderLegsAllocations {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(
             &self,
             encoder: &mut OrderLegsAllocationsProtobufEncoder<'_, '_>,
@@ -2656,6 +2675,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: OrderLegsAllocationsProtobufDecoder<'_>,
@@ -2892,6 +2912,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(
             decoder: &OrderPartiesDecoder<'_>,
         ) -> Result<Self, DecodeError> {
@@ -2904,6 +2925,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut OrderPartiesEncoder<'_>,
@@ -3043,6 +3065,7 @@ pub mod extension_v2 {
     }
     impl OrderParties {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(
             &self,
             encoder: &mut OrderPartiesProtobufEncoder<'_, '_>,
@@ -3059,6 +3082,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: OrderPartiesProtobufDecoder<'_>,
@@ -3491,6 +3515,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(decoder: &NoteDecoder<'_>) -> Result<Self, DecodeError> {
             Ok(Self {
                 at: decoder.at(),
@@ -3507,6 +3532,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut NoteEncoder<'_>,
@@ -3656,6 +3682,7 @@ pub mod extension_v2 {
     }
     impl Note {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut NoteProtobufEncoder<'_>) {
             {
                 let value = &self.at;
@@ -3668,6 +3695,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: NoteProtobufDecoder<'_>,
@@ -3988,6 +4016,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(decoder: &LateDecoder<'_>) -> Result<Self, DecodeError> {
             Ok(Self {
                 first: decoder.first(),
@@ -3998,6 +4027,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut LateEncoder<'_>,
@@ -4152,6 +4182,7 @@ pub mod extension_v2 {
     }
     impl Late {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut LateProtobufEncoder<'_>) {
             {
                 let value = &self.first;
@@ -4165,6 +4196,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: LateProtobufDecoder<'_>,

@@ -406,6 +406,7 @@ pub mod names {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(decoder: &Tail_Decoder<'_>) -> Result<Self, DecodeError> {
             Ok(Self { kind: decoder.kind() })
         }
@@ -413,6 +414,7 @@ pub mod names {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut Tail_Encoder<'_>,
@@ -501,6 +503,7 @@ pub mod names {
     }
     impl Tail_ {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut Tail_ProtobufEncoder<'_, '_>) {
             {
                 let value = &self.kind;
@@ -511,6 +514,7 @@ pub mod names {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: Tail_ProtobufDecoder<'_>,
@@ -590,6 +594,7 @@ pub mod names {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(decoder: &EntryDecoder<'_>) -> Result<Self, DecodeError> {
             Ok(Self { clone_: decoder.clone_() })
         }
@@ -597,6 +602,7 @@ pub mod names {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut EntryEncoder<'_>,
@@ -692,6 +698,7 @@ pub mod names {
     }
     impl Entry {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut EntryProtobufEncoder<'_, '_>) {
             if let Some(value) = &self.clone_ {
                 encoder.clone_(*value);
@@ -701,6 +708,7 @@ pub mod names {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: EntryProtobufDecoder<'_>,
@@ -786,6 +794,7 @@ pub mod names {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(decoder: &Tail__Decoder<'_>) -> Result<Self, DecodeError> {
             Ok(Self {
                 kind: decoder.kind(),
@@ -799,6 +808,7 @@ pub mod names {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut Tail__Encoder<'_>,
@@ -924,6 +934,7 @@ pub mod names {
     }
     impl Tail__ {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut Tail__ProtobufEncoder<'_, '_>) {
             {
                 let value = &self.kind;
@@ -938,6 +949,7 @@ pub mod names {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: Tail__ProtobufDecoder<'_>,
@@ -1652,6 +1664,7 @@ pub mod names {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(
             decoder: &TailMessageDecoder<'_>,
         ) -> Result<Self, DecodeError> {
@@ -1706,6 +1719,7 @@ pub mod names {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut TailMessageEncoder<'_>,
@@ -2269,6 +2283,7 @@ pub mod names {
     }
     impl TailMessage {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut TailMessageProtobufEncoder<'_>) {
             {
                 let value = &self.block;
@@ -2324,6 +2339,7 @@ pub mod names {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: TailMessageProtobufDecoder<'_>,
@@ -2616,6 +2632,7 @@ pub mod names {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(
             decoder: &TailMessageDecoder_Decoder<'_>,
         ) -> Result<Self, DecodeError> {
@@ -2636,6 +2653,7 @@ pub mod names {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut TailMessageDecoder_Encoder<'_, '_>,
@@ -2794,6 +2812,7 @@ pub mod names {
     }
     impl TailMessageDecoder_ {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(
             &self,
             encoder: &mut TailMessageDecoder_ProtobufEncoder<'_, '_>,
@@ -2811,6 +2830,7 @@ pub mod names {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: TailMessageDecoder_ProtobufDecoder<'_>,
@@ -2925,6 +2945,7 @@ pub mod names {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(
             decoder: &TailMessageDecoderTailDecoder<'_>,
         ) -> Result<Self, DecodeError> {
@@ -2934,6 +2955,7 @@ pub mod names {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut TailMessageDecoderTailEncoder<'_>,
@@ -3038,6 +3060,7 @@ pub mod names {
     }
     impl TailMessageDecoderTail {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(
             &self,
             encoder: &mut TailMessageDecoderTailProtobufEncoder<'_, '_>,
@@ -3051,6 +3074,7 @@ pub mod names {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: TailMessageDecoderTailProtobufDecoder<'_>,
@@ -3234,6 +3258,7 @@ pub mod names {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(
             decoder: &TailMessageStage_Decoder<'_>,
         ) -> Result<Self, DecodeError> {
@@ -3243,6 +3268,7 @@ pub mod names {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut TailMessageStage_Encoder<'_>,
@@ -3341,6 +3367,7 @@ pub mod names {
     }
     impl TailMessageStage_ {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(
             &self,
             encoder: &mut TailMessageStage_ProtobufEncoder<'_, '_>,
@@ -3354,6 +3381,7 @@ pub mod names {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: TailMessageStage_ProtobufDecoder<'_>,
@@ -3489,6 +3517,7 @@ pub mod names {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(
             decoder: &TailMessageGroup_Decoder<'_>,
         ) -> Result<Self, DecodeError> {
@@ -3498,6 +3527,7 @@ pub mod names {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut TailMessageGroup_Encoder<'_>,
@@ -3596,6 +3626,7 @@ pub mod names {
     }
     impl TailMessageGroup_ {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(
             &self,
             encoder: &mut TailMessageGroup_ProtobufEncoder<'_, '_>,
@@ -3609,6 +3640,7 @@ pub mod names {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: TailMessageGroup_ProtobufDecoder<'_>,
@@ -3909,6 +3941,7 @@ pub mod names {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(
             decoder: &TailDecoderDecoder<'_>,
         ) -> Result<Self, DecodeError> {
@@ -3918,6 +3951,7 @@ pub mod names {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut TailDecoderEncoder<'_>,
@@ -4001,11 +4035,13 @@ pub mod names {
     }
     impl TailDecoder {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut TailDecoderProtobufEncoder<'_>) {}
         /// Takes over the fields of a protobuf payload; groups are appended to.
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: TailDecoderProtobufDecoder<'_>,
@@ -4280,6 +4316,7 @@ pub mod names {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(
             decoder: &StringMessageDecoder<'_>,
         ) -> Result<Self, DecodeError> {
@@ -4289,6 +4326,7 @@ pub mod names {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut StringMessageEncoder<'_>,
@@ -4397,6 +4435,7 @@ pub mod names {
     }
     impl StringMessage {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut StringMessageProtobufEncoder<'_>) {
             {
                 let value = &self.none;
@@ -4407,6 +4446,7 @@ pub mod names {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: StringMessageProtobufDecoder<'_>,

@@ -524,6 +524,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(decoder: &SpacedDecoder<'_>) -> Result<Self, DecodeError> {
             Ok(Self {
                 first: decoder.first(),
@@ -535,6 +536,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut SpacedEncoder<'_>,
@@ -682,6 +684,7 @@ pub mod numbers {
     }
     impl Spaced {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut SpacedProtobufEncoder<'_, '_>) {
             {
                 let value = &self.first;
@@ -700,6 +703,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: SpacedProtobufDecoder<'_>,
@@ -1623,6 +1627,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(decoder: &ScalarsDecoder<'_>) -> Result<Self, DecodeError> {
             Ok(Self {
                 a_char: decoder.a_char(),
@@ -1660,6 +1665,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut ScalarsEncoder<'_>,
@@ -2588,6 +2594,7 @@ pub mod numbers {
     }
     impl Scalars {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut ScalarsProtobufEncoder<'_>) {
             {
                 let value = &self.a_char;
@@ -2695,6 +2702,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: ScalarsProtobufDecoder<'_>,
@@ -3635,6 +3643,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(decoder: &ArraysDecoder<'_>) -> Result<Self, DecodeError> {
             Ok(Self {
                 int8s: decoder.int8s(),
@@ -3697,6 +3706,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut ArraysEncoder<'_>,
@@ -4246,6 +4256,7 @@ pub mod numbers {
     }
     impl Arrays {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut ArraysProtobufEncoder<'_>) {
             {
                 let value = &self.int8s;
@@ -4319,6 +4330,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: ArraysProtobufDecoder<'_>,
@@ -5196,6 +5208,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(decoder: &ChoicesDecoder<'_>) -> Result<Self, DecodeError> {
             Ok(Self {
                 letter: decoder.letter(),
@@ -5238,6 +5251,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut ChoicesEncoder<'_>,
@@ -5694,6 +5708,7 @@ pub mod numbers {
     }
     impl Choices {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut ChoicesProtobufEncoder<'_>) {
             {
                 let value = &self.letter;
@@ -5740,6 +5755,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: ChoicesProtobufDecoder<'_>,
@@ -5868,6 +5884,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(
             decoder: &ChoicesSidesDecoder<'_>,
         ) -> Result<Self, DecodeError> {
@@ -5877,6 +5894,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut ChoicesSidesEncoder<'_>,
@@ -5977,6 +5995,7 @@ pub mod numbers {
     }
     impl ChoicesSides {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(
             &self,
             encoder: &mut ChoicesSidesProtobufEncoder<'_, '_>,
@@ -5990,6 +6009,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: ChoicesSidesProtobufDecoder<'_>,
@@ -6130,6 +6150,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(
             decoder: &ChoicesWholesDecoder<'_>,
         ) -> Result<Self, DecodeError> {
@@ -6139,6 +6160,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut ChoicesWholesEncoder<'_>,
@@ -6239,6 +6261,7 @@ pub mod numbers {
     }
     impl ChoicesWholes {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(
             &self,
             encoder: &mut ChoicesWholesProtobufEncoder<'_, '_>,
@@ -6252,6 +6275,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: ChoicesWholesProtobufDecoder<'_>,
@@ -6392,6 +6416,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(
             decoder: &ChoicesPartsDecoder<'_>,
         ) -> Result<Self, DecodeError> {
@@ -6401,6 +6426,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut ChoicesPartsEncoder<'_>,
@@ -6501,6 +6527,7 @@ pub mod numbers {
     }
     impl ChoicesParts {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(
             &self,
             encoder: &mut ChoicesPartsProtobufEncoder<'_, '_>,
@@ -6514,6 +6541,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: ChoicesPartsProtobufDecoder<'_>,
@@ -6908,6 +6936,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(decoder: &PaddedDecoder<'_>) -> Result<Self, DecodeError> {
             Ok(Self {
                 near: decoder.near(),
@@ -6930,6 +6959,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut PaddedEncoder<'_>,
@@ -7138,6 +7168,7 @@ pub mod numbers {
     }
     impl Padded {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut PaddedProtobufEncoder<'_>) {
             {
                 let value = &self.near;
@@ -7159,6 +7190,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: PaddedProtobufDecoder<'_>,
@@ -7278,6 +7310,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(
             decoder: &PaddedEntriesDecoder<'_>,
         ) -> Result<Self, DecodeError> {
@@ -7287,6 +7320,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut PaddedEntriesEncoder<'_>,
@@ -7387,6 +7421,7 @@ pub mod numbers {
     }
     impl PaddedEntries {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(
             &self,
             encoder: &mut PaddedEntriesProtobufEncoder<'_, '_>,
@@ -7400,6 +7435,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: PaddedEntriesProtobufDecoder<'_>,
@@ -7841,6 +7877,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(decoder: &KeywordsDecoder<'_>) -> Result<Self, DecodeError> {
             Ok(Self {
                 type_: decoder.type_(),
@@ -7857,6 +7894,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut KeywordsEncoder<'_>,
@@ -8158,6 +8196,7 @@ pub mod numbers {
     }
     impl Keywords {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut KeywordsProtobufEncoder<'_>) {
             {
                 let value = &self.type_;
@@ -8196,6 +8235,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: KeywordsProtobufDecoder<'_>,
@@ -8475,6 +8515,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(
             decoder: &OptionMessageDecoder<'_>,
         ) -> Result<Self, DecodeError> {
@@ -8484,6 +8525,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut OptionMessageEncoder<'_>,
@@ -8592,6 +8634,7 @@ pub mod numbers {
     }
     impl OptionMessage {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut OptionMessageProtobufEncoder<'_>) {
             {
                 let value = &self.some;
@@ -8602,6 +8645,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: OptionMessageProtobufDecoder<'_>,
@@ -8861,6 +8905,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(decoder: &EmptyDecoder<'_>) -> Result<Self, DecodeError> {
             Ok(Self {})
         }
@@ -8868,6 +8913,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut EmptyEncoder<'_>,
@@ -8951,11 +8997,13 @@ pub mod numbers {
     }
     impl Empty {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut EmptyProtobufEncoder<'_>) {}
         /// Takes over the fields of a protobuf payload; groups are appended to.
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: EmptyProtobufDecoder<'_>,

@@ -398,6 +398,7 @@ pub mod truck {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(decoder: &BoosterDecoder<'_>) -> Result<Self, DecodeError> {
             Ok(Self {
                 boost_type: decoder.boost_type(),
@@ -408,6 +409,7 @@ pub mod truck {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut BoosterEncoder<'_>,
@@ -527,6 +529,7 @@ pub mod truck {
     }
     impl Booster {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut BoosterProtobufEncoder<'_, '_>) {
             {
                 let value = &self.boost_type;
@@ -541,6 +544,7 @@ pub mod truck {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: BoosterProtobufDecoder<'_>,
@@ -640,6 +644,7 @@ pub mod truck {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(decoder: &SumpDecoder<'_>) -> Result<Self, DecodeError> {
             Ok(Self {
                 oil: decoder.oil(),
@@ -650,6 +655,7 @@ pub mod truck {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut SumpEncoder<'_>,
@@ -776,6 +782,7 @@ pub mod truck {
     }
     impl Sump {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut SumpProtobufEncoder<'_, '_>) {
             if let Some(value) = &self.oil {
                 encoder.oil(*value);
@@ -789,6 +796,7 @@ pub mod truck {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: SumpProtobufDecoder<'_>,
@@ -1022,6 +1030,7 @@ pub mod truck {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(decoder: &EngineDecoder<'_>) -> Result<Self, DecodeError> {
             Ok(Self {
                 capacity: decoder.capacity(),
@@ -1050,6 +1059,7 @@ pub mod truck {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut EngineEncoder<'_>,
@@ -1314,6 +1324,7 @@ pub mod truck {
     }
     impl Engine {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut EngineProtobufEncoder<'_, '_>) {
             {
                 let value = &self.capacity;
@@ -1348,6 +1359,7 @@ pub mod truck {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: EngineProtobufDecoder<'_>,
@@ -1431,6 +1443,7 @@ pub mod truck {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(decoder: &PriceDecoder<'_>) -> Result<Self, DecodeError> {
             Ok(Self {
                 mantissa: decoder.mantissa(),
@@ -1440,6 +1453,7 @@ pub mod truck {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut PriceEncoder<'_>,
@@ -1531,6 +1545,7 @@ pub mod truck {
     }
     impl Price {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut PriceProtobufEncoder<'_, '_>) {
             {
                 let value = &self.mantissa;
@@ -1541,6 +1556,7 @@ pub mod truck {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: PriceProtobufDecoder<'_>,
@@ -2240,6 +2256,7 @@ pub mod truck {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(decoder: &TruckDecoder<'_>) -> Result<Self, DecodeError> {
             Ok(Self {
                 serial_number: decoder.serial_number(),
@@ -2297,6 +2314,7 @@ pub mod truck {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut TruckEncoder<'_>,
@@ -2798,6 +2816,7 @@ pub mod truck {
     }
     impl Truck {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut TruckProtobufEncoder<'_>) {
             {
                 let value = &self.serial_number;
@@ -2851,6 +2870,7 @@ pub mod truck {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: TruckProtobufDecoder<'_>,
@@ -3144,6 +3164,7 @@ pub mod truck {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(
             decoder: &TruckFuelFiguresDecoder<'_>,
         ) -> Result<Self, DecodeError> {
@@ -3161,6 +3182,7 @@ pub mod truck {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut TruckFuelFiguresEncoder<'_, '_>,
@@ -3313,6 +3335,7 @@ pub mod truck {
     }
     impl TruckFuelFigures {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(
             &self,
             encoder: &mut TruckFuelFiguresProtobufEncoder<'_, '_>,
@@ -3331,6 +3354,7 @@ pub mod truck {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: TruckFuelFiguresProtobufDecoder<'_>,
@@ -3601,6 +3625,7 @@ pub mod truck {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(
             decoder: &TruckPerformanceFiguresDecoder<'_>,
         ) -> Result<Self, DecodeError> {
@@ -3622,6 +3647,7 @@ pub mod truck {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut TruckPerformanceFiguresEncoder<'_, '_>,
@@ -3770,6 +3796,7 @@ pub mod truck {
     }
     impl TruckPerformanceFigures {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(
             &self,
             encoder: &mut TruckPerformanceFiguresProtobufEncoder<'_, '_>,
@@ -3786,6 +3813,7 @@ pub mod truck {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: TruckPerformanceFiguresProtobufDecoder<'_>,
@@ -3917,6 +3945,7 @@ pub mod truck {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(
             decoder: &TruckPerformanceFiguresAccelerationDecoder<'_>,
         ) -> Result<Self, DecodeError> {
@@ -3929,6 +3958,7 @@ pub mod truck {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut TruckPerformanceFiguresAccelerationEncoder<'_>,
@@ -4060,6 +4090,7 @@ pub mod truck {
     }
     impl TruckPerformanceFiguresAcceleration {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(
             &self,
             encoder: &mut TruckPerformanceFiguresAccelerationProtobufEncoder<'_, '_>,
@@ -4077,6 +4108,7 @@ pub mod truck {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: TruckPerformanceFiguresAccelerationProtobufDecoder<'_>,

@@ -127,6 +127,7 @@ impl Emitter<'_> {
             ///
             /// # Errors
             /// [`DecodeError::Text`] if a text is not in its character encoding.
+            #[inline]
             pub fn from_decoder(decoder: &#decoder<'_>) -> Result<Self, DecodeError> {
                 Ok(Self { #(#fields)* #(#groups)* #(#data)* })
             }
@@ -208,6 +209,7 @@ impl Emitter<'_> {
             ///
             /// # Errors
             /// The first field that does not fit into the buffer or its range.
+            #[inline]
             pub fn encode_into(&self, encoder: &mut #encoder #generics) -> Result<(), EncodeError> {
                 #(#fields)*
                 #(#groups)*

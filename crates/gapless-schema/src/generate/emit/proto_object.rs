@@ -58,6 +58,7 @@ impl Emitter<'_> {
         quote! {
             impl #name {
                 /// Writes all fields that are not null as protobuf.
+                #[inline]
                 pub fn encode_protobuf(&self, encoder: &mut #encoder #generics) {
                     #(#write_fields)*
                     #(#write_groups)*
@@ -68,6 +69,7 @@ impl Emitter<'_> {
                 ///
                 /// # Errors
                 /// What is wrong with the payload and where.
+                #[inline]
                 pub fn merge_protobuf(&mut self, mut decoder: #decoder<'_>) -> Result<(), DecodeError> {
                     #(#counters)*
                     while let Some(field) = decoder.next_field()? {
