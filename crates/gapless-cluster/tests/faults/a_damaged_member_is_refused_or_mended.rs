@@ -15,6 +15,7 @@ use std::process::Command;
 
 pub fn module() -> Module {
     Module::new(module_path!())
+        .side_by_side(2)
         .with_choices("a_torn_end_is_cut", a_torn_end_is_cut)
         .scenario("a_member_that_is_shorter_fetches_the_rest", a_member_that_is_shorter_fetches_the_rest)
         .with_choices("a_flipped_bit_is_refused", a_flipped_bit_is_refused)

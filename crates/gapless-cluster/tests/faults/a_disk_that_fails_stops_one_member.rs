@@ -14,6 +14,7 @@ const FAILED: i32 = 3;
 
 pub fn module() -> Module {
     Module::new(module_path!())
+        .side_by_side(2)
         .scenario("a_leader_s_disk_fails", a_leader_s_disk_fails)
         .scenario("a_follower_s_disk_fails", a_follower_s_disk_fails)
         .scenario("a_witness_s_disk_fails", a_witness_s_disk_fails)

@@ -17,7 +17,7 @@ const VICTIM: usize = 3;
 const LEADER: usize = 2;
 
 pub fn module() -> Module {
-    let module = Module::new(module_path!());
+    let module = Module::new(module_path!()).side_by_side(2);
     let module = module.scenario("a_member", || comes_back(THREE)).scenario("a_witness", || comes_back(WITNESS));
     #[cfg(feature = "fault-injection")]
     let module = module

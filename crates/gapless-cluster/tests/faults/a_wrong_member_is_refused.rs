@@ -12,6 +12,7 @@ use std::time::Duration;
 
 pub fn module() -> Module {
     Module::new(module_path!())
+        .side_by_side(2)
         .scenario("a_member_of_another_cluster_is_refused", a_member_of_another_cluster_is_refused)
         .scenario("a_second_process_with_a_number_is_refused", a_second_process_with_a_number_is_refused)
         .scenario("a_directory_and_a_port_are_taken_once", a_directory_and_a_port_are_taken_once)

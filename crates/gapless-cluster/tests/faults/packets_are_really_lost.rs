@@ -29,7 +29,7 @@ const SCENARIOS: [(&str, Inside); 8] = [
 ];
 
 pub fn module() -> Module {
-    SCENARIOS.into_iter().fold(Module::new(module_path!()), |module, (name, _)| {
+    SCENARIOS.into_iter().fold(Module::new(module_path!()).side_by_side(2), |module, (name, _)| {
         module.with_choices(name, |random| hosts::run_inside(name, random))
     })
 }
