@@ -41,6 +41,13 @@ pub fn interval(ratios: &[f64], error: f64) -> Option<Interval> {
     Some(Interval { low: averages[left_out].exp(), ratio: middle.exp(), high: averages[count - 1 - left_out].exp() })
 }
 
+/// The fewest pairs that have an interval; `None` if a thousand are too few.
+#[must_use]
+pub fn pairs_min(error: f64) -> Option<usize> {
+    // With n pairs the widest interval there is misses in 2 of 2^n cases.
+    (1..=1_000).find(|count| 2.0 * 0.5_f64.powi(*count) <= error).and_then(|count| usize::try_from(count).ok())
+}
+
 /// How many of the sorted averages lie outside the interval at each end.
 fn left_out(count: usize, error: f64) -> Option<usize> {
     let sums = count * (count + 1) / 2;
@@ -81,6 +88,14 @@ pub fn median(values: &[f64]) -> f64 {
 #[allow(clippy::unwrap_used, reason = "a test")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_fewest_pairs_have_an_interval_and_one_less_has_none() {
+        for error in [0.05, 0.05 / 3.0, 0.005, 0.001] {
+            let count = pairs_min(error).unwrap();
+            assert!(left_out(count, error).is_some() && left_out(count - 1, error).is_none(), "{error}: {count}");
+        }
+    }
 
     #[test]
     fn the_limits_are_those_of_the_tables() {

@@ -230,6 +230,9 @@ fn write_zero_pages(file: &File, from: u64, to: u64) -> io::Result<()> {
 /// knows to be unwritten.
 pub(crate) fn end_of_nonzero(file: &File, from: u64, to: u64) -> io::Result<Option<u64>> {
     let mut buffer = vec![0u8; 1 << 20];
+    // Compared with as a whole, by the C library: byte by byte an empty segment takes seconds in a build without
+    // optimisation.
+    let zeros = buffer.clone();
     let mut end = None;
     let mut position = from;
     while position < to {
@@ -247,7 +250,9 @@ pub(crate) fn end_of_nonzero(file: &File, from: u64, to: u64) -> io::Result<Opti
             if read == 0 {
                 return Ok(end);
             }
-            if let Some(last) = buffer[..read].iter().rposition(|&byte| byte != 0) {
+            if buffer[..read] != zeros[..read]
+                && let Some(last) = buffer[..read].iter().rposition(|&byte| byte != 0)
+            {
                 end = Some(position + last as u64 + 1);
             }
             position += read as u64;

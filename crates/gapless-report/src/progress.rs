@@ -3,7 +3,7 @@
 //! A bar is drawn only when stderr is a terminal, and the feature `progress` is built. The driver's threads never draw:
 //! whoever waits for them moves the bar.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write as _};
 use std::time::Duration;
 
 #[cfg_attr(not(feature = "progress"), path = "progress/no_bar.rs")]
@@ -47,7 +47,8 @@ impl Progress {
         if self.visible {
             self.bar.line(text);
         } else {
-            eprintln!("{text}");
+            // Who closed stderr does not want to know.
+            let _ = writeln!(std::io::stderr(), "{text}");
         }
     }
 

@@ -1,9 +1,14 @@
 //! The two builds: programs that are there, or git revisions that are built side by side.
 
+use super::{failed, started};
 use crate::{BenchError, Result};
+use gapless::wire::checksum::crc32c;
+use std::collections::BTreeMap;
 use std::fs::File;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A program to compare, and how it is called in the tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,13 +20,20 @@ pub(super) struct Build {
 /// Revisions are built below this directory of the repository, each in its own; what was built stays for the next time.
 const BUILDS: &str = "target/compare";
 
-impl Build {
+/// What a command line names, before it is built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    Program(Build),
+    Revision { given: String, commit: String, root: PathBuf },
+}
+
+impl Source {
     /// What `given` names: a file, or else a revision of the repository that holds the current directory.
     pub(super) fn find(given: &str) -> Result<Self> {
         let path = Path::new(given);
         if path.is_file() {
             let program = std::path::absolute(path).map_err(|source| BenchError::io("find", path, source))?;
-            return Ok(Self { name: given.to_owned(), program });
+            return Ok(Self::Program(Build { name: given.to_owned(), program }));
         }
         let neither = |reason: String| {
             BenchError::Option(format!("{given:?} is neither the path of a program nor a git revision: {reason}"))
@@ -33,7 +45,15 @@ impl Build {
         let commit = git(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{given}^{{commit}}")])
             .map_err(neither)?;
         let root = git(&["rev-parse", "--show-toplevel"]).map_err(neither)?;
-        build(given, &commit, Path::new(&root))
+        Ok(Self::Revision { given: given.to_owned(), commit, root: root.into() })
+    }
+
+    /// The program, which is built if it is not there.
+    pub(super) fn build(self, interrupted: &AtomicBool) -> Result<Build> {
+        match self {
+            Self::Program(build) => Ok(build),
+            Self::Revision { given, commit, root } => build(&given, &commit, &root, interrupted),
+        }
     }
 }
 
@@ -49,16 +69,33 @@ fn git(arguments: &[&str]) -> std::result::Result<String, String> {
     }
 }
 
-/// Builds a commit, unless an earlier comparison did.
-fn build(given: &str, commit: &str, root: &Path) -> Result<Build> {
+/// What decides, beside the commit, which program comes of it: the compiler, and how Cargo is told to build.
+fn surroundings(root: &Path) -> Result<String> {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(rustc).arg("-vV").current_dir(root).stdin(Stdio::null()).output();
+    let version = output.map_err(|source| BenchError::system("run rustc", source))?.stdout;
+    let decides = |name: &str| {
+        let of_cargo = ["CARGO_BUILD_", "CARGO_PROFILE_", "CARGO_TARGET_"].iter().any(|start| name.starts_with(start));
+        (of_cargo || name == "RUSTFLAGS" || name == "CARGO_ENCODED_RUSTFLAGS") && name != "CARGO_TARGET_DIR"
+    };
+    let variables: BTreeMap<String, String> = std::env::vars_os()
+        .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
+        .filter(|(name, _)| decides(name))
+        .collect();
+    let files = [".cargo/config.toml", ".cargo/config"].map(|file| std::fs::read(root.join(file)).unwrap_or_default());
+    Ok(format!("{} {variables:?} {files:?}", String::from_utf8_lossy(&version)))
+}
+
+/// Builds a commit, unless an earlier comparison did, with the same compiler and options.
+fn build(given: &str, commit: &str, root: &Path, interrupted: &AtomicBool) -> Result<Build> {
     let short = commit.get(..12).unwrap_or(commit);
     let name = if commit.starts_with(given) { short.to_owned() } else { format!("{given} ({short})") };
-    let home = root.join(BUILDS).join(short);
+    let surroundings = crc32c(surroundings(root)?.as_bytes());
+    let home = root.join(BUILDS).join(format!("{short}-{surroundings:08x}"));
     let program = home.join("gapless");
     if program.is_file() {
         return Ok(Build { name, program });
     }
-    let failed = |reason: String| BenchError::Measurement { name: "compare", reason };
     let (tree, target) = (home.join("tree"), home.join("target"));
     std::fs::create_dir_all(&home).map_err(|source| BenchError::io("create", &home, source))?;
     // Whoever builds the same meanwhile is waited for.
@@ -68,23 +105,28 @@ fn build(given: &str, commit: &str, root: &Path) -> Result<Build> {
     if program.is_file() {
         return Ok(Build { name, program });
     }
-    eprintln!("building {name} in {}", home.display());
+    // Who closed stderr does not want to know.
+    let _ = writeln!(std::io::stderr(), "building {name} in {}", home.display());
     // One of a build that was cut short.
     let _ = git(&["worktree", "remove", "--force", &tree.to_string_lossy()]);
     git(&["worktree", "add", "--force", "--detach", &tree.to_string_lossy(), commit]).map_err(failed)?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
-        .args(["build", "--release", "--locked", "--package", "gapless-cli", "--target-dir"])
-        .arg(&target)
-        .current_dir(&tree)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .status()
-        .map_err(|source| BenchError::system("run cargo", source));
+    let mut command = Command::new(cargo);
+    command.args(["build", "--release", "--locked", "--package", "gapless-cli", "--target-dir"]).arg(&target);
+    // It would change where the program lies.
+    command.env_remove("CARGO_BUILD_TARGET").current_dir(&tree).stdin(Stdio::null()).stdout(Stdio::null());
+    let built = started::output(&mut command, interrupted).map_err(|source| BenchError::system("run cargo", source));
     // What git knows of it must not outlive it, whatever came of the build.
     let _ = git(&["worktree", "remove", "--force", &tree.to_string_lossy()]);
-    let status = status?;
+    let status = built?.status;
+    // Relaxed: the flag guards no data (pairs with the store of the signal handler).
+    if interrupted.load(Ordering::Relaxed) {
+        // What is compiled is of use the next time.
+        return Err(failed(format!("interrupted while {name} was built")));
+    }
     if !status.success() {
+        // It would only take room.
+        let _ = std::fs::remove_dir_all(&target);
         return Err(failed(format!("{name} could not be built: cargo ended with {status}")));
     }
     let built = target.join("release/gapless");
@@ -102,13 +144,14 @@ mod tests {
     fn a_file_is_a_program() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let given = file.path().to_str().unwrap();
-        assert_eq!(Build::find(given).unwrap(), Build { name: given.to_owned(), program: file.path().to_owned() });
+        let program = Build { name: given.to_owned(), program: file.path().to_owned() };
+        assert_eq!(Source::find(given).unwrap(), Source::Program(program));
     }
 
     #[test]
     fn what_is_neither_is_refused_by_its_name() {
         for given in ["no-such-revision-or-file", "/", "--help", ""] {
-            let error = Build::find(given).unwrap_err().to_string();
+            let error = Source::find(given).unwrap_err().to_string();
             assert!(error.contains(&format!("{given:?} is neither")), "{error}");
         }
     }

@@ -5,9 +5,11 @@
 //! too: two counts of one build differ by one or two percent.
 
 use super::build::Build;
-use super::workload::Workload;
+use super::started;
+use super::workload::{Workload, last_words};
 use crate::{BenchError, Result};
 use std::process::{Command, Stdio};
+use std::sync::atomic::AtomicBool;
 
 /// Messages of the two runs.
 const COUNTS: (u64, u64) = (20_000, 100_000);
@@ -19,8 +21,9 @@ pub(super) fn can_be_counted() -> bool {
 }
 
 /// Instructions of one message.
-pub(super) fn per_message(build: &Build, workload: &Workload) -> Result<f64> {
-    let (few, many) = (count(build, workload, COUNTS.0)?, count(build, workload, COUNTS.1)?);
+pub(super) fn per_message(build: &Build, workload: &Workload, interrupted: &AtomicBool) -> Result<f64> {
+    let count = |messages| count(build, workload, messages, interrupted);
+    let (few, many) = (count(COUNTS.0)?, count(COUNTS.1)?);
     if many <= few {
         let reason =
             format!("{}: more messages take no more instructions; is it a wrapper of the program?", build.name);
@@ -29,18 +32,19 @@ pub(super) fn per_message(build: &Build, workload: &Workload) -> Result<f64> {
     Ok((many - few) as f64 / (COUNTS.1 - COUNTS.0) as f64)
 }
 
-fn count(build: &Build, workload: &Workload, messages: u64) -> Result<u64> {
+fn count(build: &Build, workload: &Workload, messages: u64, interrupted: &AtomicBool) -> Result<u64> {
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--fair-sched=yes", "--callgrind-out-file=/dev/null"]).arg(&build.program);
-    let output = workload.complete(&mut command, Some(messages)).output();
-    let output = output.map_err(|source| BenchError::system("run valgrind", source))?;
+    workload.complete(&mut command, Some(messages)).stdout(Stdio::null()).stderr(Stdio::piped());
+    let output =
+        started::output(&mut command, interrupted).map_err(|source| BenchError::system("run valgrind", source))?;
     let said = String::from_utf8_lossy(&output.stderr);
     let failed = |reason: String| {
         let reason = format!("{} under callgrind: {reason}", build.name);
         BenchError::Measurement { name: "compare", reason }
     };
     if !output.status.success() {
-        return Err(failed(format!("{}: {}", output.status, said.lines().next_back().unwrap_or_default())));
+        return Err(failed(format!("{}: {}", output.status, last_words(&output.stderr))));
     }
     collected(&said).ok_or_else(|| failed("it says no number of instructions".to_owned()))
 }

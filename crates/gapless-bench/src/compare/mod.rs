@@ -7,6 +7,7 @@
 //! | `workload` | what both run, and which figures of a row are compared |
 //! | `verdict` | the pairs of one figure, and what is said of them |
 //! | `instructions` | what callgrind counts where the clock cannot decide |
+//! | `started` | a program that runs until its end or until the comparison is interrupted |
 //! | `table` | the table, the JSON and the help |
 //!
 //! Each pair runs both builds one after the other, in turns which of them first, each with the floors that the benchmark
@@ -14,13 +15,14 @@
 
 mod build;
 mod instructions;
+mod started;
 mod table;
 mod verdict;
 mod workload;
 
-use crate::statistics::{Interval, interval};
+use crate::statistics::{Interval, interval, pairs_min};
 use crate::{BenchError, Result};
-use build::Build;
+use build::{Build, Source};
 use clap::Args;
 use gapless_report::progress::Progress;
 use gapless_report::{Report, Row};
@@ -105,7 +107,12 @@ pub fn run(arguments: &CompareArguments, interrupted: &AtomicBool) -> Result<(St
         false => arguments.runs.iter().map(String::as_str).collect(),
     };
     let workloads = given.into_iter().map(Workload::find).collect::<Result<Vec<_>>>()?;
-    let (a, b) = (Build::find(&arguments.a)?, Build::find(&arguments.b)?);
+    if let Some(target) = &arguments.json {
+        could_be_written(target)?;
+    }
+    // Both are found before minutes are spent on building one.
+    let (a, b) = (Source::find(&arguments.a)?, Source::find(&arguments.b)?);
+    let (a, b) = (a.build(interrupted)?, b.build(interrupted)?);
     let quiet = arguments.json.as_deref() == Some(Path::new("-"));
     let progress = Progress::new(workloads.len() as u64 * u64::from(arguments.pairs_max), NAME, quiet);
     let mut report = Report::new(NAME);
@@ -120,7 +127,7 @@ pub fn run(arguments: &CompareArguments, interrupted: &AtomicBool) -> Result<(St
         progress.set_position(index as u64 * u64::from(arguments.pairs_max));
         progress.set_label(&workload.name);
         let mut found = Vec::new();
-        outcome = comparison.pairs(workload, &mut found, &progress, &is_interrupted);
+        outcome = comparison.pairs(workload, &mut found, &progress, interrupted);
         // What is known already is not lost with what comes behind it.
         found.iter().for_each(|series| progress.line(&series.summary()));
         let is_open = found.iter().any(|series| series.verdict() == Verdict::Undecided);
@@ -130,7 +137,7 @@ pub fn run(arguments: &CompareArguments, interrupted: &AtomicBool) -> Result<(St
         }
         if (arguments.instructions || is_open) && workload.can_be_counted() {
             progress.set_label(&format!("{}, instructions", workload.name));
-            counted.extend(comparison.count(workload, &is_interrupted));
+            counted.extend(comparison.count(workload, interrupted));
         }
     }
     progress.finish();
@@ -139,15 +146,31 @@ pub fn run(arguments: &CompareArguments, interrupted: &AtomicBool) -> Result<(St
     }
     let mut report = comparison.report;
     note_machine(&all, &mut report);
-    report.rows = all.iter().map(table::json_row).chain(counted.iter().map(table::json_counted)).collect();
-    if let Some(target) = &arguments.json {
-        report.write_json(target)?;
+    if let Err(error) = &outcome {
+        report.notes.push(format!("not measured to its end: {error}"));
     }
-    let text = if quiet { String::new() } else { table::text(&report, &a, &b, &all, &counted) };
+    report.rows = all.iter().map(table::json_row).chain(counted.iter().map(table::json_counted)).collect();
+    let has_nothing_to_say = quiet || all.is_empty();
+    let text = if has_nothing_to_say { String::new() } else { table::text(&report, &a, &b, &all, &counted) };
     if outcome.is_ok() && all.iter().any(|series| series.verdict() == Verdict::Slower) {
         outcome = Err(BenchError::Slower(arguments.b.clone(), arguments.a.clone()));
     }
+    // What was found is printed even if it cannot be kept.
+    if let Some(Err(error)) = arguments.json.as_ref().map(|target| report.write_json(target)) {
+        outcome = Err(error.into());
+    }
     Ok((text, outcome))
+}
+
+/// Refuses what is no place for a file, before minutes are measured for it.
+fn could_be_written(target: &Path) -> Result<()> {
+    let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let reason = match (target.is_dir(), parent.is_dir()) {
+        (true, _) => "it is a directory".to_owned(),
+        (_, false) => format!("{} is no directory", parent.display()),
+        _ => return Ok(()),
+    };
+    Err(BenchError::Option(format!("--json {}: {reason}", target.display())))
 }
 
 /// What all workloads have in common.
@@ -167,8 +190,10 @@ impl Comparison<'_> {
         workload: &Workload,
         all: &mut Vec<Series>,
         progress: &Progress,
-        is_interrupted: &dyn Fn() -> bool,
+        interrupted: &AtomicBool,
     ) -> Result<()> {
+        // Relaxed: the flag guards no data (pairs with the store of the signal handler).
+        let is_interrupted = || interrupted.load(Ordering::Relaxed);
         let scratch = Scratch::new()?;
         let begun = progress.position();
         let mut left_out = 0;
@@ -177,7 +202,7 @@ impl Comparison<'_> {
                 break;
             }
             // Whoever runs first meets another machine than who runs second: by turns.
-            let run = |build: &Build| workload.run(&build.program, &scratch.0);
+            let run = |build: &Build| workload.run(&build.program, &scratch.0, interrupted);
             let ran = if pair % 2 == 0 {
                 run(self.a).and_then(|first| Ok((first, run(self.b)?)))
             } else {
@@ -194,6 +219,11 @@ impl Comparison<'_> {
                 continue;
             }
             self.add(all, workload, &of_a, &of_b)?;
+            if let Err(error) = self.are_enough(all) {
+                // One pair says nothing.
+                all.clear();
+                return Err(error);
+            }
             if all.iter().all(Series::is_narrow) {
                 break;
             }
@@ -207,6 +237,17 @@ impl Comparison<'_> {
         match all.is_empty() && !is_interrupted() {
             true => Err(failed(format!("{}: the asked rate was never reached", workload.name))),
             false => Ok(()),
+        }
+    }
+
+    /// Refuses fewer pairs than an interval takes, as soon as it is known how many figures share the error.
+    fn are_enough(&self, all: &[Series]) -> Result<()> {
+        let least = all.iter().filter_map(|series| pairs_min(series.error)).max().unwrap_or_default();
+        match usize::try_from(self.arguments.pairs_max) {
+            Ok(most) if most < least => Err(BenchError::Option(format!(
+                "--pairs-max {most}: the intervals of so many figures take {least} pairs at least"
+            ))),
+            _ => Ok(()),
         }
     }
 
@@ -259,7 +300,7 @@ impl Comparison<'_> {
     }
 
     /// Instructions, where they can be counted; a note says why not.
-    fn count(&mut self, workload: &Workload, is_interrupted: &dyn Fn() -> bool) -> Option<Counted> {
+    fn count(&mut self, workload: &Workload, interrupted: &AtomicBool) -> Option<Counted> {
         let count = || {
             if !instructions::can_be_counted() {
                 return Err(failed("valgrind is not installed"));
@@ -267,10 +308,11 @@ impl Comparison<'_> {
             let mut counted = Counted { workload: workload.name.clone(), a: Vec::new(), b: Vec::new() };
             for _ in 0..PAIRS_COUNTED {
                 for (build, counts) in [(self.a, &mut counted.a), (self.b, &mut counted.b)] {
-                    if is_interrupted() {
+                    // Relaxed: as above.
+                    if interrupted.load(Ordering::Relaxed) {
                         return Err(failed("interrupted"));
                     }
-                    counts.push(instructions::per_message(build, workload)?);
+                    counts.push(instructions::per_message(build, workload, interrupted)?);
                 }
             }
             Ok(counted)
@@ -311,8 +353,12 @@ struct Scratch(PathBuf);
 impl Scratch {
     fn new() -> Result<Self> {
         let path = std::env::temp_dir().join(format!("gapless-compare-{}", std::process::id()));
-        std::fs::create_dir_all(&path).map_err(|source| BenchError::io("create", &path, source))?;
-        Ok(Self(path))
+        match std::fs::create_dir(&path) {
+            // Of a process of the same number that was killed.
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(Self(path)),
+            Err(source) => Err(BenchError::io("create", &path, source)),
+            Ok(()) => Ok(Self(path)),
+        }
     }
 }
 

@@ -1,9 +1,11 @@
 //! What both builds run: a benchmark's command line, and how many messages it moves.
 
+use super::started;
 use crate::{BenchError, Result};
 use gapless_report::{Report, Row};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::AtomicBool;
 
 /// A benchmark to run, under a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +63,7 @@ impl Workload {
             let arguments = arguments.split(' ').map(str::to_owned).collect();
             return Ok(Self { name: (*name).to_owned(), arguments, count: Some(*count).filter(|count| *count > 0) });
         }
-        let mut arguments: Vec<String> = given.split_whitespace().map(str::to_owned).collect();
+        let mut arguments: Vec<String> = given.split_whitespace().flat_map(option_and_value).collect();
         if arguments.len() < 2 && !["canonical", "serialization", "log", "link", "messaging"].contains(&given) {
             let names: Vec<&str> = NAMED.iter().map(|(name, ..)| *name).collect();
             let names = names.join(", ");
@@ -69,6 +71,9 @@ impl Workload {
                 "--run {given:?}: expected one of {names}, or a benchmark with its options, as in \
                  --run \"canonical --mode throughput --tier memory\""
             )));
+        }
+        if arguments.first().is_some_and(|first| first == "compare") {
+            return Err(BenchError::Option(format!("--run {given:?}: a comparison compares no comparisons")));
         }
         if let Some(option) = arguments.iter().find(|argument| argument.starts_with("--json")) {
             return Err(BenchError::Option(format!("--run {given:?}: {option} is this command's own")));
@@ -93,21 +98,25 @@ impl Workload {
     }
 
     /// Runs `program`, which may be a wrapper with arguments of its own; what it reports.
-    pub(super) fn run(&self, program: &Path, scratch: &Path) -> Result<Report> {
+    pub(super) fn run(&self, program: &Path, scratch: &Path, interrupted: &AtomicBool) -> Result<Report> {
         let file = scratch.join("report.json");
         // That of the run before is none of this one.
         let _ = std::fs::remove_file(&file);
         let mut command = Command::new(program);
-        self.complete(&mut command, self.count).arg("--json").arg(&file).stdout(Stdio::null());
+        self.complete(&mut command, self.count).arg("--json").arg(&file).stdout(Stdio::null()).stderr(Stdio::piped());
+        let output =
+            started::output(&mut command, interrupted).map_err(|source| BenchError::io("run", program, source))?;
+        let about = format!("{}: {}", self.name, program.display());
         let failed = |reason: String| BenchError::Measurement { name: "compare", reason };
-        let output = command.output().map_err(|source| BenchError::io("run", program, source))?;
         if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            let last = said.lines().last().unwrap_or("nothing on stderr").to_owned();
-            return Err(failed(format!("{}: {} ended with {}: {last}", self.name, program.display(), output.status)));
+            let reason = format!("{about} ended with {}: {}", output.status, last_words(&output.stderr));
+            // It says of its own command line what this one says of its own.
+            let is_usage = output.status.code() == Some(2);
+            return Err(if is_usage { BenchError::Option(reason) } else { failed(reason) });
         }
-        let text = std::fs::read_to_string(&file).map_err(|source| BenchError::io("read", &file, source))?;
-        let report = Report::from_json(&text)?;
+        let text = std::fs::read_to_string(&file)
+            .map_err(|error| failed(format!("{about} ended well and wrote no report: {error}")))?;
+        let report = Report::from_json(&text).map_err(|error| failed(format!("{about}: {error}")))?;
         // A row that failed is no figure.
         if let Some(row) = report.rows.iter().find(|row| row.verified == Some(false)) {
             return Err(failed(format!("{}: {} failed its check: {:?}", self.name, program.display(), row.notes)));
@@ -123,6 +132,28 @@ impl Workload {
         }
         command.stdin(Stdio::null())
     }
+}
+
+/// An option and its value, which may stand in one word (`--count=5`, `-c5`).
+fn option_and_value(word: &str) -> Vec<String> {
+    let parts = match word.strip_prefix("-c") {
+        Some(digits) if digits.starts_with(|first: char| first.is_ascii_digit()) => Some(("-c", digits)),
+        _ if word.starts_with("--") => word.split_once('='),
+        _ => None,
+    };
+    match parts {
+        Some((option, value)) => vec![option.to_owned(), value.to_owned()],
+        None => vec![word.to_owned()],
+    }
+}
+
+/// The last line on stderr that says something.
+pub(super) fn last_words(stderr: &[u8]) -> String {
+    let said = String::from_utf8_lossy(stderr);
+    let mut lines = said.lines().rev().map(str::trim);
+    // Lines of valgrind's own begin so.
+    let last = lines.find(|line| !line.is_empty() && !line.starts_with("=="));
+    last.unwrap_or("it said nothing").to_owned()
 }
 
 /// One figure of a row.
@@ -195,6 +226,9 @@ mod tests {
         let workload = Workload::find("canonical -c 500 --tier memory").unwrap();
         assert_eq!(workload.count, Some(500));
         assert_eq!(workload.arguments, ["canonical", "--tier", "memory"]);
+        for given in ["canonical -c500 --tier=memory", "canonical --count=500 --tier memory"] {
+            assert_eq!(Workload::find(given).unwrap(), Workload { name: given.to_owned(), ..workload.clone() });
+        }
     }
 
     #[test]

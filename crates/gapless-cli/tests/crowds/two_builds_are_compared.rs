@@ -1,12 +1,15 @@
 //! `gapless bench compare`: what it says of builds whose figures are known, and of one build and itself.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
+use crate::bench_process::wait_until;
 use crate::program::{Ended, run};
 use crate::turn;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 /// A program that reports `per_s` messages a second, each time a little else, whatever it is asked to run.
 fn build(directory: &Path, name: &str, per_s: u64) {
@@ -64,7 +67,7 @@ fn the_program_is_compared_with_itself() {
     let _turn = turn();
     let directory = tempfile::tempdir().unwrap();
     let program = env!("CARGO_BIN_EXE_gapless");
-    let run = "canonical --mode latency --encoding sbe.serial --tier memory --rate 2000 -c 2000";
+    let run = "canonical --mode latency --encoding sbe.serial --tier memory --rate 2000 -c 400 --warmup-time 0";
     let ended = compare(directory.path(), &[program, program, "--run", run, "--pairs-max", "6", "--json", "-"]);
     let report: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {ended:?}"));
     assert_eq!(report["rows"].as_array().unwrap().len(), 1, "of a run at a rate its p50: {report:#}");
@@ -107,10 +110,57 @@ fn a_build_that_fails_ends_the_comparison_with_its_own_words() {
     program(directory, "failing", "#!/bin/sh\necho the disk is full >&2\nexit 1\n");
     program(directory, "silent", "#!/bin/sh\n");
     program(directory, "text", "not a program\n");
-    for (b, expected) in [("failing", "the disk is full"), ("silent", "report.json"), ("text", "text")] {
+    for (b, expected) in [("failing", "the disk is full"), ("silent", "wrote no report"), ("text", "text")] {
         let error = compare(directory, &["good", b, "--run", "direct"]).error(1);
         assert!(error.contains(expected), "{error}");
     }
+}
+
+#[test]
+fn a_report_that_cannot_be_kept_is_printed_all_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    build(directory, "quick", 1_000_000);
+    build(directory, "slow", 900_000);
+    let ended = compare(directory, &["quick", "slow", "--run", "direct", "--json", "/dev/full"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stdout.contains("slower") && ended.stderr.contains("/dev/full"), "{ended:?}");
+}
+
+/// Sent to the comparison alone, it ends what that has started, too.
+#[test]
+fn a_signal_ends_a_build_that_hangs() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    build(directory, "good", 1_000_000);
+    // A shell that waits for another process hears of a signal when that ends; both get it.
+    program(directory, "hanging", "#!/bin/sh\ntouch it-hangs\nsleep 1000\n");
+    // A test that runs in the background may have been started with interrupts ignored, which children inherit.
+    let mut comparison = Command::new("env")
+        .args(["--default-signal=INT,TERM", env!("CARGO_BIN_EXE_gapless"), "bench", "compare", "hanging", "good"])
+        .current_dir(directory)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_until("it hangs", || directory.join("it-hangs").exists().then_some(()));
+    kill_process(Pid::from_child(&comparison), Signal::TERM).unwrap();
+    // Its pipes would be open as long as the hanging one lives.
+    wait_until("the end", || comparison.try_wait().unwrap());
+    let output = comparison.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("interrupted"), "{stderr}");
+}
+
+#[test]
+fn too_few_pairs_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    build(directory, "good", 1_000_000);
+    let text = compare(directory, &["good", "good", "--run", "direct", "--pairs-max", "6"]).error(2);
+    assert!(text.contains("take 7 pairs at least"), "{text}");
 }
 
 #[test]
@@ -124,6 +174,9 @@ fn what_cannot_be_compared_is_refused_before_anything_runs() {
         (&["ran", "ran", "--run", "canonical --json x"], "--json is this command's own"),
         (&["ran", "ran", "--run", "canonical -c many"], "expected a number of messages, not \"many\""),
         (&["ran", "ran", "--pairs-max", "5"], "5"),
+        (&["ran", "ran", "--run", "compare ran ran"], "a comparison compares no comparisons"),
+        (&["ran", "ran", "--json", "."], "--json .: it is a directory"),
+        (&["ran", "ran", "--json", "nowhere/report.json"], "nowhere is no directory"),
         (&["ran", "ran", "--width", "-1"], "-1"),
         (&["ran", "ran", "--tolerance", "101"], "0 to 100 percent"),
         (&["ran"], "required"),

@@ -16,7 +16,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// How long a stream that never answered is waited for.
 #[derive(Args)]
 pub(super) struct Patience {
-    /// Give up when no sequencer has answered for so long
+    /// Give up when no sequencer answers at the beginning for so long; one that goes away later is waited for
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
 }

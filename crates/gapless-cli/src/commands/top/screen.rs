@@ -9,6 +9,8 @@ use crossterm::style::{Attribute, ContentStyle, Print, ResetColor, SetAttribute,
 use crossterm::terminal::{self, BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate};
 use crossterm::terminal::{DisableLineWrap, EnableLineWrap, EnterAlternateScreen, LeaveAlternateScreen};
 use crossterm::{execute, queue};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -182,7 +184,20 @@ impl Drop for Terminal {
     }
 }
 
-/// Shows what `watch` reads until q, Ctrl-C or a signal.
+/// Waits for a key until a turn is over; `false` if the terminal has gone: its reader would read its end for ever.
+fn wait_for_key() -> io::Result<bool> {
+    let stdin = io::stdin();
+    let mut polled = [PollFd::new(&stdin, PollFlags::IN)];
+    let turn = Timespec { tv_sec: 0, tv_nsec: i64::from(TURN.subsec_nanos()) };
+    match poll(&mut polled, Some(&turn)) {
+        // A signal, of a resized terminal for one.
+        Ok(_) | Err(Errno::INTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    Ok(!polled[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL))
+}
+
+/// Shows what `watch` reads until q, Ctrl-C or a signal, or until the terminal goes.
 pub(super) fn run(watch: &Watch, interval: Duration, is_interrupted: impl Fn() -> bool) -> io::Result<()> {
     let mut screen = Screen::new(watch.directories(), interval);
     let terminal = Terminal::new()?;
@@ -197,7 +212,10 @@ pub(super) fn run(watch: &Watch, interval: Duration, is_interrupted: impl Fn() -
             terminal.show(&screen.lines(usize::from(height)))?;
             is_new = false;
         }
-        if event::poll(TURN)? {
+        if !wait_for_key()? {
+            return Ok(());
+        }
+        while event::poll(Duration::ZERO)? {
             match event::read()? {
                 Event::Key(key) if key.kind != KeyEventKind::Release => {
                     if !screen.press(key) {

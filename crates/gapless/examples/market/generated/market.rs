@@ -372,6 +372,7 @@ pub mod market {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(decoder: &NewOrderDecoder<'_>) -> Result<Self, DecodeError> {
             Ok(Self {
                 request: decoder.request(),
@@ -384,6 +385,7 @@ pub mod market {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut NewOrderEncoder<'_>,
@@ -576,6 +578,7 @@ pub mod market {
     }
     impl NewOrder {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut NewOrderProtobufEncoder<'_>) {
             {
                 let value = &self.request;
@@ -598,6 +601,7 @@ pub mod market {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: NewOrderProtobufDecoder<'_>,
@@ -897,6 +901,7 @@ pub mod market {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(
             decoder: &CancelOrderDecoder<'_>,
         ) -> Result<Self, DecodeError> {
@@ -909,6 +914,7 @@ pub mod market {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut CancelOrderEncoder<'_>,
@@ -1051,6 +1057,7 @@ pub mod market {
     }
     impl CancelOrder {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut CancelOrderProtobufEncoder<'_>) {
             {
                 let value = &self.request;
@@ -1065,6 +1072,7 @@ pub mod market {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: CancelOrderProtobufDecoder<'_>,
@@ -1344,6 +1352,7 @@ pub mod market {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(decoder: &FinishedDecoder<'_>) -> Result<Self, DecodeError> {
             Ok(Self {
                 last_request: decoder.last_request(),
@@ -1353,6 +1362,7 @@ pub mod market {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut FinishedEncoder<'_>,
@@ -1464,6 +1474,7 @@ pub mod market {
     }
     impl Finished {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut FinishedProtobufEncoder<'_>) {
             {
                 let value = &self.last_request;
@@ -1474,6 +1485,7 @@ pub mod market {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: FinishedProtobufDecoder<'_>,
@@ -1799,6 +1811,7 @@ pub mod market {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(decoder: &AcceptedDecoder<'_>) -> Result<Self, DecodeError> {
             Ok(Self {
                 order: decoder.order(),
@@ -1811,6 +1824,7 @@ pub mod market {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut AcceptedEncoder<'_>,
@@ -2003,6 +2017,7 @@ pub mod market {
     }
     impl Accepted {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut AcceptedProtobufEncoder<'_>) {
             {
                 let value = &self.order;
@@ -2025,6 +2040,7 @@ pub mod market {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: AcceptedProtobufDecoder<'_>,
@@ -2319,6 +2335,7 @@ pub mod market {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(decoder: &RejectedDecoder<'_>) -> Result<Self, DecodeError> {
             Ok(Self {
                 request: decoder.request(),
@@ -2329,6 +2346,7 @@ pub mod market {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut RejectedEncoder<'_>,
@@ -2468,6 +2486,7 @@ pub mod market {
     }
     impl Rejected {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut RejectedProtobufEncoder<'_>) {
             {
                 let value = &self.request;
@@ -2482,6 +2501,7 @@ pub mod market {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: RejectedProtobufDecoder<'_>,
@@ -2791,6 +2811,7 @@ pub mod market {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(
             decoder: &CancelledDecoder<'_>,
         ) -> Result<Self, DecodeError> {
@@ -2804,6 +2825,7 @@ pub mod market {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut CancelledEncoder<'_>,
@@ -2971,6 +2993,7 @@ pub mod market {
     }
     impl Cancelled {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut CancelledProtobufEncoder<'_>) {
             {
                 let value = &self.request;
@@ -2989,6 +3012,7 @@ pub mod market {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: CancelledProtobufDecoder<'_>,
@@ -3333,6 +3357,7 @@ pub mod market {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(decoder: &TradeDecoder<'_>) -> Result<Self, DecodeError> {
             Ok(Self {
                 trade: decoder.trade(),
@@ -3346,6 +3371,7 @@ pub mod market {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut TradeEncoder<'_>,
@@ -3563,6 +3589,7 @@ pub mod market {
     }
     impl Trade {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut TradeProtobufEncoder<'_>) {
             {
                 let value = &self.trade;
@@ -3589,6 +3616,7 @@ pub mod market {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: TradeProtobufDecoder<'_>,
@@ -3916,6 +3944,7 @@ pub mod market {
         ///
         /// # Errors
         /// [`DecodeError::Text`] if a text is not in its character encoding.
+        #[inline]
         pub fn from_decoder(decoder: &ClosedDecoder<'_>) -> Result<Self, DecodeError> {
             Ok(Self {
                 requests: decoder.requests(),
@@ -3928,6 +3957,7 @@ pub mod market {
         ///
         /// # Errors
         /// The first field that does not fit into the buffer or its range.
+        #[inline]
         pub fn encode_into(
             &self,
             encoder: &mut ClosedEncoder<'_>,
@@ -4120,6 +4150,7 @@ pub mod market {
     }
     impl Closed {
         /// Writes all fields that are not null as protobuf.
+        #[inline]
         pub fn encode_protobuf(&self, encoder: &mut ClosedProtobufEncoder<'_>) {
             {
                 let value = &self.requests;
@@ -4142,6 +4173,7 @@ pub mod market {
         ///
         /// # Errors
         /// What is wrong with the payload and where.
+        #[inline]
         pub fn merge_protobuf(
             &mut self,
             mut decoder: ClosedProtobufDecoder<'_>,

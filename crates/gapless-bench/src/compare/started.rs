@@ -1,0 +1,69 @@
+//! A program that the comparison starts: it ends when the comparison is interrupted, with all that it has started.
+
+use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// How often it is looked whether the comparison is interrupted.
+const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+/// A program that was told to end has so long, and is then killed.
+const ENDING_TIME: Duration = Duration::from_secs(10);
+
+/// Runs `command` to its end and collects what it writes to pipes. It has a process group of its own, which gets the
+/// interrupt that `interrupted` says of: also one that only this process was sent.
+pub(super) fn output(command: &mut Command, interrupted: &AtomicBool) -> io::Result<Output> {
+    let child = command.process_group(0).spawn()?;
+    let group = rustix::process::Pid::from_raw(child.id().cast_signed()).expect("a process has a number");
+    std::thread::scope(|scope| {
+        let (sender, ended) = channel();
+        scope.spawn(move || sender.send(child.wait_with_output()));
+        let mut told: Option<Instant> = None;
+        loop {
+            match ended.recv_timeout(LOOK_INTERVAL) {
+                Ok(output) => return output,
+                Err(RecvTimeoutError::Disconnected) => return Err(io::Error::other("who waited for it has gone")),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            let signal = match told {
+                // Relaxed: the flag guards no data (pairs with the store of the signal handler).
+                None if interrupted.load(Ordering::Relaxed) => rustix::process::Signal::INT,
+                Some(since) if since.elapsed() > ENDING_TIME => rustix::process::Signal::KILL,
+                _ => continue,
+            };
+            told = Some(Instant::now());
+            // It may have ended just now.
+            let _ = rustix::process::kill_process_group(group, signal);
+        }
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+    use std::process::Stdio;
+
+    #[test]
+    fn what_it_writes_is_collected() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo word; echo other >&2; exit 3"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let output = output(&mut command, &AtomicBool::new(false)).unwrap();
+        assert_eq!((&*output.stdout, &*output.stderr), (&b"word\n"[..], &b"other\n"[..]));
+        assert_eq!(output.status.code(), Some(3));
+    }
+
+    #[test]
+    fn an_interrupt_ends_it_and_what_it_has_started() {
+        let interrupted = AtomicBool::new(true);
+        // A test that runs in the background may have been started with interrupts ignored.
+        let mut command = Command::new("env");
+        command.args(["--default-signal=INT", "sh", "-c", "sleep 1000 & sleep 1000"]).stdout(Stdio::piped());
+        let begun = Instant::now();
+        // The pipe is open as long as one of them lives.
+        assert!(!output(&mut command, &interrupted).unwrap().status.success());
+        assert!(begun.elapsed() < Duration::from_secs(60));
+    }
+}
