@@ -9,7 +9,7 @@ mod commands;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal, Write as _};
 use std::process::ExitCode;
 
 /// Puts messages in one total order, never loses one, and runs services on them.
@@ -71,7 +71,8 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("gapless: {error}");
+            // Who closed stderr does not want to know, and the exit code says it, too.
+            let _ = writeln!(io::stderr(), "gapless: {error}");
             let is_usage = error.is::<commands::Usage>()
                 || error.downcast_ref().is_some_and(gapless_bench::BenchError::is_about_options);
             match error.downcast_ref() {
@@ -103,6 +104,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
         .filter(|line| !line.is_empty())
         .collect();
     let line = words.join(" ");
-    eprintln!("gapless: {}; --help lists the options", line.strip_prefix("error: ").unwrap_or(&line));
+    let _ =
+        writeln!(io::stderr(), "gapless: {}; --help lists the options", line.strip_prefix("error: ").unwrap_or(&line));
     ExitCode::from(WRONG_OPTIONS)
 }
