@@ -71,8 +71,7 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Who closed stderr does not want to know, and the exit code says it, too.
-            let _ = writeln!(io::stderr(), "gapless: {error}");
+            say(&error.to_string());
             let is_usage = error.is::<commands::Usage>()
                 || error.downcast_ref().is_some_and(gapless_bench::BenchError::is_about_options);
             match error.downcast_ref() {
@@ -104,7 +103,16 @@ fn refuse(error: &clap::Error) -> ExitCode {
         .filter(|line| !line.is_empty())
         .collect();
     let line = words.join(" ");
-    let _ =
-        writeln!(io::stderr(), "gapless: {}; --help lists the options", line.strip_prefix("error: ").unwrap_or(&line));
+    say(&format!("{}; --help lists the options", line.strip_prefix("error: ").unwrap_or(&line)));
     ExitCode::from(WRONG_OPTIONS)
+}
+
+/// An error in one line, without what would move a terminal's cursor: names of files and words of others are in it.
+fn say(error: &str) {
+    let mut line = String::from("gapless: ");
+    for letter in error.chars() {
+        if letter.is_control() { line.extend(letter.escape_default()) } else { line.push(letter) }
+    }
+    // Who closed stderr does not want to know, and the exit code says it, too.
+    let _ = writeln!(io::stderr(), "{line}");
 }

@@ -23,7 +23,7 @@ mod workload;
 use crate::statistics::{Interval, interval, pairs_min};
 use crate::{BenchError, Result};
 use build::{Build, Source};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use gapless_report::progress::Progress;
 use gapless_report::{Report, Row};
 use serde_json::json;
@@ -60,7 +60,7 @@ pub struct CompareArguments {
     #[arg(long, value_name = "PAIRS", default_value_t = 20, value_parser = clap::value_parser!(u32).range(6..=1_000))]
     pub pairs_max: u32,
 
-    /// An interval is narrow once its ends are no farther from its middle, percent
+    /// An interval is narrow once its ends are no farther from its middle, percent; with 0 all pairs are run
     #[arg(long, value_name = "PERCENT", default_value_t = 3.0, value_parser = percent)]
     pub width: f64,
 
@@ -68,13 +68,26 @@ pub struct CompareArguments {
     #[arg(long, value_name = "PERCENT", default_value_t = 0.0, value_parser = percent)]
     pub tolerance: f64,
 
-    /// Count instructions by callgrind for each run that can be counted, not only where the clock does not decide
-    #[arg(long)]
-    pub instructions: bool,
+    /// Count instructions by callgrind, if it is installed, of each run that can be counted: where the clock does not decide,
+    /// always, or never
+    #[arg(long, value_name = "WHEN", default_value = "undecided", default_missing_value = "always", num_args = 0..=1,
+        require_equals = true)]
+    pub instructions: WhenCounted,
 
     /// Write the report as one JSON object; - is stdout, and then nothing else is printed there
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+}
+
+/// Which runs callgrind counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum WhenCounted {
+    /// Those of which the clock cannot decide a figure.
+    Undecided,
+    /// All.
+    Always,
+    /// None.
+    Never,
 }
 
 fn percent(text: &str) -> std::result::Result<f64, String> {
@@ -135,7 +148,12 @@ pub fn run(arguments: &CompareArguments, interrupted: &AtomicBool) -> Result<(St
         if outcome.is_err() || is_interrupted() {
             break;
         }
-        if (arguments.instructions || is_open) && workload.can_be_counted() {
+        let is_counted = match arguments.instructions {
+            WhenCounted::Undecided => is_open,
+            WhenCounted::Always => true,
+            WhenCounted::Never => false,
+        };
+        if is_counted && workload.can_be_counted() {
             progress.set_label(&format!("{}, instructions", workload.name));
             counted.extend(comparison.count(workload, interrupted));
         }
@@ -389,7 +407,7 @@ mod tests {
             pairs_max: 20,
             width: 3.0,
             tolerance: 0.0,
-            instructions: false,
+            instructions: WhenCounted::Never,
             json: None,
         };
         let comparison =

@@ -3,7 +3,12 @@
 
 use crate::program::{gapless, run};
 use crate::stream_process::{Process, configured, sequencer, some_lines, stream_with, write_lines};
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::Value;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -88,6 +93,39 @@ fn a_member_is_watched_and_text_comes_again() {
 }
 
 #[test]
+fn a_screen_ends_with_its_terminal() {
+    let directory = configured("shared-memory");
+    let _process = sequencer(directory.path());
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+    grantpt(&terminal).unwrap();
+    unlockpt(&terminal).unwrap();
+    let name = ptsname(&terminal, Vec::new()).unwrap();
+    let size = Winsize { ws_row: 24, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&terminal, size).unwrap();
+    let end = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+    // It is not the terminal that controls this process, so no signal says that it hangs up.
+    let mut screen = gapless(directory.path(), &["top", "stream"])
+        .stdin(end.try_clone().unwrap())
+        .stdout(end.try_clone().unwrap())
+        .stderr(end)
+        .spawn()
+        .unwrap();
+    fcntl_setfl(&terminal, OFlags::NONBLOCK).unwrap();
+    let mut terminal = File::from(terminal);
+    let mut shown = Vec::new();
+    wait("the screen", || {
+        let mut bytes = [0; 4096];
+        // Nothing is there before it is shown.
+        let read = terminal.read(&mut bytes).unwrap_or(0);
+        shown.extend_from_slice(&bytes[..read]);
+        String::from_utf8_lossy(&shown).contains("sequencer")
+    });
+    assert_eq!(screen.try_wait().unwrap(), None);
+    drop(terminal);
+    wait("the end", || screen.try_wait().unwrap().is_some());
+}
+
+#[test]
 fn what_is_wrong_is_said() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::create_dir(directory.path().join("empty")).unwrap();
@@ -100,6 +138,7 @@ fn what_is_wrong_is_said() {
         ("top foreign --once", 1, "counters"),
         ("top foreign --interval 0", 2, "0.05 to 86400"),
         ("top foreign --interval often", 2, "a number of seconds"),
+        ("top \u{1b}[2J", 1, "\\u{1b}[2J: there is no such directory"),
     ] {
         let line: Vec<&str> = words.split(' ').collect();
         let error = run(directory.path(), &line).error(code);

@@ -131,7 +131,7 @@ impl Client {
     ///
     /// # Errors
     /// Nobody listens; the stream is another one; no answer in time.
-    pub fn connect(path: &Path, options: ClientOptions) -> Result<Self, StreamError> {
+    pub fn connect(path: impl AsRef<Path>, options: ClientOptions) -> Result<Self, StreamError> {
         Self::connect_any(&[path], options)
     }
 

@@ -9,13 +9,20 @@ use gapless_stream::{Client, Incoming, SessionKey, StreamError};
 use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Clusters take turns: each has as many threads as the machine can bear.
-static TURN: Mutex<()> = Mutex::new(());
+/// Two clusters at a time, whatever the machine: each has more threads than that has processors, and most of them wait.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURNS: [Mutex<()>; 2] = [const { Mutex::new(()) }; 2];
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let turn = &TURNS[NEXT.fetch_add(1, Ordering::Relaxed) % TURNS.len()];
+    // What failed before says nothing of this one.
+    turn.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 pub(crate) struct Cluster {
     root: tempfile::TempDir,
@@ -28,8 +35,7 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// Files of so many full members, each with `more` at its end; none runs yet.
     pub fn new(count: usize, more: &str) -> Self {
-        // What failed before says nothing of this one.
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = turn();
         let root = tempfile::tempdir().unwrap();
         let listeners: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
         let ports = listeners.iter().map(|listener| listener.local_addr().unwrap().port());
