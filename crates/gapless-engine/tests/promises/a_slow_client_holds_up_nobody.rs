@@ -15,7 +15,7 @@ fn its_replies_wait_for_it() {
     let node = start(options(place));
     let link = LinkOptions { command_ring_bytes: 1 << 16, reply_ring_bytes: 1 << 14 };
     let slow_options = ClientOptions { link, timeout: PATIENCE, ..ClientOptions::default() };
-    let mut slow = Client::connect(&place.join("node.socket"), slow_options).unwrap();
+    let mut slow = Client::connect(place.join("node.socket"), slow_options).unwrap();
     let slow_key = slow.open_session(5, 64).unwrap();
     let numbers: Vec<u64> = (0..64).map(|_| send(&mut slow, slow_key, FILL, &2000u32.to_le_bytes())).collect();
 

@@ -79,7 +79,7 @@ pub fn start(options: NodeOptions) -> Node {
 /// A client with its own time-outs, connected as another process would be.
 pub fn connect(directory: &Path) -> Client {
     let options = ClientOptions { timeout: PATIENCE, ..ClientOptions::default() };
-    Client::connect(&directory.join("node.socket"), options).unwrap()
+    Client::connect(directory.join("node.socket"), options).unwrap()
 }
 
 pub fn call(client: &mut Client, key: SessionKey, schema: u32, payload: &[u8]) -> Result<OwnedReply, StreamError> {
