@@ -323,6 +323,7 @@ impl Comparison<'_> {
             if !instructions::can_be_counted() {
                 return Err(failed("valgrind is not installed"));
             }
+            let scratch = Scratch::new()?;
             let mut counted = Counted { workload: workload.name.clone(), a: Vec::new(), b: Vec::new() };
             for _ in 0..PAIRS_COUNTED {
                 for (build, counts) in [(self.a, &mut counted.a), (self.b, &mut counted.b)] {
@@ -330,7 +331,7 @@ impl Comparison<'_> {
                     if interrupted.load(Ordering::Relaxed) {
                         return Err(failed("interrupted"));
                     }
-                    counts.push(instructions::per_message(build, workload, interrupted)?);
+                    counts.push(instructions::per_message(build, workload, &scratch.0, interrupted)?);
                 }
             }
             Ok(counted)
