@@ -7,6 +7,7 @@ mod attacked;
 mod following_member;
 mod replicas;
 
+mod a_call_keeps_what_else_comes;
 mod a_client_finds_the_leader;
 mod a_command_gets_its_reply_once;
 mod a_copy_that_differs_stops;

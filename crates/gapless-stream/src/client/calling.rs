@@ -1,5 +1,7 @@
 //! One command and its reply, for callers that have nothing else to do meanwhile.
 
+use super::incoming::Held;
+use super::reconnecting::Aside;
 use super::{Client, Incoming, MessageType, OwnedReply, SessionKey};
 use crate::StreamError;
 use std::time::{Duration, Instant};
@@ -18,10 +20,11 @@ pub fn random_token() -> u128 {
 
 impl Client {
     /// Sends `payload` and waits for the reply. A service that is restarted meanwhile is connected to
-    /// again; the command has its effect once.
+    /// again; the command has its effect once. Where the session's window is full, it is waited for first.
     ///
-    /// Other messages that arrive meanwhile are dropped: who wants them uses [`Client::send`] and
-    /// [`Client::poll`].
+    /// Whatever else arrives meanwhile, notices and the replies to other commands, is handed out by the next
+    /// [`Client::poll`], in its order. Who calls and never polls keeps it: the service refuses a command once its session
+    /// has 1,024 notices that were not taken.
     ///
     /// # Errors
     /// [`StreamError::Refused`] if the service refused; no reply within `timeout`; the service is gone
@@ -33,45 +36,75 @@ impl Client {
         payload: &[u8],
         timeout: Duration,
     ) -> Result<OwnedReply, StreamError> {
-        let number = self.send(key, message, payload.len(), |buffer| {
-            buffer.copy_from_slice(payload);
-            Ok(payload.len())
-        })?;
         let deadline = Instant::now() + timeout;
-        let mut answer = None;
-        loop {
-            let polled = self.poll(usize::MAX, |incoming| match incoming {
-                Incoming::Reply { session, reply, .. } if session == key && reply.session_seq == number => {
-                    answer = Some(match reply.refusal {
-                        Some(refusal) => {
-                            Err(StreamError::Refused { code: refusal.code, reason: refusal.text.to_owned() })
-                        }
-                        None => Ok(OwnedReply {
-                            sequence: reply.sequence,
-                            timestamp_ns: reply.timestamp_ns,
-                            schema: reply.schema,
-                            encoding: reply.encoding,
-                            payload: reply.payload.to_vec(),
-                        }),
-                    });
-                }
-                Incoming::SessionLost { session } if session == key => {
-                    answer = Some(Err(StreamError::NoSuchSession(key)));
-                }
-                _ => {}
+        let number = loop {
+            let sent = self.send(key, message, payload.len(), |buffer| {
+                buffer.copy_from_slice(payload);
+                Ok(payload.len())
             });
-            if let Some(answer) = answer {
+            match sent {
+                Err(StreamError::WindowFull { .. }) if Instant::now() < deadline && self.session(key)?.is_open() => {
+                    if let Some(Err(error)) = self.await_reply(key, None, deadline)? {
+                        return Err(error);
+                    }
+                }
+                other => break other?,
+            }
+        };
+        loop {
+            if let Some(answer) = self.await_reply(key, Some(number), deadline)? {
                 return answer;
             }
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            if Instant::now() >= deadline {
                 let timeout_ms = timeout.as_millis() as u64;
                 return Err(StreamError::TimedOut { peer: self.peer(), request: "a command".to_owned(), timeout_ms });
             }
-            match polled.and_then(|_| self.wait(left)) {
-                Err(StreamError::Disconnected { .. }) => self.reconnect()?,
-                other => other?,
-            }
         }
+    }
+
+    /// Takes what has come, or sleeps until something does. Keeps for the next poll whatever is not the reply to the
+    /// session's command `number`.
+    fn await_reply(
+        &mut self,
+        key: SessionKey,
+        number: Option<u64>,
+        deadline: Instant,
+    ) -> Result<Option<Result<OwnedReply, StreamError>>, StreamError> {
+        let mut answer = None;
+        let mut aside = Aside::default();
+        // What was kept before is not looked at again.
+        let held = std::mem::take(&mut self.aside.held);
+        self.awaits_reply = true;
+        let polled = self.poll_into(usize::MAX, &mut |incoming| match incoming {
+            Incoming::Reply { session, reply, .. } if session == key && Some(reply.session_seq) == number => {
+                answer = Some(reply.owned());
+            }
+            Incoming::SessionLost { session } if session == key => answer = Some(Err(StreamError::NoSuchSession(key))),
+            Incoming::Reply { session, reply, first } => aside.held.push_back(Held::new(session, &reply, Some(first))),
+            Incoming::Notice { session, notice } => aside.held.push_back(Held::new(session, &notice, None)),
+            Incoming::Opened { session } => aside.opened.push(session),
+            Incoming::SessionLost { session } => aside.lost.push(session),
+        });
+        self.awaits_reply = false;
+        let is_new = !aside.held.is_empty();
+        self.aside.held = held;
+        self.aside.held.append(&mut aside.held);
+        self.aside.opened.append(&mut aside.opened);
+        self.aside.lost.append(&mut aside.lost);
+        if answer.is_some() {
+            return Ok(answer);
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        let slept = match polled {
+            // A reply may have made room for what waits for it.
+            Ok(_) if is_new || left.is_zero() => Ok(()),
+            Ok(_) => self.sleep_for_reply(left),
+            Err(error) => Err(error),
+        };
+        match slept {
+            Err(StreamError::Disconnected { .. }) => self.reconnect()?,
+            other => other?,
+        }
+        Ok(None)
     }
 }

@@ -94,6 +94,58 @@ impl<'a> Reply<'a> {
             refusal,
         })
     }
+
+    /// A copy, or what was refused as an error.
+    pub(super) fn owned(&self) -> Result<OwnedReply, StreamError> {
+        if let Some(refusal) = &self.refusal {
+            return Err(StreamError::Refused { code: refusal.code, reason: refusal.text.to_owned() });
+        }
+        Ok(OwnedReply {
+            sequence: self.sequence,
+            timestamp_ns: self.timestamp_ns,
+            schema: self.schema,
+            encoding: self.encoding,
+            payload: self.payload.to_vec(),
+        })
+    }
+}
+
+/// What came while one reply was awaited, kept for the next poll.
+pub(super) struct Held {
+    pub session: SessionKey,
+    /// Of a reply: whether it was the first. A notice has not been counted yet.
+    first: Option<bool>,
+    is_refused: bool,
+    /// But for the payload and the refusal that is in it.
+    reply: Reply<'static>,
+    payload: Vec<u8>,
+}
+
+impl Held {
+    pub fn new(session: SessionKey, reply: &Reply<'_>, first: Option<bool>) -> Self {
+        Self {
+            session,
+            first,
+            is_refused: reply.refusal.is_some(),
+            reply: Reply { payload: &[], refusal: None, ..*reply },
+            payload: reply.payload.to_vec(),
+        }
+    }
+
+    /// The number of a notice; `None` of a reply.
+    pub fn notice_number(&self) -> Option<u64> {
+        self.first.is_none().then_some(self.reply.session_seq)
+    }
+
+    pub fn incoming(&self) -> Incoming<'_> {
+        // It was read from these bytes before.
+        let refusal = if self.is_refused { Refusal::from_bytes(&self.payload) } else { None };
+        let reply = Reply { payload: &self.payload, refusal, ..self.reply };
+        match self.first {
+            Some(first) => Incoming::Reply { session: self.session, reply, first },
+            None => Incoming::Notice { session: self.session, notice: reply },
+        }
+    }
 }
 
 /// The fragments of one message so far; the service sends them one behind the other.

@@ -115,6 +115,8 @@ pub struct Client {
     empty_polls: u32,
     /// Whether a session has commands that are to be sent again.
     resends: bool,
+    /// Whether what else comes is kept for the next poll.
+    awaits_reply: bool,
     silence: Silence,
 }
 
@@ -181,6 +183,7 @@ impl Client {
             assembly: Assembly::default(),
             empty_polls: 0,
             resends: false,
+            awaits_reply: false,
             silence: Silence::default(),
         }
     }
@@ -444,6 +447,7 @@ impl Client {
         let mut messages = 0;
         if !self.aside.is_empty() {
             self.tell_aside(take);
+            messages = self.tell_held(messages_max, take)?;
         }
         while messages < messages_max {
             let Some(length) = self.next_frame()? else { break };
@@ -459,10 +463,17 @@ impl Client {
                 }
             };
             messages += 1;
-            let noticed = (frame.kind() == Kind::Notice).then(|| frame.session());
             let last = self.sessions.get(self.sent_last.index());
             let is_of_last = last.is_some_and(|last| last.is_open() && last.id() == Some(frame.session()));
             let key = if is_of_last { Some(self.sent_last) } else { self.by_id.get(&frame.session()).copied() };
+            if self.awaits_reply && frame.kind() == Kind::Notice {
+                // It is received once the application has seen it.
+                if let Some(session) = key {
+                    take(Incoming::Notice { session, notice: Reply::new(&frame, whole)? });
+                }
+                continue;
+            }
+            let noticed = (frame.kind() == Kind::Notice).then(|| frame.session());
             let taken = take_message(&mut self.sessions, &mut self.by_id, &self.by_token, key, &frame, whole, take);
             let resend = match taken {
                 Err(StreamError::NotLeader { leader }) => return Err(self.turned_away(&leader)),

@@ -2,7 +2,7 @@
 //! without a reply sent again, and nothing that arrives meanwhile lost.
 
 use super::connection::{self, ConnectOptions};
-use super::incoming::{Incoming, take_message};
+use super::incoming::{Held, Incoming, take_message};
 use super::waiting::{SILENCE_MAX, Silence};
 use super::{Client, SessionKey, TCP_PREFIX, append_all, pump};
 use crate::StreamError;
@@ -66,11 +66,14 @@ impl fmt::Display for Door {
     }
 }
 
-/// What came while only answers to opens were looked for. No more than the service keeps for the sessions that are open.
+/// What came while only answers to opens, or only one reply, were looked for. Of notices no more than the service keeps for
+/// the sessions that are open; of replies no more than commands were sent.
 #[derive(Default)]
 pub(super) struct Aside {
     /// Frames, in their order.
     pub frames: VecDeque<Vec<u8>>,
+    /// Messages that are older than the frames, in their order.
+    pub held: VecDeque<Held>,
     /// Sessions that were opened for the first time.
     pub opened: Vec<SessionKey>,
     /// Sessions that were lost.
@@ -80,7 +83,7 @@ pub(super) struct Aside {
 impl Aside {
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.opened.is_empty() && self.lost.is_empty()
+        self.opened.is_empty() && self.lost.is_empty() && self.held.is_empty()
     }
 
     /// Moves the oldest frame to `frame`; its length.
@@ -278,5 +281,30 @@ impl Client {
         for session in std::mem::take(&mut self.aside.lost) {
             take(Incoming::SessionLost { session });
         }
+    }
+
+    /// Hands out what was kept while one reply was awaited, up to so many messages; how many there were.
+    #[cold]
+    pub(super) fn tell_held(
+        &mut self,
+        messages_max: usize,
+        take: &mut dyn FnMut(Incoming<'_>),
+    ) -> Result<usize, StreamError> {
+        let mut messages = 0;
+        while messages < messages_max
+            && let Some(held) = self.aside.held.pop_front()
+        {
+            let Some(number) = held.notice_number() else {
+                messages += 1;
+                take(held.incoming());
+                continue;
+            };
+            if self.sessions[held.session.index()].notice(number) {
+                messages += 1;
+                take(held.incoming());
+            }
+            self.acknowledge_notices(held.session)?;
+        }
+        Ok(messages)
     }
 }

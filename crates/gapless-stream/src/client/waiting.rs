@@ -48,6 +48,12 @@ impl Client {
         if self.has_aside() {
             return Ok(());
         }
+        self.sleep_for_reply(timeout)
+    }
+
+    /// As [`Client::wait`], whatever is kept for the next poll.
+    pub(super) fn sleep_for_reply(&mut self, timeout: Duration) -> Result<(), StreamError> {
+        self.flush();
         // Nobody says when there is room for what is to be sent again.
         self.sleep(if self.resends { timeout.min(RESEND_INTERVAL) } else { timeout })
     }
