@@ -172,8 +172,10 @@ pub enum StreamError {
         /// The limit.
         timeout_ms: u64,
     },
-    /// A key of another client, or of a session that is closed.
-    #[error("this client has no session {0:?}")]
+    /// A key of another client, or of a session that is closed or has expired; its token opens a new one.
+    #[error(
+        "this client has no session {0:?}, or no more: it was closed or has expired, and its token opens a new one"
+    )]
     NoSuchSession(crate::client::SessionKey),
     /// The command that was to be repeated is no longer kept.
     #[error("session {session}: command {session_seq} is no longer kept; the last {window_messages} are")]

@@ -32,7 +32,8 @@ pub enum Incoming<'a> {
         /// It; its session_seq counts the notices of this session.
         notice: Reply<'a>,
     },
-    /// The service no longer knows the session: it has expired, or the stream is a new incarnation.
+    /// The service no longer knows the session: it has expired, or the stream is a new incarnation. Commands without a
+    /// reply may have had their effect or not. Its token opens a new session, with another key.
     SessionLost {
         /// Which.
         session: SessionKey,

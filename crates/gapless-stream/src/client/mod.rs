@@ -205,7 +205,8 @@ impl Client {
     }
 
     /// Opens the session of `token`, or finds it again: the same token names the same session, also
-    /// for a process that was started anew. `window_messages` (1..=64) commands may be in flight.
+    /// for a process that was started anew. `window_messages` (1..=64) commands may be in flight. Where the service has
+    /// lost the session ([`Incoming::SessionLost`]), it is a new one, with another key.
     ///
     /// What arrives meanwhile for other sessions is handed out by the next poll. A member of a cluster that does not lead
     /// is left for another.
@@ -246,12 +247,14 @@ impl Client {
     pub fn begin_session(&mut self, token: u128, window_messages: u32) -> Result<SessionKey, StreamError> {
         assert!(token != 0, "a token is a random number, not 0");
         assert!((1..=WINDOW_COMMANDS_MAX).contains(&window_messages), "a window is 1..={WINDOW_COMMANDS_MAX} messages");
-        if let Some(key) = self.by_token.get(&token) {
+        if let Some(key) = self.by_token.get(&token)
+            && !self.sessions[key.index()].is_lost()
+        {
             return Ok(*key);
         }
         self.send_open(SessionOpen { token, window_messages, shared: false, notices_seen: 0 })?;
         let key = SessionKey(self.sessions.len() as u32);
-        self.sessions.push(Session::new(token, window_messages));
+        self.sessions.push(Session::new(key, token, window_messages));
         self.by_token.insert(token, key);
         Ok(key)
     }
@@ -327,6 +330,7 @@ impl Client {
     ///
     /// # Errors
     /// [`StreamError::WindowFull`] and [`LogError::Full`]: poll for replies and try again.
+    /// [`StreamError::NoSuchSession`]: the service has lost it; open its token again.
     pub fn send(
         &mut self,
         key: SessionKey,

@@ -1,10 +1,12 @@
 //! One session's commands: kept until the window has moved past them, so that they can be repeated.
 
+use super::SessionKey;
 use crate::StreamError;
 use gapless_wire::control::{SessionOpen, SessionOpened};
 use gapless_wire::{FrameHeader, Kind};
 
 pub(super) struct Session {
+    key: SessionKey,
     id: Option<u64>,
     open: bool,
     /// The service does not know it any more; it can never be used again.
@@ -60,8 +62,9 @@ impl Slot {
 }
 
 impl Session {
-    pub(super) fn new(token: u128, window_messages: u32) -> Self {
+    pub(super) fn new(key: SessionKey, token: u128, window_messages: u32) -> Self {
         Self {
+            key,
             id: None,
             open: false,
             lost: false,
@@ -114,6 +117,9 @@ impl Session {
     #[inline]
     pub(super) fn next_command(&mut self) -> Result<(&mut Slot, FrameHeader), StreamError> {
         if !self.has_room() {
+            if self.lost {
+                return Err(StreamError::NoSuchSession(self.key));
+            }
             let (session, window_messages) = (self.id.unwrap_or(0), self.window_messages);
             return Err(StreamError::WindowFull { session, window_messages });
         }

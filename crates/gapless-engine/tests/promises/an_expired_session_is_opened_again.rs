@@ -1,0 +1,104 @@
+//! A session that has expired is told so, by poll, call and send, and its token opens a new one, on the same client.
+
+use crate::attacked::{ADD, PATIENCE, call, connect, message, options, start};
+use gapless_engine::NodeOptions;
+use gapless_stream::{Client, Incoming, SessionKey, StreamError};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+fn of_short_sessions(directory: &Path) -> NodeOptions {
+    NodeOptions { session_expiry: Duration::from_millis(50), ..options(directory) }
+}
+
+/// Waits until the service has closed what nobody used.
+fn expire(client: &mut Client, session: SessionKey) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        std::thread::sleep(Duration::from_millis(200));
+        match call(client, session, ADD, &[1]) {
+            Ok(_) => assert!(Instant::now() < deadline, "it never expires"),
+            Err(StreamError::NoSuchSession(lost)) => return assert_eq!(lost, session),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// The new session of the token, which takes commands. On a slow machine it may expire at once, too.
+fn open_again(client: &mut Client, lost: SessionKey) -> SessionKey {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let again = client.open_session(7, 4).unwrap();
+        assert_ne!(again, lost);
+        match call(client, again, ADD, &[1]) {
+            Ok(_) => return again,
+            Err(StreamError::NoSuchSession(_)) => assert!(Instant::now() < deadline, "no session takes a command"),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn after_a_call() {
+    let directory = tempfile::tempdir().unwrap();
+    let _node = start(of_short_sessions(directory.path()));
+    let mut client = connect(directory.path());
+    let mut session = client.open_session(7, 4).unwrap();
+    for _ in 0..3 {
+        expire(&mut client, session);
+        assert!(!client.can_send(session));
+        // Whatever is tried with it says the same, without asking the service.
+        for _ in 0..5 {
+            assert!(matches!(call(&mut client, session, ADD, &[1]), Err(StreamError::NoSuchSession(_))));
+            let sent = client.send(session, message(ADD), 1, |_| Ok(1));
+            assert!(matches!(sent, Err(StreamError::NoSuchSession(lost)) if lost == session), "{sent:?}");
+        }
+        session = open_again(&mut client, session);
+    }
+}
+
+#[test]
+fn after_a_poll() {
+    let directory = tempfile::tempdir().unwrap();
+    let _node = start(of_short_sessions(directory.path()));
+    let mut client = connect(directory.path());
+    let session = client.open_session(7, 4).unwrap();
+    std::thread::sleep(Duration::from_secs(1));
+    let mut lost = Vec::new();
+    let deadline = Instant::now() + PATIENCE;
+    while lost.is_empty() {
+        assert!(Instant::now() < deadline, "nobody says that it has expired");
+        match client.send(session, message(ADD), 1, |_| Ok(1)) {
+            Ok(_) | Err(StreamError::WindowFull { .. }) => {}
+            Err(error) => panic!("{error}"),
+        }
+        let take = |incoming: Incoming<'_>| {
+            if let Incoming::SessionLost { session } = incoming {
+                lost.push(session);
+            }
+        };
+        client.poll(usize::MAX, take).unwrap();
+    }
+    assert_eq!(lost[0], session);
+    assert_eq!(client.in_flight(session), 0);
+    open_again(&mut client, session);
+}
+
+/// What is lost is not opened again by a reconnect, and does not keep others from it.
+#[test]
+fn after_a_restart() {
+    let directory = tempfile::tempdir().unwrap();
+    let first = start(of_short_sessions(directory.path()));
+    let mut client = connect(directory.path());
+    let session = client.open_session(7, 4).unwrap();
+    expire(&mut client, session);
+    let again = open_again(&mut client, session);
+    first.stop().unwrap();
+    let _second = start(of_short_sessions(directory.path()));
+    match call(&mut client, again, ADD, &[1]) {
+        Ok(_) => {}
+        // It may have expired meanwhile.
+        Err(StreamError::NoSuchSession(lost)) => assert_eq!(lost, again),
+        Err(error) => panic!("{error}"),
+    }
+    open_again(&mut client, session);
+}
