@@ -39,7 +39,7 @@ fn failed(build: &Build, reason: &str) -> BenchError {
     BenchError::Measurement { name: "compare", reason: format!("{} under callgrind: {reason}", build.name) }
 }
 
-/// What each thread executes, by valgrind's number of it: from one, in the order in which they are started.
+/// What each thread executes, by valgrind's number of it, which is the same in each run of a build.
 fn count(
     build: &Build,
     workload: &Workload,

@@ -186,3 +186,16 @@ fn a_service_that_comes_back_tells_each_notice_once() {
     let expected: Vec<_> = (1..=200).map(|told| (session, format!("notice {told}"))).collect();
     assert_eq!(incoming(&mut client, 200), expected);
 }
+
+#[test]
+fn a_closed_session_hears_nothing_late() {
+    let node = Node::start(Herald::default(), NodeOptions::in_memory()).unwrap();
+    let mut client = node.connect(ClientOptions::default()).unwrap();
+    let (closed, other) = (client.open_session(7, 8).unwrap(), client.open_session(8, 8).unwrap());
+    tell(&mut client, closed, 8);
+    tell(&mut client, other, 8);
+    client.close_session(closed).unwrap();
+    tell(&mut client, other, 8);
+    let expected = [(other, "notice 2".to_owned()), (other, "notice 3".to_owned())];
+    assert_eq!(incoming(&mut client, 2), expected);
+}

@@ -280,6 +280,8 @@ impl Client {
         self.by_id.remove(&id);
         self.by_token.remove(&session.token());
         session.lost();
+        // A closed session hears nothing late.
+        self.aside.held.retain(|held| held.session != key);
         self.flush();
         Ok(())
     }

@@ -67,7 +67,7 @@ impl fmt::Display for Door {
 }
 
 /// What came while only answers to opens, or only one reply, were looked for. Of notices no more than the service keeps for
-/// the sessions that are open; of replies no more than commands were sent.
+/// the sessions that are open, once for each connection; of replies no more than commands were sent.
 #[derive(Default)]
 pub(super) struct Aside {
     /// Frames, in their order.
