@@ -21,6 +21,8 @@
 //!    2048 | synced mark     : sequence, end position of synced records    |
 //!    2560 | failed mark     : 1 after a failed fdatasync, 0               |
 //!    3072 | records mark    : newest checkpoint, sequence before it       |
+//!    3584 | times mark      : time stamp of the frame before the first,   |
+//!         |                   of the last, ns; 0 if it is not known        |
 //!    4096 +--------------------------------------------------------------+
 //!         | index: {u64 sequence, u64 position} for every 64 KiB of       |
 //!         | frames; 0 where no batch began                                |
@@ -75,6 +77,9 @@ pub const SYNCED_MARK_OFFSET: usize = 2048;
 pub const FAILED_MARK_OFFSET: usize = 2560;
 /// Offset of the mark that says where records of consensus are.
 pub const RECORDS_MARK_OFFSET: usize = 3072;
+/// Offset of the mark that holds the time stamps of the frame before the first and, once the segment is sealed, of the
+/// last: by these two neighbours know each other. 0 stands for one that is not known.
+pub const TIMES_MARK_OFFSET: usize = 3584;
 /// Words of 8 bytes in a mark.
 pub const MARK_WORDS: usize = 8;
 /// Set in the journaled mark's position (a multiple of 8) when the segment takes no more frames.
@@ -94,6 +99,11 @@ pub const SEGMENT_SUFFIX: &str = ".segment";
 pub const PREPARED_PREFIX: &str = "prepared-";
 /// The name of the lock file.
 pub const LOCK_NAME: &str = "lock";
+
+/// The name of the file that says which segments must be there; see `history`.
+pub const HISTORY_NAME: &str = "history";
+/// Stands in the name of what was cut from a journal, before a number: the name of the segment stands before it.
+pub const CUT_INFIX: &str = ".cut-";
 
 /// The fields of a fixed header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -236,6 +246,14 @@ pub fn meaning_of_name(name: &str) -> Option<NameMeaning> {
         Some(digits) => number(digits).map(NameMeaning::Prepared),
         None => number(stem).map(NameMeaning::Segment),
     }
+}
+
+/// Whether this is the name of something that was cut from a journal.
+#[must_use]
+pub fn is_cut_name(name: &str) -> bool {
+    name.rsplit_once(CUT_INFIX).is_some_and(|(segment, number)| {
+        meaning_of_name(segment).is_some() && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    })
 }
 
 #[cfg(test)]

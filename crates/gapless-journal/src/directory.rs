@@ -14,6 +14,7 @@ use rustix::fs::FlockOperation;
 use crate::boot::BootId;
 use crate::descriptor::{self as d, FixedFault, FixedHeader, NameMeaning};
 use crate::error::JournalError;
+use crate::history::{self, History};
 use crate::mapping::Mapping;
 use crate::mark::{self, MarkValue};
 use crate::records::Held;
@@ -102,6 +103,8 @@ pub(crate) struct Found {
     pub(crate) synced: Option<MarkValue>,
     pub(crate) sync_failed: bool,
     pub(crate) held: Held,
+    /// The time stamps of the frame before the first and of the last, 0 where they are not known.
+    pub(crate) times_ns: (u64, u64),
 }
 
 impl Found {
@@ -122,6 +125,11 @@ pub(crate) struct Survey {
     pub(crate) segments: Vec<Found>,
     /// Prepared segments that never took a frame.
     pub(crate) leftovers: Vec<PathBuf>,
+    /// What was cut from the journal, and keeps its bytes.
+    pub(crate) cuts: Vec<PathBuf>,
+    /// What the file beside the segments says; `None` without one, or where it is damaged.
+    pub(crate) history: Option<History>,
+    pub(crate) is_history_damaged: bool,
 }
 
 impl Survey {
@@ -134,6 +142,39 @@ impl Survey {
     pub(crate) fn synced_place(&self) -> Option<(u64, u64)> {
         let place = |found: &Found| Some((found.first_sequence, found.synced?.second));
         self.segments.iter().rev().filter_map(place).find(|&(_, position)| position != 0)
+    }
+
+    /// Whether all the segments are there that the history names, and whether it is theirs. A writer may change both
+    /// meanwhile, so only who holds the lock takes the answer as it is.
+    ///
+    /// # Errors
+    /// What is missing, and which files say so.
+    pub(crate) fn check_complete(&self, directory: &Path) -> Result<(), JournalError> {
+        let path = directory.join(d::HISTORY_NAME);
+        if self.is_history_damaged {
+            return Err(JournalError::HistoryDamaged { path });
+        }
+        let Some(history) = self.history else { return Ok(()) };
+        if history.replaced != 0 {
+            return Err(JournalError::RestoreUnfinished { path });
+        }
+        let (Some(oldest), Some(newest)) = (self.segments.first(), self.segments.last()) else {
+            return Err(JournalError::SegmentsGone {
+                directory: directory.to_owned(),
+                path,
+                first: history.first_sequence,
+                newest: history.newest_sequence,
+            });
+        };
+        if oldest.first_sequence > history.first_sequence {
+            let (missing_from, missing_to) = (history.first_sequence, oldest.first_sequence - 1);
+            return Err(JournalError::OldestMissing { oldest: oldest.path.clone(), path, missing_from, missing_to });
+        }
+        if newest.first_sequence < history.newest_sequence {
+            let sequence = history.newest_sequence;
+            return Err(JournalError::NewestMissing { newest: newest.path.clone(), path, sequence });
+        }
+        Ok(())
     }
 
     /// Whether the newest segment was written on this boot.
@@ -161,13 +202,22 @@ pub(crate) fn survey(directory: &Path, expected_stream: Option<u128>) -> Result<
 
 /// `None` when a file went away between its listing and its opening.
 fn survey_once(directory: &Path, expected_stream: Option<u128>) -> Result<Option<Survey>, JournalError> {
-    let mut survey = Survey::default();
+    let (history, is_history_damaged) = match history::read(directory) {
+        Err(JournalError::HistoryDamaged { .. }) => (None, true),
+        read => (read?, false),
+    };
+    let mut survey = Survey { history, is_history_damaged, ..Survey::default() };
     let listing = std::fs::read_dir(directory).map_err(|error| JournalError::io("list", directory, error))?;
     for entry in listing {
         let entry = entry.map_err(|error| JournalError::io("list", directory, error))?;
         let name = entry.file_name();
-        let Some(meaning) = name.to_str().and_then(d::meaning_of_name) else { continue };
         let path = entry.path();
+        let Some(meaning) = name.to_str().and_then(d::meaning_of_name) else {
+            if name.to_str().is_some_and(d::is_cut_name) {
+                survey.cuts.push(path);
+            }
+            continue;
+        };
         let file = match File::open(&path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -179,7 +229,8 @@ fn survey_once(directory: &Path, expected_stream: Option<u128>) -> Result<Option
         }
     }
     survey.segments.sort_by(|a, b| (a.first_sequence, &a.path).cmp(&(b.first_sequence, &b.path)));
-    check_belonging(&survey.segments, expected_stream)?;
+    survey.cuts.sort_unstable();
+    check_belonging(&survey, directory, expected_stream)?;
     Ok(Some(survey))
 }
 
@@ -235,6 +286,7 @@ fn examine(path: PathBuf, file: &File, meaning: NameMeaning) -> Result<Examined,
         synced: read_sequence(d::SYNCED_MARK_OFFSET, |mark| mark.first),
         sync_failed: read(d::FAILED_MARK_OFFSET).is_some_and(|mark| mark.first != 0),
         held: Held::read(&mapping),
+        times_ns: read(d::TIMES_MARK_OFFSET).map_or((0, 0), |mark| (mark.first, mark.second)),
         path,
     })))
 }
@@ -276,10 +328,29 @@ impl HeaderFault {
     }
 }
 
-/// One stream, one incarnation, no sequence twice.
-fn check_belonging(segments: &[Found], expected_stream: Option<u128>) -> Result<(), JournalError> {
-    let Some(oldest) = segments.first() else { return Ok(()) };
-    let (stream, incarnation) = (expected_stream.unwrap_or(oldest.header.stream_id), oldest.header.incarnation);
+/// One stream, one incarnation, no sequence twice. The history says whose the journal is; without one, the oldest segment.
+fn check_belonging(survey: &Survey, directory: &Path, expected_stream: Option<u128>) -> Result<(), JournalError> {
+    let Survey { segments, history, .. } = survey;
+    let by_history = history.map(|history| (history.stream_id, history.incarnation));
+    let by_segment = segments.first().map(|oldest| (oldest.header.stream_id, oldest.header.incarnation));
+    let Some((named_stream, incarnation)) = by_history.or(by_segment) else { return Ok(()) };
+    let stream = expected_stream.unwrap_or(named_stream);
+    if stream != named_stream && by_history.is_some() {
+        let segment = directory.join(d::HISTORY_NAME);
+        return Err(JournalError::ForeignStream { segment, expected: stream, found: named_stream });
+    }
+    // While another incarnation takes its place, some have the one before.
+    if history.is_some_and(|history| history.replaced != 0) {
+        return Ok(());
+    }
+    if let (Some((named, _)), true) = (by_history, segments.iter().all(|found| Some(belongs(found)) != by_history))
+        && let Some(oldest) = segments.first()
+    {
+        let (history, segment) = (directory.join(d::HISTORY_NAME), oldest.path.clone());
+        let segment_says = format!("{:032x} {:016x}", oldest.header.stream_id, oldest.header.incarnation);
+        let history_says = format!("{named:032x} {incarnation:016x}");
+        return Err(JournalError::ForeignHistory { history, history_says, segment, segment_says });
+    }
     for found in segments {
         if found.header.stream_id != stream {
             let (segment, found) = (found.path.clone(), found.header.stream_id);
@@ -297,6 +368,11 @@ fn check_belonging(segments: &[Found], expected_stream: Option<u128>) -> Result<
         }
     }
     Ok(())
+}
+
+/// The stream and the incarnation that a segment names.
+fn belongs(found: &Found) -> (u128, u64) {
+    (found.header.stream_id, found.header.incarnation)
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use gapless_wire::FrameError;
 
+use crate::points::PointFault;
+
 /// Which of the two marks of decision D7 vouches for a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarkName {
@@ -265,6 +267,104 @@ pub enum JournalError {
         mark: MarkName,
         /// How far that mark reaches.
         mark_sequence: u64,
+    },
+    /// Two neighbouring segments were not written one behind the other.
+    #[error(
+        "{before} and {after} do not come from one history: the frame of sequence {sequence} is of {before_ns} ns in the first, of          {after_ns} ns by the header of the second; one of them was exchanged, put back the one that belongs here"
+    )]
+    OtherTimes {
+        /// The segment that holds the frame.
+        before: PathBuf,
+        /// The segment behind it.
+        after: PathBuf,
+        /// The last sequence of the first.
+        sequence: u64,
+        /// Its time stamp there, ns since the epoch.
+        before_ns: u64,
+        /// Its time stamp by the second.
+        after_ns: u64,
+    },
+    /// A file beside the journal, a state or a snapshot, is not of the journal's history.
+    #[error(
+        "{file} stands at sequence {sequence} and does not come from one history with {journal}: {fault}. Nothing was changed; put          the files back that belong together, or make what is here a history of its own with `gapless journal restore`"
+    )]
+    OtherHistory {
+        /// The file.
+        file: PathBuf,
+        /// Where it stands.
+        sequence: u64,
+        /// The journal, or the segment of it that says otherwise.
+        journal: PathBuf,
+        /// What differs.
+        fault: Box<PointFault>,
+    },
+    /// The file that says which segments must be there cannot be read.
+    #[error(
+        "{path}, which says what segments there must be, is damaged in both of its slots; if `gapless journal verify` finds nothing          else, remove it, and it is written anew from the segments"
+    )]
+    HistoryDamaged {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file that says which segments must be there was written for others.
+    #[error(
+        "{history} belongs to stream and incarnation {history_says}, {segment} to {segment_says}; put back the one that belongs here"
+    )]
+    ForeignHistory {
+        /// The file `history`.
+        history: PathBuf,
+        /// Its stream and incarnation.
+        history_says: String,
+        /// The oldest segment.
+        segment: PathBuf,
+        /// Its stream and incarnation.
+        segment_says: String,
+    },
+    /// The oldest segment is missing.
+    #[error(
+        "sequences {missing_from}..={missing_to} are missing before {oldest}: {path} says that they were not deleted; put the missing          segments back"
+    )]
+    OldestMissing {
+        /// The oldest segment that is there.
+        oldest: PathBuf,
+        /// The file `history`.
+        path: PathBuf,
+        /// The first missing sequence.
+        missing_from: u64,
+        /// The last missing sequence.
+        missing_to: u64,
+    },
+    /// The newest segment is missing.
+    #[error(
+        "the segment from sequence {sequence} on is missing behind {newest}: {path} says that it was in use; put it back"
+    )]
+    NewestMissing {
+        /// The newest segment that is there.
+        newest: PathBuf,
+        /// The file `history`.
+        path: PathBuf,
+        /// The first sequence of the missing one.
+        sequence: u64,
+    },
+    /// All segments are missing.
+    #[error(
+        "all segments are missing in {directory}: {path} says that the journal began with sequence {first} and that its newest segment          began with {newest}; put them back, or choose another directory"
+    )]
+    SegmentsGone {
+        /// The directory.
+        directory: PathBuf,
+        /// The file `history`.
+        path: PathBuf,
+        /// The first sequence that must be there.
+        first: u64,
+        /// The first sequence of the newest segment.
+        newest: u64,
+    },
+    /// A restore was interrupted.
+    #[error("{path} says that `gapless journal restore` was interrupted here; run it again")]
+    RestoreUnfinished {
+        /// The file `history`.
+        path: PathBuf,
     },
     /// A batch does not continue the order.
     #[error("a batch must begin with sequence {expected}, this one begins with {found}")]

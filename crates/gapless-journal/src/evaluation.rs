@@ -49,6 +49,8 @@ pub(crate) struct Kept {
     /// The index anew, if the segment was scanned: slot, sequence, position.
     pub(crate) index: Option<Vec<(usize, u64, usize)>>,
     pub(crate) held: Held,
+    /// The time stamp of the last frame, of the frame before the first where there is none; 0 if it is not known.
+    pub(crate) last_timestamp_ns: u64,
 }
 
 /// What does not belong to the journal although it stands in its segments.
@@ -89,6 +91,9 @@ pub(crate) fn evaluate(
     let mut kept: Vec<Kept> = Vec::with_capacity(segments.len());
     let mut frames_scanned = 0;
     for (i, found) in segments.iter().enumerate() {
+        if let Some(before) = kept.last() {
+            check_times(before, found)?;
+        }
         let judged = judge(found, segments.get(i + 1), good, is_same_boot, check)?;
         frames_scanned += judged.frames_scanned;
         kept.push(judged.kept);
@@ -177,6 +182,7 @@ fn judge(
                 position: position as usize,
                 index: None,
                 held: found.held,
+                last_timestamp_ns: found.times_ns.1,
             };
             return Ok(Judged { kept, fault: None, frames_scanned: 0 });
         }
@@ -210,6 +216,7 @@ fn judge(
         position: end.position,
         index: Some(entries.index),
         held: entries.held,
+        last_timestamp_ns: entries.last_timestamp_ns,
     };
     Ok(Judged { kept, fault, frames_scanned })
 }
@@ -219,6 +226,7 @@ struct Scanned {
     /// Where the last journaled frame ends, or the last record behind it that the journaled mark covers.
     at_mark: Option<u64>,
     held: Held,
+    last_timestamp_ns: u64,
 }
 
 /// Scans a segment's frames as far as they go.
@@ -232,6 +240,7 @@ fn scan_segment(found: &Found) -> Result<(ScanEnd, Scanned), JournalError> {
         index: Vec::new(),
         at_mark: (mark_sequence + 1 == found.first_sequence).then_some(header.frames_offset),
         held: Held::Nothing,
+        last_timestamp_ns: found.times_ns.0,
     };
     let mut next_slot_position = frames_offset;
     // SAFETY: the journal's lock is held by the caller and nothing is written during recovery.
@@ -241,7 +250,10 @@ fn scan_segment(found: &Found) -> Result<(ScanEnd, Scanned), JournalError> {
     let each = |frame: &Frame<'_>, sequence, start: usize, end: usize| {
         if scan::is_record(frame) {
             scanned.held = scanned.held.with(is_checkpoint(frame), start as u64, sequence);
-        } else if start >= next_slot_position {
+        } else {
+            scanned.last_timestamp_ns = frame.timestamp_ns();
+        }
+        if !scan::is_record(frame) && start >= next_slot_position {
             let slot = index::slot_of(start, frames_offset);
             scanned.index.push((slot, sequence, start));
             next_slot_position = frames_offset + (slot + 1) * INDEX_STRIDE;
@@ -314,6 +326,16 @@ fn open(found: &Found) -> Result<File, JournalError> {
 fn map(found: &Found, length: u64) -> Result<Mapping, JournalError> {
     let length = length.min(found.file_length) as usize;
     Mapping::read_only(&open(found)?, length).map_err(|error| JournalError::io("map", &found.path, error))
+}
+
+/// Neighbours name the same time stamp for the frame between them.
+pub(crate) fn check_times(before: &Kept, after: &Found) -> Result<(), JournalError> {
+    let (before_ns, after_ns) = (before.last_timestamp_ns, after.times_ns.0);
+    if before.last_sequence + 1 != after.first_sequence || [before_ns, after_ns].contains(&0) || before_ns == after_ns {
+        return Ok(());
+    }
+    let (sequence, before, after) = (before.last_sequence, before.found.path.clone(), after.path.clone());
+    Err(JournalError::OtherTimes { before, after, sequence, before_ns, after_ns })
 }
 
 fn gap(before: &Found, after: &Found, last_before: u64) -> JournalError {

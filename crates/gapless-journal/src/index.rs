@@ -49,6 +49,12 @@ pub(crate) fn is_free(words: &[AtomicU64], slot: usize) -> bool {
     words.get(slot * 2..slot * 2 + 2).is_some_and(|entry| read(entry).0 == 0)
 }
 
+/// The entry with the highest sequence that is not above `sequence`, unchecked.
+pub(crate) fn last_entry(words: &[AtomicU64], sequence: u64) -> Option<(u64, usize)> {
+    let entries = words.chunks_exact(2).map(read).filter(|&(first, _)| first != 0 && first <= sequence);
+    entries.max().map(|(first, position)| (first, position as usize))
+}
+
 /// The nearest position at or before `sequence` that the index knows and whose frame is whole;
 /// `None` if there is none. `bytes` are the segment's, up to where frames may be read.
 pub(crate) fn nearest(

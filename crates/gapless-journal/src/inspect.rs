@@ -3,11 +3,15 @@
 //! Reads only, without the lock, also beside a running writer.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use crate::cutting::bytes_on_device;
 use crate::descriptor as d;
 use crate::directory::Found;
 use crate::error::{JournalError, MarkName};
-use crate::options::Environment;
+use crate::evaluation::evaluate;
+use crate::options::{Environment, RecoveryCheck};
+use crate::points::FilePoint;
 use crate::reader::JournalReader;
 use crate::records::Held;
 use crate::replay::{Replay, ReplayStop};
@@ -62,6 +66,8 @@ pub struct JournalInfo {
     pub segments: Vec<SegmentInfo>,
     /// Files with a segment's name that were never in use.
     pub leftovers: Vec<PathBuf>,
+    /// Files that hold what was cut from the journal at starts, and what each takes on the device, in bytes.
+    pub cuts: Vec<(PathBuf, u64)>,
 }
 
 impl JournalInfo {
@@ -113,8 +119,39 @@ pub struct VerifyReport {
     /// Where the journal ends on this machine although its bytes go on; not an error, because no
     /// mark vouches for what follows. Opening the journal for writing cuts there.
     pub stop: Option<ReplayStop>,
+    /// Intact frames, and records, behind the end of the journal, in bytes that no mark vouches for: opening it for writing
+    /// takes them out. Only on another boot than the one on which it was written.
+    pub intact_beyond: u64,
+    /// The highest sequence that a mark or a file beside the journal vouches for.
+    pub vouched_sequence: u64,
     /// Index entries that lead nowhere: slows a search down, and harms nothing.
     pub bad_index_entries: u64,
+}
+
+/// What a report comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Everything that was ever there is there, and whole.
+    Whole,
+    /// Something that a mark or another file vouches for is damaged or missing.
+    Damaged,
+    /// What is vouched for is whole, but behind a damaged place there are intact frames that a start would cut.
+    FramesBeyondEnd,
+    /// What there is is whole, but nothing says that there was no more: the machine has started again since.
+    NothingVouchesForEnd,
+}
+
+impl VerifyReport {
+    /// What the report comes to.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        match self {
+            _ if !self.problems.is_empty() => Verdict::Damaged,
+            _ if self.intact_beyond > 0 => Verdict::FramesBeyondEnd,
+            _ if self.stop.is_some() || self.vouched_sequence < self.last_sequence => Verdict::NothingVouchesForEnd,
+            _ => Verdict::Whole,
+        }
+    }
 }
 
 /// Describes the journal of `directory`.
@@ -147,8 +184,26 @@ pub fn verify(directory: impl Into<PathBuf>) -> Result<VerifyReport, JournalErro
 /// # Errors
 /// As [`verify`].
 pub fn verify_in(directory: impl Into<PathBuf>, environment: Environment) -> Result<VerifyReport, JournalError> {
-    let reader = JournalReader::open_in(directory, environment)?;
-    let info = info_of(&reader)?;
+    verify_with(directory, environment, &[])
+}
+
+/// As [`verify_in`], with what files beside the journal say of it.
+///
+/// # Errors
+/// As [`verify`].
+pub fn verify_with(
+    directory: impl Into<PathBuf>,
+    environment: Environment,
+    points: &[FilePoint],
+) -> Result<VerifyReport, JournalError> {
+    let directory = directory.into();
+    let (reader, complete) = open_complete(&directory, &environment)?;
+    let info = match (info_of(&reader), complete.as_ref()) {
+        (Ok(info), _) => info,
+        // What is missing explains what the marks of the rest do not.
+        (Err(_), Err(_)) => return Err(complete.expect_err("looked at just now")),
+        (Err(error), Ok(())) => return Err(error),
+    };
     let last_sequence = info.first_sequence() - 1;
     let mut report = VerifyReport {
         info,
@@ -160,8 +215,11 @@ pub fn verify_in(directory: impl Into<PathBuf>, environment: Environment) -> Res
         last_sequence,
         problems: Vec::new(),
         stop: None,
+        intact_beyond: 0,
+        vouched_sequence: 0,
         bad_index_entries: 0,
     };
+    report.problems.extend(complete.err());
     let segments = reader.segments();
     for (i, found) in segments.iter().enumerate() {
         match verify_segment(&reader, found, segments.get(i + 1), &mut report) {
@@ -173,7 +231,51 @@ pub fn verify_in(directory: impl Into<PathBuf>, environment: Environment) -> Res
             Err(error) => report.problems.push(error),
         }
     }
+    judge_end(&reader, &environment, &mut report);
+    for point in points {
+        report.vouched_sequence = report.vouched_sequence.max(point.sequence);
+        report.problems.extend(reader.check_point(point).err());
+    }
     Ok(report)
+}
+
+/// How often a look at a directory is repeated in which something seems to be missing: a live writer may have changed it
+/// between the look at the history and the listing.
+const COMPLETE_ATTEMPTS_MAX: usize = 10;
+
+/// The journal, and whether all is there that its history names.
+fn open_complete(
+    directory: &Path,
+    environment: &Environment,
+) -> Result<(JournalReader, Result<(), JournalError>), JournalError> {
+    let mut attempt = 1;
+    loop {
+        let reader = JournalReader::open_in(directory, environment.clone())?;
+        let complete = reader.survey().check_complete(directory);
+        if complete.is_ok() || attempt == COMPLETE_ATTEMPTS_MAX {
+            return Ok((reader, complete));
+        }
+        attempt += 1;
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// How far the journal is vouched for, and what there is behind its end.
+fn judge_end(reader: &JournalReader, environment: &Environment, report: &mut VerifyReport) {
+    report.vouched_sequence = report.info.good_mark.1;
+    if reader.is_same_boot() {
+        // What stands behind the journaled mark was never promised to anybody.
+        report.vouched_sequence = report.vouched_sequence.max(report.last_sequence);
+        return;
+    }
+    match evaluate(reader.survey(), environment, RecoveryCheck::Tail) {
+        Ok(evaluation) => {
+            report.intact_beyond = evaluation.tail.map_or(0, |tail| tail.frames + tail.records);
+        }
+        // The segments have been read one by one, and most of what can be wrong is known.
+        Err(error) if report.problems.is_empty() => report.problems.push(error),
+        Err(_) => {}
+    }
 }
 
 /// Reads one segment, up to the sequence where the `next` begins; what is missing before that is a gap.
@@ -184,7 +286,8 @@ fn verify_segment(
     report: &mut VerifyReport,
 ) -> Result<Option<ReplayStop>, JournalError> {
     let mut replay = reader.replay_segment(found)?;
-    let checked = check_segment(&mut replay, next.map(|next| next.first_sequence), report);
+    let mut last_ns = 0;
+    let checked = check_segment(&mut replay, next.map(|next| next.first_sequence), report, &mut last_ns);
     let passed = replay.passed();
     report.records += passed.count;
     report.record_bytes += passed.bytes;
@@ -193,6 +296,7 @@ fn verify_segment(
         report.newest_checkpoint = holding.map(|found| (found.path.clone(), position));
     }
     checked?;
+    check_times(found, next, replay.next_sequence() - 1, last_ns)?;
     match next {
         Some(next) if replay.stop().is_none() && replay.next_sequence() < next.first_sequence => {
             Err(JournalError::Gap {
@@ -206,13 +310,41 @@ fn verify_segment(
     }
 }
 
-fn check_segment(replay: &mut Replay, until: Option<u64>, report: &mut VerifyReport) -> Result<(), JournalError> {
+/// Whether what a segment's header, and that of the next, say of its last frame is so.
+fn check_times(found: &Found, next: Option<&Found>, sequence: u64, last_ns: u64) -> Result<(), JournalError> {
+    if ![0, last_ns].contains(&found.times_ns.1) && last_ns != 0 && next.is_some() {
+        let reason = format!("the last frame is of {last_ns} ns, the times mark says {} ns", found.times_ns.1);
+        let (segment, position) = (found.path.clone(), d::TIMES_MARK_OFFSET as u64);
+        return Err(JournalError::HeaderDamaged { segment, position, reason });
+    }
+    match next {
+        Some(next)
+            if next.first_sequence == sequence + 1 && last_ns != 0 && ![0, last_ns].contains(&next.times_ns.0) =>
+        {
+            let (before, after) = (found.path.clone(), next.path.clone());
+            let (before_ns, after_ns) = (last_ns, next.times_ns.0);
+            Err(JournalError::OtherTimes { before, after, sequence, before_ns, after_ns })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_segment(
+    replay: &mut Replay,
+    until: Option<u64>,
+    report: &mut VerifyReport,
+    last_ns: &mut u64,
+) -> Result<(), JournalError> {
     report.bad_index_entries += replay.bad_index_entries()?;
     while until.is_none_or(|until| replay.next_sequence() < until) {
         let is_unbroken = report.problems.is_empty();
         let Some(batch) = replay.next_batch()? else { break };
         report.frame_bytes += batch.bytes().len() as u64;
-        let frames = batch.count() as u64;
+        let mut frames = 0;
+        for frame in batch {
+            frames += 1;
+            *last_ns = frame.timestamp_ns();
+        }
         report.frames += frames;
         if is_unbroken {
             report.last_sequence += frames;
@@ -234,7 +366,13 @@ fn info_of(reader: &JournalReader) -> Result<JournalInfo, JournalError> {
         good_mark: reader.good_mark()?,
         frame_length_max: segments.last().map_or(0, |found| found.header.frame_length_max),
         segments: segments.iter().map(segment_info).collect(),
-        leftovers: reader.leftovers().to_vec(),
+        leftovers: reader.survey().leftovers.clone(),
+        cuts: reader
+            .survey()
+            .cuts
+            .iter()
+            .map(|path| (path.clone(), bytes_on_device(std::slice::from_ref(path))))
+            .collect(),
     })
 }
 

@@ -21,6 +21,7 @@
 #![deny(unsafe_code)]
 
 mod boot;
+mod cutting;
 pub mod descriptor;
 mod directory;
 pub mod disk;
@@ -29,12 +30,14 @@ mod evaluation;
 #[cfg(test)]
 mod fixture;
 mod frame_batch;
+mod history;
 mod index;
 pub mod inspect;
 pub mod journal;
 mod mapping;
 mod mark;
 pub mod options;
+pub mod points;
 pub mod preparer;
 pub mod reader;
 mod record_writer;
@@ -47,6 +50,7 @@ mod scan;
 mod segment;
 mod shared;
 pub mod syncer;
+mod times;
 mod truncation;
 mod wake;
 mod works;
@@ -57,9 +61,10 @@ pub use directory::DirectoryLock;
 pub use disk::{Disk, DiskWork};
 pub use error::{FrameFault, JournalError, MarkName};
 pub use frame_batch::FrameBatch;
-pub use inspect::{JournalInfo, SegmentInfo, VerifyReport, info, verify};
+pub use inspect::{JournalInfo, SegmentInfo, Verdict, VerifyReport, info, verify};
 pub use journal::Journal;
 pub use options::{Environment, Flush, JournalOptions, RecoveryCheck, Retention};
+pub use points::{FilePoint, PointFault};
 pub use preparer::Preparer;
 pub use reader::JournalReader;
 pub use records::{Record, Records};

@@ -11,6 +11,7 @@ use crate::boot::BootId;
 use crate::descriptor::{PAGE_LENGTH, SEGMENT_LENGTH_MAX, frames_offset};
 use crate::disk::Disk;
 use crate::error::JournalError;
+use crate::points::FilePoint;
 
 /// How frames get into the operating system's hands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -99,6 +100,9 @@ pub struct JournalOptions {
     pub check: RecoveryCheck,
     /// The sequence of the first frame of a new journal. Default 1.
     pub first_sequence: u64,
+    /// What files beside the journal say of it: a journal that is not of their history is refused, and nothing is
+    /// changed. Default none.
+    pub points: Vec<FilePoint>,
     /// The machine.
     pub environment: Environment,
 }
@@ -121,6 +125,7 @@ impl JournalOptions {
             populate_ahead_bytes: 16 << 20,
             check: RecoveryCheck::Tail,
             first_sequence: 1,
+            points: Vec::new(),
             environment: Environment::default(),
         }
     }

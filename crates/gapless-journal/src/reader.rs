@@ -37,9 +37,15 @@ impl JournalReader {
         let directory = directory.into();
         let survey = survey(&directory, None)?;
         if survey.segments.is_empty() {
+            survey.check_complete(&directory)?;
             return Err(JournalError::NoJournal { directory });
         }
         Ok(Self { directory, environment, survey })
+    }
+
+    /// Of what a survey has found, which is at least one segment.
+    pub(crate) fn of(directory: &Path, environment: &Environment, survey: &Survey) -> Self {
+        Self { directory: directory.to_owned(), environment: environment.clone(), survey: survey.clone() }
     }
 
     /// The directory.
@@ -161,8 +167,12 @@ impl JournalReader {
         &self.survey.segments
     }
 
-    pub(crate) fn leftovers(&self) -> &[PathBuf] {
-        &self.survey.leftovers
+    pub(crate) fn survey(&self) -> &Survey {
+        &self.survey
+    }
+
+    pub(crate) fn newest_path(&self) -> &Path {
+        &self.newest().path
     }
 
     fn oldest(&self) -> &Found {

@@ -13,16 +13,21 @@ use std::sync::atomic::Ordering;
 use gapless_agent::fault;
 
 use crate::boot::BootId;
+use crate::cutting::{bytes_on_device, keep_tail, set_aside};
 use crate::descriptor as d;
 use crate::directory::{DirectoryLock, Found, Survey, survey, sync_directory};
 use crate::disk::DiskWork;
 use crate::error::{FrameFault, JournalError, MarkName};
 use crate::evaluation::{Evaluation, Kept, Tail, evaluate};
+use crate::history::{History, HistoryFile};
 use crate::index;
 use crate::options::{Flush, JournalOptions};
+use crate::points::PointFault;
+use crate::reader::JournalReader;
 use crate::records::Held;
 use crate::segment::{Preparation, Segment, allocate, write_zeros};
 use crate::shared::{Entry, Rolled, Shared, State};
+use crate::times::note_last;
 
 /// What recovery found and did.
 #[derive(Clone, Debug)]
@@ -45,8 +50,10 @@ pub struct RecoveryReport {
     pub cut: Option<Cut>,
     /// Whether the process before had a failed fdatasync, so that its frames were written again.
     pub is_rewritten: bool,
-    /// Files that were removed: segments behind the cut, and such as were never used.
+    /// Files that were removed: segments that were never used.
     pub removed: Vec<PathBuf>,
+    /// Files that hold what was cut, now and before; none of them is ever deleted.
+    pub kept_cuts: Vec<PathBuf>,
 }
 
 /// What recovery cut from the end of a journal: nothing that a good mark vouched for.
@@ -54,6 +61,8 @@ pub struct RecoveryReport {
 pub struct Cut {
     /// In which segment.
     pub segment: PathBuf,
+    /// The files that hold what was cut, under other names.
+    pub kept: Vec<PathBuf>,
     /// Where the first bad frame began.
     pub position: u64,
     /// The sequence that belonged there.
@@ -70,13 +79,16 @@ pub struct Cut {
 
 impl std::fmt::Display for Cut {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { segment, position, sequence, reason, bytes, frames, records } = self;
+        let Self { segment, kept, position, sequence, reason, bytes, frames, records } = self;
         let segment = segment.display();
         write!(f, "{bytes} bytes from byte {position} of {segment} cut, {frames} intact frames ")?;
         if *records > 0 {
             write!(f, "and {records} intact records ")?;
         }
-        write!(f, "among them: sequence {sequence} was expected there, but {reason}")
+        write!(f, "among them: sequence {sequence} was expected there, but {reason}")?;
+        let names: Vec<_> =
+            kept.iter().filter_map(|path| path.file_name()).map(|name| name.to_string_lossy()).collect();
+        if names.is_empty() { Ok(()) } else { write!(f, "; kept as {}", names.join(", ")) }
     }
 }
 
@@ -95,7 +107,14 @@ pub(crate) fn open(options: JournalOptions) -> Result<(Recovered, RecoveryReport
     std::fs::create_dir_all(directory).map_err(|error| JournalError::io("create", directory, error))?;
     let lock = DirectoryLock::take(directory)?;
     let survey = survey(directory, Some(options.stream_id))?;
-    if survey.segments.is_empty() { create(options, lock, survey) } else { recover(options, lock, survey) }
+    survey.check_complete(directory)?;
+    if !survey.segments.is_empty() {
+        return recover(options, lock, survey);
+    }
+    match options.points.iter().find(|point| point.sequence > 0) {
+        Some(point) => Err(point.refuse(directory, PointFault::NoJournal)),
+        None => create(options, lock, survey),
+    }
 }
 
 /// Makes the first segment.
@@ -121,6 +140,9 @@ fn create(
     let opened_ns = (options.environment.epoch_ns)();
     segment.open_for(first_sequence, opened_ns);
     settle(&options, &segment, first_sequence)?;
+    let stream_id = options.stream_id;
+    let history = History { stream_id, incarnation, replaced: 0, first_sequence, newest_sequence: first_sequence };
+    let history = HistoryFile::create(&options.directory, history)?;
     let report = RecoveryReport {
         is_new: true,
         is_same_boot: true,
@@ -132,6 +154,7 @@ fn create(
         cut: None,
         is_rewritten: false,
         removed,
+        kept_cuts: survey.cuts,
     };
     let active = Arc::new(segment);
     let entry = Entry { first_sequence, opened_ns, length: header.segment_length, held: Held::Nothing };
@@ -143,7 +166,15 @@ fn create(
         unsettled: VecDeque::new(),
     };
     let last_sequence = first_sequence - 1;
-    let shared = Shared::new(options, incarnation, (last_sequence, last_sequence), state, 2, lock);
+    let shared = Shared::new(
+        options,
+        incarnation,
+        (last_sequence, last_sequence),
+        state,
+        bytes_on_device(&report.kept_cuts),
+        (2, history),
+        lock,
+    );
     let position = header.frames_offset as usize;
     Ok((Recovered { shared: Arc::new(shared), active, position, last_sequence }, report))
 }
@@ -156,6 +187,7 @@ fn recover(
 ) -> Result<(Recovered, RecoveryReport), JournalError> {
     let evaluation = evaluate(&survey, &options.environment, options.check)?;
     let synced_sequence = survey.synced_sequence();
+    check_points(&options, &survey, &evaluation)?;
     let Evaluation { is_same_boot, good, kept, dropped, tail, frames_scanned } = evaluation;
     let newest = kept.last().expect("an evaluation keeps at least one segment");
     let (first_sequence, last_sequence) = (survey.segments[0].first_sequence, newest.last_sequence);
@@ -164,12 +196,22 @@ fn recover(
     let is_rewritten = is_same_boot && survey.segments.iter().any(|found| found.sync_failed);
     let mut synced_sequence = synced_sequence.min(last_sequence);
 
-    let mut removed = remove_all(survey.leftovers)?;
+    let mut history = open_history(&options, incarnation, &kept)?;
+    let removed = remove_all(survey.leftovers)?;
+    let mut kept_cuts = survey.cuts;
+    let mut cuts = Vec::new();
     // From the newest on, so that no gap arises if this is interrupted.
-    removed.extend(remove_all(dropped.into_iter().rev().map(|found| found.path).collect())?);
+    for found in dropped.iter().rev() {
+        cuts.push(set_aside(&options.directory, &found.path, found.first_sequence)?);
+    }
+    let (active, position, kept_tail) = restore_active(&options, newest, tail.as_ref())?;
+    cuts.extend(kept_tail);
+    cuts.reverse();
+    kept_cuts.extend(cuts.iter().cloned());
 
     let cut = tail.as_ref().map(|tail| Cut {
         segment: newest.found.path.clone(),
+        kept: cuts,
         position: newest.position as u64,
         sequence: last_sequence + 1,
         reason: tail.reason,
@@ -180,16 +222,16 @@ fn recover(
     if let Some(cut) = &cut {
         tracing::warn!(%cut, "the journal's end was not whole");
     }
-    let (active, position) = restore_active(&options, newest, tail.as_ref())?;
 
     let mut rolled = VecDeque::new();
-    for segment in &kept[..kept.len() - 1] {
+    for (i, segment) in kept[..kept.len() - 1].iter().enumerate() {
         let found = &segment.found;
         let is_scanned = segment.index.is_some();
         let has_unsynced = segment.last_sequence > synced_sequence
             || segment.last_sequence == synced_sequence && segment.held != Held::Nothing;
         if is_scanned || has_unsynced || !found.is_settled {
-            let restored = restore_sealed(&options, segment)?;
+            let before_ns = last_ns(i.checked_sub(1).map(|before| &kept[before]))?;
+            let restored = restore_sealed(&options, segment, before_ns)?;
             rolled.push_back(Rolled {
                 file: restored.file.clone(),
                 segment: None,
@@ -224,9 +266,13 @@ fn recover(
         Some(mark) if !is_all_synced => mark.second.min(position as u64),
         _ => 0,
     };
+    let before_ns = last_ns(kept.iter().rev().nth(1))?;
+    note_times(&active, newest, (before_ns, 0));
     if !newest.found.is_settled {
         settle(&options, &active, newest.found.first_sequence)?;
     }
+    let newest_sequence = newest.found.first_sequence;
+    history.set(History { newest_sequence, ..history.history() }, &options.environment)?;
     for segment in survey.segments.iter().filter(|found| found.sync_failed) {
         clear_failed_mark(&options, segment)?;
     }
@@ -248,6 +294,7 @@ fn recover(
         cut,
         is_rewritten,
         removed,
+        kept_cuts,
     };
     let entries = kept.iter().map(|kept| Entry {
         first_sequence: kept.found.first_sequence,
@@ -263,7 +310,8 @@ fn recover(
         rolled,
         unsettled: VecDeque::new(),
     };
-    let shared = Shared::new(options, incarnation, (last_sequence, synced_sequence), state, next_number, lock);
+    let (cut_bytes, next) = (bytes_on_device(&report.kept_cuts), (next_number, history));
+    let shared = Shared::new(options, incarnation, (last_sequence, synced_sequence), state, cut_bytes, next, lock);
     if holds_records && !is_all_synced {
         // Relaxed: nobody else has a handle yet.
         shared.journaled_records.store(1, Ordering::Relaxed);
@@ -271,19 +319,58 @@ fn recover(
     Ok((Recovered { shared: Arc::new(shared), active, position, last_sequence }, report))
 }
 
-/// Opens the newest segment for writing and takes away what does not belong to the journal.
+/// Whether what files beside the journal say of it holds. A cut that one of them speaks against is not made.
+fn check_points(options: &JournalOptions, survey: &Survey, evaluation: &Evaluation) -> Result<(), JournalError> {
+    let reader = JournalReader::of(&options.directory, &options.environment, survey);
+    let expected = (reader.stream_id(), reader.incarnation());
+    let newest = evaluation.kept.last().expect("an evaluation keeps at least one segment");
+    for point in &options.points {
+        if let Some(found) = point.identity.filter(|found| *found != expected) {
+            return Err(point.refuse(&newest.found.path, PointFault::Identity { found, expected }));
+        }
+        if point.sequence > newest.last_sequence {
+            let (last_sequence, is_damaged) = (newest.last_sequence, evaluation.tail.is_some());
+            return Err(point.refuse(&newest.found.path, PointFault::Ahead { last_sequence, is_damaged }));
+        }
+        if point.sequence > 0 {
+            reader.check_time(point)?;
+        }
+    }
+    Ok(())
+}
+
+/// The history, which names nothing that is about to be cut; made of the segments where there is none.
+fn open_history(options: &JournalOptions, incarnation: u64, kept: &[Kept]) -> Result<HistoryFile, JournalError> {
+    let (oldest, newest) = (kept[0].found.first_sequence, kept[kept.len() - 1].found.first_sequence);
+    let Some(mut file) = HistoryFile::open(&options.directory)? else {
+        tracing::warn!(directory = %options.directory.display(), "the journal's file `history` is made anew from its segments");
+        let (stream_id, first_sequence, newest_sequence) = (options.stream_id, oldest, newest);
+        let history = History { stream_id, incarnation, replaced: 0, first_sequence, newest_sequence };
+        return HistoryFile::create(&options.directory, history);
+    };
+    let history = file.history();
+    let newest_sequence = history.newest_sequence.min(newest);
+    file.set(History { newest_sequence, ..history }, &options.environment)?;
+    Ok(file)
+}
+
+/// Opens the newest segment for writing and takes away what does not belong to the journal; what it is kept in, if there
+/// was anything.
 fn restore_active(
     options: &JournalOptions,
     newest: &Kept,
     tail: Option<&Tail>,
-) -> Result<(Segment, usize), JournalError> {
+) -> Result<(Segment, usize, Option<PathBuf>), JournalError> {
     let found = &newest.found;
     let file = open_for_writing(newest)?;
     let mut position = newest.position;
+    let mut kept_tail = None;
     if let Some(tail) = tail.filter(|tail| tail.nonzero_end > position as u64) {
         if fault::mutant("skip_truncation") {
             position = (tail.nonzero_end as usize).next_multiple_of(gapless_wire::MESSAGE_ALIGNMENT);
         } else {
+            let range = (position as u64, tail.nonzero_end);
+            kept_tail = Some(keep_tail(&options.directory, &file, found.first_sequence, range)?);
             // Else these bytes could come back as frames, behind others that are written before them.
             write_zeros(&file, position as u64, tail.nonzero_end)
                 .and_then(|()| file.sync_data())
@@ -294,7 +381,7 @@ fn restore_active(
     let segment = Segment::map(found.path.clone(), file, header, options.flush)?;
     rebuild_index(&segment, newest);
     note_held(&segment, newest);
-    Ok((segment, position))
+    Ok((segment, position, kept_tail))
 }
 
 /// Raises the limit in the header of the segment that takes the next frames to that of the options: a frame above
@@ -311,12 +398,13 @@ fn admit_longer_frames(options: &JournalOptions, found: &Found, file: &File) -> 
 }
 
 /// Opens an older segment that recovery has scanned, or that is not on the device yet.
-fn restore_sealed(options: &JournalOptions, kept: &Kept) -> Result<Segment, JournalError> {
+fn restore_sealed(options: &JournalOptions, kept: &Kept, before_ns: u64) -> Result<Segment, JournalError> {
     let found = &kept.found;
     let segment = Segment::map(found.path.clone(), open_for_writing(kept)?, found.header, options.flush)?;
     rebuild_index(&segment, kept);
     note_held(&segment, kept);
     segment.write_mark(d::JOURNALED_MARK_OFFSET, kept.position as u64 | d::SEALED_BIT, kept.last_sequence);
+    note_times(&segment, kept, (before_ns, kept.last_timestamp_ns));
     if !found.is_settled {
         settle(options, &segment, found.first_sequence)?;
     }
@@ -356,6 +444,29 @@ fn note_held(segment: &Segment, kept: &Kept) {
     if kept.held != kept.found.held {
         let (first, second) = kept.held.to_words();
         segment.write_mark(d::RECORDS_MARK_OFFSET, first, second);
+    }
+}
+
+/// The time stamp of the last frame of a sealed segment; 0 without one. A writer that dies before it has given the next
+/// segment its name has not noted it.
+fn last_ns(kept: Option<&Kept>) -> Result<u64, JournalError> {
+    match kept {
+        Some(kept) if kept.last_timestamp_ns == 0 => {
+            let found = &kept.found;
+            note_last(&found.path, found.first_sequence, kept.last_sequence)
+        }
+        Some(kept) => Ok(kept.last_timestamp_ns),
+        None => Ok(0),
+    }
+}
+
+/// Makes the header say which time stamps the frame before the first and the last have; what it says already of the frame
+/// before stays where nothing better is known.
+fn note_times(segment: &Segment, kept: &Kept, (before_ns, last_ns): (u64, u64)) {
+    let noted = kept.found.times_ns;
+    let times_ns = (if noted.0 == 0 { before_ns } else { noted.0 }, last_ns);
+    if times_ns != noted {
+        segment.write_mark(d::TIMES_MARK_OFFSET, times_ns.0, times_ns.1);
     }
 }
 

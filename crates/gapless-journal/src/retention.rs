@@ -2,19 +2,20 @@
 //!
 //! A step of the helper thread. It never deletes a frame above the snapshot sequence, nor the active
 //! segment, nor the newest checkpoint of consensus; and where there are records without a checkpoint that
-//! stands before the snapshot's frame, nothing.
+//! stands before the snapshot's frame, nothing. What recovery has cut counts as part of the journal's length, and stays.
 
 use std::io;
 use std::sync::atomic::Ordering;
 
 use crate::directory::sync_directory;
 use crate::error::JournalError;
+use crate::history::History;
 use crate::records::Held;
 use crate::shared::{Entry, Rolled, Shared, Works};
 
 impl Shared {
     /// Deletes the oldest segment if it may and must go; `true` if it went.
-    pub(crate) fn retain_step(&self, _works: &mut Works) -> Result<bool, JournalError> {
+    pub(crate) fn retain_step(&self, works: &mut Works) -> Result<bool, JournalError> {
         let retention = self.options.retention;
         if retention.bytes_max.is_none() && retention.age_max_ns.is_none() {
             return Ok(false);
@@ -24,7 +25,7 @@ impl Shared {
         let (oldest, next_first_sequence, checkpoint) = {
             let state = self.state();
             let (Some(oldest), Some(next)) = (state.entries.front(), state.entries.get(1)) else { return Ok(false) };
-            let total_bytes: u64 = state.entries.iter().map(|entry| entry.length).sum();
+            let total_bytes = state.entries.iter().map(|entry| entry.length).sum::<u64>() + self.cut_bytes;
             let is_too_much = retention.bytes_max.is_some_and(|limit| total_bytes > limit);
             // A segment took its last frame when the next was opened.
             let age_ns = (self.options.environment.epoch_ns)().saturating_sub(next.opened_ns);
@@ -48,6 +49,10 @@ impl Shared {
         if let Some(checkpoint) = checkpoint {
             self.sync_checkpoint(checkpoint)?;
         }
+        // First: what the history names must be there.
+        let history = works.history.history();
+        let first_sequence = history.first_sequence.max(next_first_sequence);
+        works.history.set(History { first_sequence, ..history }, &self.options.environment)?;
         let path = self.segment_path(oldest.first_sequence);
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {

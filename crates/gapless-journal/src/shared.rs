@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use crate::descriptor::{FixedHeader, frames_offset, segment_name};
 use crate::directory::{DirectoryLock, unpoisoned};
 use crate::error::JournalError;
+use crate::history::HistoryFile;
 use crate::mapping::Mapping;
 use crate::options::JournalOptions;
 use crate::records::Held;
@@ -74,6 +75,7 @@ impl State {
 pub(crate) struct Works {
     pub(crate) preparation: Option<Preparation>,
     pub(crate) next_number: u64,
+    pub(crate) history: HistoryFile,
     /// The oldest rolled segment on its way to the device, by its first sequence, and how far it is.
     pub(crate) sealed_sync: Option<(u64, Mapping, usize)>,
     /// Whether the kernel populates pages on request; tried once.
@@ -94,6 +96,8 @@ pub(crate) struct Shared {
     pub(crate) synced_records: AtomicU64,
     pub(crate) snapshot_sequence: AtomicU64,
     pub(crate) first_sequence: AtomicU64,
+    /// What the files take that hold what was cut, in bytes; it does not change.
+    pub(crate) cut_bytes: u64,
     pub(crate) is_poisoned: OwnLine<AtomicBool>,
     poison: Mutex<Option<String>>,
     pub(crate) wake: Wake,
@@ -112,7 +116,8 @@ impl Shared {
         incarnation: u64,
         sequences: (u64, u64),
         state: State,
-        next_number: u64,
+        cut_bytes: u64,
+        (next_number, history): (u64, HistoryFile),
         lock: DirectoryLock,
     ) -> Self {
         let (journaled, synced) = sequences;
@@ -126,11 +131,12 @@ impl Shared {
             synced_records: AtomicU64::new(0),
             snapshot_sequence: AtomicU64::new(0),
             first_sequence: AtomicU64::new(first_sequence),
+            cut_bytes,
             is_poisoned: OwnLine(AtomicBool::new(false)),
             poison: Mutex::new(None),
             wake: Wake::default(),
             state: Mutex::new(state),
-            works: Mutex::new(Works { preparation: None, next_number, sealed_sync: None, populates: true }),
+            works: Mutex::new(Works { preparation: None, next_number, history, sealed_sync: None, populates: true }),
             syncing: Mutex::new(()),
             #[cfg(any(test, feature = "fault-injection"))]
             fails_next_sync: AtomicBool::new(false),

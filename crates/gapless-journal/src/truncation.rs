@@ -7,10 +7,12 @@ use std::sync::atomic::Ordering;
 use crate::boot::BootId;
 use crate::descriptor::{
     BOOT_MARK_OFFSET, FAILED_MARK_OFFSET, JOURNALED_MARK_OFFSET, RECORDS_MARK_OFFSET, SEALED_BIT, SYNCED_MARK_OFFSET,
+    TIMES_MARK_OFFSET,
 };
 use crate::directory::sync_directory;
 use crate::disk::DiskWork;
 use crate::error::JournalError;
+use crate::history::History;
 use crate::index;
 use crate::journal::Journal;
 use crate::records::{Held, is_checkpoint};
@@ -60,12 +62,20 @@ impl Journal {
         let kept = entries[keep];
         let segment = if keep + 1 == entries.len() { self.active.clone() } else { self.reopen(kept)? };
 
+        // First: what the history names must be there.
+        let history = works.history.history();
+        let newest_sequence = history.newest_sequence.min(kept.first_sequence);
+        works.history.set(History { newest_sequence, ..history }, &shared.options.environment)?;
+
         let (position, last_sequence) = position_behind(&segment, kept.first_sequence, sequence)?;
         assert_eq!(last_sequence, sequence, "the journal holds every frame up to its last");
 
         // Marks first: from here on nothing vouches for what is about to go, so that an interrupted
         // cut is found as frames (not cut) or as rubbish behind the marks (cut by recovery).
         segment.write_mark(JOURNALED_MARK_OFFSET, position as u64, sequence);
+        if let Some(times) = segment.mark(TIMES_MARK_OFFSET).filter(|times| times.second != 0) {
+            segment.write_mark(TIMES_MARK_OFFSET, times.first, 0);
+        }
         // Relaxed: only holders of `syncing` write it.
         let synced = shared.synced_sequence.0.load(Ordering::Relaxed).min(sequence);
         let synced_position = segment.mark(SYNCED_MARK_OFFSET).map_or(0, |mark| mark.second.min(position as u64));

@@ -6,14 +6,16 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::descriptor::{JOURNALED_MARK_OFFSET, PAGE_LENGTH, SEALED_BIT};
+use crate::descriptor::{JOURNALED_MARK_OFFSET, PAGE_LENGTH, SEALED_BIT, TIMES_MARK_OFFSET};
 use crate::directory::sync_directory;
 use crate::disk::DiskWork;
 use crate::error::JournalError;
+use crate::history::History;
 use crate::mapping::Mapping;
 use crate::options::Flush;
 use crate::segment::{Preparation, Segment};
 use crate::shared::{Rolled, Shared, Works};
+use crate::times::note_last;
 
 /// Pages are populated in pieces of this length.
 const POPULATE_STEP_LENGTH: usize = 2 << 20;
@@ -106,12 +108,26 @@ impl Shared {
     ///
     /// The header goes to the device first: a segment with a final name must have its opened mark
     /// there, or a power failure would leave a name without a segment.
-    pub(crate) fn settle(&self, _works: &mut Works) -> Result<bool, JournalError> {
+    ///
+    /// From then on the history names it, and each of the two neighbours the time stamp of the frame between them.
+    pub(crate) fn settle(&self, works: &mut Works) -> Result<bool, JournalError> {
         let mut did_work = false;
         loop {
             let oldest = self.state().unsettled.front().cloned();
             let Some((segment, first_sequence)) = oldest else { return Ok(did_work) };
             let (from, to) = (segment.path(), self.segment_path(first_sequence));
+            let before = {
+                let state = self.state();
+                state
+                    .entries
+                    .iter()
+                    .rfind(|entry| entry.first_sequence < first_sequence)
+                    .map(|entry| entry.first_sequence)
+            };
+            if let Some(before) = before {
+                let before_ns = note_last(&self.segment_path(before), before, first_sequence - 1)?;
+                segment.write_mark(TIMES_MARK_OFFSET, before_ns, 0);
+            }
             let environment = &self.options.environment;
             if let Err(error) = environment.ask(DiskWork::Sync).and_then(|()| segment.sync_header()) {
                 return Err(self.sync_failed(from, error));
@@ -119,6 +135,8 @@ impl Shared {
             std::fs::rename(&from, &to).map_err(|error| JournalError::io("rename", &from, error))?;
             segment.set_path(to);
             sync_directory(&self.options.directory)?;
+            let history = works.history.history();
+            works.history.set(History { newest_sequence: first_sequence, ..history }, environment)?;
             self.state().unsettled.pop_front();
             did_work = true;
         }

@@ -31,6 +31,11 @@ fn journal_of_segments(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
+fn end_of_nonzero(path: &Path) -> u64 {
+    let bytes = std::fs::read(path).unwrap();
+    bytes.iter().rposition(|&byte| byte != 0).unwrap() as u64 + 1
+}
+
 fn open(directory: &Path, boot_number: u128) -> Result<(Journal, RecoveryReport), JournalError> {
     let mut options = options(directory);
     options.environment = boot(boot_number);
@@ -256,11 +261,17 @@ fn a_cut_in_an_older_segment_takes_the_newer_ones_with_it() {
     assert!(first > 300);
     let (position, _) = find_frame(victim, first + 5);
     flip(victim, position + 64 + 2, 1);
+    let end_before = end_of_nonzero(victim);
     let (journal, report) = open(directory.path(), 2).unwrap();
     let cut = report.cut.unwrap();
     assert_eq!((cut.position, cut.sequence), (position, first + 5));
     assert_eq!(report.last_sequence, first + 4);
-    assert!(!report.removed.is_empty() && cut.frames > 100, "{cut}");
+    assert!(report.removed.is_empty() && cut.frames > 100, "{cut}");
+    // Nothing of it is gone: whole segments bear another name, and the bytes of the one that stays are in a file.
+    assert_eq!(cut.kept.len(), found.iter().filter(|path| *path > victim).count() + 1);
+    let (bad, length) = (std::fs::read(&cut.kept[0]).unwrap(), 64);
+    assert_eq!(bad.len() as u64, end_before);
+    assert!(bad[position as usize..][..length].iter().any(|&byte| byte != 0));
     drop(journal);
     assert_holds(directory.path(), boot(2), 1, first + 4, 0);
 }
@@ -450,7 +461,7 @@ fn a_missing_newest_segment_is_noticed_on_the_same_boot() {
     std::fs::remove_file(found.last().unwrap()).unwrap();
     let refused = open(directory.path(), 1).unwrap_err();
     assert!(
-        matches!(&refused, JournalError::SuccessorMissing { segment, .. } if *segment == found[found.len() - 2]),
+        matches!(&refused, JournalError::NewestMissing { newest, .. } if *newest == found[found.len() - 2]),
         "{refused}"
     );
     assert!(matches!(read_all(directory.path(), boot(1), 1), Err(JournalError::SuccessorMissing { .. })));

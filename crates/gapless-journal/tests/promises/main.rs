@@ -13,6 +13,7 @@ mod a_look_at_a_journal;
 mod a_reader_goes_on_over_a_cut;
 mod damage_in_a_record_is_an_error_or_a_reported_cut;
 mod damage_is_an_error_or_a_reported_cut;
+mod history_is_one;
 mod random_damage_never_shortens;
 mod records_stand_among_frames;
 mod what_is_appended_is_replayed;

@@ -32,19 +32,28 @@ pub fn payload(sequence: u64, salt: u64) -> Vec<u8> {
 }
 
 pub fn push_frame(bytes: &mut Vec<u8>, sequence: u64, payload: &[u8]) {
+    push_frame_of(bytes, sequence, sequence, payload);
+}
+
+pub fn push_frame_of(bytes: &mut Vec<u8>, sequence: u64, timestamp_ns: u64, payload: &[u8]) {
     let start = bytes.len();
     bytes.resize(start + aligned_length(HEADER_LENGTH + payload.len()), 0);
     let mut writer = FrameWriter::new(&mut bytes[start..]);
     writer.payload_mut()[..payload.len()].copy_from_slice(payload);
-    writer.finish(&FrameHeader { sequence, timestamp_ns: sequence, ..FrameHeader::default() }, payload.len());
+    writer.finish(&FrameHeader { sequence, timestamp_ns, ..FrameHeader::default() }, payload.len());
 }
 
 pub fn batch(first: u64, count: u64, salt: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     for sequence in first..first + count {
-        push_frame(&mut bytes, sequence, &payload(sequence, salt));
+        push_frame_of(&mut bytes, sequence, timestamp_ns(sequence, salt), &payload(sequence, salt));
     }
     bytes
+}
+
+/// The time stamp of a frame: histories of other salts give a sequence another one.
+pub fn timestamp_ns(sequence: u64, salt: u64) -> u64 {
+    sequence + salt * 1_000_000
 }
 
 /// Appends `count` frames in batches of `size` and commits each.

@@ -1,0 +1,61 @@
+//! What recovery cuts from a journal keeps its bytes, under another name beside it: `SEGMENT.cut-1`, `SEGMENT.cut-2` ….
+//!
+//! Of a segment that goes as a whole that is the file itself; of one that stays, a file with the bytes that were cut at
+//! their old positions and a hole before them. Nothing here ever deletes one: that is for the operator.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::descriptor::{CUT_INFIX, segment_name};
+use crate::directory::sync_directory;
+use crate::error::JournalError;
+
+/// The first name that is free for what is cut from the segment with this first sequence.
+fn free_name(directory: &Path, first_sequence: u64) -> PathBuf {
+    let name = |number: u64| directory.join(format!("{}{CUT_INFIX}{number}", segment_name(first_sequence)));
+    (1..).map(name).find(|path| !path.exists()).expect("a directory has fewer files")
+}
+
+/// Takes the segment at `path` out of the journal.
+pub(crate) fn set_aside(directory: &Path, path: &Path, first_sequence: u64) -> Result<PathBuf, JournalError> {
+    let cut = free_name(directory, first_sequence);
+    std::fs::rename(path, &cut).map_err(|error| JournalError::io("rename", path, error))?;
+    sync_directory(directory)?;
+    Ok(cut)
+}
+
+/// Copies what stands at `from..to` of a segment that stays.
+pub(crate) fn keep_tail(
+    directory: &Path,
+    segment: &File,
+    first_sequence: u64,
+    (from, to): (u64, u64),
+) -> Result<PathBuf, JournalError> {
+    let cut = free_name(directory, first_sequence);
+    let copy = || -> std::io::Result<()> {
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&cut)?;
+        let mut buffer = vec![0; (to - from).min(1 << 20) as usize];
+        let mut position = from;
+        while position < to {
+            let piece = buffer.len().min((to - position) as usize);
+            segment.read_exact_at(&mut buffer[..piece], position)?;
+            file.write_all_at(&buffer[..piece], position)?;
+            position += piece as u64;
+        }
+        file.sync_all()
+    };
+    copy().map_err(|error| {
+        // Half a copy says nothing; what it was made of is still where it was.
+        let _removed = std::fs::remove_file(&cut);
+        JournalError::io("copy what is cut into", &cut, error)
+    })?;
+    sync_directory(directory)?;
+    Ok(cut)
+}
+
+/// What the files take on the device, in bytes. One that is gone takes nothing.
+pub(crate) fn bytes_on_device(cuts: &[PathBuf]) -> u64 {
+    // The unit of `blocks` is always 512 bytes.
+    cuts.iter().filter_map(|path| std::fs::metadata(path).ok()).map(|metadata| metadata.blocks() * 512).sum()
+}

@@ -1,0 +1,214 @@
+//! The file `history` beside the segments: which journal this is, and which segments must be there.
+//!
+//! Without it nobody could tell that the newest segment was taken away, or the oldest: what is left is whole. It names the
+//! stream, the incarnation, the first sequence that retention has left and the newest segment with a final name. Each of
+//! these is on the device before anything depends on it: a segment is named here before a frame in it counts as synced,
+//! and a segment is no longer named here before it is deleted or cut.
+//!
+//! The file is one page, allocated when it is made, so that a full disk cannot stop a write. It has two slots, written in
+//! turn, so that one is always whole. It is written by who holds the journal's lock, and read by anybody.
+//!
+//! ```text
+//! slot, at 0 and at 2048
+//!    0                   8
+//!    +-------------------+
+//!  0 |  magic "GAPHIST\1"|
+//!  8 |  generation       |  the whole slot with the higher one counts
+//! 16 |  stream id, low   |
+//! 24 |  stream id, high  |
+//! 32 |  incarnation      |
+//! 40 |  replaced         |  the incarnation before, while its files get the new one; else 0
+//! 48 |  first sequence   |  retention has deleted what is before
+//! 56 |  newest segment   |  the sequence of its first frame
+//! 64 |  reserved, 0 …    |
+//! 124|          | CRC-32C |  of bytes 0–123
+//!    +-------------------+
+//! ```
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use gapless_wire::checksum::crc32c;
+
+use crate::descriptor::{HISTORY_NAME, PAGE_LENGTH};
+use crate::directory::sync_directory;
+use crate::disk::DiskWork;
+use crate::error::JournalError;
+use crate::options::Environment;
+
+const MAGIC: [u8; 8] = *b"GAPHIST\x01";
+const SLOT_LENGTH: usize = 128;
+const SLOT_OFFSETS: [u64; 2] = [0, 2048];
+const CRC_OFFSET: usize = 124;
+
+/// What the file says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct History {
+    pub(crate) stream_id: u128,
+    pub(crate) incarnation: u64,
+    /// The incarnation whose place this one takes, while that is being done; else 0.
+    pub(crate) replaced: u64,
+    /// No segment that begins behind this sequence may be the oldest.
+    pub(crate) first_sequence: u64,
+    /// No segment that begins before this sequence may be the newest.
+    pub(crate) newest_sequence: u64,
+}
+
+impl History {
+    fn to_bytes(self, generation: u64) -> [u8; SLOT_LENGTH] {
+        let mut bytes = [0; SLOT_LENGTH];
+        bytes[..8].copy_from_slice(&MAGIC);
+        bytes[8..16].copy_from_slice(&generation.to_le_bytes());
+        bytes[16..32].copy_from_slice(&self.stream_id.to_le_bytes());
+        let words = [self.incarnation, self.replaced, self.first_sequence, self.newest_sequence];
+        for (place, word) in bytes[32..64].chunks_exact_mut(8).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        let sum = crc32c(&bytes[..CRC_OFFSET]);
+        bytes[CRC_OFFSET..].copy_from_slice(&sum.to_le_bytes());
+        bytes
+    }
+
+    /// The generation and the content of a slot; `None` if it is not whole.
+    fn from_bytes(bytes: &[u8; SLOT_LENGTH]) -> Option<(u64, Self)> {
+        let word = |at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().expect("inside the slot"));
+        let sum = u32::from_le_bytes(*bytes[CRC_OFFSET..].first_chunk().expect("inside the slot"));
+        let is_whole = bytes[..8] == MAGIC && sum == crc32c(&bytes[..CRC_OFFSET]);
+        let history = Self {
+            stream_id: u128::from(word(16)) | u128::from(word(24)) << 64,
+            incarnation: word(32),
+            replaced: word(40),
+            first_sequence: word(48),
+            newest_sequence: word(56),
+        };
+        is_whole.then_some((word(8), history))
+    }
+}
+
+/// The file, open for writing by who holds the journal's lock.
+#[derive(Debug)]
+pub(crate) struct HistoryFile {
+    file: File,
+    path: PathBuf,
+    generation: u64,
+    history: History,
+}
+
+impl HistoryFile {
+    /// Makes the file, or another in its place.
+    pub(crate) fn create(directory: &Path, history: History) -> Result<Self, JournalError> {
+        let (path, aside) = (directory.join(HISTORY_NAME), directory.join(format!("{HISTORY_NAME}.new")));
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create(true).truncate(true).mode(0o600).open(&aside);
+        let file = file.map_err(|error| JournalError::io("create", &aside, error))?;
+        let mut page = [0; PAGE_LENGTH];
+        page[..SLOT_LENGTH].copy_from_slice(&history.to_bytes(1));
+        file.write_all_at(&page, 0)
+            .and_then(|()| file.sync_all())
+            .map_err(|error| JournalError::io("write", &aside, error))?;
+        std::fs::rename(&aside, &path).map_err(|error| JournalError::io("rename", &aside, error))?;
+        sync_directory(directory)?;
+        Ok(Self { file, path, generation: 1, history })
+    }
+
+    /// Opens the file; `None` where there is none.
+    pub(crate) fn open(directory: &Path) -> Result<Option<Self>, JournalError> {
+        let path = directory.join(HISTORY_NAME);
+        let file = match OpenOptions::new().read(true).write(true).open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(JournalError::io("open for writing", path, error)),
+        };
+        let (generation, history) = read_slots(&file, &path)?;
+        Ok(Some(Self { file, path, generation, history }))
+    }
+
+    pub(crate) fn history(&self) -> History {
+        self.history
+    }
+
+    /// Puts `history` on the device; nothing is written that is there already.
+    pub(crate) fn set(&mut self, history: History, environment: &Environment) -> Result<(), JournalError> {
+        if history == self.history {
+            return Ok(());
+        }
+        let generation = self.generation + 1;
+        let offset = SLOT_OFFSETS[(generation as usize + 1) % 2];
+        environment
+            .ask(DiskWork::Sync)
+            .and_then(|()| self.file.write_all_at(&history.to_bytes(generation), offset))
+            .and_then(|()| self.file.sync_data())
+            .map_err(|error| JournalError::io("write", &self.path, error))?;
+        (self.generation, self.history) = (generation, history);
+        Ok(())
+    }
+}
+
+/// What the file in `directory` says; `None` where there is none.
+pub(crate) fn read(directory: &Path) -> Result<Option<History>, JournalError> {
+    let path = directory.join(HISTORY_NAME);
+    match File::open(&path) {
+        Ok(file) => read_slots(&file, &path).map(|(_, history)| Some(history)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(JournalError::io("open", path, error)),
+    }
+}
+
+fn read_slots(file: &File, path: &Path) -> Result<(u64, History), JournalError> {
+    let read = |offset| {
+        let mut bytes = [0; SLOT_LENGTH];
+        match file.read_exact_at(&mut bytes, offset) {
+            Ok(()) => Ok(History::from_bytes(&bytes)),
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(None),
+            Err(error) => Err(JournalError::io("read", path, error)),
+        }
+    };
+    let slots = [read(SLOT_OFFSETS[0])?, read(SLOT_OFFSETS[1])?];
+    let newest = slots.into_iter().flatten().max_by_key(|(generation, _)| *generation);
+    newest.ok_or_else(|| JournalError::HistoryDamaged { path: path.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn history(newest_sequence: u64) -> History {
+        History { stream_id: 7 << 80 | 5, incarnation: 3, replaced: 0, first_sequence: 1, newest_sequence }
+    }
+
+    #[test]
+    fn what_was_written_last_is_read() {
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(read(directory.path()).unwrap(), None);
+        let environment = Environment::default();
+        let mut file = HistoryFile::create(directory.path(), history(1)).unwrap();
+        for newest in [1, 20, 300, 20] {
+            file.set(history(newest), &environment).unwrap();
+            assert_eq!(read(directory.path()).unwrap(), Some(history(newest)));
+            assert_eq!(HistoryFile::open(directory.path()).unwrap().unwrap().history(), history(newest));
+        }
+    }
+
+    #[test]
+    fn a_slot_that_is_torn_leaves_the_one_before() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut file = HistoryFile::create(directory.path(), history(1)).unwrap();
+        file.set(history(20), &Environment::default()).unwrap();
+        let path = directory.path().join(HISTORY_NAME);
+        let whole = std::fs::read(&path).unwrap();
+        for bit in 0..SLOT_LENGTH * 8 {
+            let mut torn = whole.clone();
+            torn[2048 + bit / 8] ^= 1 << (bit % 8);
+            std::fs::write(&path, &torn).unwrap();
+            assert_eq!(read(directory.path()).unwrap(), Some(history(1)), "bit {bit}");
+            torn[bit / 8] ^= 1 << (bit % 8);
+            std::fs::write(&path, &torn).unwrap();
+            assert!(matches!(read(directory.path()), Err(JournalError::HistoryDamaged { .. })), "bit {bit}");
+        }
+        for length in [0, 1, SLOT_LENGTH - 1] {
+            std::fs::write(&path, &whole[..length]).unwrap();
+            assert!(matches!(read(directory.path()), Err(JournalError::HistoryDamaged { .. })), "{length} bytes");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! By which time stamps two neighbouring segments know each other: each names the last frame of the one before it.
+//!
+//! Two journals that were one once, and went on apart, have the same stream, incarnation and sequences; the time stamps
+//! of their frames differ. Called where a segment gets its final name, by the helper thread or by recovery.
+
+use std::fs::{File, OpenOptions};
+use std::path::Path;
+
+use crate::descriptor::{self as d, FixedHeader};
+use crate::error::JournalError;
+use crate::index;
+use crate::mapping::Mapping;
+use crate::mark::{self, MarkWriter};
+use crate::scan;
+
+/// The time stamp of the frame of `last_sequence`, the last of the sealed segment at `path` that begins with
+/// `first_sequence`; noted in its header. 0 if that frame is not there: whoever reads it will say what is wrong.
+pub(crate) fn note_last(path: &Path, first_sequence: u64, last_sequence: u64) -> Result<u64, JournalError> {
+    let failed = |action, error| JournalError::io(action, path, error);
+    let file =
+        OpenOptions::new().read(true).write(true).open(path).map_err(|error| failed("open for writing", error))?;
+    let page = Mapping::read_write(&file, d::HEADER_PAGE_LENGTH).map_err(|error| failed("map", error))?;
+    let noted = mark::read(page.mark(d::TIMES_MARK_OFFSET)).unwrap_or_default();
+    if noted.second != 0 {
+        return Ok(noted.second);
+    }
+    let last_ns = of_last(&file, (first_sequence, last_sequence)).map_err(|error| failed("read", error))?;
+    if last_ns != 0 {
+        let words = page.mark(d::TIMES_MARK_OFFSET);
+        MarkWriter::continue_from(words).write(words, noted.first, last_ns);
+    }
+    Ok(last_ns)
+}
+
+/// The time stamp of the last frame, of which the index says about where it is.
+fn of_last(file: &File, (first_sequence, last_sequence): (u64, u64)) -> std::io::Result<u64> {
+    use std::os::unix::fs::FileExt;
+    let mut fixed = [0; d::FIXED_LENGTH];
+    file.read_exact_at(&mut fixed, 0)?;
+    let Ok(header) = FixedHeader::from_bytes(&fixed) else { return Ok(0) };
+    let mapping = Mapping::read_only(file, header.segment_length.min(file.metadata()?.len()) as usize)?;
+    let frames_offset = header.frames_offset as usize;
+    let Some(journaled) = mark::read(mapping.mark(d::JOURNALED_MARK_OFFSET)) else { return Ok(0) };
+    let end = (journaled.first & !d::SEALED_BIT) as usize;
+    if !(frames_offset..=mapping.length()).contains(&end) {
+        return Ok(0);
+    }
+    // SAFETY: the segment is sealed, and nobody changes its frames any more.
+    #[allow(unsafe_code)]
+    let frames = unsafe { mapping.bytes(frames_offset..end) };
+    let words = mapping.words(d::INDEX_OFFSET, d::index_entries(header.segment_length) * 2);
+    let nearest = index::last_entry(words, last_sequence)
+        .filter(|&(_, position)| (frames_offset..end).contains(&position))
+        .map(|(sequence, position)| (sequence, position - frames_offset));
+    for (sequence, position) in nearest.into_iter().chain([(first_sequence, 0)]) {
+        let mut last_ns = 0;
+        let limit = header.frame_length_max as usize;
+        let stop = scan::scan(frames, position, sequence, limit, |frame, _, _, _| {
+            if !scan::is_record(frame) {
+                last_ns = frame.timestamp_ns();
+            }
+        });
+        if stop.last_sequence == last_sequence {
+            return Ok(last_ns);
+        }
+    }
+    Ok(0)
+}
