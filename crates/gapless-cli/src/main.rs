@@ -1,7 +1,7 @@
 //! The `gapless` program: one file for each subcommand under [`commands`], no logic of its own.
 //!
 //! Errors are printed in one line and end the program with 1; wrong options end it with 2, a build that is slower than the
-//! one that it is compared with with 3.
+//! one that it is compared with with 3; `journal verify` has codes of its own, which its help lists.
 
 #![forbid(unsafe_code)]
 
@@ -74,6 +74,9 @@ fn main() -> ExitCode {
             say(&error.to_string());
             let is_usage = error.is::<commands::Usage>()
                 || error.downcast_ref().is_some_and(gapless_bench::BenchError::is_about_options);
+            if let Some(ended) = error.downcast_ref::<commands::Ended>() {
+                return ExitCode::from(ended.code);
+            }
             match error.downcast_ref() {
                 Some(gapless_bench::BenchError::Slower(..)) => ExitCode::from(SLOWER),
                 _ if is_usage => ExitCode::from(WRONG_OPTIONS),

@@ -27,11 +27,12 @@ impl DeadLetters {
         Self { file: None, last_sequence: 0, count: 0, torn: false }
     }
 
-    /// Goes on with the record in `directory`.
+    /// Goes on with the record in `directory`, of a journal whose last frame is `last_journaled`. What the record says of
+    /// later frames is of such as were lost with the machine: others come in their place.
     ///
     /// # Errors
     /// The file cannot be read or written.
-    pub fn open(directory: &Path) -> Result<Self, EngineError> {
+    pub fn open(directory: &Path, last_journaled: u64) -> Result<Self, EngineError> {
         let path = directory.join(FILE_NAME);
         let action = || format!("opening {}", path.display());
         let mut options = OpenOptions::new();
@@ -48,7 +49,7 @@ impl DeadLetters {
         while lines.read_until(b'\n', &mut line).map_err(EngineError::system(action()))? > 0 {
             // A line that a full disk or a crash cut short is no record; its command is recorded again.
             torn = line.last() != Some(&b'\n');
-            let sequence = if torn { None } else { sequence_of(&line) };
+            let sequence = if torn { None } else { sequence_of(&line).filter(|sequence| *sequence <= last_journaled) };
             last_sequence = sequence.unwrap_or(0).max(last_sequence);
             line.clear();
         }

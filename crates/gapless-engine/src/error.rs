@@ -44,6 +44,14 @@ pub enum EngineError {
         /// What is wrong and what to do.
         reason: String,
     },
+    /// A directory that is not made a history of its own.
+    #[error("{directory} is not restored: {reason}")]
+    Restore {
+        /// The directory.
+        directory: PathBuf,
+        /// Why not, and what to do.
+        reason: String,
+    },
     /// An option that makes no sense.
     #[error("option {option}: {reason}")]
     Option {

@@ -25,6 +25,7 @@
 //! | [`replica_service`] | a service as a member of a cluster runs it |
 //! | `seats`, `node_journal` | its threads; its journal and what prepares it |
 //! | [`recovery`] | how a node finds its state again, and a journal replayed for debugging |
+//! | [`whole_directory`] | whether everything in a directory comes from one history, and making it one of its own |
 //!
 //! A command's walk: sequencer → window → journaler → released → [`executor`] → [`fold`] → handler →
 //! [`outputs`] → [`sessions`] → the publisher's ring.
@@ -57,6 +58,7 @@ pub mod state_hashes;
 pub mod store;
 pub mod stream_service;
 pub mod timers;
+pub mod whole_directory;
 
 pub use context::Context;
 pub use error::EngineError;

@@ -10,6 +10,7 @@ use crate::recovery::{Recovered, recover};
 use crate::seats;
 use crate::sender;
 use crate::service::Service;
+use crate::snapshot;
 use crate::snapshot_schedule::{SnapshotRequests, SnapshotRules, SnapshotSchedule};
 use gapless_agent::{Agent, Clock, CounterView, Counters, Pauses, ThreadGroup, ThreadPlan};
 use gapless_journal::RecoveryReport;
@@ -20,7 +21,7 @@ use gapless_stream::ingress::{IngressCounters, IngressLinks, IngressShared};
 use gapless_stream::journaler::{JournalerCounters, Release};
 use gapless_stream::mailbox::Mailbox;
 use gapless_stream::outlets::Outlets;
-use gapless_stream::persistence::OpenedJournal;
+use gapless_stream::persistence::{OpenedJournal, Opening};
 use gapless_stream::preparing::PreparerThread;
 use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::stream_layout::StreamLayout;
@@ -80,15 +81,16 @@ impl Node {
             std::fs::create_dir_all(root).map_err(EngineError::system(format!("making {}", root.display())))?;
         }
         if let (Some(layout), true) = (&layout, options.tier != Tier::Memory) {
-            let persistence = &options.persistence;
-            let mut found = persistence.open(&layout.journal(), options.tier, options.frame_length_max, 1, None)?;
+            let points = snapshot::points(&layout.snapshots())?;
+            let opening = Opening { points, ..Opening::new(options.tier, options.frame_length_max) };
+            let mut found = options.persistence.open(&layout.journal(), opening)?;
             identity = found.identity;
             let last = Some(found.journal.last_sequence());
             recovered = recover(layout, identity, &mut fold, &mut sequencer, &mut NoSink, last, u64::MAX)?;
             if recovered.incomplete_from.is_some() {
                 found.journal.truncate_after(recovered.last_sequence)?;
             }
-            dead_letters = DeadLetters::open(layout.root())?;
+            dead_letters = DeadLetters::open(layout.root(), recovered.last_sequence)?;
             opened = Some(found);
         }
         let counters = match &layout {

@@ -108,6 +108,9 @@ pub fn replay_copy<S: Service>(
 ) -> Result<(Fold, Recovered), EngineError> {
     let layout = StreamLayout::new(directory);
     let reader = JournalReader::open(layout.journal())?;
+    for point in snapshot::points(&layout.snapshots())? {
+        reader.check_point(&point)?;
+    }
     let identity = StreamIdentity { stream_id: reader.stream_id(), incarnation: reader.incarnation() };
     let mut fold = Fold::new(service, policy, usize::MAX >> 1);
     let mut sequencer = Sequencer::new(SequencerRules::of_service(u64::MAX));

@@ -11,7 +11,7 @@ use crate::snapshot;
 use crate::snapshot_schedule::{SnapshotJournal, SnapshotRequests, SnapshotRules, SnapshotSchedule};
 use crate::state_hashes::StateHashes;
 use gapless_agent::{Agent, CounterView};
-use gapless_journal::{DiskWork, Syncer};
+use gapless_journal::{DiskWork, FilePoint, Syncer};
 use gapless_log::StreamIdentity;
 use gapless_stream::Sequencer;
 use gapless_stream::coverage::Coverage;
@@ -111,21 +111,8 @@ impl SnapshotJournal for MemberJournal {
 }
 
 impl MemberService for ReplicaService {
-    fn snapshot_sequence(
-        &self,
-        layout: &StreamLayout,
-        _identity: StreamIdentity,
-        last_sequence: u64,
-    ) -> Result<u64, ServiceError> {
-        let Some((sequence, path)) = snapshot::list(&layout.snapshots())?.pop() else { return Ok(0) };
-        if sequence > last_sequence {
-            let reason = format!(
-                "it stands at sequence {sequence}, the journal ends at {last_sequence}: frames that it contains are \
-                 lost; restore the journal, or start the member anew with an empty directory"
-            );
-            return Err(EngineError::Snapshot { path, reason }.into());
-        }
-        Ok(sequence)
+    fn points(&self, layout: &StreamLayout) -> Result<Vec<FilePoint>, ServiceError> {
+        Ok(snapshot::points(&layout.snapshots())?)
     }
 
     fn recover(&mut self, layout: &StreamLayout, identity: StreamIdentity, sequence: u64) -> Result<(), ServiceError> {
@@ -169,7 +156,7 @@ impl MemberService for ReplicaService {
             delivery: Delivery::Direct(parts.outlets),
             sequencer: parts.sequencer,
             from_sequencer: parts.from_sequencer,
-            dead_letters: DeadLetters::open(parts.layout.root())?,
+            dead_letters: DeadLetters::open(parts.layout.root(), u64::MAX)?,
             snapshots: Some(schedule),
             frames_per_poll_max: parts.frames_per_poll_max,
             counters,

@@ -24,6 +24,7 @@ use crate::EngineError;
 use crate::fold::Fold;
 use crate::sessions::{KeptReply, Notice, SessionEntry};
 use gapless_agent::fault::{crash_point, mutant};
+use gapless_journal::FilePoint;
 use gapless_log::StreamIdentity;
 use gapless_schema::Encoding;
 use gapless_stream::client::WINDOW_COMMANDS_MAX;
@@ -256,6 +257,8 @@ pub fn file_name(sequence: u64) -> String {
 const CHECKED_BYTES: usize = 1 << 20;
 /// Magic, stream, incarnation and sequence.
 const HEAD_LENGTH: usize = 40;
+/// The same and the time stamp.
+const POINT_LENGTH: u64 = 48;
 
 /// Whether the snapshot at `path` is whole, of the stream `identity` and at `sequence`. It is read piece by piece; whether
 /// the service takes its state is found out by [`restore`].
@@ -295,6 +298,47 @@ pub fn check(path: &Path, identity: StreamIdentity, sequence: u64) -> Result<(),
     let mut found = [0; 4];
     file.read_exact(&mut found).map_err(unreadable)?;
     if u32::from_le_bytes(found) == sum { Ok(()) } else { Err(unusable("it is damaged")) }
+}
+
+/// What the snapshots in `directory` say of the journal beside them, oldest first. Of one whose first bytes are not a
+/// snapshot's only its name says something; whether the rest is whole is found out when it is used.
+///
+/// # Errors
+/// The directory or a snapshot cannot be read.
+pub fn points(directory: &Path) -> Result<Vec<FilePoint>, EngineError> {
+    let point = |(sequence, path): (u64, PathBuf)| {
+        let mut head = Vec::new();
+        let read = File::open(&path).and_then(|file| file.take(POINT_LENGTH).read_to_end(&mut head));
+        read.map_err(EngineError::system(format!("reading {}", path.display())))?;
+        let mut fields = Fields(&head);
+        let magic = fields.u64().filter(|magic| [MAGIC, MAGIC_UNVERSIONED].contains(magic));
+        let identity = magic.and_then(|_| fields.u128().zip(fields.u64()));
+        let stands_at = identity.and_then(|_| fields.u64().zip(fields.u64())).filter(|(at, _)| *at == sequence);
+        let timestamp_ns = stands_at.map(|(_, timestamp_ns)| timestamp_ns);
+        Ok(FilePoint { path, identity: identity.filter(|_| stands_at.is_some()), sequence, timestamp_ns })
+    };
+    list(directory)?.into_iter().map(point).collect()
+}
+
+/// Makes the snapshots in `directory` snapshots of `identity`, another life of the same stream.
+///
+/// # Errors
+/// One cannot be read or written, or is damaged.
+pub fn adopt(directory: &Path, identity: StreamIdentity) -> Result<(), EngineError> {
+    for (sequence, path) in list(directory)? {
+        let found = identity_of(&path)?;
+        check(&path, found, sequence)?;
+        if found == identity {
+            continue;
+        }
+        let mut bytes = std::fs::read(&path).map_err(EngineError::system(format!("reading {}", path.display())))?;
+        bytes.truncate(bytes.len() - 4);
+        bytes[8..24].copy_from_slice(&identity.stream_id.to_le_bytes());
+        bytes[24..32].copy_from_slice(&identity.incarnation.to_le_bytes());
+        bytes.extend_from_slice(&crc32c(&bytes).to_le_bytes());
+        write(directory, sequence, &bytes)?;
+    }
+    Ok(())
 }
 
 /// The snapshots in `directory`, oldest first: (sequence, path).

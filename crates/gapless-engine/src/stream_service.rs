@@ -149,7 +149,7 @@ impl<S: Service, L: NodeLink> StreamService<S, L> {
         if let Some(directory) = &options.directory {
             std::fs::create_dir_all(directory)
                 .map_err(EngineError::system(format!("making {}", directory.display())))?;
-            dead_letters = DeadLetters::open(directory)?;
+            dead_letters = DeadLetters::open(directory, u64::MAX)?;
             if let Some((sequence, path)) = snapshot::list(&directory.join("snapshots"))?.pop() {
                 let identity = snapshot::identity_of(&path)?;
                 snapshot::restore(&mut fold, &path, identity)?;

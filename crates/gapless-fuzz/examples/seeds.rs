@@ -532,7 +532,7 @@ fn journals_and_snapshots() {
     seed("snapshot", "empty", &empty);
     seed("snapshot", "as-it-is", &[1, b'G', b'A', b'P']);
 
-    let mut letters = DeadLetters::open(directory.path()).unwrap();
+    let mut letters = DeadLetters::open(directory.path(), u64::MAX).unwrap();
     for sequence in [3, 9] {
         let reason = "no handler takes \"it\"\n".to_owned();
         letters.record(&DeadLetter { sequence, session: 1, session_seq: 2, schema: ECHO, reason });

@@ -177,7 +177,7 @@ pub fn dead_letters(bytes: &[u8]) {
     let path = directory.path().join(FILE_NAME);
     std::fs::write(&path, bytes).expect("a file can be written");
     let length = || std::fs::metadata(&path).expect("it is there").len();
-    let mut letters = match DeadLetters::open(directory.path()) {
+    let mut letters = match DeadLetters::open(directory.path(), u64::MAX) {
         Ok(letters) => letters,
         Err(error) => return assert_says_something(&error),
     };
@@ -190,7 +190,7 @@ pub fn dead_letters(bytes: &[u8]) {
     assert!(recorded.starts_with(bytes), "what was there stays");
     let added = String::from_utf8(recorded[bytes.len()..].to_vec()).expect("letters are text");
     assert!(added.lines().filter(|line| !line.is_empty()).count() <= 1, "one line for a letter: {added:?}");
-    let mut letters = DeadLetters::open(directory.path()).expect("it could be opened before");
+    let mut letters = DeadLetters::open(directory.path(), u64::MAX).expect("it could be opened before");
     letters.record(&letter);
     assert_eq!(length(), recorded.len() as u64, "a letter is recorded once");
 }

@@ -340,10 +340,9 @@ fn check_belonging(survey: &Survey, directory: &Path, expected_stream: Option<u1
         return Err(JournalError::ForeignStream { segment, expected: stream, found: named_stream });
     }
     // While another incarnation takes its place, some have the one before.
-    if history.is_some_and(|history| history.replaced != 0) {
-        return Ok(());
-    }
-    if let (Some((named, _)), true) = (by_history, segments.iter().all(|found| Some(belongs(found)) != by_history))
+    let replaced = history.map_or(0, |history| history.replaced);
+    let is_ours = |found: &Found| Some(belongs(found)) == by_history || found.header.incarnation == replaced;
+    if let (Some((named, _)), true) = (by_history, !segments.iter().any(is_ours))
         && let Some(oldest) = segments.first()
     {
         let (history, segment) = (directory.join(d::HISTORY_NAME), oldest.path.clone());
@@ -356,7 +355,7 @@ fn check_belonging(survey: &Survey, directory: &Path, expected_stream: Option<u1
             let (segment, found) = (found.path.clone(), found.header.stream_id);
             return Err(JournalError::ForeignStream { segment, expected: stream, found });
         }
-        if found.header.incarnation != incarnation {
+        if found.header.incarnation != incarnation && (replaced == 0 || found.header.incarnation != replaced) {
             let (segment, found) = (found.path.clone(), found.header.incarnation);
             return Err(JournalError::ForeignIncarnation { segment, expected: incarnation, found });
         }

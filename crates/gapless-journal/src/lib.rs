@@ -10,7 +10,9 @@
 //! | [`reader`], [`replay`] | [`JournalReader`] and [`Replay`], without the lock |
 //! | [`records`] | [`Record`]: what consensus keeps, among the frames |
 //! | [`disk`] | [`Disk`]: one that may refuse, for simulations |
+//! | [`points`] | [`FilePoint`]: what files beside a journal say of it |
 //! | [`inspect`] | [`inspect::info`] and [`inspect::verify`] |
+//! | [`restore`] | [`Restore`]: a copy that was put back becomes a new incarnation |
 //! | [`error`] | [`JournalError`] |
 //!
 //! A journal keeps the frames of one stream, byte for byte as they stand in the window, in
@@ -44,6 +46,7 @@ mod record_writer;
 pub mod records;
 pub mod recovery;
 pub mod replay;
+pub mod restore;
 mod retention;
 mod rolling;
 mod scan;
@@ -70,4 +73,5 @@ pub use reader::JournalReader;
 pub use records::{Record, Records};
 pub use recovery::{Cut, RecoveryReport};
 pub use replay::{Replay, ReplayStop};
+pub use restore::Restore;
 pub use syncer::Syncer;

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -124,7 +124,7 @@ fn create(
     survey: Survey,
 ) -> Result<(Recovered, RecoveryReport), JournalError> {
     let removed = remove_all(survey.leftovers)?;
-    let incarnation = draw_incarnation(&options)?;
+    let incarnation = draw_incarnation(&options.directory)?;
     let first_sequence = options.first_sequence;
     let header = d::FixedHeader {
         stream_id: options.stream_id,
@@ -513,12 +513,13 @@ fn remove_all(paths: Vec<PathBuf>) -> Result<Vec<PathBuf>, JournalError> {
     Ok(paths)
 }
 
-fn draw_incarnation(options: &JournalOptions) -> Result<u64, JournalError> {
+/// A random number, as an incarnation of what is in `directory`.
+pub(crate) fn draw_incarnation(directory: &Path) -> Result<u64, JournalError> {
     let mut bytes = [0u8; 8];
     let mut filled = 0;
     while filled < bytes.len() {
         filled += rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty())
-            .map_err(|error| JournalError::io("draw random bytes for", &options.directory, error.into()))?;
+            .map_err(|error| JournalError::io("draw random bytes for", directory, error.into()))?;
     }
     Ok(u64::from_le_bytes(bytes))
 }

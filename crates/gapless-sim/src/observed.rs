@@ -1,6 +1,7 @@
 //! [`Observed`]: the shipped copy of a service, whose hashes of its state the simulator sees before its member does.
 
 use gapless_agent::{Agent, AgentError, Now, Waker};
+use gapless_journal::FilePoint;
 use gapless_log::StreamIdentity;
 use gapless_stream::mailbox::Mailbox;
 use gapless_stream::member_service::StateHash;
@@ -26,13 +27,8 @@ pub(crate) struct Observed {
 }
 
 impl MemberService for Observed {
-    fn snapshot_sequence(
-        &self,
-        layout: &StreamLayout,
-        identity: StreamIdentity,
-        last_sequence: u64,
-    ) -> Result<u64, ServiceError> {
-        self.service.snapshot_sequence(layout, identity, last_sequence)
+    fn points(&self, layout: &StreamLayout) -> Result<Vec<FilePoint>, ServiceError> {
+        self.service.points(layout)
     }
 
     fn recover(&mut self, layout: &StreamLayout, identity: StreamIdentity, sequence: u64) -> Result<(), ServiceError> {

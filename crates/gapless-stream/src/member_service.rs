@@ -8,7 +8,7 @@ use crate::outlets::Outlets;
 use crate::stream_layout::StreamLayout;
 use crate::transactions::Transactions;
 use gapless_agent::{Agent, Counters, Waker};
-use gapless_journal::Syncer;
+use gapless_journal::{FilePoint, Syncer};
 use gapless_log::{GatingCursor, StreamIdentity, Window};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -19,17 +19,12 @@ pub type ServiceError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A service that is to run on a member.
 pub trait MemberService {
-    /// Where its newest snapshot stands, of those that are not ahead of `last_sequence`; 0 without one. A snapshot is of
-    /// what was released alone, so it may know of more than the member's records.
+    /// What its snapshots say of the journal beside them, oldest first. A snapshot is of what was released alone, so it
+    /// may know of more than the member's records.
     ///
     /// # Errors
-    /// The snapshots cannot be read, or are of frames that the journal has lost.
-    fn snapshot_sequence(
-        &self,
-        layout: &StreamLayout,
-        identity: StreamIdentity,
-        last_sequence: u64,
-    ) -> Result<u64, ServiceError>;
+    /// The snapshots cannot be read.
+    fn points(&self, layout: &StreamLayout) -> Result<Vec<FilePoint>, ServiceError>;
 
     /// Finds its state as it stood behind the frame `sequence`, which is released and journaled: from the newest snapshot
     /// and the journal.

@@ -1,9 +1,11 @@
-//! [`Persistence`]: how the journal of a stream is kept, and opening it.
+//! [`Persistence`]: how the journal of a stream is kept, and opening it ([`Opening`]).
 
 use crate::StreamError;
 use crate::client::random_token;
 use crate::tier::Tier;
-use gapless_journal::{Environment, Flush, Journal, JournalOptions, JournalReader, RecoveryReport, Retention};
+use gapless_journal::{
+    Environment, FilePoint, Flush, Journal, JournalError, JournalOptions, JournalReader, RecoveryReport, Retention,
+};
 use gapless_log::StreamIdentity;
 use std::path::Path;
 
@@ -37,6 +39,33 @@ impl Default for Persistence {
     }
 }
 
+/// What a journal is opened for.
+#[derive(Clone, Debug)]
+pub struct Opening {
+    /// How durable the stream is.
+    pub tier: Tier,
+    /// The longest frame of the stream in bytes.
+    pub frame_length_max: usize,
+    /// The sequence of the first frame, if the journal is new.
+    pub first_sequence: u64,
+    /// The stream's identifier, if the journal is new; `None` for a random one.
+    pub new_stream_id: Option<u128>,
+    /// What the files beside the journal say of it.
+    pub points: Vec<FilePoint>,
+    /// The machine.
+    pub environment: Environment,
+}
+
+impl Opening {
+    /// For a stream at `tier` with frames of at most `frame_length_max` bytes, on this machine, with nothing beside its
+    /// journal; a new one is of a stream of its own, from sequence 1.
+    #[must_use]
+    pub fn new(tier: Tier, frame_length_max: usize) -> Self {
+        let (points, environment) = (Vec::new(), Environment::default());
+        Self { tier, frame_length_max, first_sequence: 1, new_stream_id: None, points, environment }
+    }
+}
+
 /// A journal that was opened, and what was found there.
 pub struct OpenedJournal {
     /// The journal.
@@ -48,42 +77,18 @@ pub struct OpenedJournal {
 }
 
 impl Persistence {
-    /// Opens the journal in `directory`, or makes it: for a stream at `tier` with frames of at most
-    /// `frame_length_max` bytes. A new stream gets `new_identity`, or a random one.
+    /// Opens the journal in `directory`, or makes it.
     ///
     /// # Errors
-    /// A directory in use, damage, no space.
-    pub fn open(
-        &self,
-        directory: &Path,
-        tier: Tier,
-        frame_length_max: usize,
-        first_sequence: u64,
-        new_stream_id: Option<u128>,
-    ) -> Result<OpenedJournal, StreamError> {
-        let environment = Environment::default();
-        self.open_in(environment, directory, tier, frame_length_max, first_sequence, new_stream_id)
-    }
-
-    /// As [`Persistence::open`], on another machine than this one: for simulations.
-    ///
-    /// # Errors
-    /// As for [`Persistence::open`].
-    pub fn open_in(
-        &self,
-        environment: Environment,
-        directory: &Path,
-        tier: Tier,
-        frame_length_max: usize,
-        first_sequence: u64,
-        new_stream_id: Option<u128>,
-    ) -> Result<OpenedJournal, StreamError> {
+    /// A directory in use, damage, no space, a journal that does not come from one history with what lies beside it.
+    pub fn open(&self, directory: &Path, opening: Opening) -> Result<OpenedJournal, StreamError> {
+        let Opening { tier, frame_length_max, first_sequence, new_stream_id, points, environment } = opening;
         std::fs::create_dir_all(directory)
             .map_err(|source| StreamError::System { action: format!("making {}", directory.display()), source })?;
         let stream_id = match JournalReader::open(directory) {
             Ok(reader) if reader.stream_id() != 0 => reader.stream_id(),
-            // Whatever is wrong with it, opening it for writing says so.
-            _ => new_stream_id.unwrap_or_else(random_token),
+            Ok(_) | Err(JournalError::NoJournal { .. }) => new_stream_id.unwrap_or_else(random_token),
+            Err(error) => return Err(error.into()),
         };
         let mut options = JournalOptions::new(directory, stream_id);
         options.segment_length_bytes = self.segment_length_bytes;
@@ -94,6 +99,7 @@ impl Persistence {
         options.retention = self.retention;
         options.frame_length_max = frame_length_max;
         options.first_sequence = first_sequence;
+        options.points = points;
         options.environment = environment;
         if tier.is_synced() {
             options.populate_ahead_bytes = 0;

@@ -43,15 +43,6 @@ pub fn rebuild(
     Ok(sequencer)
 }
 
-/// Where the newest state that was written aside stands, of those that are not ahead of `last_sequence`; 0 without one. A
-/// state is written of what was released alone.
-///
-/// # Errors
-/// The directory cannot be read, or holds another stream's states.
-pub fn newest_state(layout: &StreamLayout, identity: StreamIdentity, last_sequence: u64) -> Result<u64, StreamError> {
-    Ok(state_keeper::newest(&layout.state(), identity, last_sequence)?.map_or(0, |state| state.sequence))
-}
-
 /// As [`rebuild`], of a journal that begins at `first`, as far as there are whole messages up to `last`.
 pub(crate) fn fold(
     layout: &StreamLayout,

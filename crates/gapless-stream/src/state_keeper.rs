@@ -6,7 +6,7 @@ use crate::coverage::Coverage;
 use crate::sequencer_state::SequencerState;
 use gapless_agent::fault::crash_point;
 use gapless_agent::thread::spawn_helper;
-use gapless_journal::{DiskWork, Syncer};
+use gapless_journal::{DiskWork, FilePoint, Syncer};
 use gapless_log::{StreamIdentity, Window};
 use std::fs::File;
 use std::io::Write;
@@ -264,6 +264,22 @@ pub fn adopt(directory: &Path, identity: StreamIdentity) -> Result<(), StreamErr
         }
     }
     Ok(())
+}
+
+/// What the states in `directory` say of the journal beside them, oldest first. Of one that cannot be read only its name
+/// says something.
+///
+/// # Errors
+/// The directory cannot be read.
+pub fn points(directory: &Path) -> Result<Vec<FilePoint>, StreamError> {
+    let point = |(sequence, path): (u64, PathBuf)| {
+        let bytes = std::fs::read(&path).map_err(system("reading", &path))?;
+        let state = SequencerState::from_bytes(&bytes).ok().filter(|state| state.sequence == sequence);
+        let identity = state.as_ref().map(|state| (state.identity.stream_id, state.identity.incarnation));
+        let timestamp_ns = state.map(|state| state.timestamp_ns);
+        Ok(FilePoint { path, identity, sequence, timestamp_ns })
+    };
+    list(directory)?.into_iter().map(point).collect()
 }
 
 /// The file of the newest state in `directory` that is not ahead of `last_sequence`, and where it stands.

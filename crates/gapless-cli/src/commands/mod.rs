@@ -28,6 +28,21 @@ impl std::fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
+/// An outcome with an exit code of its own.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: u8,
+    pub(crate) reason: String,
+}
+
+impl std::fmt::Display for Ended {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.reason)
+    }
+}
+
+impl std::error::Error for Ended {}
+
 /// Set by Ctrl-C; the second one ends the program at once.
 pub(crate) fn interrupt() -> Result<Arc<AtomicBool>, ctrlc::Error> {
     let interrupted = Arc::new(AtomicBool::new(false));

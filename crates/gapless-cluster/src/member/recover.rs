@@ -12,10 +12,10 @@ use super::voting::Voting;
 use crate::ClusterError;
 use crate::config::ClusterConfig;
 use crate::consensus::{MemberId, Place, Recovered};
-use gapless_journal::Environment;
+use gapless_journal::{Environment, FilePoint};
 use gapless_log::StreamIdentity;
 use gapless_stream::event_stream::foundation::Foundation;
-use gapless_stream::persistence::OpenedJournal;
+use gapless_stream::persistence::{OpenedJournal, Opening};
 use gapless_stream::state_keeper;
 use gapless_stream::stream_layout::StreamLayout;
 use gapless_wire::descriptor::FRAME_LENGTH_MAX;
@@ -57,7 +57,11 @@ impl ForcedRecovery {
         // Opening the journal makes it one of this boot, and whoever asks may think better of it.
         let is_synced = options.tier.is_synced();
         Voting::begin(layout.root(), &layout.journal(), Environment::default(), is_synced, Vec::new())?;
-        let opened = options.persistence.open(&layout.journal(), options.tier, FRAME_LENGTH_MAX, 1, Some(stream_id))?;
+        let points = state_keeper::points(&layout.state())?;
+        let points = points.into_iter().map(|point| FilePoint { identity: None, ..point }).collect();
+        let new_stream_id = Some(stream_id);
+        let opening = Opening { new_stream_id, points, ..Opening::new(options.tier, FRAME_LENGTH_MAX) };
+        let opened = options.persistence.open(&layout.journal(), opening)?;
         let aside = Aside::new(layout.root());
         let recovered = start::recover(&layout, &opened.journal, opened.identity.stream_id == stream_id, &aside)?;
         let Some(end) = recovered.end() else { return Err(nothing(layout.root())) };

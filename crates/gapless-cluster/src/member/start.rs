@@ -28,7 +28,7 @@ use crate::link::wire::{ClusterName, FRAMES_LENGTH_MAX, Identity};
 use crate::link::{ADDRESSES_MAX, DiscoveryOptions, LinkError, LinkOptions, LinkTls, Links, Peer};
 use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, Clock, Now, OptimizeFor};
-use gapless_journal::{Journal, JournalReader, Retention};
+use gapless_journal::{FilePoint, Journal, JournalReader, Retention};
 use gapless_log::{Scope, StreamIdentity};
 use gapless_stream::answer_desk::AnswerDesk;
 use gapless_stream::client::random_token;
@@ -38,8 +38,9 @@ use gapless_stream::event_stream::{EventStream, EventStreamOptions, StreamRecove
 use gapless_stream::ingress::{Ingress, IngressCounters, IngressLinks, IngressOptions};
 use gapless_stream::mailbox::Mailbox;
 use gapless_stream::member_service::{MemberService, ServiceParts};
+use gapless_stream::persistence::Opening;
 use gapless_stream::sequencer::SequencerRules;
-use gapless_stream::state_keeper::{StateInterval, StateKeeper};
+use gapless_stream::state_keeper::{self, StateInterval, StateKeeper};
 use gapless_stream::stream_layout::StreamLayout;
 use gapless_stream::{StreamError, sequencer_recovery};
 use gapless_wire::aligned_length;
@@ -225,14 +226,19 @@ fn start(
     let mut voting =
         Voting::begin(layout.root(), &journal_directory, surroundings.journal.clone(), is_synced, awaited)?;
     // Records of consensus may be longer than the stream's frames.
-    let mut opened = options.persistence.open_in(
-        surroundings.journal.clone(),
-        &journal_directory,
-        options.tier,
-        FRAME_LENGTH_MAX,
-        1,
-        Some(stream_id),
-    )?;
+    let of_state = points_of(identity, state_keeper::points(&layout.state())?)?;
+    let of_service = match &service {
+        Some(service) => points_of(identity, service.points(&layout).map_err(ClusterError::Service)?)?,
+        None => Vec::new(),
+    };
+    let (state_sequence, snapshot_sequence) = (newest_readable(&of_state), newest_readable(&of_service));
+    let opening = Opening {
+        new_stream_id: Some(stream_id),
+        points: [of_state, of_service].concat().into_iter().map(without_identity).collect(),
+        environment: surroundings.journal.clone(),
+        ..Opening::new(options.tier, FRAME_LENGTH_MAX)
+    };
+    let mut opened = options.persistence.open(&journal_directory, opening)?;
     let root = layout.root().to_owned();
     let aside = Aside::new(&root).on(surroundings.journal.clone());
     let mut recovered = recover(&layout, &opened.journal, opened.identity.stream_id == stream_id, &aside)?;
@@ -250,11 +256,6 @@ fn start(
     let last_sequence = journal.last_sequence();
     // A state is written of what was released alone, so it may know of more than the records: what was fetched is
     // released before the log comes to its place.
-    let state_sequence = sequencer_recovery::newest_state(&layout, identity, last_sequence)?;
-    let snapshot_sequence = match &service {
-        Some(service) => service.snapshot_sequence(&layout, identity, last_sequence).map_err(ClusterError::Service)?,
-        None => 0,
-    };
     let known_sequence = state_sequence.max(snapshot_sequence);
     let cut_behind = recovered.cut_behind().max(known_sequence);
     let is_longer = last_sequence > cut_behind;
@@ -475,11 +476,32 @@ fn open_journal(options: &EventStreamOptions, surroundings: &Surroundings, strea
     persistence.retention = Retention::default();
     persistence.zero_initial = false;
     Box::new(move |directory, first_sequence| {
-        let stream_id = Some(stream_id);
-        let opened =
-            persistence.open_in(environment.clone(), directory, tier, FRAME_LENGTH_MAX, first_sequence, stream_id)?;
-        Ok(opened.journal)
+        let (new_stream_id, environment) = (Some(stream_id), environment.clone());
+        let opening = Opening { first_sequence, new_stream_id, environment, ..Opening::new(tier, FRAME_LENGTH_MAX) };
+        Ok(persistence.open(directory, opening)?.journal)
     })
+}
+
+/// The points of files that are all of this cluster's incarnation.
+fn points_of(identity: StreamIdentity, points: Vec<FilePoint>) -> Result<Vec<FilePoint>, ClusterError> {
+    let expected = (identity.stream_id, identity.incarnation);
+    match points.iter().find(|point| point.identity.is_some_and(|found| found != expected)) {
+        Some(point) => {
+            let reason = "it belongs to another cluster, or to another incarnation of this one".to_owned();
+            Err(ClusterError::Foreign { path: point.path.clone(), reason })
+        }
+        None => Ok(points),
+    }
+}
+
+/// Where the newest file stands that can be read; 0 without one.
+fn newest_readable(points: &[FilePoint]) -> u64 {
+    points.iter().filter(|point| point.timestamp_ns.is_some()).map(|point| point.sequence).max().unwrap_or(0)
+}
+
+/// The journal of a member has an incarnation of its own, states and snapshots have the cluster's.
+fn without_identity(point: FilePoint) -> FilePoint {
+    FilePoint { identity: None, ..point }
 }
 
 /// What the journal's records say.

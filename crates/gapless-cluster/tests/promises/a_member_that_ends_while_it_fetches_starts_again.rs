@@ -5,6 +5,7 @@
 use crate::cluster::{Cluster, PATIENCE};
 use gapless_agent::{Agent, AgentError, Now};
 use gapless_cluster::ClusterMember;
+use gapless_journal::{FilePoint, JournalReader};
 use gapless_log::{GatingCursor, StreamIdentity};
 use gapless_stream::client::MessageType;
 use gapless_stream::link::ForService;
@@ -31,11 +32,14 @@ struct Reader {
 }
 
 impl MemberService for Reads {
-    fn snapshot_sequence(&self, _: &StreamLayout, _: StreamIdentity, last_sequence: u64) -> Result<u64, ServiceError> {
-        if self.snapshot_sequence > last_sequence {
-            return Err(format!("{} is snapshotted, {last_sequence} is the end", self.snapshot_sequence).into());
+    fn points(&self, layout: &StreamLayout) -> Result<Vec<FilePoint>, ServiceError> {
+        let sequence = self.snapshot_sequence;
+        if sequence == 0 {
+            return Ok(Vec::new());
         }
-        Ok(self.snapshot_sequence)
+        let mut replay = JournalReader::open(layout.journal())?.replay(sequence)?;
+        let timestamp_ns = replay.next_frame()?.map(|frame| frame.timestamp_ns());
+        Ok(vec![FilePoint { path: layout.snapshots(), identity: None, sequence, timestamp_ns }])
     }
 
     fn recover(&mut self, _: &StreamLayout, _: StreamIdentity, sequence: u64) -> Result<(), ServiceError> {

@@ -8,6 +8,7 @@ use crate::fold::{Fold, Policy};
 use crate::replica_service::{ReplicaOptions, ReplicaService, StateViews};
 use crate::store::Store;
 use gapless_agent::{Agent, Waker};
+use gapless_journal::FilePoint;
 use gapless_log::StreamIdentity;
 use gapless_stream::member_service::{MemberService, ServiceError, ServiceParts};
 use gapless_stream::stream_layout::StreamLayout;
@@ -34,13 +35,8 @@ impl StateReplicaService {
 }
 
 impl MemberService for StateReplicaService {
-    fn snapshot_sequence(
-        &self,
-        layout: &StreamLayout,
-        identity: StreamIdentity,
-        last_sequence: u64,
-    ) -> Result<u64, ServiceError> {
-        self.0.snapshot_sequence(layout, identity, last_sequence)
+    fn points(&self, layout: &StreamLayout) -> Result<Vec<FilePoint>, ServiceError> {
+        self.0.points(layout)
     }
 
     fn recover(&mut self, layout: &StreamLayout, identity: StreamIdentity, sequence: u64) -> Result<(), ServiceError> {

@@ -27,4 +27,5 @@ mod an_expired_session_is_opened_again;
 mod an_open_says_what_the_stream_has;
 mod clients_come_by_tcp;
 mod copies_of_a_service_on_a_stream_publish_once;
+mod every_damage_has_its_outcome;
 mod long_messages_survive_a_restart;

@@ -7,7 +7,7 @@ use super::{EventStream, StreamRecovery};
 use crate::feeds::{Feeds, SharedFeeds};
 use crate::node::link::Connected;
 use crate::node::{NodeLink, Start};
-use crate::persistence::OpenedJournal;
+use crate::persistence::{OpenedJournal, Opening};
 use crate::relay::{Relay, RelayCounters, RelayLinks};
 use crate::relay_feeds::KeptFeeds;
 use crate::relay_limits::RelayLimits;
@@ -124,9 +124,9 @@ fn open(
     identity: StreamIdentity,
     first_sequence: u64,
 ) -> Result<OpenedJournal, StreamError> {
-    let (tier, frame_length_max) = (options.tier, options.frame_length_max);
-    let stream_id = Some(identity.stream_id);
-    options.persistence.open(&layout.journal(), tier, frame_length_max, first_sequence, stream_id)
+    let new_stream_id = Some(identity.stream_id);
+    let opening = Opening::new(options.tier, options.frame_length_max);
+    options.persistence.open(&layout.journal(), Opening { first_sequence, new_stream_id, ..opening })
 }
 
 /// The feed sessions that the journal tells of behind those of `feeds`, and where it ends.

@@ -8,10 +8,10 @@ use crate::client::random_token;
 use crate::coverage::Coverage;
 use crate::ingress::{Ingress, IngressCounters, IngressLinks, IngressOptions};
 use crate::link::ForSequencer;
-use crate::persistence::OpenedJournal;
+use crate::persistence::{OpenedJournal, Opening};
 use crate::sequencer::{Sequencer, SequencerRules};
 use crate::sequencer_recovery::{self, Rebuilt};
-use crate::state_keeper::{StateInterval, StateKeeper};
+use crate::state_keeper::{self, StateInterval, StateKeeper};
 use crate::stream_layout::StreamLayout;
 use crate::{StreamError, Tier};
 use gapless_agent::Clock;
@@ -27,8 +27,9 @@ pub(super) fn start(options: &EventStreamOptions, clock: Option<Clock>) -> Resul
     let mut sequencer = Sequencer::new(rules);
     let mut opened = None;
     if let (Some(layout), true) = (&layout, options.tier != Tier::Memory) {
-        let persistence = &options.persistence;
-        let mut found = persistence.open(&layout.journal(), options.tier, options.frame_length_max, 1, None)?;
+        let points = state_keeper::points(&layout.state())?;
+        let opening = Opening { points, ..Opening::new(options.tier, options.frame_length_max) };
+        let mut found = options.persistence.open(&layout.journal(), opening)?;
         identity = found.identity;
         sequencer = recover(layout, &mut found, rules, &mut recovery)?;
         opened = Some(found);

@@ -11,6 +11,7 @@ use gapless_stream::control::{ControlCommand, ControlStatus};
 use gapless_stream::coverage::Coverage;
 use gapless_stream::doorman::PublisherLink;
 use gapless_stream::link::ForSequencer;
+use gapless_stream::persistence::Opening;
 use gapless_stream::sequencer_recovery::rebuild;
 use gapless_stream::state_keeper::{StateInterval, StateKeeper};
 use gapless_stream::stream_layout::StreamLayout;
@@ -481,7 +482,7 @@ fn a_cut_and_a_rebuilt_sequencer_are_as_if_what_was_cut_had_never_been() {
     let directory = tempfile::tempdir().unwrap();
     let layout = StreamLayout::new(directory.path());
     let persistence = Persistence { segment_length_bytes: 4 << 20, ..Persistence::default() };
-    let mut opened = persistence.open(&layout.journal(), Tier::Quorum, FRAME_LENGTH_MAX, 1, None).unwrap();
+    let mut opened = persistence.open(&layout.journal(), Opening::new(Tier::Quorum, FRAME_LENGTH_MAX)).unwrap();
     let (mut leader, mut publisher, session) = leader(1_000 * S);
     send(&mut publisher, &timer(session, 1, 3, 1_500 * S));
     leader.poll(1_000 * S);
@@ -640,7 +641,7 @@ fn a_state_of_frames_that_were_cut_is_never_written() {
     let directory = tempfile::tempdir().unwrap();
     let layout = StreamLayout::new(directory.path());
     let persistence = Persistence { segment_length_bytes: 4 << 20, ..Persistence::default() };
-    let opened = persistence.open(&layout.journal(), Tier::Quorum, FRAME_LENGTH_MAX, 1, None).unwrap();
+    let opened = persistence.open(&layout.journal(), Opening::new(Tier::Quorum, FRAME_LENGTH_MAX)).unwrap();
     let (mut leader, mut publisher, session) = leader(1_000 * S);
     let mut member = Member::new();
     let interval = StateInterval { frames: 1, time_min_ns: 0 };

@@ -57,6 +57,9 @@ impl Found {
         for leftover in &info.leftovers {
             text += &format!("  {}: prepared, never used\n", leftover.display());
         }
+        for (cut, bytes) in &info.cuts {
+            text += &format!("  {}: was cut at a start, {bytes} bytes\n", cut.display());
+        }
         text
     }
 
@@ -84,6 +87,8 @@ impl Found {
             })
             .collect();
         let leftovers: Vec<String> = info.leftovers.iter().map(|path| path.display().to_string()).collect();
+        let cut = |(path, bytes): &(PathBuf, u64)| json!({ "path": path.display().to_string(), "bytes": bytes });
+        let cuts: Vec<Value> = info.cuts.iter().map(cut).collect();
         json!({
             "directory": info.directory.display().to_string(),
             // Hexadecimal: a number of 128 bits is more than JSON readers hold.
@@ -98,6 +103,7 @@ impl Found {
             "file_bytes": info.file_bytes(),
             "segments": segments,
             "leftovers": leftovers,
+            "cuts": cuts,
             "snapshots": self.snapshots,
             "lock_holder": self.holder,
         })

@@ -1,8 +1,8 @@
-//! `gapless journal`: looks into the journal of a node, also beside its running writer. Never writes.
+//! `gapless journal`: looks into the journal of a node, also beside its running writer. Only `restore` writes.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`verify`], [`dump`], [`tail`], [`info`] | the subcommands |
+//! | [`verify`], [`dump`], [`tail`], [`info`], [`restore`] | the subcommands |
 //! | `frames` | one frame as one line, or as one JSON object |
 //! | `place` | the folders that a directory means |
 
@@ -10,6 +10,7 @@ mod dump;
 mod frames;
 mod info;
 pub(crate) mod place;
+mod restore;
 mod tail;
 mod verify;
 
@@ -24,8 +25,10 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Read and check every frame; ends with 1 if anything is damaged
-    #[command(after_help = "Example:\n  gapless journal verify /var/lib/gapless/orders")]
+    /// Read and check every frame, and whether states and snapshots come from one history with them
+    #[command(
+        after_help = "Examples:\n  gapless journal verify /var/lib/gapless/orders\n  gapless journal verify /var/lib/gapless/orders --json | jq .verdict\n\nEnds with\n  0  whole: everything that was ever there is there\n  1  damaged, missing, or not of one history: a start refuses it, or would have to\n  3  what is vouched for is whole, but intact frames stand behind a damaged place; a start cuts them\n  4  what there is is whole, but the machine has started again and nothing vouches for the end"
+    )]
     Verify(verify::Arguments),
     /// Print frames, one a line
     #[command(
@@ -35,6 +38,11 @@ enum Action {
     /// Print the last frames and follow the writer until Ctrl-C
     #[command(after_help = "Example:\n  gapless journal tail -n 100 /var/lib/gapless/orders")]
     Tail(tail::Arguments),
+    /// Make what was put back on purpose a history of its own, in a new incarnation
+    #[command(
+        after_help = "Example:\n  cp -r /backup/orders /var/lib/gapless/orders && gapless journal restore /var/lib/gapless/orders\n\nWithout this, a stream that goes on behind an older copy would give sequences a second time, and whoever has seen the first would not know. Clients and nodes that were connected to the incarnation before are refused by the new one, and open new sessions. States and snapshots that are ahead of the journal get another name. Not for a member of a cluster: begin that one anew with `gapless cluster add --replace`."
+    )]
+    Restore(restore::Arguments),
     /// Say what is there: segments, sequences, marks, snapshots, and who holds the lock
     #[command(after_help = "Example:\n  gapless journal info /var/lib/gapless/orders --json")]
     Info(info::Arguments),
@@ -44,6 +52,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     match &arguments.action {
         Action::Verify(arguments) => verify::run(arguments),
         Action::Dump(arguments) => dump::run(arguments),
+        Action::Restore(arguments) => restore::run(arguments),
         Action::Tail(arguments) => tail::run(arguments),
         Action::Info(arguments) => info::run(arguments),
     }

@@ -14,14 +14,16 @@ pub(super) fn journal_of(directory: &Path) -> PathBuf {
     if !holds_journal(directory) && inner.is_dir() { inner } else { directory.to_owned() }
 }
 
+/// The directory whose journal this is; `None` if it is one by itself.
+pub(super) fn layout_of(journal: &Path) -> Option<StreamLayout> {
+    let canonical = journal.canonicalize().ok()?;
+    let layout = StreamLayout::new(canonical.parent()?);
+    (layout.journal() == canonical).then_some(layout)
+}
+
 /// The sequences of the snapshots beside a journal, oldest first; none where nobody keeps them.
 pub(super) fn snapshot_sequences(journal: &Path) -> Result<Vec<u64>, gapless::engine::EngineError> {
-    let canonical = journal.canonicalize().unwrap_or_else(|_| journal.to_owned());
-    let Some(node) = canonical.parent() else { return Ok(Vec::new()) };
-    let layout = StreamLayout::new(node);
-    if layout.journal() != canonical || !layout.snapshots().is_dir() {
-        return Ok(Vec::new());
-    }
+    let Some(layout) = layout_of(journal) else { return Ok(Vec::new()) };
     let mut sequences: Vec<u64> =
         gapless::engine::snapshot::list(&layout.snapshots())?.into_iter().map(|(sequence, _)| sequence).collect();
     sequences.sort_unstable();

@@ -1,43 +1,110 @@
 //! `gapless journal verify`.
 
-use super::place::journal_of;
-use crate::commands::{Outcome, print};
+use super::place::{journal_of, layout_of};
+use crate::commands::{Ended, Outcome, print};
 use clap::Args;
+use gapless::engine::whole_directory::{self, DirectoryReport};
+use gapless_journal::inspect::Verdict;
 use gapless_journal::{VerifyReport, verify};
+use serde_json::{Value, json};
 use std::path::PathBuf;
+
+/// How the program ends when intact frames stand behind the end of the journal.
+const FRAMES_BEYOND_END: u8 = 3;
+/// How it ends when nothing says that the journal was not longer.
+const NOTHING_VOUCHES: u8 = 4;
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// A node's directory, or its journal's
+    /// The directory of a stream, a node or a member, or a journal's
     directory: PathBuf,
+    /// As one JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
-    let report = verify(journal_of(&arguments.directory))?;
-    print(&text(&report))?;
-    match report.problems.as_slice() {
-        [] => Ok(()),
-        [first, ..] => {
-            let count = report.problems.len();
-            let segments = if count == 1 { "1 segment is" } else { &format!("{count} segments are") };
-            Err(format!("{segments} damaged; the first damage: {first}").into())
+    let journal = journal_of(&arguments.directory);
+    let report = match layout_of(&journal) {
+        Some(layout) => whole_directory::verify(&layout)?,
+        None => DirectoryReport { journal: verify(&journal)?, files: Vec::new() },
+    };
+    let verdict = report.verdict();
+    if arguments.json {
+        print(&format!("{}\n", serde_json::to_string_pretty(&object(&report, verdict))?))?;
+    } else {
+        print(&text(&report, verdict))?;
+    }
+    let problems = report.journal.problems.iter().map(ToString::to_string);
+    let damages = report.files.iter().filter_map(|file| {
+        let reason = file.damage.as_ref()?;
+        Some(format!("{}: {reason}", file.path.display()))
+    });
+    let found: Vec<String> = problems.chain(damages).collect();
+    match verdict {
+        Verdict::Whole => Ok(()),
+        Verdict::Damaged => {
+            let count = if found.len() == 1 { "1 damage".to_owned() } else { format!("{} damages", found.len()) };
+            Err(format!("{count}; the first: {}", found.first().map_or("", String::as_str)).into())
         }
+        Verdict::FramesBeyondEnd => Err(Box::new(Ended {
+            code: FRAMES_BEYOND_END,
+            reason: format!(
+                "{} intact frames stand behind the end of the journal, where {}; a start cuts them, and keeps their bytes",
+                report.journal.intact_beyond,
+                report.journal.stop.as_ref().map_or_else(|| "something is damaged".to_owned(), ToString::to_string),
+            ),
+        })),
+        Verdict::NothingVouchesForEnd => Err(Box::new(Ended {
+            code: NOTHING_VOUCHES,
+            reason: format!(
+                "what there is is whole, but the machine has started again since, and nothing vouches for what followed \
+                 sequence {}: frames behind it may be lost",
+                report.journal.vouched_sequence
+            ),
+        })),
     }
 }
 
-fn text(report: &VerifyReport) -> String {
+const fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Whole => "whole",
+        Verdict::Damaged => "damaged",
+        Verdict::FramesBeyondEnd => "frames beyond the end",
+        Verdict::NothingVouchesForEnd => "nothing vouches for the end",
+    }
+}
+
+fn text(report: &DirectoryReport, verdict: Verdict) -> String {
+    let mut text = journal_text(&report.journal);
+    for file in &report.files {
+        let state = file.damage.as_deref().map_or_else(|| "whole".to_owned(), |reason| format!("DAMAGED, {reason}"));
+        text += &format!("{}: to sequence {}, {state}\n", file.path.display(), file.sequence);
+    }
+    for problem in &report.journal.problems {
+        text += &format!("damage: {problem}\n");
+    }
+    text += &if verdict == Verdict::Damaged { "DAMAGED\n".to_owned() } else { format!("{}\n", word(verdict)) };
+    text
+}
+
+fn journal_text(report: &VerifyReport) -> String {
     let info = &report.info;
     let mut text = format!(
-        "journal {}\nframes {} ({} bytes)\nsequences {}..={}\nsegments {}\n",
+        "journal {}\nframes {} ({} bytes)\nsequences {}..={}, vouched for up to {}\nsegments {}\n",
         info.directory.display(),
         report.frames,
         report.frame_bytes,
         info.first_sequence(),
         report.last_sequence,
+        report.vouched_sequence,
         info.segments.len(),
     );
     for segment in &info.segments {
         text += &format!("  {segment}\n");
+    }
+    for (cut, bytes) in &info.cuts {
+        text += &format!("  {}: was cut, {bytes} bytes\n", cut.display());
     }
     if report.records > 0 {
         text += &format!("records of consensus {} ({} bytes), ", report.records, report.record_bytes);
@@ -55,9 +122,35 @@ fn text(report: &VerifyReport) -> String {
     if let Some(stop) = &report.stop {
         text += &format!("note: {stop}\n");
     }
-    for problem in &report.problems {
-        text += &format!("damage: {problem}\n");
-    }
-    text += if report.problems.is_empty() { "sound\n" } else { "DAMAGED\n" };
     text
+}
+
+fn object(report: &DirectoryReport, verdict: Verdict) -> Value {
+    let (journal, info) = (&report.journal, &report.journal.info);
+    let files: Vec<Value> = report
+        .files
+        .iter()
+        .map(
+            |file| json!({ "path": file.path.display().to_string(), "sequence": file.sequence, "damage": file.damage }),
+        )
+        .collect();
+    let cuts: Vec<Value> =
+        info.cuts.iter().map(|(path, bytes)| json!({ "path": path.display().to_string(), "bytes": bytes })).collect();
+    json!({
+        "verdict": word(verdict),
+        "directory": info.directory.display().to_string(),
+        "first_sequence": info.first_sequence(),
+        "last_sequence": journal.last_sequence,
+        "vouched_sequence": journal.vouched_sequence,
+        "frames": journal.frames,
+        "frame_bytes": journal.frame_bytes,
+        "records": journal.records,
+        "segments": info.segments.len(),
+        "intact_beyond": journal.intact_beyond,
+        "stop": journal.stop.as_ref().map(ToString::to_string),
+        "problems": journal.problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "files": files,
+        "cuts": cuts,
+        "same_boot": info.is_same_boot,
+    })
 }

@@ -1,0 +1,46 @@
+//! `gapless journal restore`.
+
+use super::place::{journal_of, layout_of};
+use crate::commands::{Outcome, print};
+use clap::Args;
+use gapless::engine::whole_directory;
+use gapless::stream::stream_layout::StreamLayout;
+use serde_json::json;
+use std::path::PathBuf;
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    /// The directory of a stream or a node
+    directory: PathBuf,
+    /// As one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Outcome {
+    let layout =
+        layout_of(&journal_of(&arguments.directory)).unwrap_or_else(|| StreamLayout::new(&arguments.directory));
+    let restored = whole_directory::restore(&layout)?;
+    if arguments.json {
+        let set_aside: Vec<String> = restored.set_aside.iter().map(|path| path.display().to_string()).collect();
+        let object = json!({
+            "directory": layout.root().display().to_string(),
+            "last_sequence": restored.last_sequence,
+            "incarnation_before": format!("{:016x}", restored.incarnation_before),
+            "incarnation": format!("{:016x}", restored.incarnation),
+            "set_aside": set_aside,
+        });
+        return print(&format!("{}\n", serde_json::to_string_pretty(&object)?));
+    }
+    let mut text = format!(
+        "{} is a history of its own, to sequence {}: incarnation {:016x}, before {:016x}\n",
+        layout.root().display(),
+        restored.last_sequence,
+        restored.incarnation,
+        restored.incarnation_before
+    );
+    for path in &restored.set_aside {
+        text += &format!("set aside, not of this history: {}\n", path.display());
+    }
+    print(&text)
+}

@@ -1,0 +1,146 @@
+//! The directory of a stream, of a node or of a member as a whole: whether the journal and what lies beside it come from
+//! one history ([`verify`]), and making a history of its own of what was put back on purpose ([`restore`]).
+//!
+//! For commands, beside no running node: [`verify`] changes nothing, [`restore`] takes the journal's lock.
+
+use crate::EngineError;
+use crate::snapshot;
+use gapless_journal::inspect::{self, Verdict, VerifyReport};
+use gapless_journal::{Environment, FilePoint, Restore};
+use gapless_log::StreamIdentity;
+use gapless_stream::state_keeper;
+use gapless_stream::stream_layout::StreamLayout;
+use std::path::{Path, PathBuf};
+
+/// What looking at a whole directory has found.
+#[derive(Debug)]
+pub struct DirectoryReport {
+    /// The journal, and what does not come from one history with it.
+    pub journal: VerifyReport,
+    /// States and snapshots: what each is, where it stands, and what is wrong with it.
+    pub files: Vec<FileReport>,
+}
+
+/// A state or a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileReport {
+    /// The file.
+    pub path: PathBuf,
+    /// The last frame that it contains.
+    pub sequence: u64,
+    /// What is wrong with it by itself; `None` if it is whole.
+    pub damage: Option<String>,
+}
+
+impl DirectoryReport {
+    /// What it comes to.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        let is_damaged = self.files.iter().any(|file| file.damage.is_some());
+        if is_damaged { Verdict::Damaged } else { self.journal.verdict() }
+    }
+}
+
+/// Reads every frame of the journal in `layout` and everything beside it that must come from one history with it.
+///
+/// # Errors
+/// There is no journal, or nothing can be read of it.
+pub fn verify(layout: &StreamLayout) -> Result<DirectoryReport, EngineError> {
+    let (states, snapshots) = (state_keeper::points(&layout.state())?, snapshot::points(&layout.snapshots())?);
+    let mut files = Vec::new();
+    for (point, is_state) in
+        states.iter().map(|point| (point, true)).chain(snapshots.iter().map(|point| (point, false)))
+    {
+        let damage = match identity_of(point) {
+            None => Some("it cannot be read".to_owned()),
+            Some(identity) if is_state => {
+                state_keeper::check(&point.path, identity, point.sequence).err().map(|error| error.to_string())
+            }
+            Some(identity) => {
+                snapshot::check(&point.path, identity, point.sequence).err().map(|error| error.to_string())
+            }
+        };
+        files.push(FileReport { path: point.path.clone(), sequence: point.sequence, damage });
+    }
+    let is_member = is_member(layout);
+    // A member's journal has an incarnation of its own, states and snapshots have the cluster's.
+    let asked = |point: FilePoint| if is_member { FilePoint { identity: None, ..point } } else { point };
+    let points: Vec<FilePoint> = states.into_iter().chain(snapshots).map(asked).collect();
+    let journal = inspect::verify_with(layout.journal(), Environment::default(), &points)?;
+    Ok(DirectoryReport { journal, files })
+}
+
+/// What a restore has done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restored {
+    /// The last frame of the history from now on.
+    pub last_sequence: u64,
+    /// The incarnation that the directory had.
+    pub incarnation_before: u64,
+    /// The one that it has now.
+    pub incarnation: u64,
+    /// States and snapshots that do not belong to this history, under the names that they have now.
+    pub set_aside: Vec<PathBuf>,
+}
+
+/// Makes what the directory of a stream or a node holds a history of its own, in a new incarnation: the journal to its last
+/// frame, and of the states and snapshots those that come from one history with it; the others get another name. Who has
+/// seen more of the incarnation before is refused by this one. Interrupted, it is to be called again.
+///
+/// # Errors
+/// The directory is in use, holds no journal or a damaged one, or is a member's or a relay's.
+pub fn restore(layout: &StreamLayout) -> Result<Restored, EngineError> {
+    let refuse = |reason: &str| EngineError::Restore { directory: layout.root().to_owned(), reason: reason.to_owned() };
+    if is_member(layout) {
+        return Err(refuse(
+            "it is a member of a cluster, and what it has acknowledged is counted on: never put a copy of a member back, \
+             but begin it anew with `gapless cluster add --replace`",
+        ));
+    }
+    if layout.origin().exists() {
+        return Err(refuse(
+            "it is a relay's: remove the directory, and it fetches again; to make a stream of what it has kept, copy its \
+             folder `journal` into a directory of its own",
+        ));
+    }
+    let mut restoring = Restore::begin(&layout.journal())?;
+    let (before, incarnation) = restoring.incarnations();
+    let stream_id = restoring.reader().stream_id();
+    let mut set_aside = Vec::new();
+    for point in state_keeper::points(&layout.state())?.into_iter().chain(snapshot::points(&layout.snapshots())?) {
+        let is_ours =
+            point.identity.is_some_and(|(stream, of)| stream == stream_id && [before, incarnation].contains(&of));
+        let belongs = is_ours && point.sequence <= restoring.last_sequence() && {
+            let timed = FilePoint { identity: None, ..point.clone() };
+            restoring.reader().check_point(&timed).is_ok()
+        };
+        if !belongs {
+            set_aside.push(move_aside(&point.path)?);
+        }
+    }
+    restoring.apply()?;
+    let identity = StreamIdentity { stream_id, incarnation };
+    state_keeper::adopt(&layout.state(), identity)?;
+    snapshot::adopt(&layout.snapshots(), identity)?;
+    let last_sequence = restoring.last_sequence();
+    restoring.finish()?;
+    Ok(Restored { last_sequence, incarnation_before: before, incarnation, set_aside })
+}
+
+/// Whether a member of a cluster lives there: its votes are in a file.
+fn is_member(layout: &StreamLayout) -> bool {
+    layout.root().join("ballot").exists()
+}
+
+fn identity_of(point: &FilePoint) -> Option<StreamIdentity> {
+    point.identity.map(|(stream_id, incarnation)| StreamIdentity { stream_id, incarnation })
+}
+
+/// Gives a file a name under which nobody looks for it.
+fn move_aside(path: &Path) -> Result<PathBuf, EngineError> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let candidates = (1..).map(|number: u64| path.with_file_name(format!("{name}.cut-{number}")));
+    let free = candidates.into_iter().find(|candidate| !candidate.exists()).expect("a directory has fewer files");
+    std::fs::rename(path, &free).map_err(EngineError::system(format!("renaming {}", path.display())))?;
+    Ok(free)
+}

@@ -1,0 +1,677 @@
+//! Each kind of file in the directory of a stream and of a node, removed, cut short, exchanged for its neighbour, for an
+//! older copy of itself and for another stream's, or with one bit changed; on the boot on which it was written and on the
+//! next; at the tiers `journal` and `sync`: what a start makes of it is what the table in the guide says, and no start goes
+//! on with less than was acknowledged without a word.
+
+use gapless_engine::whole_directory;
+use gapless_engine::{Context, Handlers, Node, NodeOptions, Reject, Service};
+use gapless_journal::descriptor::{self as d, NameMeaning};
+use gapless_journal::inspect::Verdict;
+use gapless_journal::{Journal, JournalOptions, JournalReader, RecoveryReport};
+use gapless_schema::Encoding;
+use gapless_stream::client::{ClientOptions, MessageType};
+use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::node::{NodeOptions as PublisherNodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
+use gapless_stream::stream_layout::StreamLayout;
+use gapless_stream::{Persistence, Tier};
+use gapless_wire::checksum::crc32c;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::OpenOptions;
+use std::os::unix::fs::{FileExt, FileTypeExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const MESSAGE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
+const TOKEN: u128 = 0xda4a;
+const SEGMENT_LENGTH: u64 = 64 << 10;
+/// States and snapshots are written after so many frames.
+const INTERVAL_FRAMES: u64 = 900;
+/// Messages up to the first state, to the second, to a copy of the directory, and to the moment of the damage: more than
+/// half of the newest segment is used by then, so that the next one is being prepared.
+const COUNTS: [u64; 4] = [INTERVAL_FRAMES, INTERVAL_FRAMES, 855, 25];
+/// Segments that these messages take.
+const SEGMENTS: usize = 8;
+/// Where a frame in the middle of a segment's beginning has its payload: others are behind it.
+const IN_FRAMES: u64 = d::frames_offset(SEGMENT_LENGTH) + 5 * 168 + 70;
+/// Damages tried at a time.
+const SIDE_BY_SIDE: usize = 6;
+/// The guide with the table.
+const GUIDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guides/damaged-directories.md");
+
+/// What has a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Subject {
+    Stream,
+    Node,
+}
+
+/// A kind of file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    OldestSegment,
+    /// Sealed, and wholly before the newest state or snapshot.
+    CoveredSegment,
+    /// Sealed, and behind the newest state or snapshot.
+    SealedSegment,
+    /// The newest when the older copy was made.
+    FormerSegment,
+    NewestSegment,
+    PreparedSegment,
+    History,
+    Lock,
+    OlderState,
+    NewestState,
+    Counters,
+    Socket,
+    DeadLetters,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OldestSegment => "oldest segment",
+            Self::CoveredSegment => "segment that a state covers",
+            Self::SealedSegment => "sealed segment behind the states",
+            Self::FormerSegment => "segment that was the newest",
+            Self::NewestSegment => "newest segment",
+            Self::PreparedSegment => "prepared segment",
+            Self::History => "`history`",
+            Self::Lock => "`lock`",
+            Self::OlderState => "older state or snapshot",
+            Self::NewestState => "newest state or snapshot",
+            Self::Counters => "`counters`",
+            Self::Socket => "socket",
+            Self::DeadLetters => "`dead-letters.jsonl`",
+        })
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Damage {
+    Remove,
+    Truncate,
+    /// Its neighbour of the same kind stands under its name.
+    Exchange,
+    OldCopy,
+    Foreign,
+    Flip,
+}
+
+const DAMAGES: [Damage; 6] =
+    [Damage::Remove, Damage::Truncate, Damage::Exchange, Damage::OldCopy, Damage::Foreign, Damage::Flip];
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Remove => "removed",
+            Self::Truncate => "cut short",
+            Self::Exchange => "exchanged for its neighbour",
+            Self::OldCopy => "an older copy of it",
+            Self::Foreign => "another stream's",
+            Self::Flip => "one bit changed",
+        })
+    }
+}
+
+/// What a start makes of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Outcome {
+    /// Nothing was changed; the error says what is wrong.
+    Refused,
+    /// Everything that was acknowledged is there.
+    Starts,
+    /// What no mark vouched for was cut, is reported, and its bytes are kept.
+    Cut,
+    /// It goes on with less, and no file of the directory can tell.
+    Unnoticed,
+    /// It cannot be done with this file.
+    Nothing,
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Refused => "refused",
+            Self::Starts => "starts",
+            Self::Cut => "cut",
+            Self::Unnoticed => "unnoticed",
+            Self::Nothing => "–",
+        })
+    }
+}
+
+/// Counts its commands.
+#[derive(Default)]
+struct Count(u64);
+
+impl Service for Count {
+    fn handlers(handlers: &mut Handlers<Self>) {
+        handlers.on_bytes(MESSAGE.schema, |it: &mut Self, _: &[u8], context: &mut Context<'_>| -> Result<(), Reject> {
+            it.0 += 1;
+            context.reply_with(MESSAGE, &it.0.to_le_bytes())
+        });
+    }
+
+    fn snapshot(&self, state: &mut Vec<u8>) {
+        state.extend_from_slice(&self.0.to_le_bytes());
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), String> {
+        self.0 = u64::from_le_bytes(state.try_into().map_err(|_| "8 bytes")?);
+        Ok(())
+    }
+}
+
+impl Subject {
+    fn persistence() -> Persistence {
+        Persistence { segment_length_bytes: SEGMENT_LENGTH, ..Persistence::default() }
+    }
+
+    fn stream_options(directory: &Path, tier: Tier) -> EventStreamOptions {
+        let mut options = EventStreamOptions::in_directory(directory);
+        options.tier = tier;
+        options.persistence = Self::persistence();
+        options.window_bytes = 1 << 20;
+        options.message_length_max = 64 << 10;
+        options.frame_length_max = 1_376;
+        options.state_interval_frames = INTERVAL_FRAMES;
+        options.state_interval_min = Duration::ZERO;
+        options
+    }
+
+    fn node_options(directory: &Path, tier: Tier) -> NodeOptions {
+        let mut options = NodeOptions::in_directory(directory);
+        options.tier = tier;
+        options.persistence = Self::persistence();
+        options.window_bytes = 1 << 20;
+        options.frame_length_max = 1_376;
+        options.snapshot_interval_frames = Some(INTERVAL_FRAMES);
+        options
+    }
+
+    fn states(self, directory: &Path) -> PathBuf {
+        let layout = StreamLayout::new(directory);
+        match self {
+            Self::Stream => layout.state(),
+            Self::Node => layout.snapshots(),
+        }
+    }
+
+    /// Runs it in `directory`, sends it [`COUNTS`] messages, and calls `between` behind each of these while it stands still
+    /// and runs.
+    fn run(self, directory: &Path, tier: Tier, mut between: impl FnMut(usize)) {
+        let mut states = 0;
+        let mut rest = |at: usize| {
+            if at < 2 {
+                states += 1;
+                await_that("a state", || self.list_states(directory).len() == states);
+            }
+            between(at);
+        };
+        match self {
+            Self::Stream => {
+                let stream = EventStream::start(&Self::stream_options(directory, tier)).unwrap();
+                let link = SharedMemoryLink::local(&stream, SharedMemoryOptions::default()).unwrap();
+                let mut node = StreamNode::new(link, PublisherNodeOptions::with_token(TOKEN));
+                node.wait_open(PATIENCE).unwrap();
+                for (at, count) in COUNTS.iter().enumerate() {
+                    let (mut sent, mut came) = (0, 0);
+                    let deadline = Instant::now() + PATIENCE;
+                    while came < *count {
+                        assert!(Instant::now() < deadline, "{came} of {count} have come back");
+                        while sent < *count && node.can_publish() {
+                            node.publish(MESSAGE, &[7; 100]).unwrap();
+                            sent += 1;
+                        }
+                        came += node.poll(64, |_| {}).unwrap() as u64;
+                    }
+                    rest(at);
+                }
+                drop(node);
+                stream.abandon();
+            }
+            Self::Node => {
+                let node = Node::start(Count::default(), Self::node_options(directory, tier)).unwrap();
+                let mut client = node.connect(ClientOptions::default()).unwrap();
+                let session = client.open_session(TOKEN, 4).unwrap();
+                for (at, count) in COUNTS.iter().enumerate() {
+                    for number in 0..*count {
+                        if number == 10 {
+                            // Nobody handles it: a dead letter.
+                            let other = MessageType { schema: 1 << 16 | 2, ..MESSAGE };
+                            client.call(session, other, &[7; 100], PATIENCE).unwrap_err();
+                            continue;
+                        }
+                        client.call(session, MESSAGE, &[7; 100], PATIENCE).unwrap();
+                    }
+                    rest(at);
+                }
+                node.stop().unwrap();
+            }
+        }
+    }
+
+    /// Starts it: where it stands, what the journal said, and what it knows when it is stopped.
+    fn start(self, directory: &Path, tier: Tier) -> Result<(u64, RecoveryReport, Vec<u8>), String> {
+        let (last_sequence, report) = match self {
+            Self::Stream => {
+                let stream =
+                    EventStream::start(&Self::stream_options(directory, tier)).map_err(|error| error.to_string())?;
+                let recovery = stream.recovery().clone();
+                stream.stop().map_err(|error| error.to_string())?;
+                (recovery.last_sequence, recovery.journal.unwrap())
+            }
+            Self::Node => {
+                let options = Self::node_options(directory, tier);
+                let node = Node::start(Count::default(), options).map_err(|error| error.to_string())?;
+                let (last, report) = (node.recovered().last_sequence, node.journal_report().unwrap().clone());
+                node.stop().map_err(|error| error.to_string())?;
+                (last, report)
+            }
+        };
+        let newest = self.list_states(directory).pop().unwrap();
+        Ok((last_sequence, report, std::fs::read(newest).unwrap()))
+    }
+
+    fn list_states(self, directory: &Path) -> Vec<PathBuf> {
+        let Ok(entries) = std::fs::read_dir(self.states(directory)) else { return Vec::new() };
+        let is_one = |path: &PathBuf| {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            name.starts_with("state-") || name.ends_with(".snapshot")
+        };
+        let mut found: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).filter(is_one).collect();
+        found.sort();
+        found
+    }
+}
+
+fn await_that(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what} is still missing");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Every file below a directory, by its path in there.
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_type().unwrap().is_dir() {
+            let inner = files(&entry.path()).into_iter().map(|path| Path::new(&entry.file_name()).join(path));
+            found.extend(inner);
+        } else {
+            found.push(PathBuf::from(entry.file_name()));
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Puts a segment into a directory as the helper thread prepares it when the newest one is half full; at which moment
+/// it does so nobody can tell.
+fn prepare_next(directory: &Path) {
+    let scratch = tempfile::tempdir().unwrap();
+    copy(directory, scratch.path());
+    let (from, to) = [scratch.path(), directory].map(|root| StreamLayout::new(root).journal()).into();
+    let mut options = JournalOptions::new(&from, JournalReader::open(&from).unwrap().stream_id());
+    options.segment_length_bytes = SEGMENT_LENGTH;
+    options.frame_length_max = 1_376;
+    let (journal, _) = Journal::open(options).unwrap();
+    let mut preparer = journal.preparer();
+    while preparer.run_once().unwrap() {}
+    for file in files(&from) {
+        if let Some(NameMeaning::Prepared(_)) = d::meaning_of_name(file.to_str().unwrap()) {
+            std::fs::copy(from.join(&file), to.join(&file)).unwrap();
+        }
+    }
+}
+
+/// What the names of a directory's segments say.
+fn meanings(directory: &Path) -> Vec<NameMeaning> {
+    let meaning = |file: PathBuf| d::meaning_of_name(file.file_name()?.to_str()?);
+    files(directory).into_iter().filter_map(meaning).collect()
+}
+
+/// As `cp -r` does it, while the original may be running: sockets are named and nothing more. Begun again where a file
+/// goes away meanwhile.
+fn copy(from: &Path, to: &Path) {
+    await_that("a copy", || {
+        let _absent = std::fs::remove_dir_all(to);
+        files(from).iter().all(|file| {
+            std::fs::create_dir_all(to.join(file).parent().unwrap()).unwrap();
+            let metadata = std::fs::symlink_metadata(from.join(file));
+            let is_socket = metadata.is_ok_and(|metadata| metadata.file_type().is_socket());
+            if is_socket {
+                std::fs::write(to.join(file), []).is_ok()
+            } else {
+                std::fs::copy(from.join(file), to.join(file)).is_ok()
+            }
+        })
+    });
+}
+
+/// What each file of a directory is. One that nobody has thought of fails here.
+fn kinds(subject: Subject, directory: &Path) -> BTreeMap<Kind, PathBuf> {
+    let layout = StreamLayout::new(directory);
+    let relative = |path: PathBuf| path.strip_prefix(directory).unwrap().to_owned();
+    let states = subject.list_states(directory);
+    assert_eq!(states.len(), 2, "{states:?}");
+    let covered: u64 = states[1].file_stem().unwrap().to_str().unwrap().trim_start_matches("state-").parse().unwrap();
+    let mut kinds = BTreeMap::from([
+        (Kind::OlderState, relative(states[0].clone())),
+        (Kind::NewestState, relative(states[1].clone())),
+    ]);
+    let mut segments = Vec::new();
+    for file in files(directory) {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        let path = directory.join(&file);
+        let kind = match d::meaning_of_name(name) {
+            Some(NameMeaning::Segment(first)) => {
+                segments.push((first, file));
+                continue;
+            }
+            Some(NameMeaning::Prepared(_)) => Kind::PreparedSegment,
+            None if path.parent() == Some(&layout.journal()) && name == d::HISTORY_NAME => Kind::History,
+            None if path.parent() == Some(&layout.journal()) && name == d::LOCK_NAME => Kind::Lock,
+            None if states.contains(&path) => continue,
+            None if path == layout.counters() => Kind::Counters,
+            None if [layout.socket(), layout.node_socket()].contains(&path) => Kind::Socket,
+            None if name == "dead-letters.jsonl" => Kind::DeadLetters,
+            None => panic!("{} is a file of which this test knows nothing", path.display()),
+        };
+        kinds.insert(kind, file);
+    }
+    segments.sort();
+    assert_eq!(segments.len(), SEGMENTS, "{segments:?}");
+    let is_behind = |(first, _): &&(u64, PathBuf)| *first > covered;
+    assert!(segments.iter().filter(is_behind).count() >= 2, "{segments:?} behind {covered}");
+    let first_behind = segments.iter().find(is_behind).unwrap().1.clone();
+    kinds.insert(Kind::OldestSegment, segments[0].1.clone());
+    kinds.insert(Kind::CoveredSegment, segments[1].1.clone());
+    kinds.insert(Kind::SealedSegment, first_behind);
+    kinds.insert(Kind::NewestSegment, segments.last().unwrap().1.clone());
+    assert!(kinds.contains_key(&Kind::PreparedSegment));
+    kinds
+}
+
+/// The directory at the moment of the damage, an older copy of it, and that of another stream.
+struct Images {
+    subject: Subject,
+    tier: Tier,
+    now: tempfile::TempDir,
+    old: tempfile::TempDir,
+    /// A little older: the newest segment is there.
+    recent: tempfile::TempDir,
+    foreign: tempfile::TempDir,
+    kinds: BTreeMap<Kind, PathBuf>,
+    last_sequence: u64,
+    /// What it knows when nothing is damaged.
+    knows: Vec<u8>,
+}
+
+impl Images {
+    fn make(subject: Subject, tier: Tier) -> Self {
+        let [now, old, recent, foreign, running, other] = [(); 6].map(|()| tempfile::tempdir().unwrap());
+        // A helper thread names the segments.
+        let copy_whole = |from: &Path, to: &Path| {
+            let count = |of: fn(&NameMeaning) -> bool| meanings(from).iter().filter(|meaning| of(meaning)).count();
+            await_that("each segment's name", || {
+                count(|meaning| matches!(meaning, NameMeaning::Segment(_))) == SEGMENTS
+            });
+            copy(from, to);
+        };
+        subject.run(running.path(), tier, |at| match at {
+            1 => copy(running.path(), old.path()),
+            2 => copy_whole(running.path(), recent.path()),
+            3 => copy_whole(running.path(), now.path()),
+            _ => {}
+        });
+        subject.run(other.path(), tier, |at| {
+            if at == 3 {
+                copy_whole(other.path(), foreign.path());
+            }
+        });
+        prepare_next(now.path());
+        prepare_next(foreign.path());
+        let mut kinds = kinds(subject, now.path());
+        let former = files(old.path()).into_iter().rfind(|file| {
+            matches!(d::meaning_of_name(file.file_name().unwrap().to_str().unwrap()), Some(NameMeaning::Segment(_)))
+        });
+        kinds.insert(Kind::FormerSegment, former.unwrap());
+        let whole = tempfile::tempdir().unwrap();
+        copy(now.path(), whole.path());
+        let (last_sequence, report, knows) = subject.start(whole.path(), tier).unwrap();
+        assert!(report.cut.is_none() && report.is_same_boot);
+        Self { subject, tier, now, old, recent, foreign, kinds, last_sequence, knows }
+    }
+
+    /// A file of the same kind, in the same directory: the other state, the segment before or behind.
+    fn neighbour(&self, kind: Kind) -> Option<PathBuf> {
+        let other = match kind {
+            Kind::OldestSegment => Kind::CoveredSegment,
+            Kind::CoveredSegment => Kind::OldestSegment,
+            Kind::SealedSegment | Kind::FormerSegment => Kind::NewestSegment,
+            Kind::NewestSegment => Kind::SealedSegment,
+            Kind::OlderState => Kind::NewestState,
+            Kind::NewestState => Kind::OlderState,
+            _ => return None,
+        };
+        self.kinds.get(&other).cloned()
+    }
+
+    /// What a start makes of it, and what `journal verify` had said before.
+    fn try_damage(&self, kind: Kind, damage: Damage, is_other_boot: bool) -> (Outcome, &'static str) {
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path();
+        copy(self.now.path(), directory);
+        let Some(file) = self.kinds.get(&kind) else { return (Outcome::Nothing, "–") };
+        let path = directory.join(file);
+        let length = std::fs::metadata(&path).unwrap().len();
+        let put = |from: PathBuf| {
+            let there = from.exists();
+            if there {
+                std::fs::copy(from, &path).unwrap();
+            }
+            there
+        };
+        let is_done = match damage {
+            Damage::Remove => std::fs::remove_file(&path).is_ok(),
+            Damage::Truncate if length == 0 => false,
+            Damage::Truncate => {
+                let length = match kind {
+                    _ if is_segment(kind) => IN_FRAMES,
+                    Kind::History => 60,
+                    _ => length * 2 / 3,
+                };
+                OpenOptions::new().write(true).open(&path).unwrap().set_len(length).unwrap();
+                true
+            }
+            Damage::Exchange => self.neighbour(kind).is_some_and(|other| put(self.now.path().join(other))),
+            Damage::OldCopy => {
+                let image = if kind == Kind::NewestSegment { &self.recent } else { &self.old };
+                let old = image.path().join(file);
+                old.exists() && std::fs::read(&old).unwrap() != std::fs::read(&path).unwrap() && put(old)
+            }
+            Damage::Foreign => put(self.foreign_of(kind, file)),
+            Damage::Flip if length == 0 => false,
+            Damage::Flip => {
+                flip(kind, &path, length);
+                true
+            }
+        };
+        if !is_done {
+            return (Outcome::Nothing, "–");
+        }
+        if is_other_boot {
+            other_boot(&StreamLayout::new(directory).journal());
+        }
+        let before = content(directory);
+        let verdict = match whole_directory::verify(&StreamLayout::new(directory)).map(|report| report.verdict()) {
+            Ok(Verdict::Whole) => "whole",
+            Ok(Verdict::FramesBeyondEnd) => "frames beyond",
+            Ok(Verdict::NothingVouchesForEnd) => "end in doubt",
+            Ok(Verdict::Damaged) | Err(_) => "damaged",
+        };
+        assert!(content(directory) == before, "{kind}, {damage}: a look has changed something");
+        let outcome = match self.subject.start(directory, self.tier) {
+            Err(error) => {
+                assert!(error.contains(directory.to_str().unwrap()), "{kind}, {damage}: no place is named: {error}");
+                assert!(content(directory) == before, "{kind}, {damage}: refused, and something was changed: {error}");
+                Outcome::Refused
+            }
+            Ok((last_sequence, report, knows)) => {
+                let is_whole = last_sequence == self.last_sequence && knows == self.knows;
+                let is_told = report.cut.as_ref().is_some_and(|cut| cut.kept.iter().all(|kept| kept.exists()));
+                // All that is there is there, and only who has seen more knows: the bound that the guide states.
+                let is_bound = kind == Kind::NewestSegment && damage == Damage::OldCopy;
+                assert!(
+                    is_whole || is_told || is_bound,
+                    "{kind}, {damage}, other boot {is_other_boot}, tier {}: at {last_sequence} of {}, without a word",
+                    self.tier,
+                    self.last_sequence
+                );
+                let may_lose = self.tier == Tier::Journal || is_bound;
+                assert!(is_whole || may_lose, "{kind}, {damage}: acknowledged at tier sync, and lost");
+                match (is_whole, is_told) {
+                    (true, _) => Outcome::Starts,
+                    (false, true) => Outcome::Cut,
+                    (false, false) => Outcome::Unnoticed,
+                }
+            }
+        };
+        (outcome, verdict)
+    }
+
+    /// The file of the same kind, and of the same name where there is one, of another stream.
+    fn foreign_of(&self, kind: Kind, file: &Path) -> PathBuf {
+        let same = self.foreign.path().join(file);
+        let kinds = kinds(self.subject, self.foreign.path());
+        if same.exists() { same } else { kinds.get(&kind).map_or(same, |other| self.foreign.path().join(other)) }
+    }
+}
+
+/// Every file that means something with its bytes: who holds a lock, counters and sockets are made at each start. Of
+/// segments the frames: a start that is refused while it replays has noted in their headers that it looked.
+fn content(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let means_something = |file: &PathBuf| {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        !["lock", "counters", "stream.socket", "node.socket", "dead-letters.jsonl"].contains(&name)
+    };
+    let read = |file: PathBuf| {
+        let bytes = std::fs::read(directory.join(&file)).unwrap();
+        match d::meaning_of_name(file.file_name().unwrap().to_str().unwrap()) {
+            Some(NameMeaning::Segment(_)) => {
+                let frames = bytes.get(d::frames_offset(SEGMENT_LENGTH) as usize..).unwrap_or_default();
+                Some((file, frames.to_vec()))
+            }
+            Some(NameMeaning::Prepared(_)) => None,
+            None => Some((file, bytes)),
+        }
+    };
+    files(directory).into_iter().filter(means_something).filter_map(read).collect()
+}
+
+/// Changes a bit in the middle of what is used of a file.
+fn flip(kind: Kind, path: &Path, length: u64) {
+    let file = OpenOptions::new().read(true).write(true).open(path).unwrap();
+    let position = match kind {
+        _ if is_segment(kind) => IN_FRAMES,
+        // The slot that was written last counts, and is not always the same.
+        Kind::History => newest_history_slot(&file) + 50,
+        _ => length / 2,
+    };
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, position).unwrap();
+    file.write_all_at(&[byte[0] ^ 4], position).unwrap();
+}
+
+const fn is_segment(kind: Kind) -> bool {
+    use Kind::{CoveredSegment, FormerSegment, NewestSegment, OldestSegment, SealedSegment};
+    matches!(kind, OldestSegment | CoveredSegment | SealedSegment | FormerSegment | NewestSegment)
+}
+
+fn newest_history_slot(file: &std::fs::File) -> u64 {
+    let generation = |at: u64| {
+        let mut bytes = [0; 8];
+        file.read_exact_at(&mut bytes, at + 8).unwrap();
+        u64::from_le_bytes(bytes)
+    };
+    if generation(0) > generation(2048) { 0 } else { 2048 }
+}
+
+/// As if the machine had started again since the journal was written.
+fn other_boot(journal: &Path) {
+    for file in files(journal) {
+        let Some(_) = d::meaning_of_name(file.to_str().unwrap()) else { continue };
+        let file = OpenOptions::new().read(true).write(true).open(journal.join(file)).unwrap();
+        let mut slot = Vec::new();
+        for word in [0xb007_u64, 0, 1] {
+            slot.extend_from_slice(&word.to_le_bytes());
+        }
+        let check = 1_u64 << 32 | u64::from(crc32c(&slot));
+        slot.extend_from_slice(&check.to_le_bytes());
+        slot.resize(64, 0);
+        file.write_all_at(&slot, d::BOOT_MARK_OFFSET as u64).unwrap();
+    }
+}
+
+/// A line of the table: what a start makes of it at tier `journal` on the same and on another boot and at tier `sync`, and
+/// what `journal verify` says at tier `journal`.
+fn line(kind: Kind, damage: Damage, outcomes: [(Outcome, &'static str); 4]) -> String {
+    let [(journal, same), (journal_other, other), (sync, _), (sync_other, _)] = outcomes;
+    format!("| {kind} | {damage} | {journal} | {journal_other} | {sync} | {sync_other} | {same} | {other} |")
+}
+
+fn table(subject: Subject) -> Vec<String> {
+    let images = [Images::make(subject, Tier::Journal), Images::make(subject, Tier::Sync)];
+    let kinds: Vec<Kind> = images[0].kinds.keys().copied().collect();
+    let cases: Vec<_> = kinds.iter().flat_map(|kind| DAMAGES.map(|damage| (*kind, damage))).collect();
+    let try_case = |(kind, damage): &(Kind, Damage)| {
+        let outcomes = [(0, false), (0, true), (1, false), (1, true)]
+            .map(|(tier, is_other_boot)| images[tier].try_damage(*kind, *damage, is_other_boot));
+        let is_possible = outcomes.iter().any(|(outcome, _)| *outcome != Outcome::Nothing);
+        is_possible.then(|| line(*kind, *damage, outcomes))
+    };
+    // A start waits more than it works.
+    let share = cases.len().div_ceil(SIDE_BY_SIDE);
+    std::thread::scope(|scope| {
+        let runs: Vec<_> = cases
+            .chunks(share)
+            .map(|cases| scope.spawn(|| cases.iter().filter_map(&try_case).collect::<Vec<String>>()))
+            .collect();
+        runs.into_iter().flat_map(|run| run.join().expect("it has said why")).collect()
+    })
+}
+
+/// The rows of the guide's table below the heading of this subject.
+fn guide(heading: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(GUIDE).unwrap();
+    let section = text.split("\n## ").find(|section| section.starts_with(heading)).expect("the guide has the heading");
+    section.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| file |")).map(str::to_owned).collect()
+}
+
+fn holds(subject: Subject, heading: &str) {
+    let (found, expected) = (table(subject), guide(heading));
+    let differing: Vec<&String> = found.iter().filter(|line| !expected.contains(line)).collect();
+    let missing: Vec<&String> = expected.iter().filter(|line| !found.contains(line)).collect();
+    assert!(
+        differing.is_empty() && missing.is_empty(),
+        "what was found and is not in the guide:\n{}\nwhat the guide says and was not found:\n{}",
+        differing.iter().map(|line| line.as_str()).collect::<Vec<_>>().join("\n"),
+        missing.iter().map(|line| line.as_str()).collect::<Vec<_>>().join("\n"),
+    );
+}
+
+#[test]
+fn of_a_stream() {
+    holds(Subject::Stream, "The directory of a stream");
+}
+
+#[test]
+fn of_a_node() {
+    holds(Subject::Node, "The directory of a node");
+}

@@ -1,0 +1,131 @@
+//! [`Restore`]: what lies in a directory becomes a history of its own, of a new incarnation.
+//!
+//! For a copy that was put back on purpose. Whoever knew more than the copy holds then finds another incarnation, and not
+//! a journal that has forgotten something. Begun again after an interruption, it goes on where it was; until it is
+//! finished nobody opens the journal.
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use crate::descriptor::{FIXED_LENGTH, FixedHeader, HISTORY_NAME};
+use crate::directory::{DirectoryLock, survey};
+use crate::error::JournalError;
+use crate::evaluation::evaluate;
+use crate::history::{History, HistoryFile};
+use crate::options::{Environment, RecoveryCheck};
+use crate::reader::JournalReader;
+use crate::recovery::draw_incarnation;
+
+/// A journal that is about to get a new incarnation, locked.
+#[derive(Debug)]
+pub struct Restore {
+    reader: JournalReader,
+    environment: Environment,
+    last_sequence: u64,
+    before: u64,
+    after: u64,
+    file: Option<HistoryFile>,
+    _lock: DirectoryLock,
+}
+
+impl Restore {
+    /// Looks at the journal of `directory`: its segments must be whole and come from one history. Changes nothing.
+    ///
+    /// # Errors
+    /// It is in use, there is none, or it is damaged. A file `history` that names other segments is no hindrance.
+    pub fn begin(directory: &Path) -> Result<Self, JournalError> {
+        let environment = Environment::default();
+        if !directory.is_dir() {
+            return Err(JournalError::NoJournal { directory: directory.to_owned() });
+        }
+        let lock = DirectoryLock::take(directory)?;
+        let file = match HistoryFile::open(directory) {
+            Err(JournalError::HistoryDamaged { .. }) => None,
+            opened => opened?,
+        };
+        let interrupted = file.as_ref().map(HistoryFile::history).filter(|history| history.replaced != 0);
+        let mut found = survey(directory, None);
+        if let Err(JournalError::ForeignHistory { .. }) = found {
+            // It was put back beside segments that it does not know, or the other way round; the segments count.
+            let (path, aside) = (directory.join(HISTORY_NAME), directory.join(format!("{HISTORY_NAME}.foreign")));
+            std::fs::rename(&path, &aside).map_err(|error| JournalError::io("rename", &path, error))?;
+            found = survey(directory, None);
+        }
+        let survey = found?;
+        if survey.segments.is_empty() {
+            return Err(JournalError::NoJournal { directory: directory.to_owned() });
+        }
+        let evaluation = evaluate(&survey, &environment, RecoveryCheck::All)?;
+        let last_sequence = evaluation.kept.last().map_or(0, |kept| kept.last_sequence);
+        let reader = JournalReader::of(directory, &environment, &survey);
+        let (before, after) = match interrupted {
+            Some(history) => (history.replaced, history.incarnation),
+            None => (reader.incarnation(), draw_incarnation(directory)?),
+        };
+        Ok(Self { reader, environment, last_sequence, before, after, file, _lock: lock })
+    }
+
+    /// The journal as it is.
+    #[must_use]
+    pub fn reader(&self) -> &JournalReader {
+        &self.reader
+    }
+
+    /// The last frame that the journal holds, and that stays.
+    #[must_use]
+    pub fn last_sequence(&self) -> u64 {
+        self.last_sequence
+    }
+
+    /// The incarnation that the files have, and the one that they get.
+    #[must_use]
+    pub fn incarnations(&self) -> (u64, u64) {
+        (self.before, self.after)
+    }
+
+    /// Gives the segments the new incarnation. From here on the journal is not opened until [`Restore::finish`].
+    ///
+    /// # Errors
+    /// A file cannot be written; to be begun again.
+    pub fn apply(&mut self) -> Result<(), JournalError> {
+        let (directory, segments) = (self.reader.directory(), self.reader.segments());
+        let (oldest, newest) = (&segments[0], &segments[segments.len() - 1]);
+        let history = History {
+            stream_id: self.reader.stream_id(),
+            incarnation: self.after,
+            replaced: self.before,
+            first_sequence: oldest.first_sequence,
+            newest_sequence: newest.first_sequence,
+        };
+        match &mut self.file {
+            Some(file) => file.set(history, &self.environment)?,
+            None => self.file = Some(HistoryFile::create(directory, history)?),
+        }
+        for found in segments {
+            let header = FixedHeader { incarnation: self.after, ..found.header };
+            let file = OpenOptions::new().read(true).write(true).open(&found.path);
+            let written = file.and_then(|file| {
+                let bytes: [u8; FIXED_LENGTH] = header.to_bytes();
+                file.write_all_at(&bytes, 0)?;
+                file.sync_data()
+            });
+            written.map_err(|error| JournalError::io("write", &found.path, error))?;
+        }
+        Ok(())
+    }
+
+    /// The last step: the journal may be opened again.
+    ///
+    /// # Errors
+    /// The file `history` cannot be written.
+    ///
+    /// # Panics
+    /// Before [`Restore::apply`].
+    pub fn finish(mut self) -> Result<(), JournalError> {
+        let file = self.file.as_mut().expect("the segments have the new incarnation");
+        let history = file.history();
+        assert_eq!(history.incarnation, self.after, "the segments have the new incarnation");
+        file.set(History { replaced: 0, ..history }, &self.environment)
+    }
+}
