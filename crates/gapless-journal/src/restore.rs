@@ -8,11 +8,14 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use crate::descriptor::{FIXED_LENGTH, FixedHeader, HISTORY_NAME};
+use crate::boot::BootId;
+use crate::descriptor::{BOOT_MARK_OFFSET, FixedHeader, HEADER_PAGE_LENGTH, HISTORY_NAME};
 use crate::directory::{DirectoryLock, survey};
 use crate::error::JournalError;
 use crate::evaluation::evaluate;
 use crate::history::{History, HistoryFile};
+use crate::mapping::Mapping;
+use crate::mark::MarkWriter;
 use crate::options::{Environment, RecoveryCheck};
 use crate::reader::JournalReader;
 use crate::recovery::draw_incarnation;
@@ -35,7 +38,8 @@ impl Restore {
     /// # Errors
     /// It is in use, there is none, or it is damaged. A file `history` that names other segments is no hindrance.
     pub fn begin(directory: &Path) -> Result<Self, JournalError> {
-        let environment = Environment::default();
+        // The journaled marks of a copy say nothing: it may be of any moment.
+        let environment = Environment { boot_id: None, ..Environment::default() };
         if !directory.is_dir() {
             return Err(JournalError::NoJournal { directory: directory.to_owned() });
         }
@@ -84,7 +88,8 @@ impl Restore {
         (self.before, self.after)
     }
 
-    /// Gives the segments the new incarnation. From here on the journal is not opened until [`Restore::finish`].
+    /// Gives the segments the new incarnation, and makes them such as were written on another boot: only what was synced is
+    /// vouched for. From here on the journal is not opened until [`Restore::finish`].
     ///
     /// # Errors
     /// A file cannot be written; to be begun again.
@@ -106,8 +111,10 @@ impl Restore {
             let header = FixedHeader { incarnation: self.after, ..found.header };
             let file = OpenOptions::new().read(true).write(true).open(&found.path);
             let written = file.and_then(|file| {
-                let bytes: [u8; FIXED_LENGTH] = header.to_bytes();
-                file.write_all_at(&bytes, 0)?;
+                let page = Mapping::read_write(&file, HEADER_PAGE_LENGTH)?;
+                let (words, (low, high)) = (page.mark(BOOT_MARK_OFFSET), BootId::to_words(None));
+                MarkWriter::continue_from(words).write(words, low, high);
+                file.write_all_at(&header.to_bytes(), 0)?;
                 file.sync_data()
             });
             written.map_err(|error| JournalError::io("write", &found.path, error))?;

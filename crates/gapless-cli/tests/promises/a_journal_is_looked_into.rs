@@ -62,7 +62,7 @@ fn a_sound_journal_is_verified_from_either_directory() {
     append(&mut journal, 1000);
     for place in [".", "journal"] {
         let text = run(directory.path(), &["journal", "verify", place]).good();
-        for expected in ["frames 1000 ", "sequences 1..=1000", "sound"] {
+        for expected in ["frames 1000 ", "sequences 1..=1000", "\nwhole\n"] {
             assert!(text.contains(expected), "{text}");
         }
         assert!(text.contains(&format!("segments {}\n", segments(directory.path()).len())), "{text}");
@@ -80,7 +80,7 @@ fn records_of_consensus_are_counted_and_their_checkpoint_is_placed() {
     append(&mut journal, 10);
     let text = run(directory.path(), &["journal", "verify", "."]).good();
     assert!(text.contains("frames 20 ") && text.contains("records of consensus 2 (152 bytes)"), "{text}");
-    assert!(text.contains("the newest checkpoint at byte ") && text.ends_with("sound\n"), "{text}");
+    assert!(text.contains("the newest checkpoint at byte ") && text.ends_with("\nwhole\n"), "{text}");
     let text = run(directory.path(), &["journal", "info", "."]).good();
     assert!(text.contains(", records, newest checkpoint at byte "), "{text}");
     let info = json(&run(directory.path(), &["journal", "info", ".", "--json"]).good());
@@ -106,7 +106,7 @@ fn damage_is_named_with_segment_and_position() {
     let name = hit.file_name().unwrap().to_str().unwrap();
     assert!(damage.contains(name) && damage.contains("at byte"), "{damage}");
     assert!(ended.stdout.ends_with("DAMAGED\n"), "{}", ended.stdout);
-    assert!(ended.error(1).contains("1 segment is damaged"));
+    assert!(ended.error(1).contains("1 damage; the first: "));
     // What lies before it is printed, then the error.
     let ended = run(directory.path(), &["journal", "dump", "."]);
     let last = ended.stdout.lines().last().unwrap();

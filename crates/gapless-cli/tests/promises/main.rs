@@ -7,6 +7,7 @@
 mod program;
 mod stream_process;
 
+mod a_directory_is_of_one_history;
 mod a_journal_is_looked_into;
 mod a_late_joiner_over_udp_meets_every_line;
 mod a_node_s_counters_are_shown;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::support::*;
 use gapless_journal::descriptor as d;
 use gapless_journal::inspect::{self, Verdict};
-use gapless_journal::{FilePoint, Journal, JournalError, PointFault, RecoveryReport, Retention};
+use gapless_journal::{FilePoint, Journal, JournalError, PointFault, RecoveryReport, Restore, Retention};
 
 /// Three segments and more, every frame of them on the device, and the writer killed.
 fn synced_segments(directory: &Path) -> Vec<PathBuf> {
@@ -291,4 +291,36 @@ fn what_was_cut_counts_for_retention_and_stays() {
     let left = segments(directory.path()).len();
     assert!((1..=4).contains(&left), "{left} segments beside {} that were cut", kept.len());
     assert_eq!(inspect::info(directory.path()).unwrap().cuts.len(), kept.len());
+}
+
+#[test]
+fn a_restore_makes_a_new_incarnation_and_goes_on_where_it_was_interrupted() {
+    let directory = tempfile::tempdir().unwrap();
+    let found = synced_segments(directory.path());
+    // An older copy of the journal, beside a history that has seen more.
+    std::fs::remove_file(found.last().unwrap()).unwrap();
+    let last = found[found.len() - 2].clone();
+    let mut restore = match Restore::begin(directory.path()) {
+        Ok(restore) => restore,
+        Err(error) => panic!("{} is whole: {error}", last.display()),
+    };
+    let (before, after) = restore.incarnations();
+    assert_ne!(before, after);
+    restore.apply().unwrap();
+    drop(restore);
+    let error = refused(directory.path(), 1, &[]);
+    assert!(matches!(error, JournalError::RestoreUnfinished { .. }), "{error}");
+    let mut restore = Restore::begin(directory.path()).unwrap();
+    assert_eq!(restore.incarnations(), (before, after), "it goes on, and does not begin another");
+    assert!(matches!(Restore::begin(directory.path()), Err(JournalError::Locked { .. })));
+    restore.apply().unwrap();
+    let last_sequence = restore.last_sequence();
+    restore.finish().unwrap();
+    let mut options = options(directory.path());
+    options.environment = boot(2);
+    let (mut journal, report) = Journal::open(options).unwrap();
+    assert_eq!((journal.incarnation(), report.last_sequence), (after, last_sequence));
+    append(&mut journal, 500, 10, 0);
+    journal.close().unwrap();
+    assert_holds(directory.path(), boot(2), 1, last_sequence + 500, 0);
 }

@@ -1,0 +1,113 @@
+//! A stream whose directory was put together of several times: it is refused with both files, `journal verify` says so,
+//! and `journal restore` makes of it a history of its own.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::program::{Ended, names, run};
+use crate::stream_process::{Process, configured, sequencer, some_lines, stream, stream_command, write_lines};
+use serde_json::Value;
+use std::path::Path;
+
+fn stop(mut running: Process) {
+    running.interrupt();
+    assert_eq!(running.wait(), Some(0));
+}
+
+fn start_is_refused(here: &Path) -> String {
+    let ended: Ended = stream_command(here, "sequencer").output().unwrap().into();
+    ended.error(1)
+}
+
+fn copy(from: &Path, to: &Path) {
+    let _absent = std::fs::remove_dir_all(to);
+    std::fs::create_dir(to).unwrap();
+    for name in names(from) {
+        std::fs::copy(from.join(&name), to.join(&name)).unwrap();
+    }
+}
+
+#[test]
+fn an_older_journal_beside_newer_states_is_refused_until_it_is_restored() {
+    let directory = configured("shared-memory");
+    let here = directory.path();
+    let lines = some_lines(3_500);
+    write_lines(here, "a", &lines[..1_000]);
+    write_lines(here, "b", &lines[1_000..2_000]);
+    write_lines(here, "c", &lines[2_000..]);
+    let journal = here.join("stream/journal");
+    let running = sequencer(here);
+    stream(here, "publish a").good();
+    stop(running);
+    copy(&journal, &here.join("copy"));
+    let running = sequencer(here);
+    stream(here, "publish b").good();
+    stop(running);
+    assert!(run(here, &["journal", "verify", "stream"]).good().ends_with("\nwhole\n"));
+    copy(&here.join("copy"), &journal);
+
+    let newest = names(&here.join("stream/sequencer")).pop().unwrap();
+    let told = run(here, &["journal", "verify", "stream"]);
+    assert!(told.stdout.ends_with("\nDAMAGED\n"), "{told:?}");
+    let told = told.error(1);
+    let refused = start_is_refused(here);
+    for text in [&told, &refused] {
+        let names_both = text.contains(&newest) && text.contains("00000000000000000001.segment");
+        assert!(names_both && text.contains("one history"), "{text}");
+    }
+
+    let restored = run(here, &["journal", "restore", "stream", "--json"]).good();
+    let restored: Value = serde_json::from_str(&restored).unwrap();
+    assert_ne!(restored["incarnation"], restored["incarnation_before"]);
+    let set_aside = restored["set_aside"].as_array().unwrap();
+    assert!(set_aside.iter().any(|path| path.as_str().unwrap().contains(&newest)), "{restored}");
+    assert!(run(here, &["journal", "verify", "stream"]).good().ends_with("\nwhole\n"));
+
+    // What is published now, twice under one token and with a kill between, is there once.
+    let mut running = sequencer(here);
+    stream(here, "publish c --token import").good();
+    running.kill();
+    let running = sequencer(here);
+    let again = stream(here, "publish c --token import");
+    assert!(again.stderr.starts_with("0 lines published") && again.stderr.contains("1500 were there"), "{again:?}");
+    stop(running);
+    let expected: Vec<&String> = lines[..1_000].iter().chain(&lines[2_000..]).collect();
+    assert!(stream(here, "replay --raw").good().lines().eq(expected));
+}
+
+#[test]
+fn a_journal_that_is_gone_is_missed_by_what_lies_beside_it() {
+    let directory = configured("shared-memory");
+    let here = directory.path();
+    write_lines(here, "a", &some_lines(100));
+    let running = sequencer(here);
+    stream(here, "publish a").good();
+    stop(running);
+    std::fs::rename(here.join("stream/journal"), here.join("aside")).unwrap();
+    let refused = start_is_refused(here);
+    assert!(refused.contains("sequencer/state-") && refused.contains("no segment of a journal"), "{refused}");
+    let _made_by_the_start = std::fs::remove_dir_all(here.join("stream/journal"));
+    std::fs::rename(here.join("aside"), here.join("stream/journal")).unwrap();
+    stop(sequencer(here));
+}
+
+#[test]
+fn only_a_stopped_stream_of_its_own_is_restored() {
+    let directory = configured("shared-memory");
+    let here = directory.path();
+    let running = sequencer(here);
+    let refused = run(here, &["journal", "restore", "stream"]).error(1);
+    assert!(refused.contains("in use"), "{refused}");
+    stop(running);
+    std::fs::write(here.join("stream/ballot"), []).unwrap();
+    let refused = run(here, &["journal", "restore", "stream"]).error(1);
+    assert!(refused.contains("cluster add --replace"), "{refused}");
+    std::fs::remove_file(here.join("stream/ballot")).unwrap();
+    std::fs::write(here.join("stream/origin"), []).unwrap();
+    let refused = run(here, &["journal", "restore", "stream"]).error(1);
+    assert!(refused.contains("relay"), "{refused}");
+    std::fs::remove_file(here.join("stream/origin")).unwrap();
+    let refused = run(here, &["journal", "restore", "nowhere"]).error(1);
+    assert!(refused.contains("nowhere"), "{refused}");
+    let text = run(here, &["journal", "restore", "stream"]).good();
+    assert!(text.contains("is a history of its own, to sequence "), "{text}");
+    stop(sequencer(here));
+}
