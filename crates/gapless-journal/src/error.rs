@@ -270,7 +270,7 @@ pub enum JournalError {
     },
     /// Two neighbouring segments were not written one behind the other.
     #[error(
-        "{before} and {after} do not come from one history: the frame of sequence {sequence} is of {before_ns} ns in the first, of          {after_ns} ns by the header of the second; one of them was exchanged, put back the one that belongs here"
+        "{before} and {after} do not come from one history: the frame of sequence {sequence} is of {before_ns} ns in the first, of {after_ns} ns by the header of the second; one of them was exchanged, put back the one that belongs here"
     )]
     OtherTimes {
         /// The segment that holds the frame.
@@ -286,7 +286,7 @@ pub enum JournalError {
     },
     /// A file beside the journal, a state or a snapshot, is not of the journal's history.
     #[error(
-        "{file} stands at sequence {sequence} and does not come from one history with {journal}: {fault}. Nothing was changed; put          the files back that belong together, or make what is here a history of its own with `gapless journal restore`"
+        "{file} stands at sequence {sequence} and does not come from one history with {journal}: {fault}. Nothing was changed; put the files back that belong together, or make what is here a history of its own with `gapless journal restore`"
     )]
     OtherHistory {
         /// The file.
@@ -300,7 +300,7 @@ pub enum JournalError {
     },
     /// The file that says which segments must be there cannot be read.
     #[error(
-        "{path}, which says what segments there must be, is damaged in both of its slots; if `gapless journal verify` finds nothing          else, remove it, and it is written anew from the segments"
+        "{path}, which says what segments there must be, is damaged in both of its slots; if `gapless journal verify` finds nothing else, remove it, and it is written anew from the segments"
     )]
     HistoryDamaged {
         /// The file.
@@ -322,7 +322,7 @@ pub enum JournalError {
     },
     /// The oldest segment is missing.
     #[error(
-        "sequences {missing_from}..={missing_to} are missing before {oldest}: {path} says that they were not deleted; put the missing          segments back"
+        "sequences {missing_from}..={missing_to} are missing before {oldest}: {path} says that they were not deleted; put the missing segments back"
     )]
     OldestMissing {
         /// The oldest segment that is there.
@@ -348,7 +348,7 @@ pub enum JournalError {
     },
     /// All segments are missing.
     #[error(
-        "all segments are missing in {directory}: {path} says that the journal began with sequence {first} and that its newest segment          began with {newest}; put them back, or choose another directory"
+        "all segments are missing in {directory}: {path} says that the journal began with sequence {first} and that its newest segment began with {newest}; put them back, or choose another directory"
     )]
     SegmentsGone {
         /// The directory.
