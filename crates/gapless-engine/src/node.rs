@@ -21,6 +21,7 @@ use gapless_stream::ingress::{IngressCounters, IngressLinks, IngressShared};
 use gapless_stream::journaler::{JournalerCounters, Release};
 use gapless_stream::mailbox::Mailbox;
 use gapless_stream::outlets::Outlets;
+use gapless_stream::past::Past;
 use gapless_stream::persistence::{OpenedJournal, Opening};
 use gapless_stream::preparing::PreparerThread;
 use gapless_stream::sequencer::SequencerRules;
@@ -224,7 +225,9 @@ impl Node {
         };
         let threads = ThreadGroup::launch(&seats.plan, agents, &clock, seats.wakers)?;
         // Last: whoever connects finds everything running.
-        let doorman = Doorman::start(options.socket_path.as_deref(), description, doorman_links, None, None)?;
+        let journal = layout.as_ref().filter(|_| options.tier != Tier::Memory).map(StreamLayout::journal);
+        let past = Some(Past::new(window.clone(), journal, false));
+        let doorman = Doorman::start(options.socket_path.as_deref(), description, doorman_links, None, None, past)?;
         Ok(Self {
             threads: Some(threads),
             doorman: Some(doorman),

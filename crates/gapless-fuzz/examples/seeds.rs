@@ -28,6 +28,7 @@ use gapless_stream::control::{
 };
 use gapless_stream::handshake::{Hello, Status, Welcome};
 use gapless_stream::link::LinkOptions;
+use gapless_stream::past::Seen;
 use gapless_stream::sequencer::{Sequencer, SequencerRules, Timer};
 use gapless_stream::sequencer_state::SequencerState;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpen, SessionOpened, TimerFired};
@@ -140,7 +141,12 @@ fn wire() {
     seed("control", "timer", &TimerFired { timer: 1, deadline_ns: 2 }.to_bytes());
 
     let identity = StreamIdentity { stream_id: 9, incarnation: 4 };
-    seed("handshake", "hello", &Hello { link: LinkOptions::default(), identity, reads: false }.to_bytes());
+    seed(
+        "handshake",
+        "hello",
+        &Hello { link: LinkOptions::default(), identity, reads: false, seen: Seen { sequence: 7, timestamp_ns: 9 } }
+            .to_bytes(),
+    );
     let welcome = Welcome {
         status: Status::Welcome,
         connection: 1,
@@ -149,6 +155,7 @@ fn wire() {
         tier: 1,
         process_id: 17,
         message_length_max: 1 << 20,
+        released_sequence: 99,
     };
     seed("handshake", "welcome", &welcome.to_bytes());
 }
@@ -208,7 +215,16 @@ fn stream_seeds() {
     let feed_session = FeedSession::new("FEED").unwrap();
     let (username, password) = (Field::new("reader").unwrap(), Field::new("secret").unwrap());
     let (nonce, stream_id, incarnation, position) = (9, 7, 3, 0);
-    let hello = upstream::Hello { nonce, stream_id, incarnation, position, username, password };
+    let hello = upstream::Hello {
+        nonce,
+        stream_id,
+        incarnation,
+        position,
+        username,
+        password,
+        seen_sequence: 7,
+        seen_timestamp_ns: 9,
+    };
     let frames = command(1, b"hello");
     let report = upstream::Report { position: 5, is_live: true, ..upstream::Report::default() };
     let refusal = Body::Refusal { nonce, reason: RefusalReason::NotHeld, text: "begins at 1000" };

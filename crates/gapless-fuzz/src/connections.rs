@@ -118,7 +118,8 @@ fn doorman(ingress: Mailbox<ForIngress>) -> (Mailbox<ForIngress>, Outbox, Doorma
         message_length_max: 1 << 16,
         tier: Tier::Memory,
     };
-    let doorman = Doorman::start(None, description, links, None, None).expect("a doorman without a socket can be made");
+    let doorman =
+        Doorman::start(None, description, links, None, None, None).expect("a doorman without a socket can be made");
     (ingress, delivery, doorman)
 }
 

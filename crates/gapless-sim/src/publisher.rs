@@ -17,6 +17,7 @@ use gapless_stream::node::link::{Connected, LinkRead, Standing};
 use gapless_stream::node::{
     NodeEvent, NodeLink, NodeOptions, PublisherOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,
 };
+use gapless_stream::past::Seen;
 use gapless_wire::Frame;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -55,7 +56,7 @@ impl Way {
 }
 
 impl NodeLink for Way {
-    fn connect(&mut self, start: Start, now_ns: u64) -> Result<Option<Connected>, StreamError> {
+    fn connect(&mut self, start: Start, seen: Seen, now_ns: u64) -> Result<Option<Connected>, StreamError> {
         let offer = {
             let mut handover = lock(&self.handover);
             handover.is_gone = false;
@@ -67,12 +68,12 @@ impl NodeLink for Way {
         if let Start::Sequence(sequence) = start
             && sequence > 1
         {
-            link.connect(Start::Live, now_ns)?;
+            link.connect(Start::Live, Seen::default(), now_ns)?;
             if link.released_sequence() + 1 < sequence {
                 return Ok(None);
             }
         }
-        let connected = link.connect(start, now_ns)?;
+        let connected = link.connect(start, seen, now_ns)?;
         if connected.is_some() {
             lock(&self.handover).is_wanted = false;
             self.link = Some(link);

@@ -267,7 +267,7 @@ mod tests {
         };
         let description =
             StreamDescription { identity, frame_length_max: 1024, message_length_max: 4096, tier: Tier::Quorum };
-        let doorman = Doorman::start(None, description, doors, None, None).unwrap();
+        let doorman = Doorman::start(None, description, doors, None, None, None).unwrap();
         let mut publisher = doorman.connect(LinkOptions::default()).unwrap();
         let mut desk = AnswerDesk::new(answers.clone(), Outlets::new(delivery, 1024), writer.window());
         let mut poll = |told: &[ForService]| {

@@ -12,6 +12,7 @@ use crate::control::{
 use crate::handshake::{HELLO_LENGTH, Hello, Status, WELCOME_DESCRIPTORS_MAX, Welcome};
 use crate::link::{ConnectionId, ForDelivery, ForIngress, LinkOptions};
 use crate::mailbox::Mailbox;
+use crate::past::{Past, Seen};
 use crate::tier::Tier;
 use gapless_agent::Waker;
 use gapless_log::{MemoryKind, RingReader, RingWriter, StreamIdentity, Window, ring};
@@ -86,6 +87,7 @@ struct Room {
     stopping: AtomicBool,
     /// What readers of an event stream get: the window, and a descriptor of it that cannot write.
     window: Option<(Window, OwnedFd)>,
+    past: Option<Past>,
 }
 
 /// Lets publishers in.
@@ -99,7 +101,7 @@ pub struct Doorman {
 impl Doorman {
     /// Starts listening on `socket_path` (mode 0600); without a path only [`Doorman::connect`] lets in. Whoever comes
     /// may read `window`; without one there are publishers only. Who asks to control the stream is sent to `desk`;
-    /// without one it is told that the stream is a service's.
+    /// without one it is told that the stream is a service's. Who has seen what `past` contradicts is refused.
     ///
     /// # Errors
     /// A path that cannot be bound, another service that listens there already.
@@ -109,6 +111,7 @@ impl Doorman {
         links: DoormanLinks,
         window: Option<Window>,
         desk: Option<ControlDesk>,
+        past: Option<Past>,
     ) -> Result<Self, StreamError> {
         let window = match window {
             Some(window) => {
@@ -118,7 +121,7 @@ impl Doorman {
             None => None,
         };
         let (next_connection, stopping) = (AtomicU32::new(1), AtomicBool::new(false));
-        let room = Arc::new(Room { description, links, next_connection, stopping, window });
+        let room = Arc::new(Room { description, links, next_connection, stopping, window, past });
         let stop = Arc::new(new_eventfd()?);
         let mut thread = None;
         if let Some(path) = socket_path {
@@ -227,7 +230,17 @@ impl Room {
             tier: description.tier as u32,
             process_id: u64::from(std::process::id()),
             message_length_max: description.message_length_max as u64,
+            released_sequence: self.past.as_ref().map_or(0, Past::released_sequence),
         }
+    }
+
+    fn contradicts(&self, seen: Seen) -> bool {
+        let contradiction = self.past.as_ref().and_then(|past| past.contradiction(seen));
+        if let Some(contradiction) = contradiction {
+            let Seen { sequence, timestamp_ns } = seen;
+            tracing::error!(sequence, timestamp_ns, %contradiction, "a client has seen what this stream does not contain");
+        }
+        contradiction.is_some()
     }
 
     fn refusal(&self, status: Status) -> Welcome {
@@ -440,6 +453,8 @@ fn greet(room: &Room, guest: &mut Guest, hello: &Hello, desk: Option<&mut Contro
         Some(Status::RingSize)
     } else if hello.reads && room.window.is_none() {
         Some(Status::NotReadable)
+    } else if room.contradicts(hello.seen) {
+        Some(Status::OtherHistory)
     } else {
         None
     };

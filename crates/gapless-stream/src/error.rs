@@ -1,5 +1,6 @@
 //! What can go wrong between publishers and the stream.
 
+use crate::past::Seen;
 use gapless_journal::JournalError;
 use gapless_log::LogError;
 
@@ -126,6 +127,22 @@ pub enum StreamError {
         expected: u64,
         /// The number that the stream expects.
         found: u64,
+    },
+    /// Who connects has seen frames that the stream does not contain: it was put back to an older copy, or has lost
+    /// something. Nothing that is in flight is sent again.
+    #[error(
+        "{peer} serves another history of its stream: the frame of sequence {} with the time stamp {} ns, which was seen, is not in \
+         it; it is released up to sequence {released_sequence}. Put back the directory that belongs to the stream, or make this one a \
+         history of its own with `gapless journal restore`",
+        seen.sequence, seen.timestamp_ns
+    )]
+    OtherHistory {
+        /// The service, the sequencer or the relay.
+        peer: String,
+        /// What was seen.
+        seen: Seen,
+        /// How far its stream is; 0 if that is not known.
+        released_sequence: u64,
     },
     /// The stream is another one than it was, or than it should be.
     #[error(

@@ -2,7 +2,7 @@
 //! message each way, little-endian, fixed length. The answer carries four descriptors.
 //!
 //! ```text
-//!  Hello (48 bytes)                      Welcome (80 bytes)
+//!  Hello (64 bytes, or 48)               Welcome (80 bytes)
 //!   0  u64  magic "GAPHELO\1"              0  u64  magic "GAPWELC\1"
 //!   8  u32  command ring bytes             8  u32  status: 0 welcome, else a refusal
 //!  12  u32  reply ring bytes              12  u32  connection
@@ -12,13 +12,16 @@
 //!                                         44  u32  tier: 0 memory, 1 journal, 2 sync,
 //!                                              3 quorum, 4 quorum-sync
 //!                                         48  u64  process id of the service
-//!                                         56  u64  longest message, bytes
-//!                                         64  …    reserved, 0
+//!  48  u64  sequence of the last frame     56  u64  longest message, bytes
+//!           that it has seen, 0 for none   64  u64  last sequence released
+//!  56  u64  its time stamp, ns             72  …    reserved, 0
+//!  A hello without the last two words has seen nothing.
 //!  descriptors of a welcome: command ring, reply ring, the service's wake-up, the publisher's wake-up; and for
 //!  one that reads the stream the window, read-only
 //! ```
 
 use crate::link::LinkOptions;
+use crate::past::Seen;
 use gapless_log::StreamIdentity;
 
 /// First word of a hello.
@@ -26,7 +29,9 @@ pub const HELLO_MAGIC: u64 = u64::from_le_bytes(*b"GAPHELO\x01");
 /// First word of a welcome.
 pub const WELCOME_MAGIC: u64 = u64::from_le_bytes(*b"GAPWELC\x01");
 /// Length of a hello in bytes.
-pub const HELLO_LENGTH: usize = 48;
+pub const HELLO_LENGTH: usize = 64;
+/// Length of one that says nothing of what it has seen.
+const HELLO_LENGTH_MIN: usize = 48;
 /// Length of a welcome in bytes.
 pub const WELCOME_LENGTH: usize = 80;
 /// Descriptors that come with every welcome.
@@ -52,6 +57,8 @@ pub enum Status {
     Unavailable = 4,
     /// Its stream cannot be read by other processes: it is a service, not an event stream.
     NotReadable = 5,
+    /// The publisher has seen what this stream does not contain.
+    OtherHistory = 6,
 }
 
 impl Status {
@@ -63,6 +70,7 @@ impl Status {
             3 => Self::RingSize,
             4 => Self::Unavailable,
             5 => Self::NotReadable,
+            6 => Self::OtherHistory,
             _ => return None,
         })
     }
@@ -77,6 +85,8 @@ pub struct Hello {
     pub identity: StreamIdentity,
     /// Whether it wants to read the stream.
     pub reads: bool,
+    /// What it has seen of the stream.
+    pub seen: Seen,
 }
 
 /// The doorman's answer.
@@ -96,6 +106,8 @@ pub struct Welcome {
     pub process_id: u64,
     /// The longest message, of all its fragments with their headers, bytes.
     pub message_length_max: u64,
+    /// How far the stream is.
+    pub released_sequence: u64,
 }
 
 fn u32_at(bytes: &[u8], offset: usize) -> u32 {
@@ -122,14 +134,17 @@ impl Hello {
         bytes[16..32].copy_from_slice(&self.identity.stream_id.to_le_bytes());
         bytes[32..40].copy_from_slice(&self.identity.incarnation.to_le_bytes());
         bytes[40..48].copy_from_slice(&(if self.reads { READS_FLAG } else { 0 }).to_le_bytes());
+        bytes[48..56].copy_from_slice(&self.seen.sequence.to_le_bytes());
+        bytes[56..64].copy_from_slice(&self.seen.timestamp_ns.to_le_bytes());
         bytes
     }
 
     /// Reads a message; `None` unless it has this form.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let is_hello =
-            bytes.len() == HELLO_LENGTH && u64_at(bytes, 0) == HELLO_MAGIC && u64_at(bytes, 40) & !READS_FLAG == 0;
+        let is_hello = [HELLO_LENGTH, HELLO_LENGTH_MIN].contains(&bytes.len())
+            && u64_at(bytes, 0) == HELLO_MAGIC
+            && u64_at(bytes, 40) & !READS_FLAG == 0;
         is_hello.then(|| Self {
             link: LinkOptions {
                 command_ring_bytes: u32_at(bytes, 8) as usize,
@@ -137,6 +152,10 @@ impl Hello {
             },
             identity: identity_at(bytes, 16),
             reads: u64_at(bytes, 40) & READS_FLAG != 0,
+            seen: match bytes.len() {
+                HELLO_LENGTH => Seen { sequence: u64_at(bytes, 48), timestamp_ns: u64_at(bytes, 56) },
+                _ => Seen::default(),
+            },
         })
     }
 }
@@ -155,6 +174,7 @@ impl Welcome {
         bytes[44..48].copy_from_slice(&self.tier.to_le_bytes());
         bytes[48..56].copy_from_slice(&self.process_id.to_le_bytes());
         bytes[56..64].copy_from_slice(&self.message_length_max.to_le_bytes());
+        bytes[64..72].copy_from_slice(&self.released_sequence.to_le_bytes());
         bytes
     }
 
@@ -162,7 +182,7 @@ impl Welcome {
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let is_welcome = bytes.len() == WELCOME_LENGTH && u64_at(bytes, 0) == WELCOME_MAGIC;
-        if !is_welcome || u64_at(bytes, 64) != 0 || u64_at(bytes, 72) != 0 {
+        if !is_welcome || u64_at(bytes, 72) != 0 {
             return None;
         }
         Some(Self {
@@ -173,6 +193,7 @@ impl Welcome {
             tier: u32_at(bytes, 44),
             process_id: u64_at(bytes, 48),
             message_length_max: u64_at(bytes, 56),
+            released_sequence: u64_at(bytes, 64),
         })
     }
 }

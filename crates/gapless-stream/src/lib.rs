@@ -49,6 +49,7 @@ pub mod member_service;
 pub mod network;
 pub mod node;
 pub mod outlets;
+pub mod past;
 pub mod persistence;
 pub mod preparing;
 pub mod relay;

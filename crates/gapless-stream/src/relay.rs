@@ -2,7 +2,8 @@
 //! they come, with their sequences, and puts them into a window of its own; what nodes here publish goes the other way,
 //! and the sequencer's answers come back to them. It decides nothing.
 
-pub use crate::relay_limits::RelayLimits;
+pub use crate::past::Seen;
+use crate::relay_limits::RelayLimits;
 
 use crate::StreamError;
 use crate::feeds::SharedFeeds;
@@ -123,6 +124,8 @@ pub struct Relay {
     sessions: FxHashMap<u64, Session>,
     /// Frames of a message of which not all are here; what is published is whole.
     unpublished: usize,
+    /// The last frame in the window.
+    seen: Seen,
     /// A frame that found no room in the window.
     pending: Vec<u8>,
     frame: Vec<u8>,
@@ -138,12 +141,12 @@ const LOOK_INTERVAL_NS: u64 = 2_000_000;
 const FRAMES_PER_POLL: usize = 256;
 
 impl Relay {
-    /// An agent that passes the stream `identity` on, from `upstream` into `window`. `upstream` is connected already if
-    /// `is_up`.
+    /// An agent that passes the stream `identity` on, from `upstream`, which is connected already, into `window`. `seen` is
+    /// the last frame that was passed on before.
     #[must_use]
     pub fn new(
         upstream: Box<dyn NodeLink>,
-        is_up: bool,
+        seen: Seen,
         identity: StreamIdentity,
         window: WindowWriter,
         releaser: Option<Releaser>,
@@ -152,7 +155,8 @@ impl Relay {
         let shared = Arc::new(IngressShared { feeds: links.feeds.clone(), ..IngressShared::default() });
         Self {
             upstream,
-            is_up,
+            is_up: true,
+            seen,
             identity,
             window,
             releaser,
@@ -181,7 +185,7 @@ impl Relay {
     #[cold]
     fn connect(&mut self, now: Now) -> Result<(), StreamError> {
         let start = Start::Sequence(self.window.last_sequence() + 1);
-        let Some(connected) = self.upstream.connect(start, now.monotonic_ns)? else { return Ok(()) };
+        let Some(connected) = self.upstream.connect(start, self.seen, now.monotonic_ns)? else { return Ok(()) };
         if connected.identity != self.identity {
             let (peer, expected, found) = (self.upstream.peer(), self.identity, connected.identity);
             return Err(StreamError::OtherStream { peer, expected, found });
@@ -253,6 +257,7 @@ impl Relay {
         claim.copy_from_slice(&self.pending);
         let frame = Frame::parse(claim).map_err(|error| StreamError::Protocol { what: error.to_string() })?;
         let (sequence, length, is_last) = (frame.sequence(), frame.length(), frame.fragment().is_last());
+        let timestamp_ns = frame.timestamp_ns();
         if sequence != due {
             let what = format!("frame {sequence} where {due} was due");
             return Err(StreamError::Protocol { what });
@@ -265,6 +270,7 @@ impl Relay {
             _ => {}
         }
         self.window.commit(length, sequence);
+        self.seen = Seen { sequence, timestamp_ns };
         self.pending.clear();
         if is_last {
             self.unpublished = 0;

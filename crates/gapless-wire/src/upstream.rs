@@ -22,8 +22,11 @@
 //!           2^64-1 what comes next           72  u32  longest frame, bytes
 //!  64  6 B  username                         76  u32  tier: 0 memory, 1 journal, 2 sync
 //!  70 10 B  password                         80  u64  longest message with headers, bytes
-//!  80 56 B  0: no answer to a hello is       88 10 B  the feed session that holds the position
-//!           longer than the hello            98  6 B  0
+//!  80  u64  sequence of the last frame       88 10 B  the feed session that holds the position
+//!           that it has seen, 0 for none     98  6 B  0
+//!  88  u64  its time stamp, ns
+//!  96 40 B  0: no answer to a hello is
+//!           longer than the hello
 //!                                           104  u64  its first sequence
 //!  refusal (36 bytes + text)                112  u64  its last sequence, 0 while it is open
 //!  24  u64  nonce, of the hello             120  u64  heartbeat interval, ns
@@ -119,6 +122,8 @@ pub enum RefusalReason {
     NotHeld = 4,
     /// There are as many nodes as there may be, or the stream is stopping.
     Unavailable = 5,
+    /// The node has seen what this stream does not contain.
+    OtherHistory = 6,
 }
 
 impl RefusalReason {
@@ -129,6 +134,7 @@ impl RefusalReason {
             3 => Self::OtherIncarnation,
             4 => Self::NotHeld,
             5 => Self::Unavailable,
+            6 => Self::OtherHistory,
             _ => return None,
         })
     }
@@ -149,6 +155,10 @@ pub struct Hello {
     pub username: Field<6>,
     /// Its password.
     pub password: Field<10>,
+    /// The sequence of the last frame that it has seen, 0 for none.
+    pub seen_sequence: u64,
+    /// That frame's time stamp, ns since the epoch.
+    pub seen_timestamp_ns: u64,
 }
 
 /// The sequencer's yes.
@@ -298,6 +308,8 @@ impl<'a> UpstreamPacket<'a> {
                 put(packet, 56, &hello.position.to_le_bytes());
                 put(packet, 64, &hello.username.bytes());
                 put(packet, 70, &hello.password.bytes());
+                put(packet, 80, &hello.seen_sequence.to_le_bytes());
+                put(packet, 88, &hello.seen_timestamp_ns.to_le_bytes());
             }
             Body::Welcome(welcome) => {
                 put(packet, 24, &welcome.nonce.to_le_bytes());
@@ -387,7 +399,7 @@ fn checksum(packet: &[u8]) -> u32 {
 fn body(kind: u8, bytes: &[u8]) -> Option<Body<'_>> {
     let field = |offset| u64_at(bytes, offset);
     Some(match kind {
-        HELLO if bytes.len() == HELLO_LENGTH && field(24) != 0 && bytes[80..].iter().all(|byte| *byte == 0) => {
+        HELLO if bytes.len() == HELLO_LENGTH && field(24) != 0 && bytes[96..].iter().all(|byte| *byte == 0) => {
             Body::Hello(Hello {
                 nonce: field(24),
                 stream_id: u128_at(bytes, 32),
@@ -395,6 +407,8 @@ fn body(kind: u8, bytes: &[u8]) -> Option<Body<'_>> {
                 position: field(56),
                 username: Field::from_bytes(bytes[64..].first_chunk()?)?,
                 password: Field::from_bytes(bytes[70..].first_chunk()?)?,
+                seen_sequence: field(80),
+                seen_timestamp_ns: field(88),
             })
         }
         WELCOME if bytes.len() == WELCOME_LENGTH && bytes[98..104] == [0; 6] && field(128) == 0 => {

@@ -68,7 +68,7 @@ impl Member {
         };
         let description =
             StreamDescription { identity, frame_length_max: 1024, message_length_max: 4096, tier: Tier::Quorum };
-        let doorman = Doorman::start(None, description, doors, None, None).unwrap();
+        let doorman = Doorman::start(None, description, doors, None, None, None).unwrap();
         let links = IngressLinks {
             publishers,
             service: answers.clone(),

@@ -11,6 +11,7 @@ use gapless_stream::event_stream::{EventStream, EventStreamOptions};
 use gapless_stream::network::TcpNetwork;
 use gapless_stream::network::guests::Credentials;
 use gapless_stream::node::{NodeLink, Start, TcpLink, TcpOptions};
+use gapless_stream::past::Seen;
 use gapless_stream::{Client, StreamError};
 use gapless_wire::soup::Field;
 use std::io::{Read, Write};
@@ -130,11 +131,12 @@ fn who_does_not_belong_there_is_told_so() {
     let options =
         TcpOptions { username, password: Field::new("sesame").unwrap(), ..TcpOptions::new(ports[0], ports[0]) };
     let (mut link, begun) = (TcpLink::new(options), Instant::now());
-    let refused = wait("its no", || match link.connect(Start::First, begun.elapsed().as_nanos() as u64) {
-        Ok(None) => None,
-        Ok(Some(_)) => panic!("a node is let in"),
-        Err(error) => Some(error.to_string()),
-    });
+    let refused =
+        wait("its no", || match link.connect(Start::First, Seen::default(), begun.elapsed().as_nanos() as u64) {
+            Ok(None) => None,
+            Ok(Some(_)) => panic!("a node is let in"),
+            Err(error) => Some(error.to_string()),
+        });
     assert!(refused.contains("cannot be read"), "{refused}");
 
     // Who speaks another language, also behind a proper hello, is dropped.

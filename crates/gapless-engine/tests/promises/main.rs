@@ -9,6 +9,7 @@ mod replicas;
 
 mod a_call_keeps_what_else_comes;
 mod a_client_finds_the_leader;
+mod a_client_that_has_seen_more_is_told;
 mod a_command_gets_its_reply_once;
 mod a_copy_that_differs_stops;
 mod a_deposed_leader_takes_its_state_back;

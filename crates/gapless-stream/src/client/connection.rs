@@ -4,6 +4,7 @@ use crate::StreamError;
 use crate::doorman::{PublisherLink, ring_size_reason};
 use crate::handshake::{Hello, Status, WELCOME_DESCRIPTORS_MAX, WELCOME_LENGTH, Welcome};
 use crate::link::LinkOptions;
+use crate::past::Seen;
 use gapless_log::{RingReader, RingWriter, StreamIdentity, Window};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::OwnedFd;
@@ -20,6 +21,7 @@ pub(crate) struct ConnectOptions {
     pub link: LinkOptions,
     pub identity: StreamIdentity,
     pub reads: bool,
+    pub seen: Seen,
     pub timeout: Duration,
 }
 
@@ -34,7 +36,7 @@ pub(crate) fn connect(path: &Path, options: &ConnectOptions) -> Result<Publisher
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
         .map_err(StreamError::system(action()))?;
     rustix::net::connect(&socket, &address).map_err(StreamError::system(action()))?;
-    let hello = Hello { link: options.link, identity: options.identity, reads: options.reads };
+    let hello = Hello { link: options.link, identity: options.identity, reads: options.reads, seen: options.seen };
     rustix::net::send(&socket, &hello.to_bytes(), SendFlags::NOSIGNAL).map_err(StreamError::system(action()))?;
     let mut fds = [PollFd::new(&socket, PollFlags::IN)];
     let timeout = rustix::time::Timespec {
@@ -73,6 +75,10 @@ pub(crate) fn connect(path: &Path, options: &ConnectOptions) -> Result<Publisher
         Status::OtherIncarnation => {
             let (found, wanted) = (welcome.identity.incarnation, options.identity.incarnation);
             return Err(refused(format!("the stream is in incarnation {found:016x}, not {wanted:016x}")));
+        }
+        Status::OtherHistory => {
+            let (seen, released_sequence) = (options.seen, welcome.released_sequence);
+            return Err(StreamError::OtherHistory { peer, seen, released_sequence });
         }
         Status::RingSize => return Err(refused(ring_size_reason(options.link))),
         Status::NotReadable => {

@@ -29,6 +29,7 @@ use crate::doorman::{Doorman, PublisherLink};
 use crate::handshake::Welcome;
 use crate::link::LinkOptions;
 use crate::network::guests::Credentials;
+use crate::past::Seen;
 use crate::tier::Tier;
 use gapless_log::{LogError, StreamIdentity};
 use gapless_wire::control::SessionOpen;
@@ -81,7 +82,13 @@ impl ClientOptions {
     /// Where there are others, one that does not answer is left for the next one soon.
     fn at_the_door(&self, has_others: bool) -> connection::ConnectOptions {
         let timeout = if has_others { self.timeout.min(SILENCE_MAX) } else { self.timeout };
-        connection::ConnectOptions { link: self.link, identity: self.identity, reads: false, timeout }
+        connection::ConnectOptions {
+            link: self.link,
+            identity: self.identity,
+            reads: false,
+            seen: Seen::default(),
+            timeout,
+        }
     }
 }
 
@@ -101,6 +108,8 @@ pub struct Client {
     addresses: Option<Addresses<Door>>,
     /// The stream that it found first: another member serves the same.
     identity: StreamIdentity,
+    /// The latest frame that an answer came from.
+    seen: Seen,
     aside: Aside,
     /// Whether the member that it is connected to does not lead.
     was_turned_away: bool,
@@ -170,6 +179,7 @@ impl Client {
     fn over(link: PublisherLink, addresses: Option<Addresses<Door>>, options: ClientOptions) -> Self {
         Self {
             identity: link.welcome.identity,
+            seen: Seen::default(),
             link,
             addresses,
             aside: Aside::default(),
@@ -469,6 +479,7 @@ impl Client {
                 }
             };
             messages += 1;
+            self.seen = self.seen.or_later(Seen { sequence: frame.sequence(), timestamp_ns: frame.timestamp_ns() });
             let last = self.sessions.get(self.sent_last.index());
             let is_of_last = last.is_some_and(|last| last.is_open() && last.id() == Some(frame.session()));
             let key = if is_of_last { Some(self.sent_last) } else { self.by_id.get(&frame.session()).copied() };

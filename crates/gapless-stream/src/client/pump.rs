@@ -13,8 +13,8 @@ use crate::network::guests::Credentials;
 use crate::network::tcp::Received;
 use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, StreamIdentity, ring};
 use gapless_wire::upstream::{
-    self, Body, HEADER_LENGTH, Hello, PACKET_LENGTH_MAX, POSITION_NONE, Report, UpstreamError, UpstreamPacket,
-    finish_frames,
+    self, Body, HEADER_LENGTH, Hello, PACKET_LENGTH_MAX, POSITION_NONE, RefusalReason, Report, UpstreamError,
+    UpstreamPacket, finish_frames,
 };
 use gapless_wire::{Frame, aligned_length};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -51,6 +51,7 @@ enum Failure {
     System(io::Error),
     Silent,
     Refused(String),
+    OtherHistory,
 }
 
 /// Connects to the service at `address`, a host and a port.
@@ -71,6 +72,9 @@ pub(super) fn connect(
         outcome = match say_hello(address, options, credentials, deadline) {
             Ok((connection, key, welcome)) => return over(connection, key, &welcome, options),
             Err(Failure::Refused(reason)) => return Err(refused(reason)),
+            Err(Failure::OtherHistory) => {
+                return Err(StreamError::OtherHistory { peer, seen: options.seen, released_sequence: 0 });
+            }
             Err(Failure::System(source)) => failed(source),
             Err(Failure::Silent) => {
                 let (request, timeout_ms) = ("a hello".to_owned(), options.timeout.as_millis() as u64);
@@ -96,6 +100,8 @@ fn say_hello(
         position: POSITION_NONE,
         username: credentials.username,
         password: credentials.password,
+        seen_sequence: options.seen.sequence,
+        seen_timestamp_ns: options.seen.timestamp_ns,
     };
     let written = UpstreamPacket { key: 0, body: Body::Hello(hello) }.write_to(connection.room());
     connection.commit(written.expect("an empty buffer has room for a hello"));
@@ -113,6 +119,7 @@ fn say_hello(
                     connection.consume(length);
                     Ok((connection, key, welcome))
                 }
+                Body::Refusal { reason: RefusalReason::OtherHistory, .. } => Err(Failure::OtherHistory),
                 Body::Refusal { text, .. } => Err(Failure::Refused(text.to_owned())),
                 _ => Err(Failure::Refused("what answers is no service".to_owned())),
             };
@@ -158,6 +165,7 @@ fn over(
             frame_length_max: welcome.frame_length_max,
             tier: welcome.tier,
             message_length_max: welcome.message_bytes_max,
+            released_sequence: welcome.released_sequence,
         },
         writer,
         reader,

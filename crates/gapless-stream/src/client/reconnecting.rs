@@ -167,6 +167,7 @@ impl Client {
         if has_others {
             options.identity = self.identity;
         }
+        options.seen = self.seen;
         let link = addresses.current().connect(&options, &self.options.credentials)?;
         self.begin_connection(link);
         for number in 0..self.sessions.len() {

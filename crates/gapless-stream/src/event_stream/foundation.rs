@@ -14,6 +14,7 @@ use crate::network::endpoints::{Served, build};
 use crate::network::guests::SharedStatus;
 use crate::network::{client_port, tcp_endpoints};
 use crate::outlets::Outlets;
+use crate::past::Past;
 use crate::persistence::OpenedJournal;
 use crate::preparing::PreparerThread;
 use crate::stream_layout::StreamLayout;
@@ -298,13 +299,16 @@ impl<'a> Foundation<'a> {
         let (status, counted) = (SharedStatus::default(), ControlCounters::add_to(&self.counters)?);
         let control = ControlDesk::new(master, self.window.clone(), status.clone(), counted);
         let window = Some(self.window.clone());
-        let doorman = Doorman::start(socket.as_deref(), description, self.doors, window, Some(control))?;
-        let doorman = Arc::new(doorman);
         let journal = self.layout.as_ref().filter(|_| options.tier != Tier::Memory).map(StreamLayout::journal);
+        let past = Past::new(self.window.clone(), journal.clone(), self.head != Head::Sequencer);
+        let (doors, past_of_clients) = (self.doors, Some(past.clone()));
+        let doorman = Doorman::start(socket.as_deref(), description, doors, window, Some(control), past_of_clients)?;
+        let doorman = Arc::new(doorman);
         let served = Served {
             doorman: Arc::clone(&doorman),
             window: self.window.clone(),
             feeds: ingress.feeds.clone(),
+            past,
             journal,
             next_sequence: self.next_sequence,
             status: status.clone(),

@@ -7,6 +7,7 @@ use super::{EventStream, StreamRecovery};
 use crate::feeds::{Feeds, SharedFeeds};
 use crate::node::link::Connected;
 use crate::node::{NodeLink, Start};
+use crate::past::Seen;
 use crate::persistence::{OpenedJournal, Opening};
 use crate::relay::{Relay, RelayCounters, RelayLinks};
 use crate::relay_feeds::KeptFeeds;
@@ -40,17 +41,18 @@ pub(super) fn start(
     let mut recovery = StreamRecovery::default();
     let mut feeds = Feeds::default();
     let mut opened = None;
+    let mut seen = Seen::default();
     let kept = layout.as_ref().filter(|_| options.tier != Tier::Memory).map(|layout| KeptFeeds::at(layout.feeds()));
     if let (Some(layout), Some(origin), true) = (&layout, &origin, options.tier != Tier::Memory)
         && !matches!(JournalReader::open(layout.journal()), Err(JournalError::NoJournal { .. }))
     {
         let mut found = open(options, layout, origin.identity, 1)?;
         let before = kept.as_ref().map(|kept| kept.before(found.journal.first_sequence())).unwrap_or_default();
-        feeds = fold(layout, &mut found, before, &mut recovery)?;
+        (feeds, seen) = fold(layout, &mut found, before, &mut recovery)?;
         opened = Some(found);
     }
     let start = if opened.is_some() { Start::Sequence(recovery.last_sequence + 1) } else { start };
-    let connected = connect(&mut *upstream, start, &clock, stopped)?;
+    let connected = connect(&mut *upstream, (start, seen), &clock, stopped)?;
     if let Some(origin) = &origin
         && origin.identity != connected.identity
     {
@@ -96,20 +98,20 @@ pub(super) fn start(
         limits,
         counters: RelayCounters::add_to(&foundation.counters)?,
     };
-    let relay = Relay::new(upstream, true, identity, foundation.take_writer(), releaser, links);
+    let relay = Relay::new(upstream, seen, identity, foundation.take_writer(), releaser, links);
     let shared = relay.shared();
     foundation.run(Box::new(relay), None, shared, recovery, Some(clock))
 }
 
 fn connect(
     upstream: &mut dyn NodeLink,
-    start: Start,
+    (start, seen): (Start, Seen),
     clock: &Clock,
     stopped: &AtomicBool,
 ) -> Result<Connected, StreamError> {
     // Acquire: pairs with whoever stops it.
     while !stopped.load(Ordering::Acquire) {
-        match upstream.connect(start, clock.now().monotonic_ns) {
+        match upstream.connect(start, seen, clock.now().monotonic_ns) {
             Ok(Some(connected)) => return Ok(connected),
             Ok(None) | Err(StreamError::Disconnected { .. }) => std::thread::sleep(ATTEMPT_INTERVAL),
             Err(error) => return Err(error),
@@ -129,19 +131,20 @@ fn open(
     options.persistence.open(&layout.journal(), Opening { first_sequence, new_stream_id, ..opening })
 }
 
-/// The feed sessions that the journal tells of behind those of `feeds`, and where it ends.
+/// The feed sessions that the journal tells of behind those of `feeds`, and its last whole message's last frame.
 fn fold(
     layout: &StreamLayout,
     opened: &mut OpenedJournal,
     mut feeds: Feeds,
     recovery: &mut StreamRecovery,
-) -> Result<Feeds, StreamError> {
+) -> Result<(Feeds, Seen), StreamError> {
     let journal = &mut opened.journal;
     let (first, last) = (journal.first_sequence(), journal.last_sequence());
     recovery.last_sequence = last;
     if first > last {
-        return Ok(feeds);
+        return Ok((feeds, Seen::default()));
     }
+    let mut seen = Seen::default();
     let mut replay = JournalReader::open(layout.journal())?.replay(first)?;
     let mut incomplete_from = None;
     while let Some(frame) = replay.next_frame()? {
@@ -151,6 +154,7 @@ fn fold(
         }
         if frame.fragment().is_last() {
             incomplete_from = None;
+            seen = Seen { sequence: frame.sequence(), timestamp_ns: frame.timestamp_ns() };
         }
         if frame.kind() == Kind::Mark {
             match Mark::from_bytes(frame.payload()) {
@@ -164,7 +168,7 @@ fn fold(
         journal.truncate_after(sequence - 1)?;
         recovery.last_sequence = sequence - 1;
     }
-    Ok(feeds)
+    Ok((feeds, seen))
 }
 
 /// Which stream a directory holds a part of: a small text file beside the journal.

@@ -15,6 +15,7 @@ use crate::doorman::Doorman;
 use crate::feeds::SharedFeeds;
 use crate::late_reader::LateReader;
 use crate::mailbox::Mailbox;
+use crate::past::Past;
 use gapless_agent::{Agent, Counters};
 use gapless_journal::JournalReader;
 use gapless_log::{GatingCursor, Window};
@@ -113,6 +114,7 @@ pub(crate) struct Served<'a> {
     pub doorman: Arc<Doorman>,
     pub window: Window,
     pub feeds: SharedFeeds,
+    pub past: Past,
     /// The journal's directory, where there is one.
     pub journal: Option<PathBuf>,
     pub next_sequence: u64,
@@ -128,7 +130,8 @@ impl Served<'_> {
             Some(journal) => JournalReader::open(journal).map_or(next_sequence, |reader| reader.first_sequence()),
             None => next_sequence,
         };
-        StreamFacts { window: self.window.clone(), feeds: Some(self.feeds.clone()), first_held: Box::new(first_held) }
+        let (window, past, feeds) = (self.window.clone(), self.past.clone(), Some(self.feeds.clone()));
+        StreamFacts { window, past, feeds, first_held: Box::new(first_held) }
     }
 
     pub fn reader(&self) -> Box<dyn Fn(u64) -> LateReader + Send> {

@@ -8,6 +8,7 @@ use crate::config::Transport;
 use crate::doorman::{Doorman, PublisherLink};
 use crate::feeds::{Feed, SharedFeeds};
 use crate::link::{ConnectionId, LinkOptions};
+use crate::past::{Past, Seen};
 use gapless_agent::{Counter, Counters};
 use gapless_log::{LogError, Window};
 use gapless_wire::feed_session::FeedSession;
@@ -121,6 +122,8 @@ pub struct Guest {
 pub struct StreamFacts {
     /// The window.
     pub window: Window,
+    /// What contradicts who has seen another history.
+    pub past: Past,
     /// The feed sessions; `None`: the stream belongs to a service, whose clients read their replies alone.
     pub feeds: Option<SharedFeeds>,
     /// The first sequence that is still held.
@@ -230,6 +233,11 @@ impl Guests {
                 RefusalReason::OtherIncarnation,
                 format!("this is incarnation {:016x}", identity.incarnation),
             ));
+        }
+        let seen = Seen { sequence: hello.seen_sequence, timestamp_ns: hello.seen_timestamp_ns };
+        if let Some(contradiction) = self.facts.past.contradiction(seen) {
+            let text = format!("sequence {} was seen with another history: {contradiction}", seen.sequence);
+            return Err((RefusalReason::OtherHistory, text));
         }
         // Whoever comes from the same place again has forgotten what it was.
         let replaced = self.guests.iter().find(|(_, guest)| guest.peer == peer).map(|(key, _)| *key);

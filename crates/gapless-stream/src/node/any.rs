@@ -4,6 +4,7 @@ use super::link::{Connected, LinkRead, LinkReads, NodeLink, Standing, Start};
 use super::{DatagramLink, JournalLink, SharedMemoryLink, TcpLink};
 use crate::StreamError;
 use crate::network::UdpSocket;
+use crate::past::Seen;
 use gapless_wire::Frame;
 use rustix::fd::BorrowedFd;
 use std::time::Duration;
@@ -56,8 +57,8 @@ macro_rules! delegate {
 }
 
 impl NodeLink for AnyLink {
-    fn connect(&mut self, start: Start, now_ns: u64) -> Result<Option<Connected>, StreamError> {
-        delegate!(self, link => link.connect(start, now_ns))
+    fn connect(&mut self, start: Start, seen: Seen, now_ns: u64) -> Result<Option<Connected>, StreamError> {
+        delegate!(self, link => link.connect(start, seen, now_ns))
     }
 
     #[inline]

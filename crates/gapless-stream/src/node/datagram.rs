@@ -8,6 +8,7 @@ use crate::StreamError;
 use crate::client::random_token;
 use crate::feeds::Feed;
 use crate::network::{Datagrams, Interface, Peer, Segmentation, UdpOptions, UdpSocket};
+use crate::past::Seen;
 use gapless_log::StreamIdentity;
 use gapless_wire::upstream::{
     self, Body, HEADER_LENGTH, Hello, POSITION_FIRST, POSITION_LIVE, RefusalReason, Report, UpstreamPacket, Welcome,
@@ -190,7 +191,7 @@ impl<S: Datagrams> DatagramLink<S> {
         }
     }
 
-    fn say_hello(&mut self, nonce: u64, position: u64) {
+    fn say_hello(&mut self, nonce: u64, position: u64, seen: Seen) {
         let hello = Hello {
             nonce,
             stream_id: 0,
@@ -198,6 +199,8 @@ impl<S: Datagrams> DatagramLink<S> {
             position,
             username: self.options.username,
             password: self.options.password,
+            seen_sequence: seen.sequence,
+            seen_timestamp_ns: seen.timestamp_ns,
         };
         self.say(0, Body::Hello(hello));
     }
@@ -328,12 +331,12 @@ pub(super) fn feed_of(welcome: &Welcome) -> Feed {
 }
 
 impl<S: Datagrams> NodeLink for DatagramLink<S> {
-    fn connect(&mut self, start: Start, now_ns: u64) -> Result<Option<Connected>, StreamError> {
+    fn connect(&mut self, start: Start, seen: Seen, now_ns: u64) -> Result<Option<Connected>, StreamError> {
         if !matches!(self.stage, Stage::Calling { start: asked, .. } if asked == start) {
             let nonce = random_token() as u64 | 1;
             self.renew(now_ns);
             self.stage = Stage::Calling { nonce, start, sent_ns: now_ns, came: None };
-            self.say_hello(nonce, Self::position_of(start));
+            self.say_hello(nonce, Self::position_of(start), seen);
             return Ok(None);
         }
         self.receive(now_ns)?;
@@ -346,7 +349,7 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
                     if now_ns.saturating_sub(self.renewed_ns) >= RENEW_INTERVAL_NS {
                         self.renew(now_ns);
                     }
-                    self.say_hello(nonce, Self::position_of(start));
+                    self.say_hello(nonce, Self::position_of(start), seen);
                 }
                 Ok(None)
             }
@@ -354,6 +357,9 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
             Some(Outcome::Refused(RefusalReason::NotHeld, text)) => {
                 let Start::Sequence(sequence) = start else { return Ok(None) };
                 Err(StreamError::Lapped { sequence, reason: text })
+            }
+            Some(Outcome::Refused(RefusalReason::OtherHistory, _)) => {
+                Err(StreamError::OtherHistory { peer: self.peer(), seen, released_sequence: 0 })
             }
             Some(Outcome::Refused(reason, text)) => {
                 let reason = format!("{reason:?}: {text}");
@@ -527,7 +533,8 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
         if up.receiver.is_lost() && now_ns.saturating_sub(up.asked_feed_ns) >= HELLO_INTERVAL_NS {
             up.asked_feed_ns = now_ns;
             let (nonce, position) = (up.nonce, up.receiver.next_sequence());
-            self.say_hello(nonce, position);
+            // It was let in with what it had seen.
+            self.say_hello(nonce, position, Seen::default());
             return Ok(());
         }
         if now_ns.saturating_sub(up.reported_ns) >= up.heartbeat_interval_ns {

@@ -4,6 +4,7 @@
 use super::link::{Connected, LinkRead, NodeLink, Start};
 use crate::StreamError;
 use crate::late_reader::cut_off;
+use crate::past::Seen;
 use gapless_journal::{JournalReader, Replay};
 use gapless_log::StreamIdentity;
 use gapless_wire::Frame;
@@ -35,7 +36,7 @@ impl JournalLink {
 }
 
 impl NodeLink for JournalLink {
-    fn connect(&mut self, start: Start, _now_ns: u64) -> Result<Option<Connected>, StreamError> {
+    fn connect(&mut self, start: Start, _seen: Seen, _now_ns: u64) -> Result<Option<Connected>, StreamError> {
         let reader = JournalReader::open(&self.directory)?;
         self.last_sequence = reader.last_sequence()?;
         let position = match start {

@@ -2,6 +2,7 @@
 
 use crate::StreamError;
 use crate::feeds::Feed;
+use crate::past::Seen;
 use gapless_log::StreamIdentity;
 use gapless_wire::Frame;
 use gapless_wire::upstream::{POSITION_FIRST, POSITION_LIVE};
@@ -99,11 +100,12 @@ pub struct Standing {
 /// The way between a node and the sequencer. It is up or down; down means that [`NodeLink::connect`] is to be called
 /// until it is up again. Nothing here blocks, except [`NodeLink::wait`].
 pub trait NodeLink: Send {
-    /// Tries to make a connection, to read from `start` on. `None`: not yet, try again.
+    /// Tries to make a connection, to read from `start` on, to a stream that contains what was `seen`. `None`: not yet, try
+    /// again.
     ///
     /// # Errors
-    /// What trying again does not mend: another stream, a refusal.
-    fn connect(&mut self, start: Start, now_ns: u64) -> Result<Option<Connected>, StreamError>;
+    /// What trying again does not mend: another stream, another history of it, a refusal.
+    fn connect(&mut self, start: Start, seen: Seen, now_ns: u64) -> Result<Option<Connected>, StreamError>;
 
     /// Sends a frame, padded. `false` if there is no room now.
     ///
@@ -217,8 +219,8 @@ pub trait NodeLink: Send {
 }
 
 impl NodeLink for Box<dyn NodeLink> {
-    fn connect(&mut self, start: Start, now_ns: u64) -> Result<Option<Connected>, StreamError> {
-        (**self).connect(start, now_ns)
+    fn connect(&mut self, start: Start, seen: Seen, now_ns: u64) -> Result<Option<Connected>, StreamError> {
+        (**self).connect(start, seen, now_ns)
     }
 
     fn send(&mut self, frame: &[u8]) -> Result<bool, StreamError> {

@@ -58,6 +58,7 @@ pub use tcp::{TcpLink, TcpOptions};
 
 use crate::StreamError;
 use crate::client::MessageType;
+use crate::past::Seen;
 use gapless_agent::Clock;
 use gapless_log::StreamIdentity;
 use gapless_wire::control::{SessionOpen, TimerFired};
@@ -83,6 +84,8 @@ pub struct StreamNode<L> {
     publisher: Option<Publisher>,
     /// The next sequence.
     position: u64,
+    /// The last frame that it has read.
+    seen: Seen,
     /// Live once this sequence was read.
     live_from: u64,
     is_halted: bool,
@@ -116,6 +119,7 @@ impl<L: NodeLink> StreamNode<L> {
             connected: None,
             publisher,
             position: 0,
+            seen: Seen::default(),
             live_from: 0,
             is_halted: false,
             teller: Teller::default(),
@@ -345,10 +349,11 @@ impl<L: NodeLink> StreamNode<L> {
         let now_ns = self.now_ns();
         self.flush()?;
         self.hear(now_ns, take)?;
-        let Self { link, publisher, is_halted, teller, position, state, live_from, .. } = self;
+        let Self { link, publisher, is_halted, teller, position, seen, state, live_from, .. } = self;
         let reads = link.read_each(limit, now_ns, &mut |frame| {
             check_due(frame, *position)?;
             *position += 1;
+            *seen = Seen { sequence: frame.sequence(), timestamp_ns: frame.timestamp_ns() };
             let own = observe(publisher.as_mut(), is_halted, frame, now_ns);
             teller.tell(frame, own, take)?;
             if *state == NodeState::Rewinding && *position > *live_from {
@@ -447,6 +452,7 @@ impl<L: NodeLink> StreamNode<L> {
             LinkRead::Frame(frame) => {
                 check_due(&frame, self.position)?;
                 self.position += 1;
+                self.seen = Seen { sequence: frame.sequence(), timestamp_ns: frame.timestamp_ns() };
                 let own = observe(self.publisher.as_mut(), &mut self.is_halted, &frame, now_ns);
                 Ok(Some((frame, own)))
             }
@@ -465,7 +471,7 @@ impl<L: NodeLink> StreamNode<L> {
     fn connect(&mut self, take: &mut dyn FnMut(NodeEvent<'_>)) -> Result<bool, StreamError> {
         let now_ns = self.clock.now().monotonic_ns;
         let start = if self.position == 0 { self.options.start } else { Start::Sequence(self.position) };
-        let Some(connected) = self.link.connect(start, now_ns)? else { return Ok(false) };
+        let Some(connected) = self.link.connect(start, self.seen, now_ns)? else { return Ok(false) };
         let expected = self.connected.map_or(self.options.identity, |before| before.identity);
         let found = connected.identity;
         if (expected.stream_id != 0 && expected.stream_id != found.stream_id)

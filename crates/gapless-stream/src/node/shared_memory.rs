@@ -10,6 +10,7 @@ use crate::event_stream::EventStream;
 use crate::handshake::Status;
 use crate::late_reader::{LateRead, LateReader};
 use crate::link::LinkOptions;
+use crate::past::Seen;
 use crate::ring_notes::NoteWriter;
 use crate::stream_layout::StreamLayout;
 use crate::tier::Tier;
@@ -177,11 +178,12 @@ impl SharedMemoryLink {
         Ok(self.up.as_mut().expect("looked at above"))
     }
 
-    fn dial(&self, layout: &StreamLayout) -> Result<Option<Up>, StreamError> {
+    fn dial(&self, layout: &StreamLayout, seen: Seen) -> Result<Option<Up>, StreamError> {
         let options = ConnectOptions {
             link: self.options.rings,
             identity: StreamIdentity::default(),
             reads: true,
+            seen,
             timeout: if self.has_others() { self.options.timeout.min(SILENCE_MAX) } else { self.options.timeout },
         };
         let link = match connect(&layout.socket(), &options) {
@@ -232,7 +234,7 @@ impl Up {
 }
 
 impl NodeLink for SharedMemoryLink {
-    fn connect(&mut self, start: Start, now_ns: u64) -> Result<Option<Connected>, StreamError> {
+    fn connect(&mut self, start: Start, seen: Seen, now_ns: u64) -> Result<Option<Connected>, StreamError> {
         if let Some(places) = &self.places {
             self.next_attempt_ns = self.next_attempt_ns.max(now_ns * u64::from(!self.pause.is_zero()));
             self.next_attempt_ns += std::mem::take(&mut self.pause).as_nanos() as u64;
@@ -240,7 +242,7 @@ impl NodeLink for SharedMemoryLink {
                 return Ok(None);
             }
             self.next_attempt_ns = now_ns + if self.has_others() { 0 } else { ATTEMPT_INTERVAL_NS };
-            self.up = self.dial(&places.current().layout)?;
+            self.up = self.dial(&places.current().layout, seen)?;
             if self.up.is_none() {
                 self.go_on();
             }

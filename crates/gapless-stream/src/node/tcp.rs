@@ -10,6 +10,7 @@ use crate::client::random_token;
 use crate::feeds::Feed;
 use crate::network::TcpConnection;
 use crate::network::tcp::Received;
+use crate::past::Seen;
 use gapless_log::StreamIdentity;
 use gapless_wire::soup::{Field, RejectReason};
 use gapless_wire::upstream::{
@@ -120,20 +121,21 @@ impl TcpLink {
         }
     }
 
-    fn call(&mut self, start: Start, now_ns: u64) {
+    fn call(&mut self, start: Start, seen: Seen, now_ns: u64) {
         self.next_attempt_ns = now_ns + ATTEMPT_INTERVAL_NS;
         self.stage = Stage::Down;
         let Ok(mut connection) = TcpConnection::connect(self.options.command, COMMAND_BYTES, COMMAND_BYTES) else {
             return;
         };
         let nonce = random_token() as u64 | 1;
-        say(&mut connection, 0, Body::Hello(self.hello(nonce, start.wire_position())));
+        say(&mut connection, 0, Body::Hello(self.hello(nonce, start.wire_position(), seen)));
         self.stage = Stage::Calling(Calling { connection, nonce, start, since_ns: now_ns });
     }
 
-    const fn hello(&self, nonce: u64, position: u64) -> Hello {
+    const fn hello(&self, nonce: u64, position: u64, seen: Seen) -> Hello {
         let (username, password) = (self.options.username, self.options.password);
-        Hello { nonce, stream_id: 0, incarnation: 0, position, username, password }
+        let (seen_sequence, seen_timestamp_ns) = (seen.sequence, seen.timestamp_ns);
+        Hello { nonce, stream_id: 0, incarnation: 0, position, username, password, seen_sequence, seen_timestamp_ns }
     }
 
     fn request(&self, feed: &Feed, next: u64) -> RewindRequest {
@@ -223,7 +225,8 @@ impl TcpLink {
                 }
             }
             None if is_due => {
-                let hello = self.hello(nonce, next);
+                // It was let in with what it had seen.
+                let hello = self.hello(nonce, next, Seen { sequence: 0, timestamp_ns: 0 });
                 if let Stage::Up(up) = &mut self.stage {
                     up.asked_feed_ns = now_ns;
                     say(&mut up.connection, 0, Body::Hello(hello));
@@ -331,12 +334,12 @@ fn each_answer(frames: &[u8], take: &mut dyn FnMut(&Frame<'_>)) -> Result<usize,
 }
 
 impl NodeLink for TcpLink {
-    fn connect(&mut self, start: Start, now_ns: u64) -> Result<Option<Connected>, StreamError> {
+    fn connect(&mut self, start: Start, seen: Seen, now_ns: u64) -> Result<Option<Connected>, StreamError> {
         self.now_ns = now_ns;
         let is_asked = matches!(&self.stage, Stage::Calling(calling) if calling.start == start);
         if !is_asked {
             if now_ns >= self.next_attempt_ns {
-                self.call(start, now_ns);
+                self.call(start, seen, now_ns);
             }
             return Ok(None);
         }
@@ -369,6 +372,9 @@ impl NodeLink for TcpLink {
                 Start::Sequence(sequence) => Err(StreamError::Lapped { sequence, reason: text.to_owned() }),
                 Start::First | Start::Live => Ok(None),
             },
+            Body::Refusal { reason: RefusalReason::OtherHistory, .. } => {
+                Err(StreamError::OtherHistory { peer: self.peer(), seen, released_sequence: 0 })
+            }
             Body::Refusal { reason, text, .. } => {
                 let reason = format!("{reason:?}: {text}");
                 Err(StreamError::Handshake { peer: self.peer(), status: None, reason })

@@ -12,6 +12,7 @@ use gapless_stream::node::{
     DatagramLink, DatagramOptions, NodeEvent, NodeLink, NodeOptions, SharedMemoryLink, SharedMemoryOptions, Start,
     StreamNode, TcpLink, TcpOptions,
 };
+use gapless_stream::past::Seen;
 use gapless_wire::{Encoding, Frame, Kind};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -30,8 +31,8 @@ struct Losing {
 }
 
 impl NodeLink for Losing {
-    fn connect(&mut self, start: Start, now_ns: u64) -> Result<Option<Connected>, StreamError> {
-        self.way.connect(start, now_ns)
+    fn connect(&mut self, start: Start, seen: Seen, now_ns: u64) -> Result<Option<Connected>, StreamError> {
+        self.way.connect(start, seen, now_ns)
     }
 
     fn send(&mut self, frame: &[u8]) -> Result<bool, StreamError> {

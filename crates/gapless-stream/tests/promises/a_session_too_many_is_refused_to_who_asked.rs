@@ -7,6 +7,7 @@ use gapless_stream::StreamError;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
 use gapless_stream::node::link::{Connected, LinkRead};
 use gapless_stream::node::{NodeLink, Start};
+use gapless_stream::past::Seen;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpen};
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{Frame, FrameHeader, Kind};
@@ -20,7 +21,7 @@ struct Full {
 }
 
 impl NodeLink for Full {
-    fn connect(&mut self, _start: Start, _now_ns: u64) -> Result<Option<Connected>, StreamError> {
+    fn connect(&mut self, _start: Start, _seen: Seen, _now_ns: u64) -> Result<Option<Connected>, StreamError> {
         Ok(Some(Connected {
             identity: StreamIdentity { stream_id: 1, incarnation: 2 },
             frame_length_max: 1_376,

@@ -63,7 +63,19 @@ fn packet(key: u64, body: Body<'_>) -> Vec<u8> {
 
 fn hello(password: &str) -> Vec<u8> {
     let (username, password) = (Field::new("node").unwrap(), Field::new(password).unwrap());
-    packet(0, Body::Hello(Hello { nonce: 7, stream_id: 0, incarnation: 0, position: 0, username, password }))
+    packet(
+        0,
+        Body::Hello(Hello {
+            nonce: 7,
+            stream_id: 0,
+            incarnation: 0,
+            position: 0,
+            username,
+            password,
+            seen_sequence: 0,
+            seen_timestamp_ns: 0,
+        }),
+    )
 }
 
 /// Everything until the other side closes.

@@ -81,7 +81,7 @@ fn connected() -> (Client, SessionKey, Service) {
         message_length_max: 2048,
         tier: Tier::Quorum,
     };
-    let doorman = Doorman::start(None, description, links, None, None).unwrap();
+    let doorman = Doorman::start(None, description, links, None, None, None).unwrap();
     let mut client =
         Client::connect_local(&doorman, ClientOptions { link: RINGS, ..ClientOptions::default() }).unwrap();
     let Some(ForIngress::Opened { reader, .. }) = ingress.pop() else { panic!("nobody has come") };

@@ -7,6 +7,7 @@ use gapless_stream::StreamError;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
 use gapless_stream::node::link::{Connected, LinkRead};
 use gapless_stream::node::{NodeLink, SharedMemoryLink, SharedMemoryOptions, Start};
+use gapless_stream::past::Seen;
 use gapless_wire::{Frame, FrameHeader, Kind};
 use std::path::Path;
 use std::sync::Arc;
@@ -20,8 +21,8 @@ struct Late {
 }
 
 impl NodeLink for Late {
-    fn connect(&mut self, start: Start, now_ns: u64) -> Result<Option<Connected>, StreamError> {
-        self.way.connect(start, now_ns)
+    fn connect(&mut self, start: Start, seen: Seen, now_ns: u64) -> Result<Option<Connected>, StreamError> {
+        self.way.connect(start, seen, now_ns)
     }
 
     fn send(&mut self, frame: &[u8]) -> Result<bool, StreamError> {

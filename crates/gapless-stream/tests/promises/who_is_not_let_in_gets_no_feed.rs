@@ -54,7 +54,16 @@ impl World {
 
     fn hello(&mut self, nonce: u64, position: u64) -> Answer {
         let (username, password) = (Field::BLANK, Field::BLANK);
-        let hello = Hello { nonce, stream_id: 0, incarnation: 0, position, username, password };
+        let hello = Hello {
+            nonce,
+            stream_id: 0,
+            incarnation: 0,
+            position,
+            username,
+            password,
+            seen_sequence: 0,
+            seen_timestamp_ns: 0,
+        };
         let mut packet = [0; 256];
         let length = UpstreamPacket { key: 0, body: Body::Hello(hello) }.write_to(&mut packet).unwrap();
         self.node.send(at(1, 1000), &packet[..length], length).unwrap();

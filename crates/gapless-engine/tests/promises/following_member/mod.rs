@@ -48,7 +48,7 @@ impl Follower {
             message_length_max: 1 << 20,
             tier: Tier::Quorum,
         };
-        let doorman = Doorman::start(Some(socket), description, doors, Some(window.clone()), None).unwrap();
+        let doorman = Doorman::start(Some(socket), description, doors, Some(window.clone()), None, None).unwrap();
         let links = IngressLinks {
             publishers,
             service: service.clone(),

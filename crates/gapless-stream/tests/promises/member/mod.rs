@@ -64,7 +64,7 @@ impl Member {
             message_length_max: WINDOW_BYTES / 2,
             tier: Tier::Quorum,
         };
-        let doorman = Doorman::start(None, description, doors, None, None).unwrap();
+        let doorman = Doorman::start(None, description, doors, None, None, None).unwrap();
         let links = IngressLinks {
             publishers,
             service: service.clone(),

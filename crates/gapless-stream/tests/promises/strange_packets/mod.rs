@@ -26,7 +26,16 @@ pub fn packet(key: u64, body: Body<'_>) -> Vec<u8> {
 /// The hello of an honest node, with a change.
 pub fn hello(change: impl FnOnce(&mut Hello)) -> Vec<u8> {
     let (username, password) = (Field::new("honest").unwrap(), Field::new("swordfish").unwrap());
-    let mut hello = Hello { nonce: 7, stream_id: 0, incarnation: 0, position: 1, username, password };
+    let mut hello = Hello {
+        nonce: 7,
+        stream_id: 0,
+        incarnation: 0,
+        position: 1,
+        username,
+        password,
+        seen_sequence: 0,
+        seen_timestamp_ns: 0,
+    };
     change(&mut hello);
     packet(0, Body::Hello(hello))
 }

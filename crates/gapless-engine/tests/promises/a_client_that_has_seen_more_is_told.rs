@@ -1,0 +1,113 @@
+//! A node whose directory was put back to an older copy of all of it cannot know; a client whose replies came from what is
+//! not there any more can, and is told so, whether the node is behind it now or has gone on in another way.
+
+use gapless_engine::{Context, Handlers, Node, NodeOptions, Reject, Service};
+use gapless_schema::Encoding;
+use gapless_stream::client::{ClientOptions, MessageType};
+use gapless_stream::{Client, StreamError};
+use std::path::Path;
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const MESSAGE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
+
+#[derive(Default)]
+struct Count(u64);
+
+impl Service for Count {
+    fn handlers(handlers: &mut Handlers<Self>) {
+        handlers.on_bytes(MESSAGE.schema, |it: &mut Self, _: &[u8], context: &mut Context<'_>| -> Result<(), Reject> {
+            it.0 += 1;
+            context.reply_with(MESSAGE, &it.0.to_le_bytes())
+        });
+    }
+
+    fn snapshot(&self, state: &mut Vec<u8>) {
+        state.extend_from_slice(&self.0.to_le_bytes());
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), String> {
+        self.0 = u64::from_le_bytes(state.try_into().map_err(|_| "8 bytes")?);
+        Ok(())
+    }
+}
+
+fn start(directory: &Path) -> (Node, Client) {
+    let node = Node::start(Count::default(), NodeOptions::in_directory(directory)).unwrap();
+    let client = Client::connect(node.socket_path().unwrap(), ClientOptions::default()).unwrap();
+    (node, client)
+}
+
+/// The number that the service has counted with the last of so many calls.
+fn call(client: &mut Client, token: u128, count: u64, length: usize) -> u64 {
+    let session = client.open_session(token, 4).unwrap();
+    let mut counted = 0;
+    for _ in 0..count {
+        let reply = client.call(session, MESSAGE, &vec![7; length], PATIENCE).unwrap();
+        counted = u64::from_le_bytes(reply.payload.try_into().unwrap());
+    }
+    counted
+}
+
+fn copy(from: &Path, to: &Path) {
+    let _absent = std::fs::remove_dir_all(to);
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+fn is_told(called_again: u64, length: usize) {
+    let place = tempfile::tempdir().unwrap();
+    let (directory, aside) = (place.path().join("node"), place.path().join("copy"));
+    let (node, mut client) = start(&directory);
+    assert_eq!(call(&mut client, 1, 10, length), 10);
+    node.stop().unwrap();
+    copy(&directory, &aside);
+
+    let (node, mut client) = start(&directory);
+    assert_eq!(call(&mut client, 2, 20, length), 30);
+    node.stop().unwrap();
+
+    copy(&aside, &directory);
+    let (node, mut other) = start(&directory);
+    assert_eq!(call(&mut other, 3, called_again, length), if called_again == 0 { 0 } else { 10 + called_again });
+    let error = client.reconnect().unwrap_err();
+    assert!(matches!(&error, StreamError::OtherHistory { seen, .. } if seen.sequence > 0), "{error}");
+    assert!(error.to_string().contains("journal restore"), "{error}");
+    node.stop().unwrap();
+}
+
+#[test]
+fn by_a_node_that_is_behind_it() {
+    is_told(0, 100);
+}
+
+#[test]
+fn by_a_node_that_has_gone_on() {
+    is_told(100, 100);
+}
+
+#[test]
+fn by_a_node_that_got_messages_of_many_frames() {
+    is_told(100, 200_000);
+}
+
+#[test]
+fn who_has_seen_nothing_else_reconnects() {
+    for length in [100, 200_000] {
+        let place = tempfile::tempdir().unwrap();
+        let (node, mut client) = start(place.path());
+        assert_eq!(call(&mut client, 1, 10, length), 10);
+        node.stop().unwrap();
+        let (node, _) = start(place.path());
+        client.reconnect().unwrap();
+        assert_eq!(call(&mut client, 1, 10, length), 20);
+        node.stop().unwrap();
+    }
+}

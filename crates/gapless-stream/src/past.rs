@@ -1,0 +1,93 @@
+//! [`Past`]: whether a stream contains what somebody has seen of it. A stream whose directory was put back to an older copy
+//! cannot know by itself that it has forgotten something; who has seen more can.
+
+use crate::late_reader::{LateRead, LateReader};
+use gapless_log::Window;
+use std::path::PathBuf;
+
+/// The last frame that somebody has seen of a stream; zeros for none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Its sequence.
+    pub sequence: u64,
+    /// Its time stamp, ns since the epoch. No two histories give a sequence the same one.
+    pub timestamp_ns: u64,
+}
+
+impl Seen {
+    /// This one, or `other` if it is a later one.
+    #[must_use]
+    #[inline]
+    pub const fn or_later(self, other: Self) -> Self {
+        if other.sequence > self.sequence { other } else { self }
+    }
+}
+
+/// What a stream has instead of what somebody has seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contradiction {
+    /// It ends before that.
+    Ends {
+        /// The last sequence that it has released.
+        released_sequence: u64,
+    },
+    /// Its frame with that sequence has another time stamp, ns since the epoch.
+    OtherTime {
+        /// That of the stream.
+        timestamp_ns: u64,
+    },
+}
+
+impl std::fmt::Display for Contradiction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Ends { released_sequence } => write!(f, "the stream ends at sequence {released_sequence}"),
+            Self::OtherTime { timestamp_ns } => write!(f, "the stream's frame with it is of {timestamp_ns} ns"),
+        }
+    }
+}
+
+/// What a stream has released, from its first frame that is still held.
+#[derive(Clone)]
+pub struct Past {
+    window: Window,
+    journal: Option<PathBuf>,
+    /// Whether others may have released more: a member that follows, a relay.
+    may_lag: bool,
+}
+
+impl Past {
+    /// That of the stream in `window` and, as far as it has one, in the directory `journal`. With `may_lag` it contradicts
+    /// nobody who has seen more than is there.
+    #[must_use]
+    pub const fn new(window: Window, journal: Option<PathBuf>, may_lag: bool) -> Self {
+        Self { window, journal, may_lag }
+    }
+
+    /// How far the stream is released.
+    #[must_use]
+    pub fn released_sequence(&self) -> u64 {
+        self.window.released_sequence()
+    }
+
+    /// What contradicts `seen`; `None` also where the stream no longer holds what could. Reads the journal if the window
+    /// has gone on.
+    #[must_use]
+    pub fn contradiction(&self, seen: Seen) -> Option<Contradiction> {
+        if seen.sequence == 0 {
+            return None;
+        }
+        let released_sequence = self.window.released_sequence();
+        if seen.sequence > released_sequence {
+            return (!self.may_lag).then_some(Contradiction::Ends { released_sequence });
+        }
+        let mut reader = LateReader::new(self.window.clone(), self.journal.clone(), seen.sequence);
+        match reader.read() {
+            Ok(LateRead::Frame(frame)) if frame.timestamp_ns() != seen.timestamp_ns => {
+                Some(Contradiction::OtherTime { timestamp_ns: frame.timestamp_ns() })
+            }
+            // What is no longer held, or cannot be read, contradicts nobody.
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! A stream whose directory was put back to an older copy of all of it: nothing in it can tell, but a node that has seen
+//! more refuses it, whether the stream is shorter now or has gone on in another way, over each transport.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use gapless_stream::client::MessageType;
+use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::network::endpoints::PacketNetwork;
+use gapless_stream::network::{Interface, Segmentation, TcpNetwork};
+use gapless_stream::node::{
+    DatagramLink, DatagramOptions, NodeEvent, NodeLink, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode,
+    TcpLink, TcpOptions,
+};
+use gapless_stream::past::Seen;
+use gapless_stream::{Persistence, StreamError};
+use gapless_wire::Encoding;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const TYPE: MessageType = MessageType { schema: 3 << 16 | 1, encoding: Encoding::Opaque };
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Way {
+    SharedMemory,
+    Udp,
+    Tcp,
+}
+
+type Node = StreamNode<Box<dyn NodeLink>>;
+
+struct Place {
+    way: Way,
+    directory: tempfile::TempDir,
+    ports: [SocketAddr; 2],
+}
+
+impl Place {
+    fn new(way: Way) -> Self {
+        // Held until both are known, so that they differ.
+        let held = [(); 2].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
+        let ports = held.map(|listener| listener.local_addr().unwrap());
+        Self { way, directory: tempfile::tempdir().unwrap(), ports }
+    }
+
+    fn stream(&self) -> EventStream {
+        let mut options = EventStreamOptions::in_directory(self.directory.path().join("stream"));
+        options.persistence = Persistence { segment_length_bytes: 1 << 20, ..Persistence::default() };
+        options.window_bytes = 1 << 20;
+        options.message_length_max = 64 << 10;
+        options.frame_length_max = 1_376;
+        let [command, request] = self.ports;
+        match self.way {
+            Way::SharedMemory => {}
+            Way::Udp => options.packets = Some(PacketNetwork::udp(command, request)),
+            Way::Tcp => options.tcp = Some(TcpNetwork::new(command, request)),
+        }
+        EventStream::start(&options).unwrap()
+    }
+
+    fn node(&self, token: u128) -> Node {
+        let [command, request] = self.ports;
+        let link: Box<dyn NodeLink> = match self.way {
+            Way::SharedMemory => {
+                Box::new(SharedMemoryLink::new(&self.directory.path().join("stream"), SharedMemoryOptions::default()))
+            }
+            Way::Udp => {
+                let options = DatagramOptions::new(command, request);
+                Box::new(DatagramLink::open(&[], &Interface::Default, Segmentation::Auto, options).unwrap())
+            }
+            Way::Tcp => Box::new(TcpLink::new(TcpOptions::new(command, request))),
+        };
+        let mut node = StreamNode::new(link, NodeOptions::with_token(token));
+        node.wait_open(PATIENCE).unwrap();
+        node
+    }
+
+    /// As it is, under another name beside it.
+    fn copy(&self, from: &str, to: &str) {
+        fn copy(from: &Path, to: &Path) {
+            std::fs::create_dir_all(to).unwrap();
+            for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+                let target = to.join(entry.file_name());
+                if entry.file_type().unwrap().is_dir() {
+                    copy(&entry.path(), &target);
+                } else {
+                    std::fs::copy(entry.path(), target).unwrap();
+                }
+            }
+        }
+        let (from, to) = (self.directory.path().join(from), self.directory.path().join(to));
+        let _absent = std::fs::remove_dir_all(&to);
+        copy(&from, &to);
+    }
+}
+
+/// Publishes so many, and reads until they have come back.
+fn publish(node: &mut Node, count: usize) {
+    let (mut sent, mut came) = (0, 0);
+    let deadline = Instant::now() + PATIENCE;
+    while came < count {
+        assert!(Instant::now() < deadline, "{came} of {count} have come");
+        while sent < count && node.can_publish() {
+            node.publish(TYPE, b"a message").unwrap();
+            sent += 1;
+        }
+        node.poll(64, |event| came += usize::from(matches!(event, NodeEvent::Message(message) if message.own)))
+            .unwrap();
+    }
+}
+
+/// What ends the node.
+fn ends(node: &mut Node) -> StreamError {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        assert!(Instant::now() < deadline, "it goes on at {}", node.position());
+        if let Err(error) = node.poll(64, |event| assert!(!matches!(event, NodeEvent::Message(_)), "a message")) {
+            return error;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn refuses_another_history(way: Way, published_again: usize) {
+    let place = Place::new(way);
+    let stream = place.stream();
+    let mut node = place.node(1);
+    publish(&mut node, 100);
+    drop(node);
+    stream.stop().unwrap();
+    place.copy("stream", "copy");
+
+    let stream = place.stream();
+    let mut node = place.node(2);
+    publish(&mut node, 50);
+    let position = node.position();
+    stream.stop().unwrap();
+
+    place.copy("copy", "stream");
+    let stream = place.stream();
+    if published_again > 0 {
+        let mut other = place.node(3);
+        publish(&mut other, published_again);
+        assert!(other.position() > position);
+    }
+    let error = ends(&mut node);
+    let is_it =
+        matches!(&error, StreamError::OtherHistory { seen: Seen { sequence, .. }, .. } if *sequence == position - 1);
+    assert!(is_it, "{error}");
+    let text = error.to_string();
+    assert!(text.contains("journal restore"), "{text}");
+    stream.stop().unwrap();
+}
+
+#[test]
+fn a_shorter_stream_over_shared_memory() {
+    refuses_another_history(Way::SharedMemory, 0);
+}
+
+#[test]
+fn a_shorter_stream_over_udp() {
+    refuses_another_history(Way::Udp, 0);
+}
+
+#[test]
+fn a_shorter_stream_over_tcp() {
+    refuses_another_history(Way::Tcp, 0);
+}
+
+#[test]
+fn one_that_has_gone_on_over_shared_memory() {
+    refuses_another_history(Way::SharedMemory, 200);
+}
+
+#[test]
+fn one_that_has_gone_on_over_udp() {
+    refuses_another_history(Way::Udp, 200);
+}
+
+#[test]
+fn one_that_has_gone_on_over_tcp() {
+    refuses_another_history(Way::Tcp, 200);
+}
+
+#[test]
+fn one_whose_window_has_gone_on_is_judged_by_its_journal() {
+    // More than the window holds.
+    refuses_another_history(Way::SharedMemory, 12_000);
+}
