@@ -45,7 +45,9 @@ pub enum ClusterError {
         reason: String,
     },
     /// A file is damaged.
-    #[error("{path} is damaged; restore it, or start the member anew with an empty directory")]
+    #[error(
+        "{path} is damaged; begin the member anew with an empty directory and `gapless cluster add --replace`, never with a copy"
+    )]
     Damaged {
         /// The file.
         path: PathBuf,

@@ -86,8 +86,7 @@ impl Node {
             let opening = Opening { points, ..Opening::new(options.tier, options.frame_length_max) };
             let mut found = options.persistence.open(&layout.journal(), opening)?;
             identity = found.identity;
-            let last = Some(found.journal.last_sequence());
-            recovered = recover(layout, identity, &mut fold, &mut sequencer, &mut NoSink, last, u64::MAX)?;
+            recovered = recover(layout, identity, &mut fold, &mut sequencer, &mut NoSink, u64::MAX)?;
             if recovered.incomplete_from.is_some() {
                 found.journal.truncate_after(recovered.last_sequence)?;
             }

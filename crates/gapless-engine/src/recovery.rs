@@ -28,7 +28,7 @@ pub struct Recovered {
 }
 
 /// Rebuilds `fold` and `sequencer` from the snapshots and the journal of `layout`, up to
-/// `sequence_max`. `last_sequence` is the journal's last, where it is known.
+/// `sequence_max`. Whether the snapshots are of one history with the journal was seen when that was opened.
 ///
 /// # Errors
 /// Damage, a gap between snapshot and journal, or what the policy makes an error.
@@ -38,7 +38,6 @@ pub fn recover(
     fold: &mut Fold,
     sequencer: &mut Sequencer,
     sink: &mut dyn Sink,
-    last_sequence: Option<u64>,
     sequence_max: u64,
 ) -> Result<Recovered, EngineError> {
     let reader = JournalReader::open(layout.journal())?;
@@ -46,13 +45,6 @@ pub fn recover(
     let usable = snapshot::list(&layout.snapshots())?.into_iter().rev().find(|(sequence, _)| *sequence <= sequence_max);
     let mut recovered = Recovered::default();
     if let Some((sequence, path)) = usable {
-        if let Some(last) = last_sequence.filter(|last| sequence > *last) {
-            let reason = format!(
-                "it stands at sequence {sequence}, the journal ends at {last}: frames that it contains are lost; \
-                 restore the journal, or remove the snapshot to go back to what the journal has"
-            );
-            return Err(EngineError::Snapshot { path, reason });
-        }
         snapshot::restore(fold, &path, identity)?;
         if fold.last_sequence() != sequence {
             let reason = format!("its name says sequence {sequence}, its content {}", fold.last_sequence());
@@ -69,20 +61,18 @@ pub fn recover(
         let reason = format!("it is needed from sequence {from}, but begins at {first}, and no snapshot covers that");
         return Err(EngineError::Corrupt { sequence: from, reason: format!("the journal: {reason}") });
     }
-    if last_sequence.is_none_or(|last| from <= last) {
-        let mut replay = reader.replay(from)?;
-        while let Some(frame) = replay.next_frame()? {
-            if frame.sequence() > sequence_max {
-                break;
-            }
-            fold.apply(&frame, sink)?;
-            recovered.frames_replayed += 1;
-            if frame.fragment().is_last() {
-                sequencer.observe(&frame);
-                recovered.incomplete_from = None;
-            } else if frame.fragment() != Fragment::WHOLE && frame.fragment().index == 0 {
-                recovered.incomplete_from = Some(frame.sequence());
-            }
+    let mut replay = reader.replay(from)?;
+    while let Some(frame) = replay.next_frame()? {
+        if frame.sequence() > sequence_max {
+            break;
+        }
+        fold.apply(&frame, sink)?;
+        recovered.frames_replayed += 1;
+        if frame.fragment().is_last() {
+            sequencer.observe(&frame);
+            recovered.incomplete_from = None;
+        } else if frame.fragment() != Fragment::WHOLE && frame.fragment().index == 0 {
+            recovered.incomplete_from = Some(frame.sequence());
         }
     }
     if recovered.incomplete_from.is_some() {
@@ -114,6 +104,6 @@ pub fn replay_copy<S: Service>(
     let identity = StreamIdentity { stream_id: reader.stream_id(), incarnation: reader.incarnation() };
     let mut fold = Fold::new(service, policy, usize::MAX >> 1);
     let mut sequencer = Sequencer::new(SequencerRules::of_service(u64::MAX));
-    let recovered = recover(&layout, identity, &mut fold, &mut sequencer, sink, None, sequence_max)?;
+    let recovered = recover(&layout, identity, &mut fold, &mut sequencer, sink, sequence_max)?;
     Ok((fold, recovered))
 }

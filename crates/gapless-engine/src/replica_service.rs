@@ -121,7 +121,7 @@ impl MemberService for ReplicaService {
         }
         // The member's own sequencer is found by its own state.
         let mut sequencer = Sequencer::new(SequencerRules::of_service(u64::MAX));
-        self.recovered = recover(layout, identity, &mut self.fold, &mut sequencer, &mut NoSink, None, sequence)?;
+        self.recovered = recover(layout, identity, &mut self.fold, &mut sequencer, &mut NoSink, sequence)?;
         if self.recovered.last_sequence != sequence {
             let reason = format!("the service comes to {}, not to there", self.recovered.last_sequence);
             return Err(EngineError::Corrupt { sequence, reason }.into());

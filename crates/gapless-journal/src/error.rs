@@ -139,7 +139,7 @@ pub enum JournalError {
     },
     /// Not a segment, or its first bytes are destroyed.
     #[error(
-        "{segment} is not a segment of a journal: its first bytes are {found:02x?}; remove it if it is foreign, else restore it from a copy"
+        "{segment} is not a segment of a journal: its first bytes are {found:02x?}; remove it if it is foreign, else put it back from a copy of this directory (a member of a cluster: `gapless cluster add --replace` instead)"
     )]
     NotASegment {
         /// The file.
@@ -160,7 +160,9 @@ pub enum JournalError {
         found: u32,
     },
     /// The header page fails its checks.
-    #[error("the header of {segment} is damaged at byte {position}: {reason}; restore the segment from a copy")]
+    #[error(
+        "the header of {segment} is damaged at byte {position}: {reason}; put the same segment back from a copy of this directory (a member of a cluster: `gapless cluster add --replace` instead)"
+    )]
     HeaderDamaged {
         /// The file.
         segment: PathBuf,
@@ -171,7 +173,7 @@ pub enum JournalError {
     },
     /// A mark on which recovery depends cannot be read.
     #[error(
-        "the {mark} mark of {segment} at byte {position} is damaged, both of its slots; restore the segment from a copy"
+        "the {mark} mark of {segment} at byte {position} is damaged, both of its slots; put the same segment back from a copy of this directory (a member of a cluster: `gapless cluster add --replace` instead)"
     )]
     MarkDamaged {
         /// The file.
@@ -227,7 +229,7 @@ pub enum JournalError {
     },
     /// A segment in the middle is missing.
     #[error(
-        "sequences {missing_from}..={missing_to} are missing between {before} and {after}; restore the missing segments from a copy"
+        "sequences {missing_from}..={missing_to} are missing between {before} and {after}; put the missing segments back (a member of a cluster: `gapless cluster add --replace` instead)"
     )]
     Gap {
         /// The segment before the gap.
@@ -241,7 +243,7 @@ pub enum JournalError {
     },
     /// The newest segment is sealed, so there was one behind it.
     #[error(
-        "the segment behind {segment} is missing or damaged: it begins with sequence {sequence}; restore it from a copy"
+        "the segment behind {segment} is missing or damaged: it begins with sequence {sequence}; put it back from a copy of this directory (a member of a cluster: `gapless cluster add --replace` instead)"
     )]
     SuccessorMissing {
         /// The sealed segment.
@@ -252,7 +254,7 @@ pub enum JournalError {
     /// A bad frame that a good mark covers.
     #[error(
         "{segment} is corrupt at byte {position}, where sequence {sequence} belongs: {reason}. The mark {mark} vouches for everything \
-         up to sequence {mark_sequence}, so nothing was cut; restore the segment from a copy"
+         up to sequence {mark_sequence}, so nothing was cut; put the same segment back from a copy of this directory (a member of a cluster: `gapless cluster add --replace` instead)"
     )]
     Corrupt {
         /// The file.

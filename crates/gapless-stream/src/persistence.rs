@@ -4,7 +4,8 @@ use crate::StreamError;
 use crate::client::random_token;
 use crate::tier::Tier;
 use gapless_journal::{
-    Environment, FilePoint, Flush, Journal, JournalError, JournalOptions, JournalReader, RecoveryReport, Retention,
+    Environment, FilePoint, Flush, Journal, JournalError, JournalOptions, JournalReader, RecoveryCheck, RecoveryReport,
+    Retention,
 };
 use gapless_log::StreamIdentity;
 use std::path::Path;
@@ -24,6 +25,8 @@ pub struct Persistence {
     pub flush_on_commit: bool,
     /// When old segments are deleted.
     pub retention: Retention,
+    /// How much of what a state or a snapshot covers a start reads, too.
+    pub check: RecoveryCheck,
 }
 
 impl Default for Persistence {
@@ -35,6 +38,7 @@ impl Default for Persistence {
             write_buffer_bytes: 8192,
             flush_on_commit: false,
             retention: Retention::default(),
+            check: RecoveryCheck::default(),
         }
     }
 }
@@ -97,6 +101,7 @@ impl Persistence {
         options.write_buffer_bytes = self.write_buffer_bytes;
         options.flush_on_commit = self.flush_on_commit;
         options.retention = self.retention;
+        options.check = self.check;
         options.frame_length_max = frame_length_max;
         options.first_sequence = first_sequence;
         options.points = points;

@@ -13,7 +13,7 @@ use crate::node::Start;
 use crate::persistence::Persistence;
 use crate::{StreamError, Tier};
 use gapless_agent::{OptimizeFor, PlanKind};
-use gapless_journal::Flush;
+use gapless_journal::{Flush, RecoveryCheck};
 use gapless_wire::control::WINDOW_MESSAGES_MAX;
 use gapless_wire::descriptor::{FRAME_LENGTH_MAX, FRAME_LENGTH_UDP};
 use gapless_wire::soup::Field;
@@ -89,6 +89,8 @@ fn journal(mut table: Table<'_>, persistence: &mut Persistence) -> Result<(), St
     let retention = &mut persistence.retention;
     table.set("retention_bytes", &mut retention.bytes_max, |value| value.size(1..=SIZE_MAX).map(Some))?;
     table.set("retention_age", &mut retention.age_max_ns, |value| nanoseconds(value, 1_000_000_000).map(Some))?;
+    let checks = [("tail", RecoveryCheck::Tail), ("all", RecoveryCheck::All)];
+    table.set("check", &mut persistence.check, |value| value.choice(&checks))?;
     table.end()
 }
 

@@ -10,6 +10,8 @@ fn samples() -> Vec<UpstreamPacket<'static>> {
         position: POSITION_LIVE,
         username: Field::new("ALICE").unwrap(),
         password: Field::new("secret").unwrap(),
+        seen_sequence: 10,
+        seen_timestamp_ns: 11,
     };
     let welcome = Welcome {
         nonce: 9,
