@@ -102,7 +102,7 @@ impl Context<'_> {
         encode: impl FnOnce(&mut [u8]) -> Result<usize, E>,
     ) -> Result<(), Reject> {
         if self.outputs.reply.is_some() {
-            return Err(Reject("the handler replied twice".to_owned()));
+            return Err(Reject::from("the handler replied twice".to_owned()));
         }
         self.check_length(length_max)?;
         self.outputs.reply = Some(self.outputs.stage(schema, encoding, length_max, encode)?);
@@ -198,7 +198,9 @@ impl Context<'_> {
     fn check_length(&self, length: usize) -> Result<(), Reject> {
         if length > self.payload_length_max {
             let limit = self.payload_length_max;
-            return Err(Reject(format!("an output of {length} bytes is longer than the node's limit of {limit}")));
+            return Err(Reject::from(format!(
+                "an output of {length} bytes is longer than the node's limit of {limit}"
+            )));
         }
         Ok(())
     }

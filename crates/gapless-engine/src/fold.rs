@@ -128,7 +128,13 @@ pub struct Fold {
 /// How a handler's call ended.
 pub(crate) enum Outcome {
     Done,
-    Refused { code: RefusalCode, text: String, dead: bool },
+    /// `detail` is the application's own code, where the handler has refused.
+    Refused {
+        code: RefusalCode,
+        detail: u64,
+        text: String,
+        dead: bool,
+    },
 }
 
 impl Fold {
@@ -357,10 +363,10 @@ impl Fold {
                     slot.payload.extend_from_slice(reply.payload);
                 }
             }
-            Outcome::Refused { code, text, dead: is_dead } => {
+            Outcome::Refused { code, detail, text, dead: is_dead } => {
                 slot.flags = REFUSED_FLAG;
                 slot.payload.resize(Refusal::FIXED_LENGTH + text.len().min(REFUSAL_TEXT_MAX), 0);
-                let length = Refusal { code, detail: 0, text: &text }.write_to(&mut slot.payload);
+                let length = Refusal { code, detail, text: &text }.write_to(&mut slot.payload);
                 slot.payload.truncate(length);
                 dead = is_dead.then_some(text);
             }
@@ -386,10 +392,10 @@ impl Fold {
         }
         if !self.policy.skip_sequences.is_empty() && self.policy.skip_sequences.contains(&sequence) {
             let text = "skipped by an operator".to_owned();
-            return Ok(Outcome::Refused { code: RefusalCode::Rejected, text, dead: true });
+            return Ok(Outcome::Refused { code: RefusalCode::Rejected, detail: 0, text, dead: true });
         }
         let unhandled = |reason: String, code| match self.policy.on_unhandled {
-            OnUnhandled::DeadLetter => Ok(Outcome::Refused { code, text: reason, dead: true }),
+            OnUnhandled::DeadLetter => Ok(Outcome::Refused { code, detail: 0, text: reason, dead: true }),
             OnUnhandled::Stop => {
                 let message = describe(schema);
                 Err(EngineError::Unhandled { message, sequence, session, session_seq, reason })
@@ -414,13 +420,13 @@ impl Fold {
                     None => Ok(Outcome::Done),
                     Some(text) => {
                         self.outputs.clear();
-                        Ok(Outcome::Refused { code: RefusalCode::Rejected, text, dead: true })
+                        Ok(Outcome::Refused { code: RefusalCode::Rejected, detail: 0, text, dead: true })
                     }
                 }
             }
-            Ok(Err(Refused::Rejected(Reject(text)))) => {
+            Ok(Err(Refused::Rejected(Reject { code: detail, text }))) => {
                 self.outputs.clear();
-                Ok(Outcome::Refused { code: RefusalCode::Rejected, text, dead: false })
+                Ok(Outcome::Refused { code: RefusalCode::Rejected, detail, text, dead: false })
             }
             Ok(Err(Refused::Unhandled(text))) => {
                 self.outputs.clear();
@@ -436,7 +442,7 @@ impl Fold {
                 match self.policy.on_panic {
                     OnPanic::DeadLetter => {
                         let text = format!("the handler panicked: {reason}");
-                        Ok(Outcome::Refused { code: RefusalCode::HandlerPanicked, text, dead: true })
+                        Ok(Outcome::Refused { code: RefusalCode::HandlerPanicked, detail: 0, text, dead: true })
                     }
                     OnPanic::Stop => {
                         let message = describe(schema);
@@ -471,7 +477,7 @@ impl Fold {
         let service = &mut self.service;
         let skipped = self.policy.skip_sequences.contains(&sequence);
         let called = catch_unwind(AssertUnwindSafe(|| match skipped {
-            true => Err(Reject("skipped by an operator".to_owned())),
+            true => Err("skipped by an operator".into()),
             false => service.on_timer(fired.timer, &mut context),
         }));
         let (session, session_seq) = (0, 0);
@@ -479,7 +485,7 @@ impl Fold {
             Ok(Ok(())) => {
                 misplaced(self.is_on_stream, &self.outputs).or_else(|| full_notices(&self.sessions, &self.outputs))
             }
-            Ok(Err(Reject(text))) => Some(text),
+            Ok(Err(Reject { text, .. })) => Some(text),
             Err(panic) => {
                 let reason = panic_text(&*panic);
                 if self.policy.on_panic == OnPanic::Stop {

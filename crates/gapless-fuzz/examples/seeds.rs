@@ -144,8 +144,13 @@ fn wire() {
     seed(
         "handshake",
         "hello",
-        &Hello { link: LinkOptions::default(), identity, reads: false, seen: Seen { sequence: 7, timestamp_ns: 9 } }
-            .to_bytes(),
+        &Hello {
+            link: LinkOptions::default(),
+            identity,
+            reads: false,
+            seen: Seen { identity, sequence: 7, timestamp_ns: 9 },
+        }
+        .to_bytes(),
     );
     let welcome = Welcome {
         status: Status::Welcome,
@@ -224,6 +229,8 @@ fn stream_seeds() {
         password,
         seen_sequence: 7,
         seen_timestamp_ns: 9,
+        seen_stream_id: stream_id,
+        seen_incarnation: incarnation,
     };
     let frames = command(1, b"hello");
     let report = upstream::Report { position: 5, is_live: true, ..upstream::Report::default() };

@@ -38,7 +38,7 @@ impl Accounts {
         let index = payload.get(8..16).and_then(|bytes| bytes.first_chunk()).ok_or("a message is numbered")?;
         let index = u64::from_le_bytes(*index);
         if index % REFUSED_EACH == REFUSED_EACH - 1 {
-            return Err(Reject(format!("message {index} is one of those that are refused")));
+            return Err(Reject::from(format!("message {index} is one of those that are refused")));
         }
         let session = context.session();
         let [commands, _] = self.accounts.entry(session).or_default();

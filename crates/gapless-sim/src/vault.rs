@@ -80,7 +80,7 @@ impl Accounts {
         let length = payload.len().min(account.last.len());
         account.last[..length].copy_from_slice(&payload[..length]);
         store.insert(self.accounts, session, account);
-        let failed = |error: gapless_engine::store::StoreError| Reject(error.to_string());
+        let failed = |error: gapless_engine::store::StoreError| Reject::from(error.to_string());
         store.add(self.bytes, payload.len() as i64).map_err(failed)?;
         let mut totals = store.get(self.totals, &()).copied().unwrap_or(Totals { order: 0, time_ns: 0, drawn: 0 });
         for byte in payload.iter().take(16) {
@@ -99,7 +99,7 @@ impl Accounts {
         }
         if index % REFUSED_EACH == REFUSED_EACH - 1 {
             // All of it is undone.
-            return Err(Reject(format!("message {index} is one of those that are refused")));
+            return Err(Reject::from(format!("message {index} is one of those that are refused")));
         }
         match account.commands % TIMER_EACH {
             0 => context.set_timer(session, context.time_ns() + account.commands % 7 * 9_000_000),

@@ -237,7 +237,7 @@ impl Room {
     fn contradicts(&self, seen: Seen) -> bool {
         let contradiction = self.past.as_ref().and_then(|past| past.contradiction(seen));
         if let Some(contradiction) = contradiction {
-            let Seen { sequence, timestamp_ns } = seen;
+            let Seen { sequence, timestamp_ns, .. } = seen;
             tracing::error!(sequence, timestamp_ns, %contradiction, "a client has seen what this stream does not contain");
         }
         contradiction.is_some()

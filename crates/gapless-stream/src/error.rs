@@ -213,10 +213,12 @@ pub enum StreamError {
         limit_bytes: usize,
     },
     /// The service refused the command.
-    #[error("refused ({code:?}): {reason}")]
+    #[error("refused ({code:?}{}): {reason}", if *detail == 0 { String::new() } else { format!(" {detail}") })]
     Refused {
         /// What kind of refusal.
         code: gapless_wire::control::RefusalCode,
+        /// Of a command that the handler has refused, the application's own code; 0 where it has given none.
+        detail: u64,
         /// The service's text.
         reason: String,
     },

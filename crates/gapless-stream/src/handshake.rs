@@ -2,8 +2,8 @@
 //! message each way, little-endian, fixed length. The answer carries four descriptors.
 //!
 //! ```text
-//!  Hello (64 bytes, or 48)               Welcome (80 bytes)
-//!   0  u64  magic "GAPHELO\1"              0  u64  magic "GAPWELC\1"
+//!  Hello (88 bytes)                      Welcome (80 bytes)
+//!   0  u64  magic "GAPHELO\2"              0  u64  magic "GAPWELC\1"
 //!   8  u32  command ring bytes             8  u32  status: 0 welcome, else a refusal
 //!  12  u32  reply ring bytes              12  u32  connection
 //!  16  u128 stream id, 0 for any          16  u128 stream id
@@ -15,7 +15,8 @@
 //!  48  u64  sequence of the last frame     56  u64  longest message, bytes
 //!           that it has seen, 0 for none   64  u64  last sequence released
 //!  56  u64  its time stamp, ns             72  …    reserved, 0
-//!  A hello without the last two words has seen nothing.
+//!  64  u128 its stream id
+//!  80  u64  its incarnation
 //!  descriptors of a welcome: command ring, reply ring, the service's wake-up, the publisher's wake-up; and for
 //!  one that reads the stream the window, read-only
 //! ```
@@ -25,13 +26,11 @@ use crate::past::Seen;
 use gapless_log::StreamIdentity;
 
 /// First word of a hello.
-pub const HELLO_MAGIC: u64 = u64::from_le_bytes(*b"GAPHELO\x01");
+pub const HELLO_MAGIC: u64 = u64::from_le_bytes(*b"GAPHELO\x02");
 /// First word of a welcome.
 pub const WELCOME_MAGIC: u64 = u64::from_le_bytes(*b"GAPWELC\x01");
 /// Length of a hello in bytes.
-pub const HELLO_LENGTH: usize = 64;
-/// Length of one that says nothing of what it has seen.
-const HELLO_LENGTH_MIN: usize = 48;
+pub const HELLO_LENGTH: usize = 88;
 /// Length of a welcome in bytes.
 pub const WELCOME_LENGTH: usize = 80;
 /// Descriptors that come with every welcome.
@@ -136,15 +135,16 @@ impl Hello {
         bytes[40..48].copy_from_slice(&(if self.reads { READS_FLAG } else { 0 }).to_le_bytes());
         bytes[48..56].copy_from_slice(&self.seen.sequence.to_le_bytes());
         bytes[56..64].copy_from_slice(&self.seen.timestamp_ns.to_le_bytes());
+        bytes[64..80].copy_from_slice(&self.seen.identity.stream_id.to_le_bytes());
+        bytes[80..88].copy_from_slice(&self.seen.identity.incarnation.to_le_bytes());
         bytes
     }
 
     /// Reads a message; `None` unless it has this form.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let is_hello = [HELLO_LENGTH, HELLO_LENGTH_MIN].contains(&bytes.len())
-            && u64_at(bytes, 0) == HELLO_MAGIC
-            && u64_at(bytes, 40) & !READS_FLAG == 0;
+        let is_hello =
+            bytes.len() == HELLO_LENGTH && u64_at(bytes, 0) == HELLO_MAGIC && u64_at(bytes, 40) & !READS_FLAG == 0;
         is_hello.then(|| Self {
             link: LinkOptions {
                 command_ring_bytes: u32_at(bytes, 8) as usize,
@@ -152,9 +152,10 @@ impl Hello {
             },
             identity: identity_at(bytes, 16),
             reads: u64_at(bytes, 40) & READS_FLAG != 0,
-            seen: match bytes.len() {
-                HELLO_LENGTH => Seen { sequence: u64_at(bytes, 48), timestamp_ns: u64_at(bytes, 56) },
-                _ => Seen::default(),
+            seen: Seen {
+                identity: identity_at(bytes, 64),
+                sequence: u64_at(bytes, 48),
+                timestamp_ns: u64_at(bytes, 56),
             },
         })
     }

@@ -2,12 +2,15 @@
 //! cannot know by itself that it has forgotten something; who has seen more can.
 
 use crate::late_reader::{LateRead, LateReader};
-use gapless_log::Window;
+use gapless_log::{StreamIdentity, Window};
 use std::path::PathBuf;
 
-/// The last frame that somebody has seen of a stream; zeros for none.
+/// The last frame that somebody has seen of a stream; zeros for none. It says nothing of another stream, or of another
+/// incarnation of this one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
+    /// Of which stream, and which life of it.
+    pub identity: StreamIdentity,
     /// Its sequence.
     pub sequence: u64,
     /// Its time stamp, ns since the epoch. No two histories give a sequence the same one.
@@ -15,11 +18,18 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// This one, or `other` if it is a later one.
+    /// Nothing of the stream `identity` yet.
     #[must_use]
+    pub const fn nothing_of(identity: StreamIdentity) -> Self {
+        Self { identity, sequence: 0, timestamp_ns: 0 }
+    }
+
+    /// A frame of the stream was seen, perhaps an earlier one.
     #[inline]
-    pub const fn or_later(self, other: Self) -> Self {
-        if other.sequence > self.sequence { other } else { self }
+    pub const fn see(&mut self, sequence: u64, timestamp_ns: u64) {
+        if sequence > self.sequence {
+            (self.sequence, self.timestamp_ns) = (sequence, timestamp_ns);
+        }
     }
 }
 
@@ -74,7 +84,7 @@ impl Past {
     /// has gone on.
     #[must_use]
     pub fn contradiction(&self, seen: Seen) -> Option<Contradiction> {
-        if seen.sequence == 0 {
+        if seen.sequence == 0 || seen.identity != self.window.identity() {
             return None;
         }
         let released_sequence = self.window.released_sequence();

@@ -270,7 +270,7 @@ impl Relay {
             _ => {}
         }
         self.window.commit(length, sequence);
-        self.seen = Seen { sequence, timestamp_ns };
+        self.seen.see(sequence, timestamp_ns);
         self.pending.clear();
         if is_last {
             self.unpublished = 0;

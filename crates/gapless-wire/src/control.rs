@@ -160,7 +160,8 @@ impl RefusalCode {
 pub struct Refusal<'a> {
     /// What was wrong.
     pub code: RefusalCode,
-    /// For a gap the next expected session_seq, for a throttled publisher until when; else 0.
+    /// For a gap the next expected session_seq, for a throttled publisher until when, of a command that its handler has
+    /// refused the application's own code; else 0.
     pub detail: u64,
     /// For a person.
     pub text: &'a str,

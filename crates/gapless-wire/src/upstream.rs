@@ -25,7 +25,9 @@
 //!  80  u64  sequence of the last frame       88 10 B  the feed session that holds the position
 //!           that it has seen, 0 for none     98  6 B  0
 //!  88  u64  its time stamp, ns
-//!  96 40 B  0: no answer to a hello is
+//!  96  u128 its stream id
+//! 112  u64  its incarnation
+//! 120 16 B  0: no answer to a hello is
 //!           longer than the hello
 //!                                           104  u64  its first sequence
 //!  refusal (36 bytes + text)                112  u64  its last sequence, 0 while it is open
@@ -159,6 +161,10 @@ pub struct Hello {
     pub seen_sequence: u64,
     /// That frame's time stamp, ns since the epoch.
     pub seen_timestamp_ns: u64,
+    /// That frame's stream.
+    pub seen_stream_id: u128,
+    /// And the life of it.
+    pub seen_incarnation: u64,
 }
 
 /// The sequencer's yes.
@@ -310,6 +316,8 @@ impl<'a> UpstreamPacket<'a> {
                 put(packet, 70, &hello.password.bytes());
                 put(packet, 80, &hello.seen_sequence.to_le_bytes());
                 put(packet, 88, &hello.seen_timestamp_ns.to_le_bytes());
+                put(packet, 96, &hello.seen_stream_id.to_le_bytes());
+                put(packet, 112, &hello.seen_incarnation.to_le_bytes());
             }
             Body::Welcome(welcome) => {
                 put(packet, 24, &welcome.nonce.to_le_bytes());
@@ -399,7 +407,7 @@ fn checksum(packet: &[u8]) -> u32 {
 fn body(kind: u8, bytes: &[u8]) -> Option<Body<'_>> {
     let field = |offset| u64_at(bytes, offset);
     Some(match kind {
-        HELLO if bytes.len() == HELLO_LENGTH && field(24) != 0 && bytes[96..].iter().all(|byte| *byte == 0) => {
+        HELLO if bytes.len() == HELLO_LENGTH && field(24) != 0 && bytes[120..].iter().all(|byte| *byte == 0) => {
             Body::Hello(Hello {
                 nonce: field(24),
                 stream_id: u128_at(bytes, 32),
@@ -409,6 +417,8 @@ fn body(kind: u8, bytes: &[u8]) -> Option<Body<'_>> {
                 password: Field::from_bytes(bytes[70..].first_chunk()?)?,
                 seen_sequence: field(80),
                 seen_timestamp_ns: field(88),
+                seen_stream_id: u128_at(bytes, 96),
+                seen_incarnation: field(112),
             })
         }
         WELCOME if bytes.len() == WELCOME_LENGTH && bytes[98..104] == [0; 6] && field(128) == 0 => {

@@ -168,7 +168,7 @@ fn hostile_words_are_refused_and_counted() {
         (&b"nonsense"[..], 0),
         (&[0xff; 4096], 0),
         (b"GAPCTRL", 0),
-        (b"GAPHELO\x01", 0),
+        (b"GAPHELO\x02", 0),
         (&halt, 0),
         (&other_version, 56),
     ] {

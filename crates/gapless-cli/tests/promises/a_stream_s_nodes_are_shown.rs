@@ -172,9 +172,9 @@ fn program_connection(socket: &Path) -> std::os::fd::OwnedFd {
     let connection =
         rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
     rustix::net::connect(&connection, &SocketAddrUnix::new(socket).unwrap()).unwrap();
-    let mut hello = Vec::from(*b"GAPHELO\x01");
+    let mut hello = Vec::from(*b"GAPHELO\x02");
     hello.extend([4096u32.to_le_bytes(), 4096u32.to_le_bytes()].concat());
-    hello.resize(48, 0);
+    hello.resize(88, 0);
     rustix::net::send(&connection, &hello, SendFlags::NOSIGNAL).unwrap();
     let (length, _) = rustix::net::recv(&connection, &mut [0u8; 256], RecvFlags::empty()).unwrap();
     assert_eq!(length, 80, "a welcome");

@@ -92,5 +92,5 @@ impl Fold {
 pub(super) fn never_run(outputs: &mut Outputs) -> Outcome {
     outputs.clear();
     let text = "the leader that took it runs no service; send it as another command".to_owned();
-    Outcome::Refused { code: RefusalCode::Unhandled, text, dead: true }
+    Outcome::Refused { code: RefusalCode::Unhandled, detail: 0, text, dead: true }
 }

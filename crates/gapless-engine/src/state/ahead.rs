@@ -40,6 +40,8 @@ type Call<'a> = dyn FnMut(&dyn AnyStateService, &mut Transaction<'_>, &mut Conte
 /// Why a handler has no effect.
 struct Refusal {
     code: RefusalCode,
+    /// The application's own code.
+    detail: u64,
     text: String,
     is_dead: bool,
 }
@@ -124,7 +126,9 @@ impl Ahead {
         let outputs = &self.outputs;
         let mut done = match called {
             Ok(Ok(())) => check(outputs, &lent.notices),
-            Ok(Err(Refused::Rejected(Reject(text)))) => Err(Refusal::new(RefusalCode::Rejected, text, false)),
+            Ok(Err(Refused::Rejected(Reject { code: detail, text }))) => {
+                Err(Refusal { detail, ..Refusal::new(RefusalCode::Rejected, text, false) })
+            }
             Ok(Err(Refused::Unhandled(text))) => Err(Refusal::new(RefusalCode::Unhandled, text, true)),
             Ok(Err(Refused::Undecodable(error))) => Err(Refusal::new(RefusalCode::Malformed, error.to_string(), true)),
             Err(panic) => Err(Refusal::panicked(&*panic)),
@@ -156,9 +160,9 @@ impl Ahead {
                     };
                 }
             }
-            Err(Refusal { code, text, is_dead }) => {
+            Err(Refusal { code, detail, text, is_dead }) => {
                 out.truncate(begin);
-                write_refusal(out, code, &text, is_dead, *layout);
+                write_refusal(out, (code, detail), &text, is_dead, *layout);
             }
         }
         put_hash(out, begin, store.state_hash());
@@ -168,7 +172,7 @@ impl Ahead {
 impl Refusal {
     #[cold]
     const fn new(code: RefusalCode, text: String, is_dead: bool) -> Self {
-        Self { code, text, is_dead }
+        Self { code, detail: 0, text, is_dead }
     }
 
     #[cold]
@@ -246,7 +250,7 @@ impl Transactions for Ahead {
         self.run(header, sequencer, length_max - head.len(), out, &mut |service, store, context| {
             service.on_timer(fired.timer, store, context).map_err(Refused::Rejected)?;
             match context.outputs.reply.is_some() {
-                true => Err(Refused::Rejected(Reject("nobody waits for the reply to a timer".to_owned()))),
+                true => Err(Refused::Rejected("nobody waits for the reply to a timer".into())),
                 false => Ok(()),
             }
         });

@@ -8,7 +8,7 @@
 //!   8  u64  hash of the state behind it
 //!  16  u32  layout of the state: a hash of its collections' types and versions
 //!  20  u32  length of the reply, or of a refusal's text; u32::MAX without a reply
-//!  24  u32  notices
+//!  24  u32  notices                   of a refusal u64, the application's own code
 //!  28  u32  changes of timers
 //!  32  the reply or the text; each notice: u64 session, u32 schema, u16 encoding, u32 length, bytes; each change of a
 //!      timer: u8 what (1 set, 2 cancel), u64 timer, u64 deadline (0 for a cancel); then, up to the end, the changes of
@@ -66,9 +66,23 @@ pub(crate) fn write_outputs(out: &mut Vec<u8>, outputs: &Outputs, layout: u32) {
 
 /// A whole transaction that says no.
 #[cold]
-pub(crate) fn write_refusal(out: &mut Vec<u8>, code: RefusalCode, text: &str, is_dead: bool, layout: u32) {
+pub(crate) fn write_refusal(
+    out: &mut Vec<u8>,
+    (code, detail): (RefusalCode, u64),
+    text: &str,
+    is_dead: bool,
+    layout: u32,
+) {
     let text = &text[..text.floor_char_boundary(TEXT_LENGTH_MAX)];
-    put_head(out, 1 + u8::from(is_dead), 0, code as u32, layout, text.len() as u32, [0; 2]);
+    put_head(
+        out,
+        1 + u8::from(is_dead),
+        0,
+        code as u32,
+        layout,
+        text.len() as u32,
+        [detail as u32, (detail >> 32) as u32],
+    );
     out.extend_from_slice(text.as_bytes());
 }
 
@@ -176,8 +190,9 @@ pub(crate) fn read<'a>(bytes: &'a [u8], outputs: &mut Outputs) -> Result<Read<'a
     let (length, notices, timers) = (word(20), word(24), word(28));
     let reply = if length == NO_REPLY { None } else { Some(fields.bytes(length, "the reply")?) };
     if outcome != 0 {
-        let outcome = refused(outcome, schema, encoding, reply)?;
-        if notices != 0 || timers != 0 || !fields.0.is_empty() {
+        let detail = u64::from(notices) | u64::from(timers) << 32;
+        let outcome = refused(outcome, (schema, detail), encoding, reply)?;
+        if !fields.0.is_empty() {
             return Err("a refused command has effects".to_owned());
         }
         return Ok(Read { outcome, reply: None, hash, layout, changes: &[] });
@@ -206,14 +221,22 @@ pub(crate) fn read<'a>(bytes: &'a [u8], outputs: &mut Outputs) -> Result<Read<'a
 }
 
 #[cold]
-fn refused(outcome: u8, code: u32, encoding: Encoding, text: Option<&[u8]>) -> Result<Outcome, String> {
+fn refused(
+    outcome: u8,
+    (code, detail): (u32, u64),
+    encoding: Encoding,
+    text: Option<&[u8]>,
+) -> Result<Outcome, String> {
     let text = text.filter(|text| text.len() <= TEXT_LENGTH_MAX && encoding == Encoding::Opaque);
     let (Some(text), Some(code)) = (text.and_then(|text| str::from_utf8(text).ok()), RefusalCode::from_value(code))
     else {
         return Err("a refusal has no text or no code".to_owned());
     };
+    if detail != 0 && code != RefusalCode::Rejected {
+        return Err("a code of the application in a refusal that is not the handler's".to_owned());
+    }
     match outcome {
-        1 | 2 => Ok(Outcome::Refused { code, text: text.to_owned(), dead: outcome == 2 }),
+        1 | 2 => Ok(Outcome::Refused { code, detail, text: text.to_owned(), dead: outcome == 2 }),
         _ => Err(format!("outcome {outcome} is none")),
     }
 }

@@ -23,7 +23,8 @@ struct Sum {
 impl Service for Sum {
     fn handlers(handlers: &mut Handlers<Self>) {
         handlers.on_bytes(NUMBER.schema, |it: &mut Self, payload: &[u8], context: &mut Context<'_>| {
-            let number = payload.first_chunk().ok_or(Reject("8 bytes".to_owned())).map(|it| u64::from_le_bytes(*it))?;
+            let number =
+                payload.first_chunk().ok_or(Reject::from("8 bytes".to_owned())).map(|it| u64::from_le_bytes(*it))?;
             it.sum += number;
             if context.sequence() == DIFFERS_FROM && it.is_planted.load(Ordering::Relaxed) {
                 it.sum += 1;

@@ -84,7 +84,7 @@ fn both_become_dead_letters_and_the_node_goes_on() {
     let mut client = connect(place);
     let key = client.open_session(5, 8).unwrap();
     let refusal = |client: &mut gapless_stream::Client, schema| match call(client, key, schema, b"?") {
-        Err(StreamError::Refused { code, reason }) => (code, reason),
+        Err(StreamError::Refused { code, reason, .. }) => (code, reason),
         other => panic!("a refusal is expected, not {other:?}"),
     };
     let (code, reason) = refusal(&mut client, PANIC);

@@ -36,7 +36,8 @@ impl Default for Sum {
 
 impl Sum {
     fn add(&mut self, payload: &[u8], context: &mut Context<'_>) -> Result<(), Reject> {
-        let number = payload.first_chunk().ok_or(Reject("8 bytes".to_owned())).map(|it| u64::from_le_bytes(*it))?;
+        let number =
+            payload.first_chunk().ok_or(Reject::from("8 bytes".to_owned())).map(|it| u64::from_le_bytes(*it))?;
         self.count += 1;
         self.sum = self.sum.wrapping_mul(31).wrapping_add(number);
         self.bytes[self.count as usize * 61 % STATE_BYTES] ^= number as u8;

@@ -23,7 +23,8 @@ impl<const LAST: u32> Service for Sum<LAST> {
 
     fn handlers(handlers: &mut Handlers<Self>) {
         handlers.on_bytes(NUMBER.schema, |it: &mut Self, payload: &[u8], context: &mut Context<'_>| {
-            let number = payload.first_chunk().ok_or(Reject("8 bytes".to_owned())).map(|it| u64::from_le_bytes(*it))?;
+            let number =
+                payload.first_chunk().ok_or(Reject::from("8 bytes".to_owned())).map(|it| u64::from_le_bytes(*it))?;
             let version = u64::from(context.version());
             it.0 += number * version;
             context.reply_with(NUMBER, &[it.0, version, context.sequence()].map(u64::to_le_bytes).concat())

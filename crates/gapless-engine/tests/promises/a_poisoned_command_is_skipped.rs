@@ -23,7 +23,8 @@ struct Sum(u64);
 impl Service for Sum {
     fn handlers(handlers: &mut Handlers<Self>) {
         handlers.on_bytes(NUMBER.schema, |sum: &mut Self, payload: &[u8], context: &mut Context<'_>| {
-            let number = payload.first_chunk().ok_or(Reject("8 bytes".to_owned())).map(|it| u64::from_le_bytes(*it))?;
+            let number =
+                payload.first_chunk().ok_or(Reject::from("8 bytes".to_owned())).map(|it| u64::from_le_bytes(*it))?;
             assert_ne!(number, POISON, "poison");
             sum.0 += number;
             context.reply_with(NUMBER, &sum.0.to_le_bytes())

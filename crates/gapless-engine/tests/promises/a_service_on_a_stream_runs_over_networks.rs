@@ -25,7 +25,7 @@ struct Adder(u64);
 impl Service for Adder {
     fn handlers(handlers: &mut Handlers<Self>) {
         handlers.on_bytes(NUMBER, |adder: &mut Self, payload, context| {
-            adder.0 += u64::from_le_bytes(payload.try_into().map_err(|_| Reject("not 8 bytes".to_owned()))?);
+            adder.0 += u64::from_le_bytes(payload.try_into().map_err(|_| Reject::from("not 8 bytes".to_owned()))?);
             context.publish_bytes(SUM, Encoding::Opaque, 8, |buffer| {
                 buffer.copy_from_slice(&adder.0.to_le_bytes());
                 Ok::<_, EncodeError>(8)

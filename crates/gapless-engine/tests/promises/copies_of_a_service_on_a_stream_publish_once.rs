@@ -39,10 +39,10 @@ fn out(context: &mut Context<'_>, schema: u32, bytes: &[u8]) -> Result<(), Rejec
 impl Service for Adder {
     fn handlers(handlers: &mut Handlers<Self>) {
         handlers.on_bytes(ORDER, |adder: &mut Self, payload, context| {
-            let amount = u64::from_le_bytes(payload.try_into().map_err(|_| Reject("not 8 bytes".to_owned()))?);
+            let amount = u64::from_le_bytes(payload.try_into().map_err(|_| Reject::from("not 8 bytes".to_owned()))?);
             if amount == 13 {
                 out(context, TOTAL, b"never seen")?;
-                return Err(Reject("13 is refused".to_owned()));
+                return Err(Reject::from("13 is refused".to_owned()));
             }
             adder.total += amount;
             adder.orders += 1;

@@ -99,7 +99,8 @@ impl<'a> Reply<'a> {
     /// A copy, or what was refused as an error.
     pub(super) fn owned(&self) -> Result<OwnedReply, StreamError> {
         if let Some(refusal) = &self.refusal {
-            return Err(StreamError::Refused { code: refusal.code, reason: refusal.text.to_owned() });
+            let (code, detail, reason) = (refusal.code, refusal.detail, refusal.text.to_owned());
+            return Err(StreamError::Refused { code, detail, reason });
         }
         Ok(OwnedReply {
             sequence: self.sequence,

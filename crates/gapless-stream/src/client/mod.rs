@@ -179,7 +179,7 @@ impl Client {
     fn over(link: PublisherLink, addresses: Option<Addresses<Door>>, options: ClientOptions) -> Self {
         Self {
             identity: link.welcome.identity,
-            seen: Seen::default(),
+            seen: Seen::nothing_of(link.welcome.identity),
             link,
             addresses,
             aside: Aside::default(),
@@ -479,7 +479,7 @@ impl Client {
                 }
             };
             messages += 1;
-            self.seen = self.seen.or_later(Seen { sequence: frame.sequence(), timestamp_ns: frame.timestamp_ns() });
+            self.seen.see(frame.sequence(), frame.timestamp_ns());
             let last = self.sessions.get(self.sent_last.index());
             let is_of_last = last.is_some_and(|last| last.is_open() && last.id() == Some(frame.session()));
             let key = if is_of_last { Some(self.sent_last) } else { self.by_id.get(&frame.session()).copied() };

@@ -102,6 +102,8 @@ fn say_hello(
         password: credentials.password,
         seen_sequence: options.seen.sequence,
         seen_timestamp_ns: options.seen.timestamp_ns,
+        seen_stream_id: options.seen.identity.stream_id,
+        seen_incarnation: options.seen.identity.incarnation,
     };
     let written = UpstreamPacket { key: 0, body: Body::Hello(hello) }.write_to(connection.room());
     connection.commit(written.expect("an empty buffer has room for a hello"));

@@ -8,6 +8,7 @@ use super::{Client, SessionKey, TCP_PREFIX, append_all, pump};
 use crate::StreamError;
 use crate::doorman::PublisherLink;
 use crate::network::guests::Credentials;
+use crate::past::Seen;
 use gapless_wire::control::{Refusal, RefusalCode};
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{Fragment, Frame, Kind, aligned_length};
@@ -150,6 +151,9 @@ impl Client {
     }
 
     fn begin_connection(&mut self, link: PublisherLink) {
+        if self.seen.identity != link.welcome.identity {
+            self.seen = Seen::nothing_of(link.welcome.identity);
+        }
         self.link = link;
         self.was_turned_away = false;
         self.assembly = super::Assembly::default();

@@ -48,7 +48,7 @@ pub(super) fn start(
     {
         let mut found = open(options, layout, origin.identity, 1)?;
         let before = kept.as_ref().map(|kept| kept.before(found.journal.first_sequence())).unwrap_or_default();
-        (feeds, seen) = fold(layout, &mut found, before, &mut recovery)?;
+        (feeds, seen) = fold(layout, &mut found, before, &mut recovery, Seen::nothing_of(origin.identity))?;
         opened = Some(found);
     }
     let start = if opened.is_some() { Start::Sequence(recovery.last_sequence + 1) } else { start };
@@ -98,6 +98,7 @@ pub(super) fn start(
         limits,
         counters: RelayCounters::add_to(&foundation.counters)?,
     };
+    let seen = if seen.identity == identity { seen } else { Seen::nothing_of(identity) };
     let relay = Relay::new(upstream, seen, identity, foundation.take_writer(), releaser, links);
     let shared = relay.shared();
     foundation.run(Box::new(relay), None, shared, recovery, Some(clock))
@@ -137,14 +138,14 @@ fn fold(
     opened: &mut OpenedJournal,
     mut feeds: Feeds,
     recovery: &mut StreamRecovery,
+    mut seen: Seen,
 ) -> Result<(Feeds, Seen), StreamError> {
     let journal = &mut opened.journal;
     let (first, last) = (journal.first_sequence(), journal.last_sequence());
     recovery.last_sequence = last;
     if first > last {
-        return Ok((feeds, Seen::default()));
+        return Ok((feeds, seen));
     }
-    let mut seen = Seen::default();
     let mut replay = JournalReader::open(layout.journal())?.replay(first)?;
     let mut incomplete_from = None;
     while let Some(frame) = replay.next_frame()? {
@@ -154,7 +155,7 @@ fn fold(
         }
         if frame.fragment().is_last() {
             incomplete_from = None;
-            seen = Seen { sequence: frame.sequence(), timestamp_ns: frame.timestamp_ns() };
+            seen.see(frame.sequence(), frame.timestamp_ns());
         }
         if frame.kind() == Kind::Mark {
             match Mark::from_bytes(frame.payload()) {

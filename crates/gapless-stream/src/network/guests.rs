@@ -10,7 +10,7 @@ use crate::feeds::{Feed, SharedFeeds};
 use crate::link::{ConnectionId, LinkOptions};
 use crate::past::{Past, Seen};
 use gapless_agent::{Counter, Counters};
-use gapless_log::{LogError, Window};
+use gapless_log::{LogError, StreamIdentity, Window};
 use gapless_wire::feed_session::FeedSession;
 use gapless_wire::soup::Field;
 use gapless_wire::upstream::{
@@ -234,7 +234,11 @@ impl Guests {
                 format!("this is incarnation {:016x}", identity.incarnation),
             ));
         }
-        let seen = Seen { sequence: hello.seen_sequence, timestamp_ns: hello.seen_timestamp_ns };
+        let seen = Seen {
+            identity: StreamIdentity { stream_id: hello.seen_stream_id, incarnation: hello.seen_incarnation },
+            sequence: hello.seen_sequence,
+            timestamp_ns: hello.seen_timestamp_ns,
+        };
         if let Some(contradiction) = self.facts.past.contradiction(seen) {
             let text = format!("sequence {} was seen with another history: {contradiction}", seen.sequence);
             return Err((RefusalReason::OtherHistory, text));

@@ -201,6 +201,8 @@ impl<S: Datagrams> DatagramLink<S> {
             password: self.options.password,
             seen_sequence: seen.sequence,
             seen_timestamp_ns: seen.timestamp_ns,
+            seen_stream_id: seen.identity.stream_id,
+            seen_incarnation: seen.identity.incarnation,
         };
         self.say(0, Body::Hello(hello));
     }

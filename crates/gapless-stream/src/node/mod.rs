@@ -353,7 +353,7 @@ impl<L: NodeLink> StreamNode<L> {
         let reads = link.read_each(limit, now_ns, &mut |frame| {
             check_due(frame, *position)?;
             *position += 1;
-            *seen = Seen { sequence: frame.sequence(), timestamp_ns: frame.timestamp_ns() };
+            seen.see(frame.sequence(), frame.timestamp_ns());
             let own = observe(publisher.as_mut(), is_halted, frame, now_ns);
             teller.tell(frame, own, take)?;
             if *state == NodeState::Rewinding && *position > *live_from {
@@ -452,7 +452,7 @@ impl<L: NodeLink> StreamNode<L> {
             LinkRead::Frame(frame) => {
                 check_due(&frame, self.position)?;
                 self.position += 1;
-                self.seen = Seen { sequence: frame.sequence(), timestamp_ns: frame.timestamp_ns() };
+                self.seen.see(frame.sequence(), frame.timestamp_ns());
                 let own = observe(self.publisher.as_mut(), &mut self.is_halted, &frame, now_ns);
                 Ok(Some((frame, own)))
             }
@@ -478,6 +478,9 @@ impl<L: NodeLink> StreamNode<L> {
             || (expected.incarnation != 0 && expected.incarnation != found.incarnation)
         {
             return Err(StreamError::OtherStream { peer: self.link.peer(), expected, found });
+        }
+        if self.seen.identity != found {
+            self.seen = Seen::nothing_of(found);
         }
         self.connected = Some(connected);
         self.position = connected.position;

@@ -132,10 +132,20 @@ impl TcpLink {
         self.stage = Stage::Calling(Calling { connection, nonce, start, since_ns: now_ns });
     }
 
-    const fn hello(&self, nonce: u64, position: u64, seen: Seen) -> Hello {
+    fn hello(&self, nonce: u64, position: u64, seen: Seen) -> Hello {
         let (username, password) = (self.options.username, self.options.password);
-        let (seen_sequence, seen_timestamp_ns) = (seen.sequence, seen.timestamp_ns);
-        Hello { nonce, stream_id: 0, incarnation: 0, position, username, password, seen_sequence, seen_timestamp_ns }
+        Hello {
+            nonce,
+            stream_id: 0,
+            incarnation: 0,
+            position,
+            username,
+            password,
+            seen_sequence: seen.sequence,
+            seen_timestamp_ns: seen.timestamp_ns,
+            seen_stream_id: seen.identity.stream_id,
+            seen_incarnation: seen.identity.incarnation,
+        }
     }
 
     fn request(&self, feed: &Feed, next: u64) -> RewindRequest {
@@ -226,7 +236,7 @@ impl TcpLink {
             }
             None if is_due => {
                 // It was let in with what it had seen.
-                let hello = self.hello(nonce, next, Seen { sequence: 0, timestamp_ns: 0 });
+                let hello = self.hello(nonce, next, Seen::default());
                 if let Stage::Up(up) = &mut self.stage {
                     up.asked_feed_ns = now_ns;
                     say(&mut up.connection, 0, Body::Hello(hello));

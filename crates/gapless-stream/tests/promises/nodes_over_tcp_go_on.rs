@@ -74,6 +74,8 @@ fn hello(password: &str) -> Vec<u8> {
             password,
             seen_sequence: 0,
             seen_timestamp_ns: 0,
+            seen_stream_id: 0,
+            seen_incarnation: 0,
         }),
     )
 }

@@ -12,6 +12,8 @@ fn samples() -> Vec<UpstreamPacket<'static>> {
         password: Field::new("secret").unwrap(),
         seen_sequence: 10,
         seen_timestamp_ns: 11,
+        seen_stream_id: 12 << 100,
+        seen_incarnation: 13,
     };
     let welcome = Welcome {
         nonce: 9,

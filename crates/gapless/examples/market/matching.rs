@@ -135,7 +135,7 @@ fn check(request: u64) -> Result<(), Reject> {
     if (1..=ENTRIES).contains(&entry_of(request)) {
         return Ok(());
     }
-    Err(Reject(format!("request {request:#x} is from no entry node")))
+    Err(Reject::from(format!("request {request:#x} is from no entry node")))
 }
 
 impl Service for Market {

@@ -35,6 +35,8 @@ pub fn hello(change: impl FnOnce(&mut Hello)) -> Vec<u8> {
         password,
         seen_sequence: 0,
         seen_timestamp_ns: 0,
+        seen_stream_id: 0,
+        seen_incarnation: 0,
     };
     change(&mut hello);
     packet(0, Body::Hello(hello))
