@@ -66,13 +66,23 @@ impl RingWriter {
         Ok(Self { memory, tail, published: tail, head, leaving: false })
     }
 
-    /// Opens the publisher's end of a ring that another process made.
+    /// Opens the publisher's end of a ring that another process made, from a descriptor that it passed.
     ///
     /// # Errors
-    /// [`LogError::Foreign`] unless it is a ring; [`LogError::Corrupt`] if its positions are impossible.
+    /// [`LogError::Foreign`] unless it is a ring in [`MemoryKind::Shared`]; [`LogError::Corrupt`] if its positions are
+    /// impossible.
     #[cfg(not(loom))]
     pub fn open(fd: rustix::fd::OwnedFd) -> Result<Self, LogError> {
         Self::over(Arc::new(Memory::open(fd, d::KIND_RING, true)?))
+    }
+
+    /// Opens the publisher's end of a ring in a file of this process's user.
+    ///
+    /// # Errors
+    /// As [`RingWriter::open`].
+    #[cfg(not(loom))]
+    pub fn open_file(path: &std::path::Path) -> Result<Self, LogError> {
+        Self::over(Arc::new(Memory::open_file(path, d::KIND_RING, true)?))
     }
 
     /// The descriptor, to be passed to another process.
@@ -268,13 +278,23 @@ impl RingReader {
         Ok(Self { memory, head, released: head, tail: head, leaving: false })
     }
 
-    /// Opens the consumer's end of a ring that another process made.
+    /// Opens the consumer's end of a ring that another process made, from a descriptor that it passed.
     ///
     /// # Errors
-    /// [`LogError::Foreign`] unless it is a ring; [`LogError::Corrupt`] if its positions are impossible.
+    /// [`LogError::Foreign`] unless it is a ring in [`MemoryKind::Shared`]; [`LogError::Corrupt`] if its positions are
+    /// impossible.
     #[cfg(not(loom))]
     pub fn open(fd: rustix::fd::OwnedFd) -> Result<Self, LogError> {
         Self::over(Arc::new(Memory::open(fd, d::KIND_RING, true)?))
+    }
+
+    /// Opens the consumer's end of a ring in a file of this process's user.
+    ///
+    /// # Errors
+    /// As [`RingReader::open`].
+    #[cfg(not(loom))]
+    pub fn open_file(path: &std::path::Path) -> Result<Self, LogError> {
+        Self::over(Arc::new(Memory::open_file(path, d::KIND_RING, true)?))
     }
 
     /// The descriptor, to be passed to another process.

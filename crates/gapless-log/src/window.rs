@@ -451,16 +451,16 @@ impl Window {
     /// Opens the window that another process made, read-only, from a descriptor that it passed.
     ///
     /// # Errors
-    /// [`LogError::Foreign`] unless it is a window.
+    /// [`LogError::Foreign`] unless it is a window in [`MemoryKind::Shared`].
     #[cfg(not(loom))]
     pub fn open(fd: rustix::fd::OwnedFd) -> Result<Self, LogError> {
         Ok(Self { memory: Arc::new(Memory::open(fd, d::KIND_WINDOW, false)?) })
     }
 
-    /// Opens the window that another process made, read-only, by its path.
+    /// Opens the window that another process made, read-only, from a file of this process's user.
     ///
     /// # Errors
-    /// [`LogError::Foreign`] unless it is a window.
+    /// As [`Window::open`].
     #[cfg(not(loom))]
     pub fn open_file(path: &std::path::Path) -> Result<Self, LogError> {
         Ok(Self { memory: Arc::new(Memory::open_file(path, d::KIND_WINDOW, false)?) })

@@ -98,11 +98,11 @@ proptest! {
                 prop_assert!(is_expected(&error), "{}", error);
             }
             // What is opened now meets words that no honest process left.
-            match RingReader::open(file.try_clone().unwrap().into()) {
+            match RingReader::open_file(&path) {
                 Ok(mut again) => drop(drain(&mut again)),
                 Err(error) => prop_assert!(is_expected(&error), "{}", error),
             }
-            match RingWriter::open(file.try_clone().unwrap().into()) {
+            match RingWriter::open_file(&path) {
                 Ok(mut again) => {
                     drop(again.append(&frame(0, length)));
                     let _ = (again.publish(), again.backlog_bytes(), again.is_reader_closed());
@@ -159,7 +159,7 @@ proptest! {
         }
         // What follows the shape is identity and limits, which are whatever they are.
         let is_sound = shape() == sound;
-        prop_assert_eq!(RingReader::open(file.try_clone().unwrap().into()).is_ok(), is_sound);
+        prop_assert_eq!(RingReader::open_file(&path).is_ok(), is_sound);
         prop_assert!(Window::open_file(&path).is_err());
     }
 }
