@@ -322,7 +322,8 @@ fn mappings() {
     let words = [HEAD_WORD, TAIL_WORD, READER_PARKED_WORD, CLOSED_WORD];
     let apart = taken_apart(&file, &words, 0);
     seed("ring", "three-frames", &[vec![0], apart.clone()].concat());
-    seed("ring", "three-frames-healed", &[vec![2], apart].concat());
+    seed("ring", "three-frames-healed", &[vec![2], apart.clone()].concat());
+    seed("ring", "memory-that-can-shrink", &[vec![4], apart].concat());
     seed("ring", "a-header-cut-short", &[vec![1], file[..200].to_vec()].concat());
     drop((writer, reader));
 
@@ -345,7 +346,14 @@ fn mappings() {
     let words = [TAIL_WORD, TAIL_SEQUENCE_WORD, RELEASED_WORD, RELEASED_SEQUENCE_WORD, CLAIMED_WORD];
     let mut start = vec![0];
     start.extend_from_slice(&3u64.to_le_bytes());
-    seed("window", "eight-frames", &[start.clone(), taken_apart(&file, &words, 64)].concat());
+    let apart = taken_apart(&file, &words, 64);
+    seed("window", "eight-frames", &[start.clone(), apart.clone()].concat());
+    start[0] = 4;
+    seed("window", "memory-that-can-shrink", &[start.clone(), apart.clone()].concat());
+    // The words of the header follow the mode and a sequence.
+    let mut odd = [vec![0], start[1..].to_vec(), apart].concat();
+    odd[9 + 2 * 8] += 4;
+    seed("window", "released-in-the-middle-of-a-word", &odd);
     start[0] = 1;
     seed("window", "a-header-cut-short", &[start, file[..100].to_vec()].concat());
 

@@ -153,17 +153,29 @@ pub fn window(bytes: &[u8]) {
     assert!(matches!(RingReader::open(same(&fd)), Err(LogError::Foreign { .. })) || mode & RAW != 0);
     let Some(window) = opened(Window::open(fd), is_sealed) else { return };
     let released = window.released_sequence();
-    let _ = (window.identity(), window.appended(), window.released(), window.appended_sequence());
+    let _ = (window.identity(), window.appended(), window.released());
+    assert!(released.max(window.appended_sequence()) < u64::MAX, "there is one behind each");
     for sequence in [start, 0, 1, released, released.saturating_sub(1), u64::MAX] {
-        read_on(&mut window.free_cursor(sequence));
+        for many_bytes in [0, HEADER_LENGTH * 3 / 2, CAPACITY * 2] {
+            read_on(&mut window.free_cursor(sequence), &mut vec![0; many_bytes]);
+        }
     }
 }
 
-fn read_on(cursor: &mut gapless_log::FreeCursor) {
+/// Reads as a late reader does: many frames at a time, as far as they fit `many`, else one by itself.
+fn read_on(cursor: &mut gapless_log::FreeCursor, many: &mut [u8]) {
     let mut copy = Vec::new();
     for _ in 0..=FRAMES_MAX {
         let due = cursor.sequence();
-        match cursor.read(&mut copy) {
+        let read = match cursor.read_many(many) {
+            Ok(FreeRead::Frame(0)) => cursor.read(&mut copy),
+            Ok(FreeRead::Frame(length)) => {
+                check_many(&many[..length], due);
+                continue;
+            }
+            other => other,
+        };
+        match read {
             // Sequences end there, and so does any promise about what follows.
             Ok(FreeRead::Frame(_)) if due == u64::MAX => return,
             Ok(FreeRead::Frame(length)) => {
@@ -187,6 +199,21 @@ fn read_on(cursor: &mut gapless_log::FreeCursor) {
         }
     }
     panic!("more frames than there is room for");
+}
+
+/// What was copied at once: whole frames, one behind the other.
+fn check_many(mut frames: &[u8], mut due: u64) {
+    while let Some(header) = frames.first_chunk::<16>() {
+        let length = u32::from_le_bytes([header[0], header[1], header[2], header[3]]) as usize;
+        assert_eq!(header[8..], due.to_le_bytes());
+        assert!((HEADER_LENGTH..=CAPACITY / 2).contains(&length));
+        if let Err(error) = Frame::parse(frames).and_then(|frame| frame.verify()) {
+            assert_says_something(&error);
+        }
+        frames = &frames[aligned_length(length)..];
+        due = due.saturating_add(1);
+    }
+    assert!(frames.is_empty(), "frames are whole");
 }
 
 /// Room for this many counters in the files that this target makes sound.

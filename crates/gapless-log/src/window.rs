@@ -515,12 +515,12 @@ impl Window {
     /// The sequence of the last appended frame.
     #[must_use]
     pub fn appended_sequence(&self) -> u64 {
-        self.memory.header_word(d::TAIL_SEQUENCE_WORD).load(Ordering::Acquire)
+        self.memory.foreign_sequence(d::TAIL_SEQUENCE_WORD)
     }
 
     /// The sequence of the last released frame.
     #[must_use]
     pub fn released_sequence(&self) -> u64 {
-        self.memory.header_word(d::RELEASED_SEQUENCE_WORD).load(Ordering::Acquire)
+        self.memory.foreign_sequence(d::RELEASED_SEQUENCE_WORD)
     }
 }
