@@ -70,11 +70,10 @@ pub fn recover(
         return Err(EngineError::Corrupt { sequence: from, reason: format!("the journal: {reason}") });
     }
     if last_sequence.is_none_or(|last| from <= last) {
-        let mut replay = reader.replay(from)?;
+        // Of a journal of this process, or of what a majority has: nobody cuts that.
+        let last = last_sequence.map_or(sequence_max, |last| last.min(sequence_max));
+        let mut replay = reader.replay_until(from, last)?;
         while let Some(frame) = replay.next_frame()? {
-            if frame.sequence() > sequence_max {
-                break;
-            }
             fold.apply(&frame, sink)?;
             recovered.frames_replayed += 1;
             if frame.fragment().is_last() {

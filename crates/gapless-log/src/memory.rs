@@ -144,8 +144,6 @@ fn no_position(position: u64) -> LogError {
 }
 
 #[cfg(not(loom))]
-mod copy;
-#[cfg(not(loom))]
 mod mapped;
 #[cfg(not(loom))]
 pub use mapped::Memory;

@@ -1,10 +1,10 @@
 //! [`Memory`] as mapped words: creates, checks, maps and unmaps; copies words in and out. All raw
 //! access of the crate is here. It knows the layout's sizes and nothing of the protocol in the words.
 
-use super::copy::copy_words;
 use super::{AtomicU64, LogError, MemoryKind, Shape, d};
 use crate::sync::Ordering;
 use gapless_wire::prefetch::{prefetch_bytes, prefetch_bytes_for_writing, prefetch_for_writing};
+use gapless_wire::words::copy_words;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FallocateFlags, FileType, MemfdFlags, Mode, OFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
