@@ -289,6 +289,43 @@ fn stream_seeds() {
     };
     let feed = [packet(1, 2), packet(5, 1), packet(5, 1), packet(3, 2), packet(6, 3)].concat();
     seed("feed_receiver", "out-of-order", &feed);
+
+    let note = |sequence, mark: Mark<'_>| {
+        let mut bytes = vec![0; 512];
+        let mut writer = FrameWriter::new(&mut bytes);
+        let mut payload = [0; mark::LENGTH_MAX];
+        let length = mark.write_to(&mut payload);
+        writer.payload_mut()[..length].copy_from_slice(&payload[..length]);
+        let header = FrameHeader { kind: Kind::Mark, sequence, ..FrameHeader::default() };
+        let length = writer.finish(&header, length);
+        bytes.truncate(length);
+        bytes
+    };
+    let framed = |write: &dyn Fn(&mut [u8]) -> usize| {
+        let mut bytes = [0; 1400];
+        let length = write(&mut bytes);
+        [&(length as u16).to_le_bytes()[..], &bytes[..length]].concat()
+    };
+    let one = |name, number, frame: Vec<u8>| {
+        framed(&|buffer| {
+            let mut writer = PacketWriter::new(buffer, name, number);
+            assert!(writer.push(&frame));
+            writer.finish()
+        })
+    };
+    let (first, second) = (FeedSession::new("FEED").unwrap(), FeedSession::new("NEXT").unwrap());
+    let end = framed(&|buffer| mold::end_of_session(buffer, first, 4));
+    let rolled = [
+        one(first, 1, event(1)),
+        one(first, 2, event(2)),
+        end.clone(),
+        one(first, 3, note(3, Mark::FeedEnded { feed_session: first })),
+        end.clone(),
+        one(second, 1, note(4, Mark::FeedBegan { feed_session: second })),
+        end,
+        one(second, 2, event(5)),
+    ];
+    seed("feed_receiver", "a-roll-over", &rolled.concat());
 }
 
 /// What one of the writers of SoupBinTCP packets writes.
