@@ -61,11 +61,9 @@ pub fn recover(
         let reason = format!("it is needed from sequence {from}, but begins at {first}, and no snapshot covers that");
         return Err(EngineError::Corrupt { sequence: from, reason: format!("the journal: {reason}") });
     }
-    let mut replay = reader.replay(from)?;
+    // Of a journal of this process, or of what a majority has: nobody cuts that.
+    let mut replay = reader.replay_until(from, sequence_max)?;
     while let Some(frame) = replay.next_frame()? {
-        if frame.sequence() > sequence_max {
-            break;
-        }
         fold.apply(&frame, sink)?;
         recovered.frames_replayed += 1;
         if frame.fragment().is_last() {

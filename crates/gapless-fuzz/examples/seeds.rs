@@ -312,6 +312,43 @@ fn stream_seeds() {
     };
     let feed = [packet(1, 2), packet(5, 1), packet(5, 1), packet(3, 2), packet(6, 3)].concat();
     seed("feed_receiver", "out-of-order", &feed);
+
+    let note = |sequence, mark: Mark<'_>| {
+        let mut bytes = vec![0; 512];
+        let mut writer = FrameWriter::new(&mut bytes);
+        let mut payload = [0; mark::LENGTH_MAX];
+        let length = mark.write_to(&mut payload);
+        writer.payload_mut()[..length].copy_from_slice(&payload[..length]);
+        let header = FrameHeader { kind: Kind::Mark, sequence, ..FrameHeader::default() };
+        let length = writer.finish(&header, length);
+        bytes.truncate(length);
+        bytes
+    };
+    let framed = |write: &dyn Fn(&mut [u8]) -> usize| {
+        let mut bytes = [0; 1400];
+        let length = write(&mut bytes);
+        [&(length as u16).to_le_bytes()[..], &bytes[..length]].concat()
+    };
+    let one = |name, number, frame: Vec<u8>| {
+        framed(&|buffer| {
+            let mut writer = PacketWriter::new(buffer, name, number);
+            assert!(writer.push(&frame));
+            writer.finish()
+        })
+    };
+    let (first, second) = (FeedSession::new("FEED").unwrap(), FeedSession::new("NEXT").unwrap());
+    let end = framed(&|buffer| mold::end_of_session(buffer, first, 4));
+    let rolled = [
+        one(first, 1, event(1)),
+        one(first, 2, event(2)),
+        end.clone(),
+        one(first, 3, note(3, Mark::FeedEnded { feed_session: first })),
+        end.clone(),
+        one(second, 1, note(4, Mark::FeedBegan { feed_session: second })),
+        end,
+        one(second, 2, event(5)),
+    ];
+    seed("feed_receiver", "a-roll-over", &rolled.concat());
 }
 
 /// What one of the writers of SoupBinTCP packets writes.
@@ -345,7 +382,8 @@ fn mappings() {
     let words = [HEAD_WORD, TAIL_WORD, READER_PARKED_WORD, CLOSED_WORD];
     let apart = taken_apart(&file, &words, 0);
     seed("ring", "three-frames", &[vec![0], apart.clone()].concat());
-    seed("ring", "three-frames-healed", &[vec![2], apart].concat());
+    seed("ring", "three-frames-healed", &[vec![2], apart.clone()].concat());
+    seed("ring", "memory-that-can-shrink", &[vec![4], apart].concat());
     seed("ring", "a-header-cut-short", &[vec![1], file[..200].to_vec()].concat());
     drop((writer, reader));
 
@@ -368,7 +406,14 @@ fn mappings() {
     let words = [TAIL_WORD, TAIL_SEQUENCE_WORD, RELEASED_WORD, RELEASED_SEQUENCE_WORD, CLAIMED_WORD];
     let mut start = vec![0];
     start.extend_from_slice(&3u64.to_le_bytes());
-    seed("window", "eight-frames", &[start.clone(), taken_apart(&file, &words, 64)].concat());
+    let apart = taken_apart(&file, &words, 64);
+    seed("window", "eight-frames", &[start.clone(), apart.clone()].concat());
+    start[0] = 4;
+    seed("window", "memory-that-can-shrink", &[start.clone(), apart.clone()].concat());
+    // The words of the header follow the mode and a sequence.
+    let mut odd = [vec![0], start[1..].to_vec(), apart].concat();
+    odd[9 + 2 * 8] += 4;
+    seed("window", "released-in-the-middle-of-a-word", &odd);
     start[0] = 1;
     seed("window", "a-header-cut-short", &[start, file[..100].to_vec()].concat());
 

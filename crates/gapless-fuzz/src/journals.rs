@@ -17,8 +17,8 @@
 
 use crate::input::{Input, assert_says_something, heal_frames, scratch};
 use gapless_journal::{
-    BootId, Environment, Journal, JournalOptions, JournalReader, MarkName, Record, RecoveryCheck, ReplayStop,
-    descriptor as d,
+    BootId, Environment, Journal, JournalError, JournalOptions, JournalReader, MarkName, Record, RecoveryCheck, Replay,
+    ReplayStop, descriptor as d,
     inspect::{info_in, verify_in},
 };
 use gapless_wire::checksum::crc32c;
@@ -252,9 +252,16 @@ fn records(reader: &JournalReader) -> Option<Vec<Record>> {
     Some(records)
 }
 
-/// Replays from a sequence; the last one, unless something was wrong.
+/// Replays from a sequence, by copies and in place; the last one, unless something was wrong.
 fn replay(reader: &JournalReader, from: u64) -> Option<u64> {
-    let mut replay = match reader.replay(from) {
+    let last = replay_on(reader.replay(from), from)?;
+    let in_place = replay_on(reader.replay_until(from, last), from);
+    assert_eq!(in_place, Some(last), "frames are the same in place");
+    Some(last)
+}
+
+fn replay_on(replay: Result<Replay, JournalError>, from: u64) -> Option<u64> {
+    let mut replay = match replay {
         Ok(replay) => replay,
         Err(error) => {
             assert_says_something(&error);
@@ -327,6 +334,11 @@ pub fn recovery(bytes: &[u8]) {
         }
     };
     journal.commit().expect("a record can be journaled");
+    if last == next
+        && let Err(error) = check_cut(&mut journal, &reader, last)
+    {
+        return assert_says_something(&error);
+    }
     drop(journal);
     let (journal, again) = Journal::open(options).expect("a journal that was just recovered opens again");
     let reader = JournalReader::open_in(directory.path(), environment.clone()).expect("it was just recovered");
@@ -340,10 +352,32 @@ pub fn recovery(bytes: &[u8]) {
     drop(journal);
 }
 
+/// A frame behind `last` that was returned stays what it is when it is cut off and another comes in its place. The journal
+/// is as long as before then.
+fn check_cut(journal: &mut Journal, reader: &JournalReader, last: u64) -> Result<(), JournalError> {
+    let next = last + 1;
+    let put = |journal: &mut Journal, payload| {
+        journal.append(&frame_of(next, payload), next, next)?;
+        journal.commit()
+    };
+    put(journal, b"one")?;
+    let mut replay = reader.replay(next)?;
+    let frame = replay.next_frame()?.expect("it was journaled");
+    let before = frame.bytes().to_vec();
+    journal.truncate_after(last)?;
+    put(journal, b"two")?;
+    assert_eq!(frame.bytes(), before, "it has changed while it was borrowed");
+    journal.truncate_after(last)
+}
+
 fn small_frame(sequence: u64) -> Vec<u8> {
+    frame_of(sequence, b"new")
+}
+
+fn frame_of(sequence: u64, payload: &[u8; 3]) -> Vec<u8> {
     let mut frame = vec![0; aligned_length(HEADER_LENGTH + 3)];
     let mut writer = FrameWriter::new(&mut frame);
-    writer.payload_mut()[..3].copy_from_slice(b"new");
+    writer.payload_mut()[..3].copy_from_slice(payload);
     let length = writer.finish(&FrameHeader { sequence, ..FrameHeader::default() }, 3);
     assert!(Frame::parse(&frame[..length]).is_ok());
     frame

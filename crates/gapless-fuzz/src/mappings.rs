@@ -7,6 +7,7 @@ use gapless_agent::counters::descriptor as counters_layout;
 use gapless_log::{FreeRead, LogError, RingReader, RingWriter, Window, descriptor as d};
 use gapless_wire::{Frame, HEADER_LENGTH, aligned_length};
 use rustix::fd::OwnedFd;
+use rustix::fs::{MemfdFlags, SealFlags};
 
 const CAPACITY: usize = d::CAPACITY_MIN;
 const INDEX_SLOTS: usize = 64;
@@ -17,14 +18,27 @@ const FRAMES_MAX: usize = CAPACITY / HEADER_LENGTH;
 const RAW: u8 = 1;
 const HEALED: u8 = 2;
 
-/// A memory file as another process passes it.
-fn memory_file(bytes: &[u8]) -> OwnedFd {
-    let fd = rustix::fs::memfd_create("gapless-fuzz", rustix::fs::MemfdFlags::CLOEXEC).expect("memory files are there");
+/// Seals that are missing, by bits of the first byte.
+const UNSEALED: [(u8, SealFlags); 2] = [(4, SealFlags::SHRINK), (8, SealFlags::GROW)];
+
+/// A memory file as another process passes it, and whether its length is sealed.
+fn memory_file(bytes: &[u8], mode: u8) -> (OwnedFd, bool) {
+    let fd = rustix::fs::memfd_create("gapless-fuzz", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
+        .expect("memory files are there");
     let mut position = 0;
     while position < bytes.len() {
         position += rustix::io::pwrite(&fd, &bytes[position..], position as u64).expect("memory can be written");
     }
-    fd
+    let missing = UNSEALED.iter().filter(|(bit, _)| mode & bit != 0).map(|(_, seal)| *seal).collect();
+    let seals = (SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL) - missing;
+    rustix::fs::fcntl_add_seals(&fd, seals).expect("memory can be sealed");
+    (fd, missing.is_empty())
+}
+
+/// What was opened; `None` where it was refused, as it must be where the length is not sealed.
+fn opened<T>(outcome: Result<T, LogError>, is_sealed: bool) -> Option<T> {
+    assert!(is_sealed || matches!(outcome, Err(LogError::Foreign { field: "seals", .. })), "it may be cut under us");
+    outcome.inspect_err(|error| assert_says_something(error)).ok()
 }
 
 fn same(fd: &OwnedFd) -> OwnedFd {
@@ -68,26 +82,22 @@ pub fn ring(bytes: &[u8]) {
         true => input.rest().to_vec(),
         false => mapping(d::KIND_RING, 0, &RING_WORDS, &mut input, mode & HEALED != 0),
     };
-    let fd = memory_file(&file);
-    match RingReader::open(same(&fd)) {
-        Ok(mut reader) => drain(&mut reader),
-        Err(error) => assert_says_something(&error),
+    let (fd, is_sealed) = memory_file(&file, mode);
+    if let Some(mut reader) = opened(RingReader::open(fd), is_sealed) {
+        drain(&mut reader);
     }
-    let fd = memory_file(&file);
-    match RingWriter::open(same(&fd)) {
-        Ok(mut writer) => {
-            let frame = [0; HEADER_LENGTH];
-            for _ in 0..FRAMES_MAX + 1 {
-                if let Err(error) = writer.append(&frame) {
-                    assert!(matches!(error, LogError::Full { .. } | LogError::Corrupt { .. }), "{error}");
-                    assert_says_something(&error);
-                    break;
-                }
-                let _ = writer.publish();
+    let (fd, _) = memory_file(&file, mode);
+    if let Some(mut writer) = opened(RingWriter::open(same(&fd)), is_sealed) {
+        let frame = [0; HEADER_LENGTH];
+        for _ in 0..FRAMES_MAX + 1 {
+            if let Err(error) = writer.append(&frame) {
+                assert!(matches!(error, LogError::Full { .. } | LogError::Corrupt { .. }), "{error}");
+                assert_says_something(&error);
+                break;
             }
-            let _ = (writer.backlog_bytes(), writer.is_reader_closed());
+            let _ = writer.publish();
         }
-        Err(error) => assert_says_something(&error),
+        let _ = (writer.backlog_bytes(), writer.is_reader_closed());
     }
     assert!(matches!(Window::open(fd), Err(LogError::Foreign { .. })) || mode & RAW != 0, "a ring is no window");
 }
@@ -139,24 +149,33 @@ pub fn window(bytes: &[u8]) {
         true => input.rest().to_vec(),
         false => mapping(d::KIND_WINDOW, INDEX_SLOTS, &WINDOW_WORDS, &mut input, mode & HEALED != 0),
     };
-    let fd = memory_file(&file);
+    let (fd, is_sealed) = memory_file(&file, mode);
     assert!(matches!(RingReader::open(same(&fd)), Err(LogError::Foreign { .. })) || mode & RAW != 0);
-    let window = match Window::open(fd) {
-        Ok(window) => window,
-        Err(error) => return assert_says_something(&error),
-    };
+    let Some(window) = opened(Window::open(fd), is_sealed) else { return };
     let released = window.released_sequence();
-    let _ = (window.identity(), window.appended(), window.released(), window.appended_sequence());
+    let _ = (window.identity(), window.appended(), window.released());
+    assert!(released.max(window.appended_sequence()) < u64::MAX, "there is one behind each");
     for sequence in [start, 0, 1, released, released.saturating_sub(1), u64::MAX] {
-        read_on(&mut window.free_cursor(sequence));
+        for many_bytes in [0, HEADER_LENGTH * 3 / 2, CAPACITY * 2] {
+            read_on(&mut window.free_cursor(sequence), &mut vec![0; many_bytes]);
+        }
     }
 }
 
-fn read_on(cursor: &mut gapless_log::FreeCursor) {
+/// Reads as a late reader does: many frames at a time, as far as they fit `many`, else one by itself.
+fn read_on(cursor: &mut gapless_log::FreeCursor, many: &mut [u8]) {
     let mut copy = Vec::new();
     for _ in 0..=FRAMES_MAX {
         let due = cursor.sequence();
-        match cursor.read(&mut copy) {
+        let read = match cursor.read_many(many) {
+            Ok(FreeRead::Frame(0)) => cursor.read(&mut copy),
+            Ok(FreeRead::Frame(length)) => {
+                check_many(&many[..length], due);
+                continue;
+            }
+            other => other,
+        };
+        match read {
             // Sequences end there, and so does any promise about what follows.
             Ok(FreeRead::Frame(_)) if due == u64::MAX => return,
             Ok(FreeRead::Frame(length)) => {
@@ -180,6 +199,21 @@ fn read_on(cursor: &mut gapless_log::FreeCursor) {
         }
     }
     panic!("more frames than there is room for");
+}
+
+/// What was copied at once: whole frames, one behind the other.
+fn check_many(mut frames: &[u8], mut due: u64) {
+    while let Some(header) = frames.first_chunk::<16>() {
+        let length = u32::from_le_bytes([header[0], header[1], header[2], header[3]]) as usize;
+        assert_eq!(header[8..], due.to_le_bytes());
+        assert!((HEADER_LENGTH..=CAPACITY / 2).contains(&length));
+        if let Err(error) = Frame::parse(frames).and_then(|frame| frame.verify()) {
+            assert_says_something(&error);
+        }
+        frames = &frames[aligned_length(length)..];
+        due = due.saturating_add(1);
+    }
+    assert!(frames.is_empty(), "frames are whole");
 }
 
 /// Room for this many counters in the files that this target makes sound.

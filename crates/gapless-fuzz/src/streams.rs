@@ -11,6 +11,7 @@ use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::sequencer_state::SequencerState;
 use gapless_wire::FeedSession;
 use gapless_wire::mark::{self, Mark};
+use gapless_wire::mold::{Content, Packet};
 use gapless_wire::upstream::{self, Body, UpstreamPacket};
 
 /// A packet between a node and the command port.
@@ -92,7 +93,12 @@ pub fn feed_receiver(bytes: &[u8]) {
         let (packet, rest) = input.0.split_at(length);
         input = Input(rest);
         now_ns += 1_000_000;
+        let before = (receiver.feed().copied(), receiver.next_sequence());
         receiver.take_packet(packet, now_ns);
+        if let Ok(Packet { content: Content::EndOfSession | Content::Heartbeat, .. }) = Packet::parse(packet) {
+            // No checksum covers it: only the mark in the stream ends a feed session.
+            assert_eq!((receiver.feed().copied(), receiver.next_sequence()), before);
+        }
         let mut requests = 0;
         while let Some(request) = receiver.due_request(now_ns) {
             assert!(request.count > 0 && request.sequence > 0);

@@ -196,7 +196,15 @@ fn replay(directory: &Path) -> Result<(), JournalError> {
             frames += 1;
         }
         report("replay, frame by frame", round, frames, before.until_now());
-        let mut replay = JournalReader::open(directory)?.replay(1)?;
+        let mut replay = JournalReader::open(directory)?.replay_until(1, FRAMES)?;
+        let before = Spent::now();
+        let mut frames = 0u64;
+        while let Some(frame) = replay.next_frame()? {
+            black_box(frame.sequence());
+            frames += 1;
+        }
+        report("replay, in place      ", round, frames, before.until_now());
+        let mut replay = JournalReader::open(directory)?.replay_until(1, FRAMES)?;
         let before = Spent::now();
         let mut frames = 0u64;
         while let Some(batch) = replay.next_batch()? {

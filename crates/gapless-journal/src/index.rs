@@ -4,10 +4,10 @@
 //! has scanned. Nothing depends on them: an entry is used only if the frame that it names is there
 //! and whole, and without any the search begins at the segment's first frame.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::descriptor::INDEX_STRIDE;
-use crate::scan::check_frame;
 
 /// The entry for a batch that begins at `position`.
 #[inline]
@@ -56,35 +56,36 @@ pub(crate) fn last_entry(words: &[AtomicU64], sequence: u64) -> Option<(u64, usi
 }
 
 /// The nearest position at or before `sequence` that the index knows and whose frame is whole;
-/// `None` if there is none. `bytes` are the segment's, up to where frames may be read.
+/// `None` if there is none. `frames` is where frames may be read, and `is_frame` looks whether the frame of a sequence
+/// stands at a position.
 pub(crate) fn nearest(
     words: &[AtomicU64],
-    bytes: &[u8],
-    frames_offset: usize,
+    frames: Range<usize>,
     sequence: u64,
-    frame_length_max: usize,
+    mut is_frame: impl FnMut(u64, usize) -> bool,
 ) -> Option<(u64, usize)> {
     let mut entries: Vec<(u64, usize)> = words
         .chunks_exact(2)
         .map(read)
         .filter(|&(first, _)| first != 0 && first <= sequence)
         .filter_map(|(first, position)| Some((first, usize::try_from(position).ok()?)))
-        .filter(|&(_, position)| position >= frames_offset && position < bytes.len() && position.is_multiple_of(8))
+        .filter(|(_, position)| frames.contains(position) && position.is_multiple_of(8))
         .collect();
     entries.sort_unstable();
-    entries
-        .into_iter()
-        .rev()
-        .find(|&(first, position)| check_frame(&bytes[position..], first, frame_length_max).is_ok())
+    entries.into_iter().rev().find(|&(first, position)| is_frame(first, position))
 }
 
-/// How many entries lead to no frame. Entries behind the end of `bytes` are not judged.
-pub(crate) fn count_bad(words: &[AtomicU64], bytes: &[u8], frames_offset: usize, frame_length_max: usize) -> u64 {
+/// How many entries lead to no frame. Entries behind the end of `frames` are not judged.
+pub(crate) fn count_bad(
+    words: &[AtomicU64],
+    frames: Range<usize>,
+    mut is_frame: impl FnMut(u64, usize) -> bool,
+) -> u64 {
     let is_bad = |&(first, position): &(u64, u64)| {
         let position = usize::try_from(position).unwrap_or(usize::MAX);
-        let leads_nowhere = || check_frame(&bytes[position..], first, frame_length_max).is_err();
+        let mut leads_nowhere = || !position.is_multiple_of(8) || !is_frame(first, position);
         let is_unused = first == 0 && position == 0;
-        !is_unused && (position < frames_offset || (position < bytes.len() && leads_nowhere()))
+        !is_unused && (position < frames.start || (position < frames.end && leads_nowhere()))
     };
     words.chunks_exact(2).map(read).filter(is_bad).count() as u64
 }
@@ -98,6 +99,7 @@ fn read(entry: &[AtomicU64]) -> (u64, u64) {
 mod tests {
     use super::*;
     use crate::fixture::frames;
+    use crate::scan::check_frame;
 
     fn words(entries: &[(u64, usize)]) -> Vec<AtomicU64> {
         let words: Vec<AtomicU64> = (0..16).map(|_| AtomicU64::new(0)).collect();
@@ -111,7 +113,8 @@ mod tests {
     fn the_nearest_entry_is_found_and_a_false_one_is_not_believed() {
         let bytes = frames(1, 8, 64);
         let words = words(&[(1, 0), (3, 256), (6, 256), (5, 512), (4, 3), (7, 1 << 40), (8, 1024)]);
-        let nearest = |sequence| nearest(&words, &bytes, 0, sequence, 1376);
+        let is_frame = |first, position: usize| check_frame(&bytes[position..], first, 1376).is_ok();
+        let nearest = |sequence| nearest(&words, 0..bytes.len(), sequence, is_frame);
         assert_eq!(nearest(8), Some((5, 512)));
         assert_eq!(nearest(4), Some((3, 256)));
         assert_eq!(nearest(2), Some((1, 0)));

@@ -11,7 +11,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 
-use gapless_wire::prefetch::prefetch_for_writing;
+use gapless_wire::prefetch::{prefetch_bytes, prefetch_for_writing};
 use memmap2::{Advice, MmapOptions, MmapRaw, UncheckedAdvice};
 
 use crate::descriptor::{MARK_WORDS, PAGE_LENGTH};
@@ -46,7 +46,8 @@ impl Mapping {
         assert!(offset.is_multiple_of(8) && offset <= self.length && count * 8 <= self.length - offset);
         // SAFETY: in bounds and aligned (asserted; the mapping begins at a page). Atomics may be
         // changed by other threads and processes at any time. Words of headers and index entries are
-        // accessed by atomics alone; the frames area is never accessed through here.
+        // accessed by atomics alone. Of frames a reader copies words: those below the journaled mark it has read do not
+        // change until a truncation, and what that tears fails its checksums in the copy.
         unsafe { std::slice::from_raw_parts(self.raw.as_ptr().add(offset).cast::<AtomicU64>(), count) }
     }
 
@@ -59,9 +60,8 @@ impl Mapping {
     /// The bytes of `range`.
     ///
     /// # Safety
-    /// Nobody writes these bytes while the borrow lives: they lie below a journaled mark that the
-    /// caller has read (frames below it are immutable until a truncation, which cuts only what is not
-    /// released), or the caller holds the journal's lock and does not write.
+    /// Nobody writes these bytes while the borrow lives: the caller holds the journal's lock and does not write. Without
+    /// it frames may be cut and written anew at any time, so a reader copies words.
     #[inline]
     pub(crate) unsafe fn bytes(&self, range: Range<usize>) -> &[u8] {
         assert!(range.start <= range.end && range.end <= self.length);
@@ -88,6 +88,12 @@ impl Mapping {
     #[inline]
     pub(crate) fn prefetch_for_writing(&self, position: usize) {
         prefetch_for_writing(self.raw.as_ptr().wrapping_add(position));
+    }
+
+    /// Asks for the lines of `length` bytes from `position` on, which will be read soon.
+    #[inline]
+    pub(crate) fn prefetch(&self, position: usize, length: usize) {
+        prefetch_bytes(self.raw.as_ptr().wrapping_add(position), length);
     }
 
     /// Makes the pages of `range` (whole pages) present and writable, so that a later store does not

@@ -105,11 +105,23 @@ impl JournalReader {
     /// Frames from `from_sequence` on, each with both checksums checked. `from_sequence` may be one
     /// behind the last, for a reader that only follows.
     ///
+    /// A writer may cut frames off meanwhile and write others in their place: what is returned is a copy, whole and checked.
+    ///
     /// # Errors
     /// [`JournalError::NotHeld`] for a sequence that the journal does not hold (any more), and
     /// damage on the way to it.
     pub fn replay(&self, from_sequence: u64) -> Result<Replay, JournalError> {
-        Replay::begin(&self.directory, self.environment.clone(), &self.survey, from_sequence)
+        Replay::begin(&self.directory, self.environment.clone(), &self.survey, from_sequence, None)
+    }
+
+    /// As [`JournalReader::replay`] up to the frame `last_sequence`, without a copy: frames are borrowed where they stand.
+    /// For who knows that nobody cuts them off, because they are released or nobody writes this journal now.
+    /// [`Replay::read_until`] moves that limit on.
+    ///
+    /// # Errors
+    /// As [`JournalReader::replay`].
+    pub fn replay_until(&self, from_sequence: u64, last_sequence: u64) -> Result<Replay, JournalError> {
+        Replay::begin(&self.directory, self.environment.clone(), &self.survey, from_sequence, Some(last_sequence))
     }
 
     /// The records of consensus, oldest first: from the newest checkpoint on if there is one, with all behind it. They

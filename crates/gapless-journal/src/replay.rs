@@ -1,4 +1,4 @@
-//! Replay: frames of a journal one behind the other, borrowed from the mapped segments.
+//! Replay: frames of a journal one behind the other, copied out of the mapped segments, or in place where nobody cuts them.
 //!
 //! On the boot on which the journal was written it stops at the journaled mark, and so may run
 //! beside the writer. On any other it reads as far as frames go: a bad one up to the synced mark is an
@@ -7,6 +7,7 @@
 
 mod end;
 mod records;
+mod view;
 
 use std::fs::File;
 use std::io;
@@ -22,11 +23,9 @@ use crate::index;
 use crate::mapping::Mapping;
 use crate::options::Environment;
 use crate::records::Passed;
-use crate::scan::{check_next, is_record};
+use crate::scan::{check_frame, check_next, is_record};
+use view::View;
 
-/// Frames are checked this far ahead of the one that is returned, in bytes: few enough to be in the
-/// processor's cache when the caller reads them.
-const CHECK_AHEAD_LENGTH: usize = 32 * 1024;
 /// The kernel is asked to map this much at once.
 const READ_AHEAD_LENGTH: usize = 4 << 20;
 
@@ -69,6 +68,8 @@ pub struct Replay {
     position: usize,
     /// Frames up to here are checked.
     checked_until: usize,
+    /// Holds what is checked and not returned.
+    view: View,
     /// Frames may be read up to here.
     limit: usize,
     read_ahead_until: usize,
@@ -100,8 +101,12 @@ impl Replay {
         environment: Environment,
         survey: &Survey,
         from_sequence: u64,
+        until: Option<u64>,
     ) -> Result<Self, JournalError> {
         let mut replay = Self::begin_segment(directory, environment, survey, from_sequence)?;
+        if let Some(until) = until {
+            (replay.view, replay.until) = (View::in_place(), until);
+        }
         replay.seek(from_sequence)?;
         Ok(replay)
     }
@@ -128,6 +133,7 @@ impl Replay {
             current,
             position: 0,
             checked_until: 0,
+            view: View::copying(),
             limit: 0,
             read_ahead_until: 0,
             next_sequence: 0,
@@ -150,27 +156,24 @@ impl Replay {
     /// belong together, and [`JournalError::Rewound`] where the writer has cut off what was read already.
     #[inline]
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, JournalError> {
-        if self.position == self.checked_until && !self.check_ahead()? {
+        if !self.has_next()? {
             return Ok(None);
         }
-        if !self.is_next_there() && !self.check_again()? {
-            return Ok(None);
-        }
-        let frame =
-            Frame::parse(self.current.bytes(self.position, self.checked_until)).expect("it was looked at just now");
+        let bytes = self.view.bytes(&self.current.mapping, self.position, self.checked_until);
+        let frame = Frame::parse(bytes).expect("it was checked");
         self.position += aligned_length(frame.length());
         self.next_sequence += 1;
         self.passed_over = 0;
         Ok(Some(frame))
     }
 
-    /// The next frames, as many as are checked already or in one go (about 32 KiB), without
+    /// The next frames, as many as are checked already or in one go (about 32 KiB, or 4 of copies), without
     /// anything between them; `None` at the end of the journal, where a later call may find more.
     ///
     /// # Errors
     /// As [`Replay::next_frame`].
     pub fn next_batch(&mut self) -> Result<Option<FrameBatch<'_>>, JournalError> {
-        if self.position == self.checked_until && !self.check_ahead()? {
+        if !self.has_next()? {
             return Ok(None);
         }
         let start = self.position;
@@ -178,21 +181,15 @@ impl Replay {
         self.position = self.checked_until;
         self.next_sequence = self.next_unchecked;
         self.passed_over = 0;
-        Ok(Some(FrameBatch::new(self.current.bytes(start, self.checked_until), first_sequence)))
+        let frames = self.view.bytes(&self.current.mapping, start, self.checked_until);
+        Ok(Some(FrameBatch::new(frames, first_sequence)))
     }
 
     /// Frames behind `sequence` are not looked at before a later call says a higher one. For who reads beside a writer that
-    /// may cut off what is not released: a frame that was looked at ahead and is replaced then would be read as it was.
+    /// may cut off what is not released; see [`crate::JournalReader::replay_until`].
     #[inline]
     pub const fn read_until(&mut self, sequence: u64) {
         self.until = sequence;
-    }
-
-    /// Whether the frame that was checked is the one that stands there now.
-    #[inline]
-    fn is_next_there(&self) -> bool {
-        Frame::parse(self.current.bytes(self.position, self.checked_until))
-            .is_ok_and(|frame| frame.sequence() == self.next_sequence)
     }
 
     /// What was checked ahead has been cut off since, and perhaps replaced.
@@ -215,8 +212,9 @@ impl Replay {
         let position = self.position.checked_sub(passed).filter(|position| *position >= frames_offset);
         self.position = position.expect("a frame of this length was returned");
         self.next_sequence -= 1;
-        if self.passed_over > 0 {
-            // Records stand between the two frames, so they are not returned from the same check.
+        if self.passed_over > 0 || !self.view.reaches_back_to(self.position) {
+            // Records stand between the two frames, so they are not returned from the same check; or only the second was
+            // copied.
             (self.checked_until, self.next_unchecked, self.passed_over) = (self.position, self.next_sequence, 0);
         }
     }
@@ -225,8 +223,12 @@ impl Replay {
     ///
     /// # Errors
     /// As [`Replay::next_frame`].
+    #[inline]
     pub fn has_next(&mut self) -> Result<bool, JournalError> {
-        Ok(self.position != self.checked_until || self.check_ahead()?)
+        if self.position == self.checked_until {
+            return self.check_ahead();
+        }
+        if self.view.is_current(&self.current.mapping, self.position) { Ok(true) } else { self.check_again() }
     }
 
     /// The sequence that [`Replay::next_frame`] returns next.
@@ -270,10 +272,9 @@ impl Replay {
         if self.is_same_boot {
             self.move_limit()?;
         }
-        let header = &self.current.found.header;
-        let bytes = self.current.bytes(0, self.limit);
-        let limits = (header.frames_offset as usize, header.frame_length_max as usize);
-        Ok(self.current.index().map_or(0, |words| index::count_bad(words, bytes, limits.0, limits.1)))
+        let frames = self.current.found.header.frames_offset as usize..self.limit;
+        let words = self.current.index();
+        Ok(words.map_or(0, |words| index::count_bad(words, frames, self.current.look(self.limit))))
     }
 
     fn stand_at_start(&mut self) {
@@ -294,23 +295,25 @@ impl Replay {
         if self.is_same_boot {
             self.move_limit()?;
         }
-        let header = &self.current.found.header;
-        let (frames_offset, frame_length_max) = (header.frames_offset as usize, header.frame_length_max as usize);
+        let frames = self.current.found.header.frames_offset as usize..self.limit;
         // Who reads all of a segment meets what stands before its first frame, too.
         let is_inside = sequence > self.current.found.first_sequence;
-        if let Some(words) = self.current.index().filter(|_| is_inside) {
-            let bytes = self.current.bytes(0, self.limit);
-            if let Some((near, position)) = index::nearest(words, bytes, frames_offset, sequence, frame_length_max) {
-                (self.position, self.checked_until) = (position, position);
-                (self.next_sequence, self.next_unchecked) = (near, near);
-                self.read_ahead_until = position;
-            }
+        if let Some(words) = self.current.index().filter(|_| is_inside)
+            && let Some((near, position)) = index::nearest(words, frames, sequence, self.current.look(self.limit))
+        {
+            (self.position, self.checked_until) = (position, position);
+            (self.next_sequence, self.next_unchecked) = (near, near);
+            self.read_ahead_until = position;
         }
+        // What stands from there on is looked at when it is asked for: until then the caller may say a limit.
+        let until = self.until;
+        self.until = until.min(sequence.saturating_sub(1));
         while self.next_sequence < sequence {
             if self.next_frame()?.is_none() {
                 return Err(not_held(&self.directory, &self.segments, sequence, Some(self.next_sequence - 1)));
             }
         }
+        self.until = until;
         Ok(())
     }
 
@@ -329,11 +332,13 @@ impl Replay {
                 self.current.mapping.read_ahead(from..self.read_ahead_until.min(self.limit));
             }
             let start = self.checked_until;
-            let bytes = self.current.bytes(start, self.limit);
+            self.view.begin(start);
             let (mut offset, mut records_end, mut sequence) = (0, 0, self.next_unchecked);
             let mut fault = None;
-            while offset - records_end < CHECK_AHEAD_LENGTH && offset < bytes.len() && sequence <= self.until {
-                match check_next(&bytes[offset..], sequence, frame_length_max) {
+            let ahead_length = self.view.ahead_length();
+            while offset - records_end < ahead_length && start + offset < self.limit && sequence <= self.until {
+                let bytes = self.view.frame_at(&self.current.mapping, start + offset, self.limit);
+                match check_next(bytes, sequence, frame_length_max) {
                     Ok(record) if is_record(&record) => {
                         if sequence != self.next_unchecked {
                             // What is returned in one go holds frames alone.
@@ -342,6 +347,8 @@ impl Replay {
                         self.passed.note(self.current.found.first_sequence, start + offset, &record);
                         offset += aligned_length(record.length());
                         records_end = offset;
+                        // Nothing before the first frame is returned, and records alone may fill a segment.
+                        self.view.forget_before(start + offset);
                     }
                     Ok(frame) => {
                         offset += aligned_length(frame.length());
@@ -430,15 +437,14 @@ impl Current {
         Ok(Self { found: Found { path, file_length, ..found.clone() }, mapping })
     }
 
-    /// The bytes between two positions; empty where the file is cut before the first.
-    #[inline]
-    #[allow(unsafe_code)]
-    fn bytes(&self, from: usize, to: usize) -> &[u8] {
-        let to = to.min(self.mapping.length());
-        // SAFETY: on the boot on which the journal was written, `to` is at most the journaled mark,
-        // and frames below it do not change, except for a truncation of what is not released, which
-        // readers of a live journal have no business with. On another boot there is no writer.
-        unsafe { self.mapping.bytes(from.min(to)..to) }
+    /// Looks whether the frame of a sequence stands at a position, a multiple of 8, and whole before `limit`.
+    fn look(&self, limit: usize) -> impl FnMut(u64, usize) -> bool {
+        let mut view = View::copying();
+        move |sequence, position| {
+            view.begin(position);
+            let bytes = view.frame_at(&self.mapping, position, limit);
+            check_frame(bytes, sequence, self.found.header.frame_length_max as usize).is_ok()
+        }
     }
 
     fn index(&self) -> Option<&[std::sync::atomic::AtomicU64]> {

@@ -173,14 +173,17 @@ fn position_behind(segment: &Segment, first_sequence: u64, sequence: u64) -> Res
     }
     let mapping = crate::mapping::Mapping::read_only(&segment.file, header.segment_length as usize)
         .map_err(|error| JournalError::io("map", segment.path(), error))?;
-    // SAFETY: this is the one writer, and it writes nothing while it looks.
+    // SAFETY: frames alone, without the header, which has other writers and readers; of frames this is the one writer, and it
+    // writes nothing while it looks.
     #[allow(unsafe_code)]
-    let bytes = unsafe { mapping.bytes(0..mapping.length()) };
+    let frames = unsafe { mapping.bytes(frames_offset..mapping.length()) };
     let limit = header.frame_length_max as usize;
-    let (mut at, mut position) = index::nearest(segment.index(), bytes, frames_offset, sequence, limit)
+    let from = |position: usize| &frames[position - frames_offset..];
+    let is_frame = |first, position| scan::check_frame(from(position), first, limit).is_ok();
+    let (mut at, mut position) = index::nearest(segment.index(), frames_offset..mapping.length(), sequence, is_frame)
         .unwrap_or((first_sequence, frames_offset));
     while at <= sequence {
-        match scan::check_next(&bytes[position..], at, limit) {
+        match scan::check_next(from(position), at, limit) {
             Ok(frame) => {
                 position += gapless_wire::aligned_length(frame.length());
                 at += u64::from(!scan::is_record(&frame));
@@ -210,15 +213,16 @@ fn held_before(segment: &Segment, kept: Entry, position: usize) -> Result<Held, 
     }
     let mapping = crate::mapping::Mapping::read_only(&segment.file, segment.header.segment_length as usize)
         .map_err(|error| JournalError::io("map", segment.path(), error))?;
-    // SAFETY: this is the one writer, and it writes nothing while it looks.
-    #[allow(unsafe_code)]
-    let bytes = unsafe { mapping.bytes(0..position) };
     let header = &segment.header;
+    let frames_offset = header.frames_offset as usize;
+    // SAFETY: as in `position_behind`.
+    #[allow(unsafe_code)]
+    let frames = unsafe { mapping.bytes(frames_offset..position) };
     let mut held = Held::Nothing;
     let limit = header.frame_length_max as usize;
-    scan::scan(bytes, header.frames_offset as usize, kept.first_sequence, limit, |frame, sequence, start, _| {
+    scan::scan(frames, 0, kept.first_sequence, limit, |frame, sequence, start, _| {
         if scan::is_record(frame) {
-            held = held.with(is_checkpoint(frame), start as u64, sequence);
+            held = held.with(is_checkpoint(frame), (frames_offset + start) as u64, sequence);
         }
     });
     Ok(held)

@@ -264,20 +264,29 @@ impl FreeCursor {
 
     /// Looks how far it may read, once all that was known is read. Whether there is something.
     #[inline]
-    fn look(&mut self) -> bool {
+    fn look(&mut self) -> Result<bool, LogError> {
         if self.sequence > self.released_sequence {
-            let word = |number| self.memory.header_word(number);
-            // Acquire: the frame, its place in the index and the position behind it are seen (pairs with
-            // the Release stores in Releaser::release).
-            let released_sequence = word(d::RELEASED_SEQUENCE_WORD).load(Ordering::Acquire);
+            // The frame, its place in the index and the position behind it are seen (pairs with the Release stores in
+            // Releaser::release).
+            let released_sequence = self.memory.foreign_sequence(d::RELEASED_SEQUENCE_WORD);
             if self.sequence > released_sequence {
-                return false;
+                return Ok(false);
             }
-            // Acquire: whatever frame lies before it is seen whole (pairs as above).
-            self.released = word(d::RELEASED_WORD).load(Ordering::Acquire);
+            // Whatever frame lies before it is seen whole (pairs as above).
+            self.released = self.memory.foreign_position(d::RELEASED_WORD)?;
             self.released_sequence = released_sequence;
         }
-        true
+        Ok(true)
+    }
+
+    /// Whether a frame can stand at `position`, which [`Memory`] has checked.
+    #[inline]
+    fn check_is_released(&self, position: u64) -> Result<(), LogError> {
+        if position < self.released {
+            return Ok(());
+        }
+        let reason = format!("frame {} cannot be there: {} bytes are released", self.sequence, self.released);
+        Err(LogError::Corrupt { position, reason })
     }
 
     /// Copies the next released frames, whole ones, back to back and padded, into the start of `buffer`, as many as
@@ -289,16 +298,13 @@ impl FreeCursor {
     /// # Panics
     /// If the length of `buffer` is not a multiple of 8.
     pub fn read_many(&mut self, buffer: &mut [u8]) -> Result<FreeRead, LogError> {
-        if !self.look() {
+        if !self.look()? {
             return Ok(FreeRead::Empty);
         }
         // Where it stands is not known yet, or nearly nothing fits: the other way knows how.
         let Some(position) = self.position else { return Ok(FreeRead::Frame(0)) };
+        self.check_is_released(position)?;
         let capacity = self.memory.capacity() as u64;
-        if !position.is_multiple_of(8) || position >= self.released {
-            let reason = format!("frame {} cannot be there: {} bytes are released", self.sequence, self.released);
-            return Err(LogError::Corrupt { position, reason });
-        }
         let available = (self.released - position).min(capacity / 2) as usize;
         let length = available.min(buffer.len());
         let copied = &mut buffer[..length];
@@ -338,24 +344,19 @@ impl FreeCursor {
     /// # Errors
     /// [`LogError::Corrupt`] if the writer broke the protocol.
     pub fn read(&mut self, buffer: &mut Vec<u8>) -> Result<FreeRead, LogError> {
-        if !self.look() {
+        if !self.look()? {
             return Ok(FreeRead::Empty);
         }
-        let word = |number| self.memory.header_word(number);
         let released = self.released;
         let lapped = Ok(FreeRead::Lapped { from_sequence: self.sequence });
         let position = match self.position {
             Some(position) => position,
-            // Relaxed: ordered by the released sequence; the slot may belong to a later frame by now.
-            None => match self.memory.index_word(self.sequence).load(Ordering::Relaxed) {
+            None => match self.memory.foreign_index_position(self.sequence)? {
                 position if position >= released => return lapped,
                 position => position,
             },
         };
-        let corrupt = |reason: String| Err(LogError::Corrupt { position, reason });
-        if !position.is_multiple_of(8) || position >= released {
-            return corrupt(format!("frame {} cannot be there: {released} bytes are released", self.sequence));
-        }
+        self.check_is_released(position)?;
         let capacity = self.memory.capacity() as u64;
         let room = (released - position).min(capacity / 2).min(FRAME_LENGTH_MAX as u64) as usize;
         let length = self.memory.load_word_racing(position) as u32 as usize;
@@ -368,7 +369,8 @@ impl FreeCursor {
         // Acquire fence after the copy: if any copied word was written under a later announcement, that
         // announcement is seen here (pairs with the Release fence in WindowWriter::reserve).
         fence(Ordering::Acquire);
-        if word(d::CLAIMED_WORD).load(Ordering::Relaxed).saturating_sub(capacity) > position {
+        let claimed = self.memory.header_word(d::CLAIMED_WORD).load(Ordering::Relaxed);
+        if claimed.saturating_sub(capacity) > position {
             return lapped;
         }
         if !is_due {
@@ -376,7 +378,8 @@ impl FreeCursor {
                 // The slot belongs to another frame: there are more frames than slots.
                 return lapped;
             }
-            return corrupt(format!("length {length}, sequence {sequence} where {} was due", self.sequence));
+            let reason = format!("length {length}, sequence {sequence} where {} was due", self.sequence);
+            return Err(LogError::Corrupt { position, reason });
         }
         buffer.truncate(length);
         self.sequence = self.sequence.saturating_add(1);

@@ -6,7 +6,7 @@
 
 use crate::LogError;
 use crate::descriptor as d;
-use crate::sync::AtomicU64;
+use crate::sync::{AtomicU64, Ordering};
 
 /// Where the words of a mapping live.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,9 +16,9 @@ pub enum MemoryKind {
     /// A sealed memory file whose descriptor can be passed to another process; nobody can shrink it,
     /// so no access to it ever faults.
     Shared,
-    /// A file that another process opens by its path. Created anew with mode 0600; whoever still maps
-    /// an older file of this name keeps it. Its owner could shrink it under a process that maps it, which
-    /// would kill that process: between users who do not trust each other use [`MemoryKind::Shared`].
+    /// A file that another process of the same user opens by its path. Created anew with mode 0600; whoever still maps
+    /// an older file of this name keeps it. A process of this user could shrink it under one that maps it, which
+    /// would kill that one: what need not be trusted passes [`MemoryKind::Shared`].
     File(std::path::PathBuf),
 }
 
@@ -94,8 +94,55 @@ impl Shape {
     }
 }
 
-#[cfg(not(loom))]
-mod copy;
+impl Memory {
+    /// The position in header word `number`, as another process may have stored it. Whatever stands there, what comes out
+    /// is a multiple of 8, and sums with it do not overflow; where it lies is for the caller to judge.
+    ///
+    /// # Errors
+    /// [`LogError::Corrupt`] for what is no position.
+    #[inline]
+    pub(crate) fn foreign_position(&self, number: usize) -> Result<u64, LogError> {
+        // Acquire: what the other process wrote before it stored this position is seen (pairs with the Release of who
+        // publishes, releases, or hands room back).
+        Self::check_position(self.header_word(number).load(Ordering::Acquire))
+    }
+
+    /// The position at which the index says that the frame `sequence` stands; [`d::NOWHERE`] if it was cut off.
+    ///
+    /// # Errors
+    /// As [`Memory::foreign_position`].
+    #[inline]
+    pub(crate) fn foreign_index_position(&self, sequence: u64) -> Result<u64, LogError> {
+        // Relaxed: ordered by the released sequence; the slot may belong to a later frame by now.
+        match self.index_word(sequence).load(Ordering::Relaxed) {
+            d::NOWHERE => Ok(d::NOWHERE),
+            position => Self::check_position(position),
+        }
+    }
+
+    /// The sequence in header word `number`, as another process may have stored it: at most [`d::POSITION_MAX`], which no
+    /// stream reaches, so that sums with it do not overflow.
+    #[inline]
+    pub(crate) fn foreign_sequence(&self, number: usize) -> u64 {
+        // Acquire: as in `foreign_position`.
+        self.header_word(number).load(Ordering::Acquire).min(d::POSITION_MAX)
+    }
+
+    #[inline]
+    fn check_position(position: u64) -> Result<u64, LogError> {
+        if position <= d::POSITION_MAX && position.is_multiple_of(8) {
+            Ok(position)
+        } else {
+            Err(no_position(position))
+        }
+    }
+}
+
+#[cold]
+fn no_position(position: u64) -> LogError {
+    LogError::Corrupt { position, reason: "no frame begins or ends there".to_owned() }
+}
+
 #[cfg(not(loom))]
 mod mapped;
 #[cfg(not(loom))]

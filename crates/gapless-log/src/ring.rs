@@ -52,12 +52,9 @@ pub struct RingWriter {
 
 impl RingWriter {
     fn over(memory: Arc<Memory>) -> Result<Self, LogError> {
-        // Acquire: as in `reserve`.
-        let head = memory.header_word(d::HEAD_WORD).load(Ordering::Acquire);
-        // Acquire: an earlier publisher's frames come before ours (pairs with RingWriter::publish).
-        let tail = memory.header_word(d::TAIL_WORD).load(Ordering::Acquire);
-        let is_sound = tail <= d::POSITION_MAX && tail.is_multiple_of(8) && head <= tail;
-        if !is_sound || tail - head > memory.capacity() as u64 {
+        // As in `reserve`; an earlier publisher's frames come before ours.
+        let (head, tail) = (memory.foreign_position(d::HEAD_WORD)?, memory.foreign_position(d::TAIL_WORD)?);
+        if head > tail || tail - head > memory.capacity() as u64 {
             return Err(LogError::Corrupt {
                 position: tail,
                 reason: format!("the writer cannot be there while the reader is at {head}"),
@@ -66,13 +63,23 @@ impl RingWriter {
         Ok(Self { memory, tail, published: tail, head, leaving: false })
     }
 
-    /// Opens the publisher's end of a ring that another process made.
+    /// Opens the publisher's end of a ring that another process made, from a descriptor that it passed.
     ///
     /// # Errors
-    /// [`LogError::Foreign`] unless it is a ring; [`LogError::Corrupt`] if its positions are impossible.
+    /// [`LogError::Foreign`] unless it is a ring in [`MemoryKind::Shared`]; [`LogError::Corrupt`] if its positions are
+    /// impossible.
     #[cfg(not(loom))]
     pub fn open(fd: rustix::fd::OwnedFd) -> Result<Self, LogError> {
         Self::over(Arc::new(Memory::open(fd, d::KIND_RING, true)?))
+    }
+
+    /// Opens the publisher's end of a ring in a file of this process's user.
+    ///
+    /// # Errors
+    /// As [`RingWriter::open`].
+    #[cfg(not(loom))]
+    pub fn open_file(path: &std::path::Path) -> Result<Self, LogError> {
+        Self::over(Arc::new(Memory::open_file(path, d::KIND_RING, true)?))
     }
 
     /// The descriptor, to be passed to another process.
@@ -97,8 +104,8 @@ impl RingWriter {
         }
         let end = self.tail + aligned_length(length) as u64;
         if end > self.head + capacity as u64 {
-            // Acquire: the reader's last look comes before our next write (pairs with RingReader::release).
-            let head = self.memory.header_word(d::HEAD_WORD).load(Ordering::Acquire);
+            // The reader's last look comes before our next write (pairs with RingReader::release).
+            let head = self.memory.foreign_position(d::HEAD_WORD)?;
             // A reader that went mad must not make us overwrite what it has not read, nor panic.
             if head < self.head || head > self.published {
                 return Err(LogError::Corrupt {
@@ -260,21 +267,28 @@ pub struct RingReader {
 
 impl RingReader {
     fn over(memory: Arc<Memory>) -> Result<Self, LogError> {
-        // Acquire: pairs with RingReader::release of an earlier consumer.
-        let head = memory.header_word(d::HEAD_WORD).load(Ordering::Acquire);
-        if head > d::POSITION_MAX || !head.is_multiple_of(8) {
-            return Err(LogError::Corrupt { position: head, reason: "the reader cannot be there".to_owned() });
-        }
+        // Pairs with RingReader::release of an earlier consumer.
+        let head = memory.foreign_position(d::HEAD_WORD)?;
         Ok(Self { memory, head, released: head, tail: head, leaving: false })
     }
 
-    /// Opens the consumer's end of a ring that another process made.
+    /// Opens the consumer's end of a ring that another process made, from a descriptor that it passed.
     ///
     /// # Errors
-    /// [`LogError::Foreign`] unless it is a ring; [`LogError::Corrupt`] if its positions are impossible.
+    /// [`LogError::Foreign`] unless it is a ring in [`MemoryKind::Shared`]; [`LogError::Corrupt`] if its positions are
+    /// impossible.
     #[cfg(not(loom))]
     pub fn open(fd: rustix::fd::OwnedFd) -> Result<Self, LogError> {
         Self::over(Arc::new(Memory::open(fd, d::KIND_RING, true)?))
+    }
+
+    /// Opens the consumer's end of a ring in a file of this process's user.
+    ///
+    /// # Errors
+    /// As [`RingReader::open`].
+    #[cfg(not(loom))]
+    pub fn open_file(path: &std::path::Path) -> Result<Self, LogError> {
+        Self::over(Arc::new(Memory::open_file(path, d::KIND_RING, true)?))
     }
 
     /// The descriptor, to be passed to another process.
@@ -328,9 +342,9 @@ impl RingReader {
     /// Looks at the writer's position; whether there is something to read.
     #[inline]
     fn look(&mut self) -> Result<bool, LogError> {
-        // Acquire: pairs with the Release in RingWriter::publish.
-        let tail = self.memory.header_word(d::TAIL_WORD).load(Ordering::Acquire);
-        if tail < self.tail || tail - self.released > self.memory.capacity() as u64 || !tail.is_multiple_of(8) {
+        // Pairs with the Release in RingWriter::publish.
+        let tail = self.memory.foreign_position(d::TAIL_WORD)?;
+        if tail < self.tail || tail - self.released > self.memory.capacity() as u64 {
             return Err(LogError::Corrupt {
                 position: self.head,
                 reason: format!("the writer's position {tail} is impossible; it was {}", self.tail),

@@ -451,16 +451,16 @@ impl Window {
     /// Opens the window that another process made, read-only, from a descriptor that it passed.
     ///
     /// # Errors
-    /// [`LogError::Foreign`] unless it is a window.
+    /// [`LogError::Foreign`] unless it is a window in [`MemoryKind::Shared`].
     #[cfg(not(loom))]
     pub fn open(fd: rustix::fd::OwnedFd) -> Result<Self, LogError> {
         Ok(Self { memory: Arc::new(Memory::open(fd, d::KIND_WINDOW, false)?) })
     }
 
-    /// Opens the window that another process made, read-only, by its path.
+    /// Opens the window that another process made, read-only, from a file of this process's user.
     ///
     /// # Errors
-    /// [`LogError::Foreign`] unless it is a window.
+    /// As [`Window::open`].
     #[cfg(not(loom))]
     pub fn open_file(path: &std::path::Path) -> Result<Self, LogError> {
         Ok(Self { memory: Arc::new(Memory::open_file(path, d::KIND_WINDOW, false)?) })
@@ -515,12 +515,12 @@ impl Window {
     /// The sequence of the last appended frame.
     #[must_use]
     pub fn appended_sequence(&self) -> u64 {
-        self.memory.header_word(d::TAIL_SEQUENCE_WORD).load(Ordering::Acquire)
+        self.memory.foreign_sequence(d::TAIL_SEQUENCE_WORD)
     }
 
     /// The sequence of the last released frame.
     #[must_use]
     pub fn released_sequence(&self) -> u64 {
-        self.memory.header_word(d::RELEASED_SEQUENCE_WORD).load(Ordering::Acquire)
+        self.memory.foreign_sequence(d::RELEASED_SEQUENCE_WORD)
     }
 }

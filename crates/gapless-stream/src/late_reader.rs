@@ -176,7 +176,9 @@ impl LateReader {
         let Some(journal) = &self.journal else {
             return Err(StreamError::Lapped { sequence, reason: "the stream keeps no journal".to_owned() });
         };
-        let replay = JournalReader::open(journal).and_then(|reader| reader.replay(sequence));
+        // What is released is not cut off.
+        let released = self.window.released_sequence();
+        let replay = JournalReader::open(journal).and_then(|reader| reader.replay_until(sequence, released));
         replay.map_err(|error| cut_off(error, journal, sequence))
     }
 

@@ -71,7 +71,7 @@ pub(crate) fn fold(
     }
     let (mut frames_replayed, mut is_mid_message) = (0, false);
     if from <= last {
-        let mut replay = JournalReader::open(layout.journal())?.replay(from)?;
+        let mut replay = JournalReader::open(layout.journal())?.replay_until(from, last)?;
         while let Some(frame) = replay.next_frame()?.filter(|frame| frame.sequence() <= last) {
             frames_replayed += 1;
             if frame.fragment().is_last() {

@@ -13,6 +13,7 @@
 //! | [`upstream`] | what nodes and the sequencer's command port say to each other |
 //! | [`checksum`] | CRC-32C |
 //! | [`prefetch`] | asking for memory before it is needed |
+//! | [`words`] | copying what another process may be writing |
 //!
 //! No I/O, no allocation. Everything here is safe on any bytes: what is not a frame is a
 //! [`FrameError`] that says what was expected, what was found and where.
@@ -29,6 +30,7 @@ pub mod mold;
 pub mod prefetch;
 pub mod soup;
 pub mod upstream;
+pub mod words;
 pub mod writer;
 
 pub use descriptor::{Encoding, Fragment, HEADER_LENGTH, Kind, MESSAGE_ALIGNMENT, aligned_length};

@@ -18,7 +18,6 @@
 use super::socket::Looked;
 use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, StreamIdentity, ring};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::SealFlags;
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
@@ -170,8 +169,8 @@ impl SharedSocket {
         let Ok([to_here, from_here]) = <[OwnedFd; RINGS]>::try_from(descriptors) else {
             return Err(foreign("the first packet brings other than two rings"));
         };
-        check_ring(&to_here)?;
-        check_ring(&from_here)?;
+        check_length(&to_here)?;
+        check_length(&from_here)?;
         let reader = RingReader::open(to_here).map_err(of_ring)?;
         let writer = RingWriter::open(from_here).map_err(of_ring)?;
         self.rings = Some(Rings::over(writer, reader));
@@ -351,13 +350,8 @@ fn send_rings(socket: &OwnedFd, descriptors: [BorrowedFd<'_>; RINGS]) -> io::Res
     Ok(())
 }
 
-/// Whether it is memory that nobody can shrink under its reader, and not too much of it to map.
-fn check_ring(descriptor: &OwnedFd) -> io::Result<()> {
-    // Of what is no memory file the kernel says so.
-    let seals = rustix::fs::fcntl_get_seals(descriptor).map_err(|_| foreign("a ring is no memory file"))?;
-    if !seals.contains(SealFlags::SHRINK) {
-        return Err(foreign("a ring is not sealed against shrinking"));
-    }
+/// Whether it is not too much memory to map; that it cannot be cut under its reader is looked at when it is opened.
+fn check_length(descriptor: &OwnedFd) -> io::Result<()> {
     let length = rustix::fs::fstat(descriptor)?.st_size;
     let length_max = (gapless_log::descriptor::HEADER_LENGTH + RING_BYTES.end()) as u64;
     if u64::try_from(length).is_ok_and(|length| length <= length_max) {

@@ -534,7 +534,7 @@ fn take_uncommitted(core: &mut Core, journal: &Path, committed: u64, last: u64) 
     if committed >= last {
         return Ok(());
     }
-    let mut replay = JournalReader::open(journal)?.replay(committed + 1)?;
+    let mut replay = JournalReader::open(journal)?.replay_until(committed + 1, last)?;
     let mut bytes = Vec::new();
     let mut length = 0;
     while let Some(frame) = replay.next_frame()?.filter(|frame| frame.sequence() <= last) {

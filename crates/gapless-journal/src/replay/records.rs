@@ -22,7 +22,8 @@ impl Replay {
         if !is_inside || behind_sequence < self.current.found.first_sequence - 1 {
             return Ok(false);
         }
-        let bytes = self.current.bytes(position, self.limit);
+        self.view.begin(position);
+        let bytes = self.view.frame_at(&self.current.mapping, position, self.limit);
         let found = check_next(bytes, behind_sequence.wrapping_add(1), header.frame_length_max as usize);
         if !found.is_ok_and(|frame| is_record(&frame) && is_checkpoint(&frame)) {
             return Ok(false);
@@ -37,9 +38,9 @@ impl Replay {
         if !self.stand_at_checkpoint()? {
             return Ok(None);
         }
-        let (bytes, limit) =
-            (self.current.bytes(self.position, self.limit), self.current.found.header.frame_length_max);
-        let found = check_next(bytes, self.next_sequence, limit as usize);
+        let limit = self.current.found.header.frame_length_max as usize;
+        let bytes = self.view.frame_at(&self.current.mapping, self.position, self.limit);
+        let found = check_next(bytes, self.next_sequence, limit);
         let record = |frame: Frame<'_>| Record {
             behind_sequence: frame.session_seq(),
             is_checkpoint: true,
@@ -64,13 +65,14 @@ impl Replay {
     pub(crate) fn check_records_behind(&mut self) -> Result<(), JournalError> {
         let start = self.checked_until;
         let (segment, limit) = (self.current.found.first_sequence, self.current.found.header.frame_length_max as usize);
-        let bytes = self.current.bytes(start, self.limit);
         let mut offset = 0;
         let fault = loop {
-            if offset == bytes.len() {
+            if start + offset >= self.limit {
                 break None;
             }
-            match check_next(&bytes[offset..], self.next_unchecked, limit) {
+            self.view.begin(start + offset);
+            let bytes = self.view.frame_at(&self.current.mapping, start + offset, self.limit);
+            match check_next(bytes, self.next_unchecked, limit) {
                 Ok(record) if is_record(&record) => {
                     self.passed.note(segment, start + offset, &record);
                     offset += aligned_length(record.length());

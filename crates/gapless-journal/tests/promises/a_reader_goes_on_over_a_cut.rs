@@ -3,7 +3,9 @@
 
 use crate::support::{self, options, push_frame};
 use gapless_journal::{Journal, JournalError, JournalOptions, JournalReader, Replay};
+use gapless_wire::Frame;
 use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Appends one frame.
 fn append(journal: &mut Journal, length: usize) {
@@ -158,4 +160,95 @@ fn another_segment_with_the_same_first_sequence_has_come_in_the_place_of_one_tha
     assert!(!directory.path().join(format!("{second:020}.segment")).exists());
     read(&mut replay, second);
     assert!(replay.next_frame().unwrap().is_none());
+}
+
+#[test]
+fn what_was_returned_stays_what_it_is() {
+    for by_batch in [false, true] {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut journal, mut replay) = half_read(directory.path());
+        replay.read_until(u64::MAX);
+        let returned: Vec<Frame<'_>> = match by_batch {
+            false => replay.next_frame().unwrap().into_iter().collect(),
+            true => replay.next_batch().unwrap().unwrap().collect(),
+        };
+        let before: Vec<Vec<u8>> = returned.iter().map(|frame| frame.bytes().to_vec()).collect();
+        journal.truncate_after(5).unwrap();
+        (0..5).for_each(|_| append(&mut journal, 333));
+        assert!(returned.iter().map(Frame::bytes).eq(before), "a frame has changed while it was borrowed");
+    }
+}
+
+/// Replays while a writer cuts the last frames off and appends others, again and again. Returns how often it was told that
+/// it has read what is no more.
+fn read_beside_a_writer(limit: Option<u64>) -> u32 {
+    const KEPT: u64 = 40;
+    let directory = tempfile::tempdir().unwrap();
+    let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
+    (0..KEPT).for_each(|_| append(&mut journal, 150));
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for round in 0..400 {
+                (0..10).for_each(|number| append(&mut journal, 1 + (round * 37 + number * 11) % 700));
+                journal.truncate_after(KEPT).unwrap();
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+        let mut told = 0;
+        while !is_over.load(Ordering::Relaxed) {
+            let reader = JournalReader::open_in(directory.path(), support::boot(1)).unwrap();
+            let mut replay = match limit {
+                Some(limit) => reader.replay_until(30, limit),
+                None => reader.replay(30),
+            }
+            .unwrap();
+            let mut due = 30;
+            loop {
+                match replay.next_frame() {
+                    Ok(Some(frame)) => {
+                        assert_eq!((frame.sequence(), frame.verify()), (due, Ok(())));
+                        due += 1;
+                    }
+                    Ok(None) => break,
+                    Err(error) => {
+                        assert!(limit.is_none(), "{error}");
+                        told += 1;
+                        break;
+                    }
+                }
+            }
+            assert!(due > KEPT, "what is kept is there");
+            assert!(limit.is_none_or(|limit| due == limit + 1));
+        }
+        told
+    })
+}
+
+#[test]
+fn frames_are_whole_beside_a_writer_that_cuts() {
+    read_beside_a_writer(None);
+}
+
+#[test]
+fn who_keeps_to_a_limit_notices_nothing_of_a_cut() {
+    assert_eq!(read_beside_a_writer(Some(40)), 0);
+}
+
+#[test]
+fn nothing_is_looked_at_behind_the_limit() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut journal, _) = Journal::open(options(directory.path())).unwrap();
+    (0..10).for_each(|_| append(&mut journal, 100));
+    let reader = JournalReader::open_in(directory.path(), support::boot(1)).unwrap();
+    let (_, position) = reader.replay(6).unwrap().position().to_owned();
+    let mut replay = reader.replay_until(3, 5).unwrap();
+    // Behind the limit stands rubbish now, as in the middle of a cut.
+    let path = replay.position().0.to_owned();
+    std::fs::OpenOptions::new().write(true).open(path).unwrap().write_all_at(&[9; 900], position).unwrap();
+    read(&mut replay, 5);
+    assert!(replay.next_frame().unwrap().is_none() && replay.next_batch().unwrap().is_none());
+    replay.read_until(6);
+    assert!(matches!(replay.next_frame(), Err(JournalError::Corrupt { sequence: 6, .. })));
+    assert!(matches!(reader.replay_until(8, 6), Err(JournalError::NotHeld { .. } | JournalError::Corrupt { .. })));
 }

@@ -1,15 +1,20 @@
 //! [`Memory`] as mapped words: creates, checks, maps and unmaps; copies words in and out. All raw
 //! access of the crate is here. It knows the layout's sizes and nothing of the protocol in the words.
 
-use super::copy::copy_words;
 use super::{AtomicU64, LogError, MemoryKind, Shape, d};
 use crate::sync::Ordering;
 use gapless_wire::prefetch::{prefetch_bytes, prefetch_bytes_for_writing, prefetch_for_writing};
+use gapless_wire::words::copy_words;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FallocateFlags, FileType, MemfdFlags, Mode, OFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
+use rustix::process::geteuid;
 use std::path::Path;
 use std::ptr::NonNull;
+
+/// With these seals the length of a memory can never change: what is checked of it holds for as long as it is mapped, and
+/// no access to it ever faults.
+const LENGTH_SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
 
 /// A mapping: header words, index words and data, the data mapped twice in a row.
 pub struct Memory {
@@ -44,15 +49,17 @@ impl Memory {
         shape.check()?;
         match kind {
             MemoryKind::Anonymous => {
-                let fd = rustix::fs::memfd_create("gapless", MemfdFlags::CLOEXEC)
+                let fd = rustix::fs::memfd_create("gapless", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
                     .map_err(system("creating anonymous memory"))?;
-                Self::fill(fd, shape, words)
+                let memory = Self::fill(fd, shape, words)?;
+                rustix::fs::fcntl_add_seals(&memory.fd, LENGTH_SEALS).map_err(system("sealing anonymous memory"))?;
+                Ok(memory)
             }
             MemoryKind::Shared => {
                 let fd = rustix::fs::memfd_create("gapless-shared", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
                     .map_err(system("creating shared memory"))?;
                 let memory = Self::fill(fd, shape, words)?;
-                let mut seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+                let mut seals = LENGTH_SEALS | SealFlags::SEAL;
                 if shape.kind == d::KIND_WINDOW {
                     // Readers of a window never write, so nobody else may map it for writing.
                     seals |= SealFlags::FUTURE_WRITE;
@@ -95,28 +102,43 @@ impl Memory {
             // Relaxed: published by the magic.
             memory.header_word(*number).store(*value, Ordering::Relaxed);
         }
-        // Release: whoever sees the magic sees the rest (pairs with the Acquire in `open`).
+        // Release: whoever sees the magic sees the rest (pairs with the Acquire in `adopt`).
         memory.header_word(d::MAGIC_WORD).store(d::MAGIC, Ordering::Release);
         Ok(memory)
     }
 
-    /// Opens a mapping that another process made, from its path.
+    /// Opens a mapping that another process made as [`MemoryKind::File`], from its path.
     ///
     /// # Errors
-    /// As [`Memory::open`].
+    /// [`LogError::Foreign`] unless it is a file of this process's user, and as [`Memory::open`].
     pub fn open_file(path: &Path, kind: u64, writable: bool) -> Result<Self, LogError> {
         let access = if writable { OFlags::RDWR } else { OFlags::RDONLY };
         // NONBLOCK: what is no file at all, a pipe for one, must not hold us up.
         let flags = access | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(system(format!("opening {}", path.display())))?;
-        Self::open(fd, kind, writable)
+        // A file has no seals. Who owns it can cut it under us, and ourselves we trust.
+        let (owner, user) = (rustix::fs::fstat(&fd).map_err(system("reading a mapping's owner"))?.st_uid, geteuid());
+        if owner != user.as_raw() {
+            return Err(foreign("owner", owner, user.as_raw()));
+        }
+        Self::adopt(fd, kind, writable)
     }
 
     /// Opens a mapping that another process made, from a descriptor that it passed.
     ///
     /// # Errors
-    /// [`LogError::Foreign`] unless magic, kind, shape and file length agree.
+    /// [`LogError::Foreign`] unless it is memory whose length is sealed, and magic, kind, shape and file length agree.
     pub fn open(fd: OwnedFd, kind: u64, writable: bool) -> Result<Self, LogError> {
+        // What is no memory file has none.
+        let seals = rustix::fs::fcntl_get_seals(&fd).unwrap_or(SealFlags::empty());
+        if !seals.contains(LENGTH_SEALS) {
+            return Err(foreign("seals", format!("{seals:?}"), format!("{LENGTH_SEALS:?} at least")));
+        }
+        Self::adopt(fd, kind, writable)
+    }
+
+    /// Maps what nobody whom we do not trust can cut.
+    fn adopt(fd: OwnedFd, kind: u64, writable: bool) -> Result<Self, LogError> {
         let stat = rustix::fs::fstat(&fd).map_err(system("reading a mapping's length"))?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(foreign("file type", format!("{:?}", FileType::from_raw_mode(stat.st_mode)), "a regular file"));

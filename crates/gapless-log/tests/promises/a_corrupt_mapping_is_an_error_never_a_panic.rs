@@ -98,11 +98,11 @@ proptest! {
                 prop_assert!(is_expected(&error), "{}", error);
             }
             // What is opened now meets words that no honest process left.
-            match RingReader::open(file.try_clone().unwrap().into()) {
+            match RingReader::open_file(&path) {
                 Ok(mut again) => drop(drain(&mut again)),
                 Err(error) => prop_assert!(is_expected(&error), "{}", error),
             }
-            match RingWriter::open(file.try_clone().unwrap().into()) {
+            match RingWriter::open_file(&path) {
                 Ok(mut again) => {
                     drop(again.append(&frame(0, length)));
                     let _ = (again.publish(), again.backlog_bytes(), again.is_reader_closed());
@@ -113,7 +113,7 @@ proptest! {
     }
 
     #[test]
-    fn a_free_cursor_lives_through_any_words(rounds in scribbles(4096), starts in prop::collection::vec(word(), 12)) {
+    fn a_free_cursor_lives_through_any_words(rounds in scribbles(4096), starts in prop::collection::vec(word(), 12), buffer in 0_usize..300) {
         let directory = TempDir::new().unwrap();
         let path = directory.path().join("window");
         let options = WindowOptions {
@@ -132,12 +132,13 @@ proptest! {
         let window = Window::open_file(&path).unwrap();
         let file = File::options().read(true).write(true).open(&path).unwrap();
         let mut begun = window.free_cursor(35);
+        let mut many = [0; 2400];
         for (words, start) in rounds.iter().zip(starts) {
             let mut copy = Vec::new();
             begun.read(&mut copy).ok();
             write(&file, words);
             for cursor in [&mut begun, &mut window.free_cursor(1), &mut window.free_cursor(38), &mut window.free_cursor(start)] {
-                prop_assert!(read_on(cursor)?);
+                prop_assert!(read_on(cursor, &mut many[..buffer * 8])?);
             }
         }
     }
@@ -159,17 +160,25 @@ proptest! {
         }
         // What follows the shape is identity and limits, which are whatever they are.
         let is_sound = shape() == sound;
-        prop_assert_eq!(RingReader::open(file.try_clone().unwrap().into()).is_ok(), is_sound);
+        prop_assert_eq!(RingReader::open_file(&path).is_ok(), is_sound);
         prop_assert!(Window::open_file(&path).is_err());
     }
 }
 
 /// Reads a cursor until it stops: at an error, at the end, or where it was lapped.
-fn read_on(cursor: &mut FreeCursor) -> Result<bool, TestCaseError> {
+fn read_on(cursor: &mut FreeCursor, many: &mut [u8]) -> Result<bool, TestCaseError> {
     let mut copy = Vec::new();
     for _ in 0..2 * FRAMES_MAX {
         let due = cursor.sequence();
-        match cursor.read(&mut copy) {
+        let read = match cursor.read_many(many) {
+            Ok(FreeRead::Frame(0)) => cursor.read(&mut copy),
+            Ok(FreeRead::Frame(length)) => {
+                prop_assert!(length <= many.len() && cursor.sequence() > due || due == u64::MAX);
+                continue;
+            }
+            other => other,
+        };
+        match read {
             Ok(FreeRead::Frame(length)) => {
                 prop_assert_eq!(copy.len(), length);
                 prop_assert!((64..=CAPACITY / 2).contains(&length) && cursor.sequence() > due || due == u64::MAX);
@@ -188,4 +197,43 @@ fn read_on(cursor: &mut FreeCursor) -> Result<bool, TestCaseError> {
     }
     // Frames that only ever lead to the next are as many as there is room for.
     Ok(false)
+}
+
+#[test]
+fn there_is_a_sequence_behind_each_that_a_window_tells() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("window");
+    let options = WindowOptions { memory: MemoryKind::File(path.clone()), ..WindowOptions::default() };
+    let (_writer, _releaser) = options.create(1).unwrap();
+    write(&File::options().write(true).open(&path).unwrap(), &[(136, u64::MAX), (264, u64::MAX)]);
+    let window = Window::open_file(&path).unwrap();
+    assert!(window.released_sequence().max(window.appended_sequence()) < u64::MAX);
+}
+
+#[test]
+fn a_released_position_that_no_frame_ends_at_is_corrupt() {
+    for released in [2 * 64 + 4, 2 * 64 + 1, u64::MAX, u64::MAX - 7, (1 << 62) + 8] {
+        for reads_many in [false, true] {
+            let directory = TempDir::new().unwrap();
+            let path = directory.path().join("window");
+            let options = WindowOptions {
+                memory: MemoryKind::File(path.clone()),
+                capacity_bytes: CAPACITY,
+                index_slots: INDEX_SLOTS,
+                frame_length_max: 1024,
+                ..WindowOptions::default()
+            };
+            let (mut writer, mut releaser) = options.create(1).unwrap();
+            for sequence in 1..=3 {
+                writer.append(&frame(sequence, 0), sequence).unwrap();
+            }
+            writer.publish();
+            releaser.release(64, 1);
+            let mut cursor = Window::open_file(&path).unwrap().free_cursor(1);
+            assert_eq!(cursor.read(&mut Vec::new()).unwrap(), FreeRead::Frame(64));
+            write(&File::options().write(true).open(&path).unwrap(), &[(256, released), (264, 3)]);
+            let outcome = if reads_many { cursor.read_many(&mut [0; 2048]) } else { cursor.read(&mut Vec::new()) };
+            assert!(matches!(outcome, Err(LogError::Corrupt { .. })), "{released:#x}: {outcome:?}");
+        }
+    }
 }

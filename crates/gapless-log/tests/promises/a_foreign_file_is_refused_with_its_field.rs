@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, StreamIdentity, Window, WindowOptions, ring};
+use rustix::fd::OwnedFd;
+use rustix::fs::{MemfdFlags, SealFlags};
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -25,7 +27,7 @@ fn sound_files() -> (TempDir, PathBuf, PathBuf) {
     };
     options.create(1).unwrap();
     Window::open_file(&window_path).unwrap();
-    RingReader::open(open(&ring_path).into()).unwrap();
+    RingReader::open_file(&ring_path).unwrap();
     (directory, ring_path, window_path)
 }
 
@@ -43,8 +45,8 @@ fn foreign_field(error: LogError) -> &'static str {
 /// The field that opening the ring's ends and the window complains of.
 fn fields(ring_path: &Path, window_path: &Path) -> [&'static str; 3] {
     [
-        foreign_field(RingReader::open(open(ring_path).into()).err().unwrap()),
-        foreign_field(RingWriter::open(open(ring_path).into()).err().unwrap()),
+        foreign_field(RingReader::open_file(ring_path).err().unwrap()),
+        foreign_field(RingWriter::open_file(ring_path).err().unwrap()),
         foreign_field(Window::open_file(window_path).err().unwrap()),
     ]
 }
@@ -183,4 +185,59 @@ fn nobody_else_can_write_into_a_shared_window() {
     };
     assert!(mapped.is_err(), "sealed against writing mappings");
     Window::open(file.into()).unwrap();
+}
+
+/// A sound ring and a sound window in memory of their own, which carries `seals`.
+fn sound_memories(seals: SealFlags) -> [OwnedFd; 2] {
+    let (_directory, ring_path, window_path) = sound_files();
+    [ring_path, window_path].map(|path| {
+        let fd = rustix::fs::memfd_create("test", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+        File::from(fd.try_clone().unwrap()).write_all_at(&fs::read(path).unwrap(), 0).unwrap();
+        rustix::fs::fcntl_add_seals(&fd, seals).unwrap();
+        fd
+    })
+}
+
+/// Opens the ring's ends and the window.
+fn open_all([ring, window]: [OwnedFd; 2]) -> [Result<(), LogError>; 3] {
+    [
+        RingReader::open(ring.try_clone().unwrap()).map(drop),
+        RingWriter::open(ring).map(drop),
+        Window::open(window).map(drop),
+    ]
+}
+
+#[test]
+fn memory_whose_length_may_still_change_is_refused() {
+    for opened in open_all(sound_memories(SealFlags::SHRINK | SealFlags::GROW)) {
+        opened.unwrap();
+    }
+    for seals in [SealFlags::empty(), SealFlags::SEAL, SealFlags::SHRINK, SealFlags::GROW | SealFlags::FUTURE_WRITE] {
+        for opened in open_all(sound_memories(seals)) {
+            assert_eq!(foreign_field(opened.expect_err("it can be cut under its reader")), "seals", "{seals:?}");
+        }
+    }
+}
+
+#[test]
+fn a_file_is_no_memory() {
+    let (directory, ring_path, window_path) = sound_files();
+    let nothing = [open(&ring_path).into(), open(&window_path).into()];
+    let folder = || File::open(directory.path()).unwrap().into();
+    for opened in open_all(nothing).into_iter().chain(open_all([folder(), folder()])) {
+        assert_eq!(foreign_field(opened.expect_err("whose it is can cut it")), "seals");
+    }
+}
+
+#[test]
+fn a_file_of_another_user_is_refused() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: only root can give a file away");
+        return;
+    }
+    let (_directory, ring_path, window_path) = sound_files();
+    for path in [&ring_path, &window_path] {
+        std::os::unix::fs::chown(path, Some(1), None).unwrap();
+    }
+    assert_eq!(fields(&ring_path, &window_path), ["owner"; 3]);
 }

@@ -311,6 +311,8 @@ impl<'a> Foundation<'a> {
             past,
             journal,
             next_sequence: self.next_sequence,
+            // A relay of such a stream may come back, and reads on.
+            ends_here: self.head == Head::Sequencer && options.tier == Tier::Memory,
             status: status.clone(),
             counters: &self.counters,
         };

@@ -146,7 +146,7 @@ fn fold(
     if first > last {
         return Ok((feeds, seen));
     }
-    let mut replay = JournalReader::open(layout.journal())?.replay(first)?;
+    let mut replay = JournalReader::open(layout.journal())?.replay_until(first, last)?;
     let mut incomplete_from = None;
     while let Some(frame) = replay.next_frame()? {
         recovery.frames_replayed += 1;

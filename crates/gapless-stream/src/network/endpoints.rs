@@ -118,6 +118,8 @@ pub(crate) struct Served<'a> {
     /// The journal's directory, where there is one.
     pub journal: Option<PathBuf>,
     pub next_sequence: u64,
+    /// The stream ends with this process: its feed sessions go on nowhere.
+    pub ends_here: bool,
     pub status: SharedStatus,
     pub counters: &'a Counters,
 }
@@ -202,11 +204,12 @@ fn agents<S: Datagrams + 'static>(
         packet_length_max: network.packet_length_max,
         heartbeat_interval_ns: network.heartbeat_interval_ns,
     };
-    let feed = served.feeds.lock().current().copied();
+    let feeds = served.feeds.lock().clone();
     let counters = FeedCounters::add_to(served.counters)?;
     // What nodes get for themselves comes from where they send to, so that it finds its way back through anything.
-    let feed = FeedSender::new(command, cursor, feed, served.next_sequence, options, changes, counters)
-        .with_group_sockets(groups);
+    let feed = FeedSender::new(command, cursor, &feeds, served.next_sequence, options, changes, counters)
+        .with_group_sockets(groups)
+        .ending_here(served.ends_here);
     let counters = ReplayerCounters::add_to(served.counters)?;
     let replayer = Replayer::new(request, served.reader(), served.feeds.clone(), network.packet_length_max, counters);
     Ok([Box::new(gateway), Box::new(feed), Box::new(replayer)])

@@ -3,7 +3,7 @@
 
 use super::datagrams::{Datagrams, Peer};
 use crate::StreamError;
-use crate::feeds::Feed;
+use crate::feeds::{Feed, Feeds};
 use crate::mailbox::Mailbox;
 use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, AgentError, Counter, Counters, Now};
@@ -14,6 +14,7 @@ use gapless_wire::frame::peek_length;
 use gapless_wire::mark::Mark;
 use gapless_wire::mold::{self, PacketWriter};
 use gapless_wire::{Frame, Kind, aligned_length};
+use std::collections::VecDeque;
 
 /// How a feed is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +77,18 @@ impl FeedCounters {
     }
 }
 
+/// A feed session that has ended: who misses its last messages may ask for them still.
+#[derive(Clone, Copy)]
+struct Ended {
+    name: FeedSession,
+    /// One behind its last.
+    next_number: u64,
+    /// How often that was said.
+    said: u32,
+    /// When it is said again.
+    next_ns: u64,
+}
+
 /// The agent between the window and the network.
 pub struct FeedSender<S> {
     socket: S,
@@ -86,8 +99,12 @@ pub struct FeedSender<S> {
     feed: Option<Feed>,
     /// The number that the feed's next frame will have.
     next_number: u64,
-    /// The feed session that ended last, its next number, and how often that is still to be said.
-    ended: Option<(FeedSession, u64, u32)>,
+    /// No other process takes the feed session up.
+    ends_here: bool,
+    /// It was asked to stop, and the feed session has not ended yet.
+    is_ending: bool,
+    /// Feed sessions that have ended, of which that is still said, newest first.
+    ended: VecDeque<Ended>,
     targets: Vec<Peer>,
     changes: Mailbox<ForFeed>,
     counters: FeedCounters,
@@ -106,16 +123,22 @@ pub struct FeedSender<S> {
 const PACKETS_LENGTH_MAX: usize = 60_000;
 /// The first heartbeats follow the last packet after these times, ns.
 const FIRST_HEARTBEATS_NS: [u64; 3] = [2_000_000, 20_000_000, 200_000_000];
-/// The end of a session is said so often.
+/// The end of a session is said so often, about as often as heartbeats: for half a minute.
 const END_OF_SESSION_COUNT: u32 = 30;
+/// A stream that ends with its process has no half minute.
+const LAST_END_COUNT: u32 = 3;
+/// The ends of so many are said at a time; of older ones no more.
+const ENDED_MAX: usize = 8;
 
 impl<S: Datagrams + 'static> FeedSender<S> {
-    /// An agent that sends what `cursor` reads, whose scope is what is released, beginning in `feed`.
+    /// An agent that sends what `cursor` reads, whose scope is what is released, from `next_sequence` on. `feeds` are the
+    /// feed sessions up to there. Of the one that ended last it is said again, because who was here before may not have
+    /// come to it.
     #[must_use]
     pub fn new(
         socket: S,
         cursor: GatingCursor,
-        feed: Option<Feed>,
+        feeds: &Feeds,
         next_sequence: u64,
         options: FeedSenderOptions,
         changes: Mailbox<ForFeed>,
@@ -123,7 +146,12 @@ impl<S: Datagrams + 'static> FeedSender<S> {
     ) -> Self {
         let targets = options.groups.clone();
         counters.targets.set(targets.len() as u64);
-        let packets = vec![0; PACKETS_LENGTH_MAX + options.packet_length_max];
+        let packets = vec![0; PACKETS_LENGTH_MAX + options.packet_length_max + mold::HEADER_LENGTH];
+        let feed = feeds.current().copied();
+        let ended = feeds.all().iter().rev().find_map(|feed| {
+            let last = feed.last_sequence.filter(|last| (feed.first_sequence..next_sequence).contains(last))?;
+            Some(Ended { name: feed.name, next_number: feed.number_of(last) + 1, said: 0, next_ns: 0 })
+        });
         let next_number = feed.map_or(1, |feed| feed.number_of(next_sequence));
         Self {
             socket,
@@ -132,7 +160,9 @@ impl<S: Datagrams + 'static> FeedSender<S> {
             options,
             feed,
             next_number,
-            ended: None,
+            ends_here: false,
+            is_ending: false,
+            ended: ended.into_iter().collect(),
             targets,
             changes,
             counters,
@@ -144,6 +174,13 @@ impl<S: Datagrams + 'static> FeedSender<S> {
             next_heartbeat_ns: 0,
             heartbeats: 0,
         }
+    }
+
+    /// The feed session ends when this agent stops: no other process takes it up.
+    #[must_use]
+    pub fn ending_here(mut self, ends_here: bool) -> Self {
+        self.ends_here = ends_here;
+        self
     }
 
     /// Sends to its groups by sockets that talk to them alone, in the order of the groups.
@@ -182,7 +219,7 @@ impl<S: Datagrams + 'static> FeedSender<S> {
 
     /// Makes packets of what is released. Returns how many frames.
     #[inline]
-    fn pack(&mut self) -> Result<usize, StreamError> {
+    fn pack(&mut self, now_ns: u64) -> Result<usize, StreamError> {
         let frames = self.cursor.available()?;
         if frames.is_empty() {
             return Ok(0);
@@ -194,7 +231,8 @@ impl<S: Datagrams + 'static> FeedSender<S> {
                 && let Some(Mark::FeedBegan { feed_session }) = mark_at(&frames[position..])
             {
                 self.feed = Some(Feed { name: feed_session, first_sequence: first, last_sequence: None });
-                self.ended = None;
+                // Of one with the same name it would be false now.
+                self.ended.retain(|ended| ended.name != feed_session);
             }
             let Some(feed) = self.feed else {
                 // Before the first feed session there is nothing, and nothing between two.
@@ -203,6 +241,7 @@ impl<S: Datagrams + 'static> FeedSender<S> {
             };
             let end = offset + self.options.packet_length_max;
             let mut writer = PacketWriter::new(&mut self.packets[offset..end], feed.name, feed.number_of(first));
+            let mut is_over = false;
             while position < frames.len() {
                 let length = length_at(&frames[position..]);
                 let is_mark = frames[position + KIND_OFFSET] == Kind::Mark as u8;
@@ -216,13 +255,8 @@ impl<S: Datagrams + 'static> FeedSender<S> {
                 }
                 position += aligned_length(length);
                 count += 1;
-                if matches!(mark, Some(Mark::FeedEnded { .. })) {
-                    self.feed = None;
-                    self.ended =
-                        Some((feed.name, feed.number_of(first) + u64::from(writer.count()), END_OF_SESSION_COUNT));
-                    break;
-                }
-                if !self.options.batch {
+                is_over = matches!(mark, Some(Mark::FeedEnded { .. }));
+                if is_over || !self.options.batch {
                     break;
                 }
             }
@@ -230,6 +264,15 @@ impl<S: Datagrams + 'static> FeedSender<S> {
             let length = writer.finish();
             self.lengths.push(length);
             offset += length;
+            if is_over {
+                // Before the first packet of the next one: who reads numbers and no names begins anew then.
+                let length = mold::end_of_session(&mut self.packets[offset..], feed.name, self.next_number);
+                self.lengths.push(length);
+                offset += length;
+                self.feed = None;
+                let next_ns = now_ns + FIRST_HEARTBEATS_NS[0];
+                note_end(&mut self.ended, Ended { name: feed.name, next_number: self.next_number, said: 1, next_ns });
+            }
         }
         self.cursor.advance(position);
         self.counters.packets.add(self.lengths.len() as u64);
@@ -278,32 +321,57 @@ impl<S: Datagrams + 'static> FeedSender<S> {
     }
 
     fn beat(&mut self, now_ns: u64) {
-        let mut packet = [0; mold::HEADER_LENGTH];
-        if let Some((name, next_number, times)) = &mut self.ended {
-            mold::end_of_session(&mut packet, *name, *next_number);
-            *times -= 1;
-            if *times == 0 {
-                self.ended = None;
-            }
-        } else if let Some(feed) = &self.feed {
+        if let Some(feed) = &self.feed {
+            let mut packet = [0; mold::HEADER_LENGTH];
             mold::heartbeat(&mut packet, feed.name, self.next_number);
-        } else {
-            return self.beat_again(now_ns);
-        }
-        for target in &self.targets {
-            if self.socket.send(*target, &packet, packet.len()).is_err() {
-                self.counters.refused.add(1);
-            }
+            self.say(&packet);
         }
         self.beat_again(now_ns);
     }
 
     fn beat_again(&mut self, now_ns: u64) {
-        let interval_ns = self.options.heartbeat_interval_ns;
-        let after_ns = FIRST_HEARTBEATS_NS.get(self.heartbeats as usize).map_or(interval_ns, |first| *first);
-        self.next_heartbeat_ns = now_ns + after_ns.min(interval_ns);
+        self.next_heartbeat_ns = now_ns + self.interval_ns(self.heartbeats);
         self.heartbeats = self.heartbeats.saturating_add(1);
     }
+
+    /// How long to wait when something was said `times` times.
+    fn interval_ns(&self, times: u32) -> u64 {
+        let interval_ns = self.options.heartbeat_interval_ns;
+        FIRST_HEARTBEATS_NS.get(times as usize).map_or(interval_ns, |first| interval_ns.min(*first))
+    }
+
+    /// Says once more, of those of which it is due, that they have ended. Heartbeats have nothing to do with it: the next
+    /// feed session may be busy, and then there are none.
+    #[cold]
+    fn say_ended(&mut self, now_ns: u64) {
+        for index in 0..self.ended.len() {
+            let Ended { name, next_number, said, next_ns } = self.ended[index];
+            if now_ns < next_ns {
+                continue;
+            }
+            let mut packet = [0; mold::HEADER_LENGTH];
+            mold::end_of_session(&mut packet, name, next_number);
+            self.say(&packet);
+            let next_ns = now_ns + self.interval_ns(said);
+            self.ended[index] = Ended { name, next_number, said: said + 1, next_ns };
+        }
+        self.ended.retain(|ended| ended.said < END_OF_SESSION_COUNT);
+    }
+
+    /// Sends a packet that holds no frames to everybody.
+    fn say(&mut self, packet: &[u8]) {
+        for target in &self.targets {
+            if self.socket.send(*target, packet, packet.len()).is_err() {
+                self.counters.refused.add(1);
+            }
+        }
+    }
+}
+
+/// Of the newest so many it is said.
+fn note_end(all: &mut VecDeque<Ended>, ended: Ended) {
+    all.truncate(ENDED_MAX - 1);
+    all.push_front(ended);
 }
 
 #[inline]
@@ -332,26 +400,44 @@ impl<S: Datagrams + 'static> Agent for FeedSender<S> {
             return Ok(0);
         }
         self.change_targets();
-        let mut work = self.pack()?;
+        let mut work = self.pack(now.monotonic_ns)?;
         if !self.lengths.is_empty() {
             crash_point("after_release_before_send");
             work += usize::from(self.send());
             self.heartbeats = 0;
             self.beat_again(now.monotonic_ns);
-            if self.feed.is_none() && self.ended.is_some() {
-                self.next_heartbeat_ns = 0;
-            }
         } else if now.monotonic_ns >= self.next_heartbeat_ns && self.lengths.is_empty() {
             self.beat(now.monotonic_ns);
+        }
+        if self.is_ending
+            && self.lengths.is_empty()
+            && self.cursor.is_at_limit()
+            && let Some(Feed { name, .. }) = self.feed.take()
+        {
+            let (next_number, next_ns) = (self.next_number, now.monotonic_ns);
+            note_end(&mut self.ended, Ended { name, next_number, said: 0, next_ns });
+        }
+        if self.lengths.is_empty() && self.ended.iter().any(|ended| now.monotonic_ns >= ended.next_ns) {
+            self.say_ended(now.monotonic_ns);
         }
         Ok(work)
     }
 
     fn next_deadline_ns(&self) -> Option<u64> {
-        Some(self.next_heartbeat_ns)
+        let ended = self.ended.iter().map(|ended| ended.next_ns);
+        Some(ended.fold(self.next_heartbeat_ns, u64::min))
+    }
+
+    fn on_close(&mut self, _now: Now) -> Result<(), AgentError> {
+        self.is_ending = self.ends_here && self.feed.is_some();
+        Ok(())
     }
 
     fn is_drained(&self) -> bool {
-        self.cursor.is_at_limit() && self.lengths.is_empty()
+        let is_ending = || self.feed.is_some() || self.ended.front().is_some_and(|ended| ended.said < LAST_END_COUNT);
+        self.cursor.is_at_limit() && self.lengths.is_empty() && !(self.is_ending && is_ending())
     }
 }
+
+#[cfg(test)]
+mod tests;

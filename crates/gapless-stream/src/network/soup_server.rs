@@ -85,6 +85,8 @@ pub struct SoupSource {
     pub make_reader: Box<dyn Fn(u64) -> LateReader + Send>,
     /// A connection that publishes nothing: by it the agent is woken for what is new in the window.
     pub news: PublisherLink,
+    /// The stream ends with this process: who has everything is told so when it stops.
+    pub ends_here: bool,
 }
 
 /// The agent behind the rewind port.
@@ -128,6 +130,11 @@ impl SoupServer {
         self.server.local_address()
     }
 
+    /// Whether it was asked to stop, and the feed session ends with that.
+    const fn is_ending(&self) -> bool {
+        self.source.ends_here && self.close_by_ns.is_some()
+    }
+
     fn look(&mut self, now_ns: u64) -> Result<usize, StreamError> {
         let came = self.server.look(now_ns, |socket, peer| {
             let connection = TcpConnection::over(socket, peer, INCOMING_BYTES, LOGIN_LENGTH)?;
@@ -142,9 +149,10 @@ impl SoupServer {
 
     /// Visits every client: hears it, and sends it what it has room for. Returns the work done.
     fn serve(&mut self, now_ns: u64) -> Result<usize, StreamError> {
-        let Self { server, source, options, counters, .. } = self;
-        let released_sequence = source.window.released_sequence();
+        let released_sequence = self.source.window.released_sequence();
         let is_timer_due = now_ns >= self.next_deadline_ns;
+        let is_ending = self.is_ending();
+        let Self { server, source, options, counters, .. } = self;
         let (mut work, mut frames, mut outcome, mut gone) = (0, 0, Ok(()), 0);
         server.retain(|slot| {
             let heard = SoupClient::hear(slot, source, options, now_ns);
@@ -153,7 +161,7 @@ impl SoupServer {
                     work += bytes;
                     counters.logins.add(u64::from(logged_in));
                     counters.logins_refused.add(u64::from(refused));
-                    match SoupClient::feed(slot, released_sequence, options.batch_bytes, now_ns) {
+                    match SoupClient::feed(slot, released_sequence, is_ending, options.batch_bytes, now_ns) {
                         Ok(count) => {
                             frames += count;
                             if is_timer_due { SoupClient::tick(slot, options.login_timeout_ns, now_ns) } else { None }
@@ -239,7 +247,12 @@ impl Agent for SoupServer {
 
     fn is_drained(&self) -> bool {
         let released_sequence = self.source.window.released_sequence();
+        let has_all = |client: &SoupClient| match self.is_ending() {
+            // Its end, too.
+            true => !client.is_reading(),
+            false => client.has_all(released_sequence),
+        };
         self.close_by_ns.is_some_and(|by_ns| self.now_ns >= by_ns)
-            || self.server.slots().all(|slot| slot.connection.unsent() == 0 && slot.state.has_all(released_sequence))
+            || self.server.slots().all(|slot| slot.connection.unsent() == 0 && has_all(&slot.state))
     }
 }

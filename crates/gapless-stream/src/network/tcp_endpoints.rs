@@ -94,6 +94,7 @@ pub(crate) fn build(
         feeds: served.feeds.clone(),
         make_reader: served.reader(),
         news: served.doorman.connect(NEWS_RINGS)?,
+        ends_here: served.ends_here,
     };
     let counters = SoupServerCounters::add_to(served.counters)?;
     let rewind = SoupServer::bind(network.rewind, source, SoupServerOptions::new(network.guests.clone()), counters)?;

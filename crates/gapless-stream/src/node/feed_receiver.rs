@@ -58,6 +58,8 @@ pub struct FeedReceiver {
     options: FeedReceiverOptions,
     /// The feed session that is read; `None` between two.
     feed: Option<Feed>,
+    /// The one that was read before: for a while its end is still said.
+    feed_before: Option<FeedSession>,
     /// The sequence that is due.
     next: u64,
     /// One behind the last sequence that the feed has told of.
@@ -104,6 +106,7 @@ impl FeedReceiver {
         Self {
             options,
             feed,
+            feed_before: None,
             next,
             end: next,
             claim: None,
@@ -252,6 +255,11 @@ impl FeedReceiver {
             self.feed = Some(Feed { name: packet.feed_session, first_sequence: self.next, last_sequence: None });
             return Some(self.next);
         }
+        if self.feed_before == Some(packet.feed_session) {
+            // All of it is read.
+            self.counts.packets_doubled += 1;
+            return None;
+        }
         self.counts.packets_foreign += 1;
         self.foreign_since_progress += 1;
         None
@@ -320,7 +328,9 @@ impl FeedReceiver {
         let Some(frame) = check(bytes, sequence) else { return false };
         if frame.kind() == Kind::Mark {
             match Mark::from_bytes(frame.payload()) {
-                Some(Mark::FeedEnded { .. }) => self.feed = None,
+                Some(Mark::FeedEnded { .. }) => {
+                    self.feed_before = self.feed.take().map(|feed| feed.name);
+                }
                 Some(Mark::FeedBegan { feed_session }) => {
                     self.feed = Some(Feed { name: feed_session, first_sequence: sequence, last_sequence: None });
                 }

@@ -8,6 +8,7 @@ mod raw_publisher;
 mod raw_soup;
 mod strange_packets;
 
+mod a_feed_session_says_that_it_has_ended;
 mod a_foreign_decoder_reads_the_feed;
 mod a_halt_between_feed_sessions_holds;
 mod a_member_follows_and_leads;

@@ -2,7 +2,7 @@
 
 use super::messages::{self, Progress, fragment};
 use super::peer::{Peer, Place, memory};
-use gapless_log::{RingWriter, StreamIdentity, ring};
+use gapless_log::{StreamIdentity, ring};
 
 const CAPACITY: usize = 16 << 10;
 const KILLS: u64 = 20;
@@ -25,7 +25,7 @@ fn killed_under_load() {
             while progress.take(&mut reader) {}
             assert_eq!(progress.index, 0, "half a message is visible");
             assert!(!reader.is_writer_closed(), "it had no time for good-byes");
-            let mut writer = RingWriter::open(reader.fd().try_clone_to_owned().unwrap()).unwrap();
+            let mut writer = place.reopen("ring", reader.fd()).writer().unwrap();
             let next = progress.message;
             messages::publish(&mut writer, next);
             while progress.take(&mut reader) {}
@@ -36,7 +36,7 @@ fn killed_under_load() {
 
 /// The part of the one that is killed under load.
 pub fn publish_for_ever() {
-    let mut writer = RingWriter::open(memory(0)).unwrap();
+    let mut writer = memory(0).writer().unwrap();
     for message in 0.. {
         messages::publish(&mut writer, message);
     }
@@ -57,7 +57,7 @@ fn killed_between_write_and_publish() {
         let mut progress = Progress::default();
         while progress.take(&mut reader) {}
         assert_eq!(progress, Progress { message: 1, index: 0 });
-        let mut writer = RingWriter::open(reader.fd().try_clone_to_owned().unwrap()).unwrap();
+        let mut writer = place.reopen("ring", reader.fd()).writer().unwrap();
         messages::publish(&mut writer, 1);
         while progress.take(&mut reader) {}
         assert_eq!(progress, Progress { message: 2, index: 0 });
@@ -67,11 +67,11 @@ fn killed_between_write_and_publish() {
 /// The part of the one that is killed between write and publish: message 0, then a whole and a half
 /// fragment of message 2, which nobody may see.
 pub fn stop_in_mid_write() {
-    let mut writer = RingWriter::open(memory(0)).unwrap();
+    let mut writer = memory(0).writer().unwrap();
     messages::publish(&mut writer, 0);
     writer.append(&fragment(2, 0, 0)).unwrap();
     writer.claim(512).unwrap()[..256].fill(0xff);
-    messages::publish(&mut RingWriter::open(memory(1)).unwrap(), 0);
+    messages::publish(&mut memory(1).writer().unwrap(), 0);
     loop {
         std::thread::park();
     }

@@ -4,6 +4,7 @@
 use super::peer::{Peer, Place, memory};
 use gapless_log::{LogError, RingReader, RingWriter, StreamIdentity, ring};
 use gapless_wire::{Frame, aligned_length};
+use rustix::fd::AsFd;
 
 const CAPACITY: usize = 4096;
 const POLLS: usize = 20_000;
@@ -33,11 +34,11 @@ fn the_other_end_gets_errors_and_lives() {
                     }
                     Err(error) => panic!("{error}"),
                 },
-                None => RingReader::open(fd.try_clone().unwrap()).ok(),
+                None => place.reopen("ring", fd.as_fd()).reader().ok(),
             };
             writing = match writing {
                 Some(mut writer) => write(&mut writer).is_ok().then_some(writer),
-                None => RingWriter::open(fd.try_clone().unwrap()).ok(),
+                None => place.reopen("ring", fd.as_fd()).writer().ok(),
             };
         }
         peer.kill();
@@ -73,7 +74,7 @@ fn write(writer: &mut RingWriter) -> Result<(), LogError> {
 /// The mad one's part: plausible and wild words, in the header and in the data.
 pub fn scribble() {
     use std::os::unix::fs::FileExt;
-    let file = std::fs::File::from(memory(0));
+    let file = memory(0).file();
     let words = 4096 + CAPACITY as u64;
     let mut state = 1_u64;
     loop {

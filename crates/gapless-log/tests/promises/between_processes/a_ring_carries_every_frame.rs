@@ -2,7 +2,7 @@
 
 use super::messages::{self, Progress};
 use super::peer::{Peer, Place, memory};
-use gapless_log::{RingReader, RingWriter, StreamIdentity, ring};
+use gapless_log::{StreamIdentity, ring};
 
 const MESSAGES: u64 = 20_000;
 const ROUND_TRIPS: u64 = 2_000;
@@ -29,7 +29,7 @@ fn one_way_with_fragments_in_order() {
 
 /// The publisher's part.
 pub fn publish() {
-    let mut writer = RingWriter::open(memory(0)).unwrap();
+    let mut writer = memory(0).writer().unwrap();
     for message in 0..MESSAGES {
         messages::publish(&mut writer, message);
     }
@@ -60,8 +60,8 @@ fn back_and_forth() {
 
 /// The echo's part.
 pub fn echo() {
-    let mut reader = RingReader::open(memory(0)).unwrap();
-    let mut writer = RingWriter::open(memory(1)).unwrap();
+    let mut reader = memory(0).reader().unwrap();
+    let mut writer = memory(1).writer().unwrap();
     loop {
         let is_last_look = reader.is_writer_closed();
         match reader.next_length().unwrap() {

@@ -1,8 +1,8 @@
 //! A subscriber in another process: whole frames in order, or the sequence from which to replay.
 
 use super::messages::fragment;
-use super::peer::{Peer, Place, memory, memory_path};
-use gapless_log::{FreeRead, StreamIdentity, Window, WindowOptions};
+use super::peer::{Peer, Place, memory};
+use gapless_log::{FreeRead, StreamIdentity, WindowOptions};
 use gapless_wire::Frame;
 
 const SEQUENCES: u64 = 50_000;
@@ -34,10 +34,7 @@ fn while_the_writer_laps_it() {
 
 /// The subscriber's part.
 pub fn read() {
-    let window = match memory_path(0) {
-        Some(path) => Window::open_file(&path).unwrap(),
-        None => Window::open(memory(0)).unwrap(),
-    };
+    let window = memory(0).window().unwrap();
     assert_eq!(window.identity(), IDENTITY);
     let mut cursor = window.free_cursor(1);
     let mut copy = Vec::new();

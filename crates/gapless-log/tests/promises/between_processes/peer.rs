@@ -1,6 +1,6 @@
 //! The other process: started, given its memory, watched, and never left behind.
 
-use gapless_log::MemoryKind;
+use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, Window};
 use rustix::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -28,6 +28,14 @@ impl Place {
         match self {
             Self::Shared => MemoryKind::Shared,
             Self::File(directory) => MemoryKind::File(directory.path().join(name)),
+        }
+    }
+
+    /// The memory behind `fd`, created here as `name`, as another process comes to it.
+    pub fn reopen(&self, name: &str, fd: BorrowedFd<'_>) -> Memory {
+        match self {
+            Self::Shared => Memory::Shared(rustix::io::dup(fd).unwrap()),
+            Self::File(directory) => Memory::File(directory.path().join(name)),
         }
     }
 
@@ -94,18 +102,49 @@ impl Drop for Peer {
     }
 }
 
-/// In the peer: memory `number`, for reading and writing.
-pub fn memory(number: usize) -> OwnedFd {
+/// In the peer: memory `number`.
+pub fn memory(number: usize) -> Memory {
     let how = std::env::var(format!("{MEMORY}_{number}")).unwrap();
     match how.strip_prefix("fd:") {
         // SAFETY: the parent left this descriptor open for us, and each is taken once.
-        Some(fd) => unsafe { OwnedFd::from_raw_fd(fd.parse().unwrap()) },
-        None => std::fs::File::options().read(true).write(true).open(how).unwrap().into(),
+        Some(fd) => Memory::Shared(unsafe { OwnedFd::from_raw_fd(fd.parse().unwrap()) }),
+        None => Memory::File(how.into()),
     }
 }
 
-/// In the peer: the path of memory `number`, if it was told one.
-pub fn memory_path(number: usize) -> Option<std::path::PathBuf> {
-    let how = std::env::var(format!("{MEMORY}_{number}")).unwrap();
-    (!how.starts_with("fd:")).then(|| how.into())
+/// Memory that another process has made.
+pub enum Memory {
+    Shared(OwnedFd),
+    File(std::path::PathBuf),
+}
+
+impl Memory {
+    pub fn writer(self) -> Result<RingWriter, LogError> {
+        match self {
+            Self::Shared(fd) => RingWriter::open(fd),
+            Self::File(path) => RingWriter::open_file(&path),
+        }
+    }
+
+    pub fn reader(self) -> Result<RingReader, LogError> {
+        match self {
+            Self::Shared(fd) => RingReader::open(fd),
+            Self::File(path) => RingReader::open_file(&path),
+        }
+    }
+
+    pub fn window(self) -> Result<Window, LogError> {
+        match self {
+            Self::Shared(fd) => Window::open(fd),
+            Self::File(path) => Window::open_file(&path),
+        }
+    }
+
+    /// For who writes what it likes.
+    pub fn file(self) -> std::fs::File {
+        match self {
+            Self::Shared(fd) => fd.into(),
+            Self::File(path) => std::fs::File::options().write(true).open(path).unwrap(),
+        }
+    }
 }

@@ -10,8 +10,18 @@ pub trait Place {
     fn new() -> Self;
     /// For `WindowOptions` and `ring::create`.
     fn kind(&self) -> MemoryKind;
-    /// Another mapping of the memory behind `fd`, if another process could have one.
-    fn reopen(&self, fd: OwnedFd) -> Option<OwnedFd>;
+    /// Another end of the ring behind `fd`, over a mapping of its own.
+    fn reopen_writer(&self, fd: OwnedFd) -> RingWriter {
+        RingWriter::open(fd).unwrap()
+    }
+    /// As `reopen_writer`.
+    fn reopen_reader(&self, fd: OwnedFd) -> RingReader {
+        RingReader::open(fd).unwrap()
+    }
+    /// The window behind `fd`, over a mapping of its own.
+    fn reopen_window(&self, fd: OwnedFd) -> Window {
+        Window::open(fd).unwrap()
+    }
 
     /// Options of a small window here.
     fn options(&self) -> WindowOptions {
@@ -24,25 +34,17 @@ pub trait Place {
         }
     }
 
-    /// A reader's handle, over a mapping of its own where there can be one.
+    /// A reader's handle, over a mapping of its own.
     fn reader(&self, writer: &WindowWriter) -> Window {
-        let window = writer.window();
-        match self.reopen(window.fd().try_clone_to_owned().unwrap()) {
-            Some(fd) => Window::open(fd).unwrap(),
-            None => window,
-        }
+        self.reopen_window(writer.window().fd().try_clone_to_owned().unwrap())
     }
 
-    /// Both ends of a small ring, over mappings of their own where there can be two.
+    /// Both ends of a small ring, over mappings of their own.
     fn ring(&self) -> (RingWriter, RingReader) {
         let (writer, reader) = ring::create(&self.kind(), 4096, StreamIdentity::default()).unwrap();
-        match self.reopen(writer.fd().try_clone_to_owned().unwrap()) {
-            Some(fd) => {
-                writer.leave_to_peer();
-                (RingWriter::open(fd).unwrap(), reader)
-            }
-            None => (writer, reader),
-        }
+        let again = self.reopen_writer(writer.fd().try_clone_to_owned().unwrap());
+        writer.leave_to_peer();
+        (again, reader)
     }
 }
 
@@ -58,8 +60,12 @@ impl Place for Anonymous {
         MemoryKind::Anonymous
     }
 
-    fn reopen(&self, _fd: OwnedFd) -> Option<OwnedFd> {
-        None
+    fn reader(&self, writer: &WindowWriter) -> Window {
+        writer.window()
+    }
+
+    fn ring(&self) -> (RingWriter, RingReader) {
+        ring::create(&self.kind(), 4096, StreamIdentity::default()).unwrap()
     }
 }
 
@@ -73,10 +79,6 @@ impl Place for Shared {
 
     fn kind(&self) -> MemoryKind {
         MemoryKind::Shared
-    }
-
-    fn reopen(&self, fd: OwnedFd) -> Option<OwnedFd> {
-        Some(fd)
     }
 }
 
@@ -96,7 +98,15 @@ impl Place for InFile {
         MemoryKind::File(self.path.clone())
     }
 
-    fn reopen(&self, _fd: OwnedFd) -> Option<OwnedFd> {
-        Some(std::fs::File::options().read(true).write(true).open(&self.path).unwrap().into())
+    fn reopen_writer(&self, _fd: OwnedFd) -> RingWriter {
+        RingWriter::open_file(&self.path).unwrap()
+    }
+
+    fn reopen_reader(&self, _fd: OwnedFd) -> RingReader {
+        RingReader::open_file(&self.path).unwrap()
+    }
+
+    fn reopen_window(&self, _fd: OwnedFd) -> Window {
+        Window::open_file(&self.path).unwrap()
     }
 }

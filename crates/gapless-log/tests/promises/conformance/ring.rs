@@ -135,7 +135,7 @@ pub fn an_end_that_closes_is_noticed_and_the_rest_can_be_read(place: &impl Place
 
 pub fn an_end_left_to_its_peer_stays_open(place: &impl Place) {
     let (writer, reader) = place.ring();
-    let again = RingReader::open(reader.fd().try_clone_to_owned().unwrap()).unwrap();
+    let again = place.reopen_reader(reader.fd().try_clone_to_owned().unwrap());
     reader.leave_to_peer();
     assert!(!writer.is_reader_closed());
     drop(again);
@@ -154,8 +154,8 @@ pub fn an_end_that_is_opened_again_goes_on_where_it_was(place: &impl Place) {
     reader.release();
     assert_eq!(take(&mut reader), Some(2));
     // Not released, so it is read again.
-    let mut reader = RingReader::open(reader.fd().try_clone_to_owned().unwrap()).unwrap();
-    let mut writer = RingWriter::open(writer.fd().try_clone_to_owned().unwrap()).unwrap();
+    let mut reader = place.reopen_reader(reader.fd().try_clone_to_owned().unwrap());
+    let mut writer = place.reopen_writer(writer.fd().try_clone_to_owned().unwrap());
     append(&mut writer, 0, 4).unwrap();
     for seed in 2..=4 {
         assert_eq!(take(&mut reader), Some(seed));

@@ -180,11 +180,13 @@ impl SoupClient {
         }
     }
 
-    /// Sends what waits; when all of it went, makes the next frames ready and sends those. Returns how many.
+    /// Sends what waits; when all of it went, makes the next frames ready and sends those. Returns how many. Where the
+    /// stream `is_ending`, so does the feed session behind the last.
     #[inline]
     pub fn feed(
         slot: &mut Slot<Self>,
         released_sequence: u64,
+        is_ending: bool,
         batch_bytes: usize,
         now_ns: u64,
     ) -> Result<usize, Ending> {
@@ -201,7 +203,10 @@ impl SoupClient {
         }
         let Stage::Reading(reading) = &mut slot.state.stage else { return Ok(0) };
         if reading.reader.sequence() > released_sequence && !reading.is_over {
-            return Ok(0);
+            if !is_ending {
+                return Ok(0);
+            }
+            reading.is_over = true;
         }
         let (count, length) = reading.fill(slot.connection.room(), batch_bytes)?;
         slot.connection.commit(length);

@@ -154,6 +154,61 @@ fn the_next_feed_session_is_found_at_its_first_frame() {
     assert!(!receiver.is_lost());
 }
 
+fn ended(name: FeedSession, number: u64) -> [u8; 20] {
+    let mut bytes = [0; 20];
+    end_of_session(&mut bytes, name, number);
+    bytes
+}
+
+fn beat(name: FeedSession, number: u64) -> [u8; 20] {
+    let mut bytes = [0; 20];
+    heartbeat(&mut bytes, name, number);
+    bytes
+}
+
+#[test]
+fn what_is_still_said_of_the_feed_session_before_is_no_news() {
+    let (mut receiver, a, b) = (receiver(), name("A"), name("B"));
+    let end = packet(a, 3, &[mark_frame(3, Mark::FeedEnded { feed_session: a })]);
+    receiver.take_packet(&events(a, 1..3), 0);
+    receiver.take_packet(&end, 0);
+    let say_again = |receiver: &mut FeedReceiver| {
+        for _ in 0..30 {
+            for packet in [&ended(a, 4)[..], &beat(a, 4), &events(a, 1..3), &end] {
+                receiver.take_packet(packet, 0);
+            }
+            assert!(!receiver.is_lost(), "there is nothing to ask the sequencer");
+        }
+        assert_eq!((receiver.counts().packets_foreign, receiver.missing()), (0, 0));
+    };
+    say_again(&mut receiver);
+    assert_eq!(receiver.feed(), None);
+    receiver.take_packet(&packet(b, 1, &[mark_frame(4, Mark::FeedBegan { feed_session: b }), event(5)]), 0);
+    assert_eq!(receiver.feed().unwrap().name, b);
+    say_again(&mut receiver);
+    receiver.take_packet(&packet(b, 3, &[event(6)]), 0);
+    assert_eq!(read(&mut receiver), [1, 2, 3, 4, 5, 6]);
+    // Another feed session of this name is not the one before.
+    receiver.take_packet(&packet(b, 4, &[mark_frame(7, Mark::FeedEnded { feed_session: b })]), 0);
+    receiver.take_packet(&packet(b, 1, &[mark_frame(8, Mark::FeedBegan { feed_session: b }), event(9)]), 0);
+    assert_eq!(read(&mut receiver), [7, 8, 9]);
+}
+
+#[test]
+fn a_forged_end_of_a_feed_session_ends_nothing() {
+    let (mut receiver, a) = (receiver(), name("A"));
+    receiver.take_packet(&events(a, 1..3), 0);
+    for (which, number) in [(a, 0), (a, 1), (a, 3), (a, 1 << 40), (a, u64::MAX), (name("B"), 1), (name("B"), 3)] {
+        receiver.take_packet(&ended(which, number), 0);
+        assert_eq!((receiver.feed().unwrap().name, receiver.next_sequence()), (a, 3));
+        assert!(receiver.missing() == 0 && !receiver.is_lost(), "{which} {number}");
+    }
+    let counts = receiver.counts();
+    assert_eq!((counts.packets_foreign, counts.packets_damaged), (2, 1));
+    receiver.take_packet(&events(a, 3..6), 0);
+    assert_eq!(read(&mut receiver), [1, 2, 3, 4, 5]);
+}
+
 #[test]
 fn what_is_damaged_or_foreign_is_counted_and_changes_nothing() {
     let (mut receiver, a) = (receiver(), name("A"));

@@ -1,19 +1,22 @@
 //! Copying out of words that another process may be writing: each word is read once, as what it is at
-//! that moment, and what was copied is all that anybody looks at afterwards.
+//! that moment, and what was copied is all that anybody looks at afterwards. For windows, rings and the segments of a journal.
 
-use super::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Copies `words` into `bytes`, which is as long, in no particular order.
+/// Copies `words` into `bytes`, in no particular order.
 ///
 /// A plain copy would be wrong: the compiler may assume that nobody writes the source, and read it
 /// again when the copy is looked at, after it was checked.
+///
+/// # Panics
+/// If `bytes` is not as long.
 #[inline]
 pub fn copy_words(words: &[AtomicU64], bytes: &mut [u8]) {
     assert_eq!(words.len() * 8, bytes.len());
     let copied = copy_lines(words, bytes);
     for (word, target) in words[copied / 8..].iter().zip(bytes[copied..].as_chunks_mut::<8>().0) {
-        // Relaxed: ordered by the tail (ring) or validated afterwards (free cursor).
-        *target = word.load(std::sync::atomic::Ordering::Relaxed).to_ne_bytes();
+        // Relaxed: ordered by what the caller has loaded before (a ring's tail, a journal's mark), or validated afterwards.
+        *target = word.load(Ordering::Relaxed).to_ne_bytes();
     }
 }
 
@@ -21,6 +24,7 @@ pub fn copy_words(words: &[AtomicU64], bytes: &mut [u8]) {
 /// twice as long, because the compiler joins no atomic loads.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline]
+#[allow(unsafe_code)]
 fn copy_lines(words: &[AtomicU64], bytes: &mut [u8]) -> usize {
     let length = bytes.len() / 64 * 64;
     if length != 0 {

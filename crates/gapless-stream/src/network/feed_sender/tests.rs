@@ -1,0 +1,241 @@
+//! What a feed says when a feed session ends, by a clock that is moved by hand.
+
+use super::*;
+use gapless_log::{Releaser, Scope, WindowOptions, WindowWriter};
+use gapless_wire::mark;
+use gapless_wire::mold::{Content, Packet};
+use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH};
+use rustix::fd::BorrowedFd;
+use std::io;
+use std::sync::{Arc, Mutex};
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+fn name(text: &str) -> FeedSession {
+    FeedSession::new(text).unwrap()
+}
+
+/// Keeps what is sent.
+#[derive(Clone, Default)]
+struct Wire {
+    sent: Arc<Mutex<Vec<Vec<u8>>>>,
+}
+
+impl Datagrams for Wire {
+    fn send(&mut self, _to: Peer, bytes: &[u8], packet_length: usize) -> io::Result<usize> {
+        self.sent.lock().unwrap().extend(bytes.chunks(packet_length).map(<[u8]>::to_vec));
+        Ok(bytes.len())
+    }
+
+    fn send_uneven(&mut self, _to: Peer, mut bytes: &[u8], lengths: &[usize]) -> io::Result<usize> {
+        for length in lengths {
+            let (packet, rest) = bytes.split_at(*length);
+            self.sent.lock().unwrap().push(packet.to_vec());
+            bytes = rest;
+        }
+        Ok(lengths.len())
+    }
+
+    fn receive(&mut self, _take: &mut dyn FnMut(Peer, &[u8])) -> io::Result<usize> {
+        Ok(0)
+    }
+
+    fn local_address(&self) -> Peer {
+        "10.0.0.1:1".parse().unwrap()
+    }
+
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+}
+
+/// A stream and its feed.
+struct Stream {
+    writer: WindowWriter,
+    releaser: Releaser,
+    feed: FeedSender<Wire>,
+    wire: Wire,
+    now_ns: u64,
+}
+
+impl Stream {
+    fn new(feeds: &Feeds, next_sequence: u64) -> Self {
+        let (mut writer, releaser) = WindowOptions::default().create(next_sequence).unwrap();
+        let cursor = writer.gating_cursor(Scope::Released);
+        let options =
+            FeedSenderOptions { groups: vec!["239.0.0.1:1".parse().unwrap()], ..FeedSenderOptions::default() };
+        let counters = FeedCounters::add_to(&Counters::in_memory(16).unwrap()).unwrap();
+        let wire = Wire::default();
+        let feed = FeedSender::new(wire.clone(), cursor, feeds, next_sequence, options, Mailbox::new(4), counters);
+        Self { writer, releaser, feed, wire, now_ns: 1 }
+    }
+
+    fn append(&mut self, kind: Kind, payload: &[u8]) {
+        let sequence = self.writer.last_sequence() + 1;
+        let mut frame = vec![0; aligned_length(HEADER_LENGTH + payload.len())];
+        let mut writer = FrameWriter::new(&mut frame);
+        writer.payload_mut()[..payload.len()].copy_from_slice(payload);
+        writer.finish(&FrameHeader { kind, sequence, ..FrameHeader::default() }, payload.len());
+        self.writer.append(&frame, sequence).unwrap();
+        self.writer.publish();
+        self.releaser.release(self.writer.tail(), sequence);
+    }
+
+    fn mark(&mut self, mark: Mark<'_>) {
+        let mut payload = [0; mark::LENGTH_MAX];
+        let length = mark.write_to(&mut payload);
+        self.append(Kind::Mark, &payload[..length]);
+    }
+
+    fn events(&mut self, count: usize) {
+        (0..count).for_each(|_| self.append(Kind::Event, b"something"));
+    }
+
+    fn roll_over(&mut self, from: &str, to: &str) {
+        self.mark(Mark::FeedEnded { feed_session: name(from) });
+        self.mark(Mark::FeedBegan { feed_session: name(to) });
+    }
+
+    /// What is said until then, a look every 1/100 s: the feed session, the number, and how many messages.
+    fn said(&mut self, nanoseconds: u64) -> Vec<(String, u64, String)> {
+        let end_ns = self.now_ns + nanoseconds;
+        loop {
+            while self.feed.poll(Now { monotonic_ns: self.now_ns, epoch_ns: 0 }).unwrap() > 0 {}
+            if self.now_ns >= end_ns {
+                break;
+            }
+            self.now_ns += SECOND_NS / 100;
+        }
+        let packets = std::mem::take(&mut *self.wire.sent.lock().unwrap());
+        packets.iter().map(|bytes| told(&Packet::parse(bytes).unwrap())).collect()
+    }
+}
+
+fn told(packet: &Packet<'_>) -> (String, u64, String) {
+    let what = match &packet.content {
+        Content::Heartbeat => "heartbeat".to_owned(),
+        Content::EndOfSession => "end".to_owned(),
+        Content::Messages(messages) => messages.len().to_string(),
+    };
+    (packet.feed_session.as_str().to_owned(), packet.sequence, what)
+}
+
+fn is(said: &[(String, u64, String)], expected: &[(&str, u64, &str)]) {
+    let said: Vec<_> = said.iter().map(|(name, number, what)| (name.as_str(), *number, what.as_str())).collect();
+    assert_eq!(said, expected);
+}
+
+/// In MONDAY, with three frames.
+fn monday() -> Stream {
+    let mut stream = Stream::new(&Feeds::default(), 1);
+    stream.mark(Mark::FeedBegan { feed_session: name("MONDAY") });
+    stream.events(2);
+    is(&stream.said(0), &[("MONDAY", 1, "3")]);
+    stream
+}
+
+#[test]
+fn a_feed_session_ends_before_the_next_begins() {
+    let mut stream = monday();
+    stream.roll_over("MONDAY", "TUESDAY");
+    stream.events(1);
+    is(&stream.said(0), &[("MONDAY", 4, "1"), ("MONDAY", 5, "end"), ("TUESDAY", 1, "2")]);
+}
+
+#[test]
+fn the_end_is_said_for_a_while_also_beside_a_busy_feed() {
+    let mut stream = monday();
+    stream.roll_over("MONDAY", "TUESDAY");
+    let mut ends = Vec::new();
+    for tenth in 0..600 {
+        stream.events(1);
+        let said = stream.said(SECOND_NS / 10);
+        ends.extend(said.iter().filter(|said| said.2 == "end").map(|said| (said.0.clone(), said.1, tenth / 10)));
+    }
+    assert!(ends.iter().all(|end| (end.0.as_str(), end.1) == ("MONDAY", 5)), "{ends:?}");
+    // About as often as a heartbeat, and then no more.
+    assert!((1..25).all(|second| ends.iter().any(|end| end.2 == second)), "{ends:?}");
+    assert!((20..=40).contains(&ends.len()) && ends.iter().all(|end| end.2 < 40), "{ends:?}");
+}
+
+#[test]
+fn a_feed_session_that_ended_soon_after_another_hides_neither() {
+    let mut stream = monday();
+    stream.roll_over("MONDAY", "TUESDAY");
+    stream.roll_over("TUESDAY", "WEDNESDAY");
+    let said = stream.said(5 * SECOND_NS);
+    is(
+        &said[..5],
+        &[("MONDAY", 4, "1"), ("MONDAY", 5, "end"), ("TUESDAY", 1, "2"), ("TUESDAY", 3, "end"), ("WEDNESDAY", 1, "1")],
+    );
+    let count = |which: (&str, u64, &str)| {
+        said.iter().filter(|said| (said.0.as_str(), said.1, said.2.as_str()) == which).count()
+    };
+    assert!(count(("MONDAY", 5, "end")) >= 5 && count(("TUESDAY", 3, "end")) >= 5);
+    assert!(count(("WEDNESDAY", 2, "heartbeat")) >= 5);
+}
+
+#[test]
+fn a_name_that_is_used_again_has_not_ended() {
+    let mut stream = monday();
+    stream.roll_over("MONDAY", "MONDAY");
+    let said = stream.said(5 * SECOND_NS);
+    is(&said[..3], &[("MONDAY", 4, "1"), ("MONDAY", 5, "end"), ("MONDAY", 1, "1")]);
+    assert!(said.len() > 5 && said[3..].iter().all(|said| said.2 == "heartbeat"), "{said:?}");
+}
+
+#[test]
+fn a_stream_that_ends_here_says_so_when_it_stops() {
+    for ends_here in [false, true] {
+        let mut stream = monday();
+        stream.feed.ends_here = ends_here;
+        stream.events(1);
+        stream.feed.on_close(Now { monotonic_ns: stream.now_ns, epoch_ns: 0 }).unwrap();
+        assert!(!stream.feed.is_drained());
+        let said = stream.said(SECOND_NS / 10);
+        assert_eq!(said[0], ("MONDAY".to_owned(), 4, "1".to_owned()));
+        let ends = said.iter().filter(|said| (said.1, said.2.as_str()) == (5, "end")).count();
+        assert_eq!(ends >= 3, ends_here, "{said:?}");
+        assert!(stream.feed.is_drained());
+    }
+}
+
+#[test]
+fn many_ends_are_bounded() {
+    let mut stream = monday();
+    let days: Vec<String> = (0..100).map(|day| format!("DAY{day}")).collect();
+    stream.roll_over("MONDAY", &days[0]);
+    days.windows(2).for_each(|two| stream.roll_over(&two[0], &two[1]));
+    // Each is said once, in its place.
+    assert_eq!(stream.said(0).iter().filter(|said| said.2 == "end").count(), 100);
+    let again = stream.said(SECOND_NS / 50);
+    assert!((1..=16).contains(&again.len()), "{again:?}");
+}
+
+#[test]
+fn between_two_feed_sessions_there_is_nothing_but_the_end() {
+    let mut stream = monday();
+    stream.mark(Mark::FeedEnded { feed_session: name("MONDAY") });
+    let said = stream.said(60 * SECOND_NS);
+    is(&said[..2], &[("MONDAY", 4, "1"), ("MONDAY", 5, "end")]);
+    assert!((20..=40).contains(&said.len()), "{}", said.len());
+    assert!(said[2..].iter().all(|said| said.2 == "end"), "{said:?}");
+    stream.mark(Mark::FeedBegan { feed_session: name("TUESDAY") });
+    is(&stream.said(0), &[("TUESDAY", 1, "1")]);
+}
+
+#[test]
+fn who_takes_over_says_again_which_feed_session_ended() {
+    let mut feeds = Feeds::default();
+    feeds.begin(name("MONDAY"), 1);
+    feeds.end(4);
+    let said = Stream::new(&feeds, 5).said(SECOND_NS);
+    assert!(
+        said.len() >= 3 && said.iter().all(|said| (said.0.as_str(), said.1, said.2.as_str()) == ("MONDAY", 5, "end"))
+    );
+    feeds.begin(name("TUESDAY"), 5);
+    let said = Stream::new(&feeds, 7).said(SECOND_NS);
+    for expected in [("MONDAY", 5, "end"), ("TUESDAY", 3, "heartbeat")] {
+        assert!(said.iter().any(|said| (said.0.as_str(), said.1, said.2.as_str()) == expected), "{said:?}");
+    }
+}
