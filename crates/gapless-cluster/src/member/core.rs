@@ -4,6 +4,7 @@ use super::MESSAGE_BYTES_MAX;
 use super::catch_up::{CatchUp, Taken, words};
 use super::copies::Copies;
 use super::doors::Doors;
+use super::journal_readers::JournalReaders;
 use super::keeper::Keeper;
 use super::membership::Membership;
 use super::parcel::Parcels;
@@ -24,7 +25,6 @@ use gapless_stream::stream_layout::StreamLayout;
 use gapless_stream::{Ingress, StreamError, sequencer_recovery};
 use gapless_wire::feed_session::FeedSession;
 use gapless_wire::{Frame, aligned_length};
-use std::path::Path;
 
 /// What else was refused is told so often at most, ns.
 const WARNING_INTERVAL_NS: u64 = 1_000_000_000;
@@ -48,6 +48,8 @@ pub(super) struct Core {
     /// What a leader sent last is in window and log, and can be answered as soon as it is journaled.
     pub has_answer: bool,
     pub catch_up: CatchUp,
+    /// Of others that are behind.
+    pub readers: JournalReaders,
     pub parcels: Parcels,
     pub copies: Copies,
     pub layout: StreamLayout,
@@ -410,6 +412,7 @@ impl Core {
             let sequencer = sequencer_recovery::rebuild(&self.layout, self.identity, self.rules, sequence)?;
             self.ingress.truncate_after(sequence, sequencer)?;
         }
+        self.readers.forget_all();
         self.keeper.cut(sequence, checkpoint)?;
         self.proposed_sequence = sequence;
         self.proposed_bytes = 0;
@@ -422,6 +425,7 @@ impl Core {
             tracing::info!(role = ?role.role, term = role.term, leader, "this member's role has changed");
         }
         self.role = role;
+        self.readers.forget_all();
         if let Some(leader) = role.leader {
             self.catch_up.follow(leader);
             if !self.parcels.follow(leader) {
@@ -476,7 +480,7 @@ impl Core {
     }
 
     /// Fetches and serves frames of the journal.
-    pub fn catch_up(&mut self, links: &mut Links, journal: &Path) -> Result<(), ClusterError> {
+    pub fn catch_up(&mut self, links: &mut Links) -> Result<(), ClusterError> {
         let first_sequence = self.keeper.first_sequence();
         if first_sequence != self.first_sequence {
             self.first_sequence = first_sequence;
@@ -487,7 +491,8 @@ impl Core {
         if self.parcels.needs_newer() {
             self.ingress.keep_state_soon();
         }
-        self.catch_up.serve(links, journal)?;
+        self.readers.forget_idle(self.now.monotonic_ns);
+        self.catch_up.serve(links, &mut self.readers, self.now.monotonic_ns)?;
         self.catch_up.ask(links, self.now.monotonic_ns);
         let Some((place, common_sequence)) = self.catch_up.complete() else { return Ok(()) };
         let stash_bytes = self.catch_up.stash(0).len();
