@@ -32,6 +32,8 @@ const IN_THE_LOG: u64 = 4_000;
 const BEFORE_THE_LOG: u64 = 10_000;
 /// Of virtual time, for each turn of all members, ns.
 const STEP_NS: u64 = 50_000;
+/// Longer than a leader waits for a place to be reached, and shorter than a silence that ends a connection, ns.
+const STANDS_STILL_NS: u64 = 1_500_000_000;
 /// A heartbeat each 10 ms and its answer, and what else is said, for the virtual time that it may take.
 const IDLE_MESSAGES: u64 = 200;
 
@@ -40,6 +42,8 @@ struct Turned {
     root: tempfile::TempDir,
     ports: Vec<u16>,
     members: BTreeMap<u64, ClusterMember>,
+    /// It stands still.
+    paused: Option<u64>,
     now_ns: u64,
     begun: Instant,
 }
@@ -48,7 +52,7 @@ impl Turned {
     fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         let ports = (0..3).map(|_| free_port()).collect();
-        Self { root, ports, members: BTreeMap::new(), now_ns: 1, begun: Instant::now() }
+        Self { root, ports, members: BTreeMap::new(), paused: None, now_ns: 1, begun: Instant::now() }
     }
 
     fn directory(&self, member: u64) -> PathBuf {
@@ -76,7 +80,8 @@ impl Turned {
     fn turn(&mut self) {
         self.now_ns += STEP_NS;
         let now = Now { monotonic_ns: self.now_ns, epoch_ns: self.now_ns };
-        for member in self.members.values_mut() {
+        let paused = self.paused;
+        for (_, member) in self.members.iter_mut().filter(|(number, _)| Some(**number) != paused) {
             member.turn(now).unwrap();
         }
     }
@@ -253,4 +258,40 @@ fn short_messages_that_the_log_has_forgotten_leave_together() {
 #[test]
 fn longer_messages_that_the_log_has_forgotten_leave_together() {
     costs_what_it_moves(BEFORE_THE_LOG, 1_000, 24);
+}
+
+/// A fetch that takes longer than a leader waits for it: the leader has offered another place meanwhile.
+#[test]
+fn who_comes_to_its_place_late_goes_on_from_there_at_once() {
+    let mut turned = Turned::new();
+    (1..=3).for_each(|member| turned.start(member));
+    turned.publish_singly(1, 1_000);
+    let leader = turned.until("a leader", |turned| turned.leader());
+    let away = leader % 3 + 1;
+    turned.crash(away);
+    turned.publish_singly(BEFORE_THE_LOG, 1_000);
+    turned.start(away);
+    turned.until("a fetch that has begun", |turned| {
+        let released = turned.released(away);
+        (released > 1_000 && released < BEFORE_THE_LOG).then_some(())
+    });
+    // The log goes on, beyond what it keeps; meanwhile the fetching one stands still, for less than it is given up for.
+    let until_ns = turned.now_ns + STANDS_STILL_NS;
+    let mut published = 0;
+    while turned.now_ns < until_ns {
+        turned.paused = Some(away);
+        if published < IN_THE_LOG + 1_000 {
+            published += 100;
+            turned.publish_singly(100, 8);
+        } else {
+            turned.turn();
+        }
+    }
+    turned.paused = None;
+    let since_ns = turned.now_ns;
+    let end = turned.released(leader);
+    turned.until("the end", |turned| (turned.released(away) >= end).then_some(()));
+    let took_ms = (turned.now_ns - since_ns) / 1_000_000;
+    println!("level after {took_ms} ms of virtual time");
+    assert!(took_ms < 100, "it was level only after {took_ms} ms");
 }
