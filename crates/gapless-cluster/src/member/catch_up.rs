@@ -9,6 +9,7 @@
 //! A piece is asked for when the one before it is here; one that does not come is asked for again.
 
 use super::journal_readers::{Found, JournalReaders};
+use super::late_budget::LateBudget;
 use crate::ClusterError;
 use crate::consensus::{Chain, Fetch, MemberId, Place};
 use crate::link::{Content, Links};
@@ -187,8 +188,21 @@ impl CatchUp {
         }
     }
 
+    /// Whether somebody waits for frames.
+    pub fn is_asked(&self) -> bool {
+        !self.asked.is_empty()
+    }
+
     /// Serves one of those who have asked.
-    pub fn serve(&mut self, links: &mut Links, readers: &mut JournalReaders, now_ns: u64) -> Result<(), ClusterError> {
+    pub fn serve(
+        &mut self,
+        links: &mut Links,
+        (readers, budget): (&mut JournalReaders, &mut LateBudget),
+        now_ns: u64,
+    ) -> Result<(), ClusterError> {
+        if self.asked.is_empty() || !budget.has_some(now_ns) {
+            return Ok(());
+        }
         let Some((to, first, last)) = self.asked.pop_front() else { return Ok(()) };
         self.bytes.clear();
         match readers.read(to, (first, last), PIECE_BYTES, (&mut self.bytes, now_ns))? {
@@ -200,6 +214,7 @@ impl CatchUp {
                 tracing::warn!(member = %to, first, "a member needs frames that this journal no longer holds");
             }
         }
+        budget.spend(self.bytes.len());
         // Asked again if it does not arrive.
         let _ = links.send(to.get(), Content::CatchUpFrames, &header(first, last), &[&self.bytes]);
         Ok(())

@@ -6,6 +6,7 @@ use super::copies::Copies;
 use super::doors::Doors;
 use super::journal_readers::JournalReaders;
 use super::keeper::Keeper;
+use super::late_budget::LateBudget;
 use super::membership::Membership;
 use super::parcel::Parcels;
 use super::shared::{MemberRequest, MemberShared, Outcome, Wish};
@@ -50,6 +51,7 @@ pub(super) struct Core {
     pub catch_up: CatchUp,
     /// Of others that are behind.
     pub readers: JournalReaders,
+    pub late_budget: LateBudget,
     pub parcels: Parcels,
     pub copies: Copies,
     pub layout: StreamLayout,
@@ -214,6 +216,8 @@ impl Core {
     pub fn take_from_publishers(&mut self, now: Now) -> Result<usize, ClusterError> {
         let may_append = self.ingress.is_following() || self.consensus.can_propose().is_ok();
         if !may_append {
+            // Publishers wait.
+            self.late_budget.is_live(0, self.now.monotonic_ns);
             return Ok(0);
         }
         let polled = self.ingress.poll(now);
@@ -263,6 +267,7 @@ impl Core {
             self.chain = chain;
             self.proposed_sequence = end_sequence;
             self.proposed_bytes += length;
+            self.late_budget.is_live(length, self.now.monotonic_ns);
         }
         Ok(self.proposed_sequence != before)
     }
@@ -492,7 +497,7 @@ impl Core {
             self.ingress.keep_state_soon();
         }
         self.readers.forget_idle(self.now.monotonic_ns);
-        self.catch_up.serve(links, &mut self.readers, self.now.monotonic_ns)?;
+        self.catch_up.serve(links, (&mut self.readers, &mut self.late_budget), self.now.monotonic_ns)?;
         self.catch_up.ask(links, self.now.monotonic_ns);
         let Some((place, common_sequence)) = self.catch_up.complete() else { return Ok(()) };
         let stash_bytes = self.catch_up.stash(0).len();

@@ -60,7 +60,7 @@ impl Pace {
 impl Member {
     /// Sends the next piece to one of the members that are late; whether one was sent.
     pub(super) fn send_late(&mut self) -> Result<bool, ClusterError> {
-        if !self.core.consensus.has_late() {
+        if !self.core.consensus.has_late() || !self.core.late_budget.has_some(self.core.now.monotonic_ns) {
             return Ok(false);
         }
         self.look_who_is_late();
@@ -115,6 +115,7 @@ impl Member {
             let pace = self.late.pace(late);
             pace.on_the_way.push_back((last, length));
             pace.next_index = last + 1;
+            self.core.late_budget.spend(length);
             if !transmit(&mut self.links, &mut self.bytes, &outgoing, &frames[..length]) {
                 self.core.consensus.unreachable(late.member);
             }

@@ -30,6 +30,7 @@
 //! | [`control`] | the socket by which others ask |
 //! | `catch_up` | frames that are fetched from a leader's journal, and served from one's own |
 //! | `late` | how fast members that lag behind the window are sent what they lack |
+//! | `late_budget` | how much of that goes beside what is published |
 //! | `journal_readers` | where these, and those that fetch, are in the journal |
 //! | `start` | [`ClusterMember`]: a member put together, and run |
 //! | `surroundings` | [`Surroundings`]: what a member takes from its machine, for simulations |
@@ -47,6 +48,7 @@ mod held;
 mod journal_readers;
 mod keeper;
 mod late;
+mod late_budget;
 pub mod membership;
 pub mod parcel;
 mod peers;
@@ -77,6 +79,8 @@ use std::sync::Arc;
 
 /// Frames of one message, bytes; entries whose frames do not fit leave with the next one.
 const MESSAGE_BYTES_MAX: usize = 4 << 20;
+/// A leader whose followers wait for what it owes them looks again so soon, ns.
+const LATE_AGAIN_NS: u64 = 200_000;
 /// At a clean stop a leader hands over for so long at most, ns.
 const HAND_OVER_NS_MAX: u64 = 2_000_000_000;
 /// Who was removed answers for so long still, ns.
@@ -370,6 +374,9 @@ impl Agent for Member {
         // Who does not take part yet has no ticks.
         let tick_ns = if self.core.voting.is_new() { u64::MAX } else { self.core.consensus.next_tick_ns() };
         let own = tick_ns.min(self.links.next_deadline_ns());
+        // What others that are behind may be sent grows with time.
+        let is_awaited = self.core.consensus.has_late() || self.core.catch_up.is_asked();
+        let own = if is_awaited { own.min(self.core.now.monotonic_ns + LATE_AGAIN_NS) } else { own };
         Some(self.core.ingress.next_deadline_ns().map_or(own, |deadline_ns| deadline_ns.min(own)))
     }
 

@@ -11,6 +11,7 @@ use super::durable::{Durable, SyncWorker};
 use super::journal_readers::JournalReaders;
 use super::keeper::Keeper;
 use super::late::LateAppends;
+use super::late_budget::LateBudget;
 use super::membership::Membership;
 use super::parcel::install::install;
 use super::parcel::{OpenJournal, Parcels, Tools, is_complete};
@@ -402,6 +403,7 @@ fn start(
         has_answer: false,
         catch_up: CatchUp::default(),
         readers: JournalReaders::new(journal_directory.clone()),
+        late_budget: LateBudget::default(),
         parcels: Parcels::new(tools),
         copies: Copies::new(member_id(config.member), versions.clone(), hashes.clone()),
         layout,
