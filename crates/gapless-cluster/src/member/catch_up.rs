@@ -17,8 +17,8 @@ use gapless_wire::{Frame, aligned_length};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Frames of one answer, bytes.
-const PIECE_BYTES: usize = 1 << 20;
+/// Frames of one answer, bytes: reading and sending them is a fraction of a millisecond of a leader's turn.
+const PIECE_BYTES: usize = 256 << 10;
 /// An answer that has not come after so long is asked for again, ns.
 const ASK_AGAIN_NS: u64 = 500_000_000;
 /// Requests that wait to be served; more are dropped, and asked again.

@@ -1,11 +1,14 @@
-//! [`LateBudget`]: how much who is behind may be sent while others publish. A leader's turns, and the processors that it
-//! shares with its followers, are first for what is published now: beside that goes as much again, and a little more, so
-//! that a gap shrinks at every rate and what is published goes on. Where nothing is published there is no limit.
+//! [`LateBudget`]: how much those who are behind may be sent while others publish. A leader's turns, and the processors that
+//! it may share with its followers, are first for what is published now. Beside that goes a quarter more than is published, so
+//! that a gap shrinks at every rate, and some tens of MiB a second where that is more. Where nothing is published there is no
+//! limit.
 //!
 //! A token bucket; the caller says what time it is.
 
-/// Beside live traffic, and what is as much as that, go so many bytes a second.
-const BESIDE_BYTES_PER_S: u64 = 64 << 20;
+/// Where less is published, so many bytes a second go to those who are behind.
+const BYTES_PER_S_MIN: u64 = 80 << 20;
+/// What may be sent grows so often, ns: over that time it is seen how much is published.
+const PERIOD_NS: u64 = 2_000_000;
 /// Live traffic has ended when nothing was published for so long, ns.
 const QUIET_NS: u64 = 2_000_000;
 /// Who was kept from running for so long has not looked whether anything is published, ns.
@@ -19,7 +22,8 @@ pub(super) struct LateBudget {
     /// What may be sent; below 0 where the last piece was longer.
     left_bytes: i64,
     filled_ns: u64,
-    /// Published since then.
+    looked_ns: u64,
+    /// Published since it was filled.
     live_bytes: u64,
     live_ns: Option<u64>,
 }
@@ -33,20 +37,22 @@ impl LateBudget {
 
     /// Whether a piece may be sent.
     pub fn has_some(&mut self, now_ns: u64) -> bool {
-        let elapsed_ns = now_ns.saturating_sub(self.filled_ns).min(1_000_000_000);
-        let live_bytes = std::mem::take(&mut self.live_bytes);
-        self.filled_ns = now_ns;
-        if elapsed_ns >= PAUSE_NS_MIN {
-            self.live_ns = self.live_ns.map(|at_ns| (at_ns + elapsed_ns).min(now_ns));
+        let pause_ns = now_ns.saturating_sub(std::mem::replace(&mut self.looked_ns, now_ns));
+        if pause_ns >= PAUSE_NS_MIN {
+            self.live_ns = self.live_ns.map(|at_ns| (at_ns + pause_ns).min(now_ns));
         }
         let is_quiet = self.live_ns.is_none_or(|at_ns| now_ns.saturating_sub(at_ns) >= QUIET_NS);
         if is_quiet {
             self.left_bytes = SAVED_BYTES_MAX;
             return true;
         }
-        // Some bits of a nanosecond's share are lost: at the usual length of a turn that is nothing.
-        let more_bytes = live_bytes + BESIDE_BYTES_PER_S * elapsed_ns / 1_000_000_000;
-        self.left_bytes = self.left_bytes.saturating_add_unsigned(more_bytes).min(SAVED_BYTES_MAX);
+        let elapsed_ns = now_ns.saturating_sub(self.filled_ns).min(1_000_000_000);
+        if elapsed_ns >= PERIOD_NS {
+            self.filled_ns = now_ns;
+            let live_bytes = std::mem::take(&mut self.live_bytes);
+            let more_bytes = (live_bytes + live_bytes / 4).max(BYTES_PER_S_MIN * elapsed_ns / 1_000_000_000);
+            self.left_bytes = self.left_bytes.saturating_add_unsigned(more_bytes).min(SAVED_BYTES_MAX);
+        }
         self.left_bytes > 0
     }
 
@@ -84,7 +90,7 @@ mod tests {
         for live_bytes in [10, 1_000, 6_000, 20_000] {
             let live = live_bytes as u64 * (1_000_000_000 / TURN_NS);
             let sent = sent_in_a_second(live_bytes);
-            let due = live + BESIDE_BYTES_PER_S;
+            let due = (live + live / 4).max(BYTES_PER_S_MIN);
             assert!(sent > live, "{sent} of {live} live bytes: the gap grows");
             assert!(sent.abs_diff(due) < due / 20, "{sent} were sent, {due} may be");
         }
