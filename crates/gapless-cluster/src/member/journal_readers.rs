@@ -117,3 +117,131 @@ impl JournalReaders {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+    use gapless_journal::{Journal, JournalOptions};
+    use gapless_wire::{Frame, FrameHeader, FrameWriter, HEADER_LENGTH};
+
+    const SEGMENT_LENGTH: u64 = 64 << 10;
+
+    /// Of each term the frames have another length.
+    fn frame(term: u64, sequence: u64) -> Vec<u8> {
+        let length = 92 + 8 * term as usize;
+        let mut bytes = vec![0; aligned_length(HEADER_LENGTH + length)];
+        let mut writer = FrameWriter::new(&mut bytes);
+        writer.payload_mut()[..length].fill(sequence as u8);
+        let header = FrameHeader { sequence, term, timestamp_ns: sequence, ..FrameHeader::default() };
+        writer.finish(&header, length);
+        bytes
+    }
+
+    fn append(journal: &mut Journal, term: u64, last: u64) {
+        for sequence in journal.last_sequence() + 1..=last {
+            journal.append(&frame(term, sequence), sequence, sequence).unwrap();
+            if sequence.is_multiple_of(25) {
+                journal.append_record(&[7; 40]).unwrap();
+            }
+            if journal.segments_begun() > 1 && sequence.is_multiple_of(50) {
+                journal.append_checkpoint(&[8; 40]).unwrap();
+            }
+        }
+        journal.commit().unwrap();
+    }
+
+    fn options(directory: &std::path::Path) -> JournalOptions {
+        let segment_length_bytes = SEGMENT_LENGTH;
+        JournalOptions { segment_length_bytes, frame_length_max: 1_376, ..JournalOptions::new(directory, 5) }
+    }
+
+    fn journal(directory: &std::path::Path) -> Journal {
+        Journal::open(options(directory)).unwrap().0
+    }
+
+    fn member(number: u64) -> MemberId {
+        MemberId::new(number).unwrap()
+    }
+
+    /// What a read brings: up to where, and the terms of the frames.
+    fn read(readers: &mut JournalReaders, number: u64, range: (u64, u64), bytes_max: usize) -> (Found, Vec<u64>) {
+        let (mut bytes, mut terms, mut start) = (Vec::new(), Vec::new(), 0);
+        let found = readers.read(member(number), range, bytes_max, (&mut bytes, 0)).unwrap();
+        while start < bytes.len() {
+            let frame = Frame::parse(&bytes[start..]).unwrap();
+            frame.verify().unwrap();
+            assert_eq!(frame.sequence(), range.0 + terms.len() as u64);
+            terms.push(frame.term());
+            start += aligned_length(frame.length());
+        }
+        (found, terms)
+    }
+
+    #[test]
+    fn pieces_follow_each_other_over_segments_and_everybody_has_a_reader() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut journal = journal(directory.path());
+        append(&mut journal, 1, 1_000);
+        let mut readers = JournalReaders::new(directory.path().to_owned());
+        let mut next = [1, 500];
+        while next[0] <= 1_000 {
+            for number in [0, 1] {
+                let (found, terms) = read(&mut readers, number as u64 + 1, (next[number], 1_100), 3_000);
+                let Found::Until(until) = found else { panic!("{found:?}") };
+                assert_eq!(until, next[number] + terms.len() as u64 - 1);
+                next[number] = until + 1;
+            }
+            assert_eq!(readers.kept.len(), 2);
+        }
+        assert_eq!(next, [1_001, 1_001]);
+        // It follows what is appended.
+        append(&mut journal, 1, 1_010);
+        assert_eq!(read(&mut readers, 1, (1_001, 1_005), usize::MAX), (Found::Until(1_005), vec![1; 5]));
+        // What was lost on the way is read again.
+        assert_eq!(read(&mut readers, 1, (400, 401), usize::MAX), (Found::Until(401), vec![1; 2]));
+        readers.forget_idle(IDLE_NS_MAX - 1);
+        assert_eq!(readers.kept.len(), 2);
+        readers.forget_idle(IDLE_NS_MAX);
+        assert!(readers.kept.is_empty());
+    }
+
+    #[test]
+    fn what_was_cut_and_written_anew_is_read_as_it_is_now() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut journal = journal(directory.path());
+        append(&mut journal, 1, 100);
+        let mut readers = JournalReaders::new(directory.path().to_owned());
+        assert_eq!(read(&mut readers, 1, (1, 30), usize::MAX).0, Found::Until(30));
+        journal.truncate_after(10).unwrap();
+        readers.forget_all();
+        append(&mut journal, 2, 80);
+        // Where it stood begins no frame any more.
+        assert_eq!(read(&mut readers, 1, (31, 200), usize::MAX), (Found::Until(80), vec![2; 50]));
+    }
+
+    #[test]
+    fn who_stands_in_a_segment_that_retention_deletes_reads_it_to_its_end() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut options = options(directory.path());
+        options.retention.bytes_max = Some(SEGMENT_LENGTH);
+        let mut journal = Journal::open(options).unwrap().0;
+        append(&mut journal, 1, 20);
+        let mut readers = JournalReaders::new(directory.path().to_owned());
+        // It knows of no other segment.
+        assert_eq!(read(&mut readers, 1, (1, 10), usize::MAX).0, Found::Until(10));
+        append(&mut journal, 1, 2_000);
+        journal.set_released(2_000);
+        journal.set_snapshot_sequence(2_000);
+        while journal.preparer().run_once().unwrap() {}
+        let first = journal.first_sequence();
+        assert!(first > 500, "the journal begins at {first}");
+        let (found, terms) = read(&mut readers, 1, (11, 2_000), usize::MAX);
+        assert_eq!(found, Found::Until(10 + terms.len() as u64));
+        let next = 11 + terms.len() as u64;
+        assert!(terms.len() > 100 && next < first, "{} frames of its segment", terms.len());
+        assert_eq!(read(&mut readers, 1, (next, 2_000), usize::MAX), (Found::NotHeld, Vec::new()));
+        let held = 2_000 - first + 1;
+        assert_eq!(read(&mut readers, 1, (first, 2_000), usize::MAX).1.len() as u64, held);
+    }
+}
