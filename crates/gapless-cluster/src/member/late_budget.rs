@@ -6,11 +6,11 @@
 //! A token bucket; the caller says what time it is.
 
 /// Where less is published, so many bytes a second go to those who are behind.
-const BYTES_PER_S_MIN: u64 = 80 << 20;
+const BYTES_PER_S_MIN: u64 = 96 << 20;
 /// What may be sent grows so often, ns: over that time it is seen how much is published.
 const PERIOD_NS: u64 = 2_000_000;
-/// Live traffic has ended when nothing was published for so long, ns.
-const QUIET_NS: u64 = 2_000_000;
+/// Live traffic has ended when nothing was published for so long, ns: longer than publishers are kept from a processor.
+const QUIET_NS: u64 = 20_000_000;
 /// Who was kept from running for so long has not looked whether anything is published, ns.
 const PAUSE_NS_MIN: u64 = 500_000;
 /// What may be sent at once after a pause, bytes.
