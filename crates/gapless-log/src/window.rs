@@ -378,6 +378,22 @@ impl WindowWriter {
         if sequence == self.tail_sequence { Some(self.tail) } else { self.start_of(sequence.checked_add(1)?) }
     }
 
+    /// The first sequence from which on all committed frames take `length` bytes at most and are still in the window; one
+    /// behind the last where that is none.
+    #[cfg(not(loom))]
+    #[must_use]
+    pub fn first_within(&self, length: usize) -> u64 {
+        let is_within = |sequence| self.start_of(sequence).is_some_and(|start| self.tail - start <= length as u64);
+        let slots = self.memory.shape().index_slots as u64;
+        // What is older than one that is not within is not either.
+        let (mut low, mut high) = (self.tail_sequence.saturating_sub(slots) + 1, self.tail_sequence + 1);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if is_within(middle) { high = middle } else { low = middle + 1 }
+        }
+        high
+    }
+
     /// Position of the committed frame `sequence`, if the index knows it and nothing was written over it.
     #[cfg(not(loom))]
     #[inline]

@@ -166,18 +166,30 @@ impl<'a> Sender<'a> {
     }
 
     /// Sends `count` commands as fast as they are answered, and waits for all.
-    pub fn fill(mut self, count: u64) -> Result<Seen> {
+    pub fn fill(self, count: u64) -> Result<Seen> {
+        self.push(|sent| sent >= count)
+    }
+
+    /// Sends commands as fast as they are answered until `stop`, and waits for all.
+    pub fn flood(self, stop: &AtomicBool) -> Result<Seen> {
+        // Relaxed: the flag guards no data.
+        self.push(|_| stop.load(Ordering::Relaxed))
+    }
+
+    /// Sends as fast as commands are answered until `is_over` says so of the number that were sent.
+    fn push(mut self, is_over: impl Fn(u64) -> bool) -> Result<Seen> {
         let (begin, mut progress) = (Instant::now(), (0, Instant::now()));
-        while self.unanswered > 0 || (self.seen.records.len() as u64) < count {
+        while self.unanswered > 0 || !is_over(self.seen.records.len() as u64) {
             look(self.interrupted)?;
-            while (self.seen.records.len() as u64) < count && self.send(elapsed_ns(begin), begin)? {}
+            while !is_over(self.seen.records.len() as u64) && self.send(elapsed_ns(begin), begin)? {}
             self.take(Duration::from_millis(20), begin)?;
-            let answered = self.seen.records.len() as u64 - self.unanswered;
+            let sent = self.seen.records.len() as u64;
+            let answered = sent - self.unanswered;
             if answered > progress.0 {
                 progress = (answered, Instant::now());
             }
             if progress.1.elapsed() > PATIENCE {
-                return Err(failed(format!("{answered} of {count} commands are answered, and no more")));
+                return Err(failed(format!("{answered} of {sent} commands are answered, and no more")));
             }
         }
         Ok(self.seen)

@@ -1,5 +1,5 @@
 //! `gapless bench failover`: what clients see while a cluster's leader is killed and comes back, the lead is transferred, a
-//! follower is killed and comes back, and a snapshot is taken.
+//! follower is killed and comes back, and a snapshot is taken; and how fast a follower catches up that has missed frames.
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -9,11 +9,13 @@
 //! | `ledger` | the service: it remembers every command |
 //! | `load` | the clients |
 //! | `events` | what is done, and when |
+//! | `catch_up` | a follower that has missed frames |
 //! | `figures` | silences and latencies |
 //! | `table`, `plot` | what is printed and drawn |
 //!
 //! Whether something was lost or doubled is counted from what clients were told and from the service's state at the end.
 
+mod catch_up;
 mod cluster;
 mod events;
 mod figures;
@@ -27,6 +29,7 @@ pub use cluster::Membership;
 
 use crate::floor::{FloorKind, FloorPlan};
 use crate::{BenchError, Result};
+use catch_up::{CatchUpPlan, CatchUps};
 use clap::Args;
 use cluster::Cluster;
 use events::What;
@@ -53,6 +56,15 @@ const FILLERS: u64 = 100;
 const WINDOW: Duration = Duration::from_secs(1);
 /// Shortened for [`FailoverArguments::quick`].
 const QUICK: (u64, u32, Duration) = (20_000, 1, Duration::from_millis(250));
+
+/// A part of the benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Part {
+    /// What clients see while members are killed, hand over and come back
+    Events,
+    /// How fast a follower catches up that has missed frames
+    CatchUp,
+}
 /// A member catches up, and answers, within this.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -83,6 +95,18 @@ pub struct FailoverArguments {
     #[arg(long, value_name = "TIMES", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub repeat: u32,
 
+    /// Only this part [default: both]
+    #[arg(long, value_name = "PART")]
+    pub only: Option<Part>,
+
+    /// Frames that a follower misses before it catches up, on an idle cluster, under live messages, under saturation
+    #[arg(long, value_name = "FRAMES", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=20_000_000))]
+    pub behind_frames: u64,
+
+    /// Live messages a second while a follower catches up, of all clients together
+    #[arg(long, value_name = "PER_SECOND", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(10..=1_000_000))]
+    pub live_rate: u64,
+
     /// Keep the members' directories below this one, on the device that is to be measured; they are removed after
     #[arg(long, short = 'k', value_name = "DIRECTORY", default_value = ".")]
     pub log_location: PathBuf,
@@ -96,6 +120,7 @@ pub struct FailoverArguments {
 pub(crate) struct Scenario {
     membership: Membership,
     figures: Vec<Figures>,
+    catch_ups: CatchUps,
     sent: u64,
     elapsed_ns: u64,
     lost: u64,
@@ -117,6 +142,15 @@ struct Plan {
     log_frames: u64,
     repeats: u32,
     window: Duration,
+    behind_frames: u64,
+    live_per_s: u64,
+    only: Option<Part>,
+}
+
+impl Plan {
+    fn has(self, part: Part) -> bool {
+        self.only.is_none_or(|only| only == part)
+    }
 }
 
 /// Measures; what to print.
@@ -134,6 +168,9 @@ pub fn run(arguments: &FailoverArguments, interrupted: &AtomicBool) -> Result<St
         log_frames: arguments.log_frames.min(frames),
         repeats: arguments.repeat.min(repeats),
         window,
+        behind_frames: arguments.behind_frames.min(frames),
+        live_per_s: arguments.live_rate,
+        only: arguments.only,
     };
     let is_quiet = arguments.json.as_deref() == Some(Path::new("-"));
     let mut report = Report::new(NAME);
@@ -146,12 +183,15 @@ pub fn run(arguments: &FailoverArguments, interrupted: &AtomicBool) -> Result<St
     let all = [Membership::Full, Membership::Witness];
     let chosen: Vec<Membership> =
         all.into_iter().filter(|each| arguments.members.is_none_or(|only| only == *each)).collect();
-    let steps = What::ALL.len() as u64 * u64::from(plan.repeats) + 1;
+    let steps = u64::from(plan.has(Part::Events)) * What::ALL.len() as u64 * u64::from(plan.repeats)
+        + u64::from(plan.has(Part::CatchUp)) * catch_up::Case::ALL.len() as u64
+        + 1;
     let progress = Progress::new(steps * chosen.len() as u64, NAME, is_quiet);
     let mut scenarios = Vec::new();
     for membership in chosen {
         let scenario = measure(membership, plan, &arguments.log_location, &progress, interrupted)?;
         report.rows.extend(rows(&scenario, plan, &report));
+        report.rows.extend(catch_up_rows(&scenario, plan));
         scenarios.push(scenario);
     }
     progress.finish();
@@ -173,7 +213,13 @@ pub fn run(arguments: &FailoverArguments, interrupted: &AtomicBool) -> Result<St
         return Ok(String::new());
     }
     let style = TableStyle::for_stdout();
-    let mut text = format!("{}\n\n{}\n", report.environment.summary(), table::text(&scenarios, style));
+    let mut text = format!("{}\n\n", report.environment.summary());
+    if plan.has(Part::Events) {
+        text += &format!("{}\n", table::text(&scenarios, style));
+    }
+    if let Some(catch_ups) = table::catch_ups(&scenarios, style) {
+        text += &format!("{catch_ups}\n");
+    }
     text += &format!("The machine's own floor, same run, same cores\n{}\n", floors(&report.floor, style));
     for note in &report.notes {
         text += &format!("note: {note}\n");
@@ -217,7 +263,11 @@ fn measure(
             // Relaxed: the flag guards no data (pairs with the store of the signal handler).
             if interrupted.load(Ordering::Relaxed) { Err(failed("interrupted")) } else { Ok(()) }
         };
-        let events = events::run(&mut cluster, (plan.repeats, plan.window), begin, &mut look);
+        let events = if plan.has(Part::Events) {
+            events::run(&mut cluster, (plan.repeats, plan.window), begin, &mut look)
+        } else {
+            Ok(Vec::new())
+        };
         // Relaxed: as above.
         stop.store(true, Ordering::Relaxed);
         let elapsed = elapsed_ns(begin);
@@ -230,8 +280,19 @@ fn measure(
     // What a client has to say is the cause of what its absence did.
     let clients = clients.into_iter().collect::<Result<Vec<_>>>()?;
     let events = events?;
+    let mut catch_ups = CatchUps::default();
+    if plan.has(Part::CatchUp) {
+        let mut look = |what: &str| {
+            label(what);
+            progress.set_position(progress.position() + 1);
+            Ok(())
+        };
+        let Plan { behind_frames, live_per_s, window, .. } = plan;
+        let plan = CatchUpPlan { behind_frames, live_per_s, window };
+        catch_ups = catch_up::run(&mut cluster, plan, interrupted, &mut look)?;
+    }
     label("compare");
-    let (unseen, twice) = compare(&sockets, &clients, plan.log_frames)?;
+    let (unseen, twice) = compare(&sockets, &clients, (plan.log_frames, &catch_ups))?;
     let plan_text = cluster.plan.clone();
     cluster.stop()?;
 
@@ -243,8 +304,9 @@ fn measure(
         figures: figures(&clients, &events, plan.window.as_nanos() as u64),
         sent,
         elapsed_ns: elapsed,
-        lost: sum(Seen::unanswered) + unseen,
-        doubled: sum(|client| client.doubled) + twice,
+        lost: sum(Seen::unanswered) + unseen + catch_ups.lost,
+        doubled: sum(|client| client.doubled) + twice + catch_ups.doubled,
+        catch_ups,
         repeated: sum(|client| client.repeated),
         reconnected: sum(|client| client.reconnected),
         rate_reached: sent + sent / 100 >= due,
@@ -275,7 +337,7 @@ const fn share(frames: u64, client: u64) -> u64 {
 }
 
 /// Commands that the service does not know of, and those that it has been told twice.
-fn compare(sockets: &[PathBuf], clients: &[Seen], log_frames: u64) -> Result<(u64, u64)> {
+fn compare(sockets: &[PathBuf], clients: &[Seen], (log_frames, catch_ups): (u64, &CatchUps)) -> Result<(u64, u64)> {
     let stream_failed = |error: StreamError| failed(error.to_string());
     let options = ClientOptions { timeout: PATIENCE, ..ClientOptions::default() };
     let mut client = Client::connect_any(sockets, options).map_err(stream_failed)?;
@@ -287,7 +349,7 @@ fn compare(sockets: &[PathBuf], clients: &[Seen], log_frames: u64) -> Result<(u6
     let (mut unseen, mut twice) = (0, 0);
     let sent = clients.iter().map(|client| client.records.len() as u64);
     let owners = (1..).zip(sent).chain((0..CLIENTS).map(|filler| (FILLERS + filler, share(log_frames, filler))));
-    for (owner, sent) in owners {
+    for (owner, sent) in owners.chain(catch_ups.sent.iter().copied()) {
         let [count, doubled] = of(owner)?;
         if count > sent {
             return Err(failed(format!("client {owner} has sent {sent} commands, the service knows {count}")));
@@ -352,6 +414,55 @@ fn rows(scenario: &Scenario, plan: Plan, report: &Report) -> Vec<Row> {
         }
     }
     rows
+}
+
+/// A row for each case of a follower that catches up: its throughput is the frames a second that the follower handled.
+fn catch_up_rows(scenario: &Scenario, plan: Plan) -> Vec<Row> {
+    let is_right = scenario.lost == 0 && scenario.doubled == 0;
+    let row = |each: &catch_up::CaughtUp| {
+        let mut config = RowConfig {
+            name: Some(format!("{}: a follower catches up, {}", scenario.membership.key(), each.case.name())),
+            program: Some("es".to_owned()),
+            tier: Some("quorum".to_owned()),
+            cpu: Some("default".to_owned()),
+            clustered: Some(true),
+            transport: Some("shared memory".to_owned()),
+            payload_bytes: Some(NOTE_LENGTH as u64),
+            rate_per_s: (each.case == catch_up::Case::Live).then_some(plan.live_per_s),
+            ..RowConfig::default()
+        };
+        let mut put = |key: &str, value: Value| config.extra.insert(key.to_owned(), value);
+        put("members", scenario.membership.key().into());
+        put("event", "follower catches up".into());
+        put("phase", each.case.name().into());
+        put("behind_frames", plan.behind_frames.into());
+        let mut row = Row {
+            config,
+            throughput_per_s: Some(each.moved_per_s()),
+            elapsed_ns: Some(each.elapsed_ns),
+            verified: Some(is_right),
+            lost: Some(scenario.lost),
+            duplicated: Some(scenario.doubled),
+            ..Row::default()
+        };
+        let mut put = |key: &str, value: Value| row.extra.insert(key.to_owned(), value);
+        put("gap_begin_frames", each.gap_begin.into());
+        put("gap_end_frames", each.gap_end.into());
+        put("moved_frames", each.moved.into());
+        put("commits_before_per_s", each.before_per_s.into());
+        put("commits_meanwhile_per_s", each.meanwhile_per_s.into());
+        put("commits_after_per_s", each.after_per_s.into());
+        if let Some(kept) = each.kept() {
+            put("commits_kept", kept.into());
+            put("target_commits_kept", catch_up::KEPT_TARGET.into());
+        }
+        if let Some(target_per_s) = each.case.target_per_s() {
+            put("target_per_s", target_per_s.into());
+        }
+        put("target_met", each.is_met().into());
+        row
+    };
+    scenario.catch_ups.all.iter().map(row).collect()
 }
 
 /// What the plot shows, as numbers.

@@ -1,6 +1,7 @@
 //! The tables: how long clients waited at each event, and latencies before, during and after.
 
 use super::Scenario;
+use super::catch_up::KEPT_TARGET;
 use super::figures::Phase;
 use crate::histogram::LatencyHistogram;
 use gapless_report::table::{Table, TableStyle, absent, grouped};
@@ -74,6 +75,50 @@ pub(super) fn text(scenarios: &[Scenario], style: TableStyle) -> String {
         }
     }
     format!("{table}\n\nLatency, from when each command was due\n{latencies}\n")
+}
+
+/// How followers caught up.
+pub(super) fn catch_ups(scenarios: &[Scenario], style: TableStyle) -> Option<String> {
+    let head = [
+        "members",
+        "cluster meanwhile",
+        "frames behind",
+        "frames/s caught up",
+        "target",
+        "met",
+        "behind at the end",
+        "after ms",
+        "commits/s without it",
+        "meanwhile",
+        "with all level",
+        "kept of that %",
+    ];
+    let mut table = Table::new(style, &head, 2);
+    let rate = |per_s: f64| grouped(per_s.round() as u64);
+    for scenario in scenarios {
+        for each in &scenario.catch_ups.all {
+            let target = each.case.target_per_s().map_or_else(
+                || format!("gap shrinks, {:.0} % kept", 100.0 * KEPT_TARGET),
+                |target| format!(">= {}", rate(target)),
+            );
+            table.add_row(&[
+                scenario.membership.name().to_owned(),
+                each.case.name().to_owned(),
+                grouped(each.gap_begin),
+                rate(each.moved_per_s()),
+                target,
+                if each.is_met() { "yes" } else { "NO" }.to_owned(),
+                grouped(each.gap_end),
+                format!("{:.0}", each.elapsed_ns as f64 / 1e6),
+                rate(each.before_per_s),
+                rate(each.meanwhile_per_s),
+                rate(each.after_per_s),
+                each.kept().map_or_else(absent, |kept| format!("{:.0}", 100.0 * kept)),
+            ]);
+        }
+    }
+    let is_some = scenarios.iter().any(|scenario| !scenario.catch_ups.all.is_empty());
+    is_some.then(|| format!("A follower catches up that has missed frames\n{table}\n"))
 }
 
 fn percentiles(histogram: &LatencyHistogram) -> [String; 3] {

@@ -49,9 +49,10 @@ enum Benchmark {
         after_help = "Examples:\n  gapless bench sequencer --json sequencer.json\n  gapless bench sequencer --only latency --transport udp --payload 256,1024\n  gapless bench sequencer --only throughput --transport multicast\n  gapless bench sequencer --quick\n  gapless bench sequencer --stream /var/lib/gapless/market\n  gapless bench sequencer --command 10.0.0.5:9001 --request 10.0.0.5:9002 --group 239.1.1.1:9003 --interface eth0\n  gapless bench sequencer --command 10.0.0.5:9001 --request 10.0.0.5:9002 --username anna --password swordfish"
     )]
     Sequencer(Box<SequencerArguments>),
-    /// What clients see while a cluster's leader is killed, the lead is transferred, members restart, a snapshot is taken
+    /// What clients see while a cluster's leader is killed, the lead is transferred, members restart, a snapshot is taken;
+    /// how fast a follower catches up that has missed frames
     #[command(
-        after_help = "Examples:\n  gapless bench failover --json failover.json --plot failover.svg\n  gapless bench failover --members witness --repeat 10\n  gapless bench failover --quick"
+        after_help = "Examples:\n  gapless bench failover --json failover.json --plot failover.svg\n  gapless bench failover --members witness --repeat 10\n  gapless bench failover --only catch-up --behind-frames 5000000\n  gapless bench failover --quick"
     )]
     Failover(FailoverArguments),
     /// What it costs to read each clock

@@ -21,17 +21,40 @@ const EVENTS: [&str; 6] = [
 
 #[test]
 fn every_event_of_both_clusters_is_measured() {
-    let words = ["--quick", "--log-frames", "3000", "--rate", "400", "--plot", "out.svg"];
+    let words = [
+        "--quick",
+        "--log-frames",
+        "3000",
+        "--rate",
+        "400",
+        "--behind-frames",
+        "2000",
+        "--live-rate",
+        "500",
+        "--plot",
+        "out.svg",
+    ];
     let (report, table) = bench_process::report("failover", &words, &["out.json", "out.svg"]);
     let of = |row: &Value, key: &str| row["config"][key].as_str().unwrap().to_owned();
     let found: Vec<_> = rows(&report).iter().map(|row| ["members", "event", "phase"].map(|key| of(row, key))).collect();
+    let (catch_ups, events): (Vec<_>, Vec<_>) =
+        found.into_iter().partition(|[_, event, _]| event == "follower catches up");
     let phases = ["before", "during", "after"];
     let expected = ["full", "witness"].into_iter().flat_map(|members| {
         EVENTS.into_iter().flat_map(move |event| phases.map(|phase| [members, event, phase].map(str::to_owned)))
     });
-    assert_eq!(found, expected.collect::<Vec<_>>());
+    assert_eq!(events, expected.collect::<Vec<_>>());
+    let cases = ["idle", "live", "saturated"];
+    let expected = ["full", "witness"]
+        .into_iter()
+        .flat_map(|members| cases.map(|case| [members, "follower catches up", case].map(str::to_owned)));
+    assert_eq!(catch_ups, expected.collect::<Vec<_>>());
     for row in rows(&report) {
         assert_eq!((&row["lost"], &row["duplicated"], &row["verified"]), (&0.into(), &0.into(), &true.into()), "{row}");
+        if of(row, "event") == "follower catches up" {
+            is_caught_up(row, &of(row, "phase"));
+            continue;
+        }
         assert_eq!((&row["config"]["log_frames"], &row["config"]["tier"]), (&3000.into(), &"quorum".into()));
         assert!(row["latency_ns"]["count"].as_u64().unwrap() > 0, "{row}");
         if of(row, "phase") == "during" {
@@ -52,10 +75,26 @@ fn every_event_of_both_clusters_is_measured() {
             assert_eq!(row["target_met"].as_bool(), is_met);
         }
     }
+    assert!(table.contains("A follower catches up") && table.contains("saturated"), "{table}");
     assert!(
         EVENTS.into_iter().all(|event| table.contains(event)) && table.contains("primary + backup + witness"),
         "{table}"
     );
+}
+
+/// What a row says of a follower that has missed 2,000 frames: on a machine that others use, whether and not how fast.
+fn is_caught_up(row: &Value, case: &str) {
+    let number = |key: &str| row[key].as_f64().unwrap_or_else(|| panic!("no {key}: {row}"));
+    assert_eq!(row["config"]["behind_frames"], 2000);
+    // It may have some of them before it is looked at.
+    assert!(number("gap_begin_frames") < 1_000_000.0 && number("elapsed_ns") > 0.0, "{row}");
+    let is_saturated = case == "saturated";
+    if !is_saturated {
+        assert_eq!(number("gap_end_frames"), 0.0, "{row}");
+    }
+    assert_eq!(number("commits_before_per_s") > 0.0, case != "idle", "{row}");
+    assert_eq!((row.get("commits_kept").is_some(), row.get("target_per_s").is_some()), (is_saturated, !is_saturated));
+    assert!(row["target_met"].is_boolean());
 }
 
 /// Whether a member below `directory` counts more frames than those that begin a stream and open sessions.

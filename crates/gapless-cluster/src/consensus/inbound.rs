@@ -8,8 +8,8 @@ use super::storage::place_of;
 use super::types::{Batch, MemberId, Place};
 use super::wire::{batch_in, frames_of};
 use gapless_wire::{Frame, FrameError, aligned_length};
-use raft::StateRole;
 use raft::eraftpb::{Message, MessageType};
+use raft::{ProgressState, StateRole};
 
 /// Why a message was not taken. It is counted, and as if the network had lost it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -250,10 +250,34 @@ impl Consensus {
         if is_about_end(&message) {
             self.take_about_end(&message);
         } else if let Some(message) = self.count_vote(message) {
+            let (from, kind) = (message.from, message.get_msg_type());
+            let before = self.matched(from);
             let _ = self.raw.step(message);
+            if kind == MessageType::MsgAppendResponse && self.matched(from) > before {
+                self.go_on_from_place(from);
+            }
         }
         self.set_timeout();
         Ok(())
+    }
+
+    fn matched(&self, member: u64) -> u64 {
+        self.raw.raft.prs().get(member).map_or(0, |progress| progress.matched)
+    }
+
+    /// A member has come to the place that it was offered first, and was offered another since, because it took long: that
+    /// offer it has not taken. Raft-rs would wait for it to come there.
+    fn go_on_from_place(&mut self, member: u64) {
+        let raft = &mut self.raw.raft;
+        if raft.state != StateRole::Leader {
+            return;
+        }
+        let Some(progress) = raft.mut_prs().get_mut(member) else { return };
+        if progress.state == ProgressState::Snapshot && progress.matched < progress.pending_snapshot {
+            progress.snapshot_failure();
+            progress.become_probe();
+            raft.send_append(member);
+        }
     }
 
     /// Whether a snapshot's place is beyond what this member has; if not, raft-rs needs nothing for it.

@@ -13,6 +13,7 @@
 //! | module | what lives there |
 //! |---|---|
 //! | `ahead` | what need not wait for a poll |
+//! | [`late`] | members that need more than the window has |
 //! | `behind` | a member that may lack what it has acknowledged |
 //! | [`chain`] | the chained hash over a stream's frames |
 //! | [`types`] | members, batches, places |
@@ -36,6 +37,7 @@ pub mod details;
 pub mod effects;
 pub(crate) mod fields;
 mod inbound;
+pub mod late;
 pub mod options;
 mod outbound;
 pub mod record;

@@ -8,6 +8,7 @@ use super::types::{Batch, MemberId, Members, Place};
 use super::wire::{ENTRIES_MAX, batch_in};
 use raft::eraftpb::{self, Entry, Snapshot};
 use raft::{Error, GetEntriesContext, RaftState, StorageError};
+use std::cell::Cell;
 use std::collections::VecDeque;
 
 /// An entry, and what it covers of the stream.
@@ -26,6 +27,12 @@ pub struct Storage {
     applied: u64,
     entries_kept_max: usize,
     message_frames_max: u64,
+    /// Who needs frames before this sequence is late, see `late`.
+    late_before: u64,
+    /// Up to which entry one that is late is given some now.
+    late_until: Option<u64>,
+    /// Somebody who is late was given nothing, or has something to be sent.
+    has_late: Cell<bool>,
 }
 
 impl Storage {
@@ -39,7 +46,34 @@ impl Storage {
             applied: state.start.index,
             entries_kept_max,
             message_frames_max,
+            late_before: 0,
+            late_until: None,
+            has_late: Cell::new(false),
         }
+    }
+
+    /// Who needs frames before `first_sequence` is given entries by [`Storage::give_until`] alone.
+    pub(super) fn is_late_before(&mut self, first_sequence: u64) {
+        self.late_before = first_sequence;
+    }
+
+    /// Whoever is late is given entries up to this one from now on, or none.
+    pub(super) fn give_until(&mut self, index: Option<u64>) {
+        self.late_until = index;
+    }
+
+    /// Whether somebody who is late was given nothing since it was said last that nobody waits.
+    pub(super) fn has_late(&self) -> bool {
+        self.has_late.get()
+    }
+
+    pub(super) fn set_late(&self, has_late: bool) {
+        self.has_late.set(has_late);
+    }
+
+    /// Whether the frames of the entry `index` are to be sent to somebody who is late.
+    pub(super) fn is_late_at(&self, index: u64) -> bool {
+        self.place_at(index - 1).is_some_and(|place| place.sequence + 1 < self.late_before)
     }
 
     /// Where the log starts.
@@ -204,6 +238,16 @@ impl raft::Storage for Storage {
         }
         if high > self.last() + 1 {
             return Err(Error::Store(StorageError::Unavailable));
+        }
+        let mut high = high;
+        if context.can_async() && self.is_late_at(low) {
+            match self.late_until {
+                Some(until) if until >= low => high = high.min(until + 1),
+                _ => {
+                    self.has_late.set(true);
+                    return Err(Error::Store(StorageError::LogTemporarilyUnavailable));
+                }
+            }
         }
         let from = (low - self.start.index - 1) as usize;
         let range = self.entries.range(from..from + (high - low) as usize);

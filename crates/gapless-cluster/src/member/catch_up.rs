@@ -8,17 +8,17 @@
 //!
 //! A piece is asked for when the one before it is here; one that does not come is asked for again.
 
+use super::journal_readers::{Found, JournalReaders};
+use super::late_budget::LateBudget;
 use crate::ClusterError;
 use crate::consensus::{Chain, Fetch, MemberId, Place};
 use crate::link::{Content, Links};
-use gapless_journal::{JournalError, JournalReader};
 use gapless_wire::{Frame, aligned_length};
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::path::Path;
 
-/// Frames of one answer, bytes.
-const PIECE_BYTES: usize = 1 << 20;
+/// Frames of one answer, bytes: reading and sending them is a fraction of a millisecond of a leader's turn.
+const PIECE_BYTES: usize = 256 << 10;
 /// An answer that has not come after so long is asked for again, ns.
 const ASK_AGAIN_NS: u64 = 500_000_000;
 /// Requests that wait to be served; more are dropped, and asked again.
@@ -188,39 +188,33 @@ impl CatchUp {
         }
     }
 
+    /// Whether somebody waits for frames.
+    pub fn is_asked(&self) -> bool {
+        !self.asked.is_empty()
+    }
+
     /// Serves one of those who have asked.
-    pub fn serve(&mut self, links: &mut Links, journal: &Path) -> Result<(), ClusterError> {
-        let Some((to, first, last)) = self.asked.pop_front() else { return Ok(()) };
-        self.bytes.clear();
-        let mut is_gone = false;
-        let replay = JournalReader::open(journal).and_then(|reader| reader.replay(first));
-        match replay {
-            Ok(mut replay) => {
-                while self.bytes.len() < PIECE_BYTES {
-                    let next = match replay.next_frame() {
-                        // Retention was faster.
-                        Err(JournalError::NotHeld { .. }) => {
-                            is_gone = true;
-                            break;
-                        }
-                        next => next?,
-                    };
-                    let Some(frame) = next.filter(|frame| frame.sequence() <= last) else { break };
-                    let start = self.bytes.len();
-                    self.bytes.resize(start + aligned_length(frame.length()), 0);
-                    self.bytes[start..start + frame.length()].copy_from_slice(frame.bytes());
-                }
-            }
-            Err(JournalError::NotHeld { .. }) => {
-                tracing::warn!(member = %to, first, "a member needs frames that this journal no longer holds");
-                is_gone = true;
-            }
-            Err(error) => return Err(error.into()),
-        }
-        if self.bytes.is_empty() && !is_gone {
-            // A quorum was faster than this journal.
+    pub fn serve(
+        &mut self,
+        links: &mut Links,
+        (readers, budget): (&mut JournalReaders, &mut LateBudget),
+        now_ns: u64,
+    ) -> Result<(), ClusterError> {
+        if self.asked.is_empty() || !budget.has_some(now_ns) {
             return Ok(());
         }
+        let Some((to, first, last)) = self.asked.pop_front() else { return Ok(()) };
+        self.bytes.clear();
+        match readers.read(to, (first, last), PIECE_BYTES, (&mut self.bytes, now_ns))? {
+            // A quorum was faster than this journal.
+            Found::Until(until) if until < first => return Ok(()),
+            Found::Until(until) if until == last => readers.forget(to),
+            Found::Until(_) => {}
+            Found::NotHeld => {
+                tracing::warn!(member = %to, first, "a member needs frames that this journal no longer holds");
+            }
+        }
+        budget.spend(self.bytes.len());
         // Asked again if it does not arrive.
         let _ = links.send(to.get(), Content::CatchUpFrames, &header(first, last), &[&self.bytes]);
         Ok(())

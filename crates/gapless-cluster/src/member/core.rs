@@ -4,7 +4,9 @@ use super::MESSAGE_BYTES_MAX;
 use super::catch_up::{CatchUp, Taken, words};
 use super::copies::Copies;
 use super::doors::Doors;
+use super::journal_readers::JournalReaders;
 use super::keeper::Keeper;
+use super::late_budget::LateBudget;
 use super::membership::Membership;
 use super::parcel::Parcels;
 use super::shared::{MemberRequest, MemberShared, Outcome, Wish};
@@ -24,7 +26,6 @@ use gapless_stream::stream_layout::StreamLayout;
 use gapless_stream::{Ingress, StreamError, sequencer_recovery};
 use gapless_wire::feed_session::FeedSession;
 use gapless_wire::{Frame, aligned_length};
-use std::path::Path;
 
 /// What else was refused is told so often at most, ns.
 const WARNING_INTERVAL_NS: u64 = 1_000_000_000;
@@ -48,6 +49,9 @@ pub(super) struct Core {
     /// What a leader sent last is in window and log, and can be answered as soon as it is journaled.
     pub has_answer: bool,
     pub catch_up: CatchUp,
+    /// Of others that are behind.
+    pub readers: JournalReaders,
+    pub late_budget: LateBudget,
     pub parcels: Parcels,
     pub copies: Copies,
     pub layout: StreamLayout,
@@ -212,6 +216,8 @@ impl Core {
     pub fn take_from_publishers(&mut self, now: Now) -> Result<usize, ClusterError> {
         let may_append = self.ingress.is_following() || self.consensus.can_propose().is_ok();
         if !may_append {
+            // Publishers wait.
+            self.late_budget.is_live(0, self.now.monotonic_ns);
             return Ok(0);
         }
         let polled = self.ingress.poll(now);
@@ -261,6 +267,7 @@ impl Core {
             self.chain = chain;
             self.proposed_sequence = end_sequence;
             self.proposed_bytes += length;
+            self.late_budget.is_live(length, self.now.monotonic_ns);
         }
         Ok(self.proposed_sequence != before)
     }
@@ -410,6 +417,7 @@ impl Core {
             let sequencer = sequencer_recovery::rebuild(&self.layout, self.identity, self.rules, sequence)?;
             self.ingress.truncate_after(sequence, sequencer)?;
         }
+        self.readers.forget_all();
         self.keeper.cut(sequence, checkpoint)?;
         self.proposed_sequence = sequence;
         self.proposed_bytes = 0;
@@ -422,6 +430,7 @@ impl Core {
             tracing::info!(role = ?role.role, term = role.term, leader, "this member's role has changed");
         }
         self.role = role;
+        self.readers.forget_all();
         if let Some(leader) = role.leader {
             self.catch_up.follow(leader);
             if !self.parcels.follow(leader) {
@@ -476,7 +485,7 @@ impl Core {
     }
 
     /// Fetches and serves frames of the journal.
-    pub fn catch_up(&mut self, links: &mut Links, journal: &Path) -> Result<(), ClusterError> {
+    pub fn catch_up(&mut self, links: &mut Links) -> Result<(), ClusterError> {
         let first_sequence = self.keeper.first_sequence();
         if first_sequence != self.first_sequence {
             self.first_sequence = first_sequence;
@@ -487,7 +496,8 @@ impl Core {
         if self.parcels.needs_newer() {
             self.ingress.keep_state_soon();
         }
-        self.catch_up.serve(links, journal)?;
+        self.readers.forget_idle(self.now.monotonic_ns);
+        self.catch_up.serve(links, (&mut self.readers, &mut self.late_budget), self.now.monotonic_ns)?;
         self.catch_up.ask(links, self.now.monotonic_ns);
         let Some((place, common_sequence)) = self.catch_up.complete() else { return Ok(()) };
         let stash_bytes = self.catch_up.stash(0).len();

@@ -29,6 +29,9 @@
 //! | `durable` | the thread of tier `quorum-sync` |
 //! | [`control`] | the socket by which others ask |
 //! | `catch_up` | frames that are fetched from a leader's journal, and served from one's own |
+//! | `late` | how fast members that lag behind the window are sent what they lack |
+//! | `late_budget` | how much of that goes beside what is published |
+//! | `journal_readers` | where these, and those that fetch, are in the journal |
 //! | `start` | [`ClusterMember`]: a member put together, and run |
 //! | `surroundings` | [`Surroundings`]: what a member takes from its machine, for simulations |
 //! | `shared` | what is known outside of the agent, and asked of it |
@@ -42,7 +45,10 @@ mod core;
 mod doors;
 pub(crate) mod durable;
 mod held;
+mod journal_readers;
 mod keeper;
+mod late;
+mod late_budget;
 pub mod membership;
 pub mod parcel;
 mod peers;
@@ -65,15 +71,16 @@ use crate::link::wire::{Refusal, RefusalCode};
 use crate::link::{Content, GoneReason, LinkEvent, Links};
 use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, AgentError, Now};
-use gapless_journal::{JournalError, JournalReader};
+use late::LateAppends;
 use peers::Peers;
 use rustix::fd::BorrowedFd;
 use shared::MemberShared;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Frames of one message, bytes; entries whose frames do not fit leave with the next one.
 const MESSAGE_BYTES_MAX: usize = 4 << 20;
+/// A leader whose followers wait for what it owes them looks again so soon, ns.
+const LATE_AGAIN_NS: u64 = 200_000;
 /// At a clean stop a leader hands over for so long at most, ns.
 const HAND_OVER_NS_MAX: u64 = 2_000_000_000;
 /// Who was removed answers for so long still, ns.
@@ -89,14 +96,12 @@ pub struct Member {
     shared: Arc<MemberShared>,
     /// What only says how far is committed, until the next turn.
     waiting: Vec<Outgoing>,
-    /// Where its journal is, for followers that lag behind the window.
-    journal: PathBuf,
+    /// What goes to members that lag behind the window.
+    late: LateAppends,
     /// Frames of one message, bytes.
     message_bytes_max: usize,
     /// A message as bytes.
     bytes: Vec<u8>,
-    /// Frames that the window no longer has.
-    late: Vec<u8>,
     /// When a stop no longer waits for the hand-over.
     closes_by_ns: Option<u64>,
 }
@@ -138,39 +143,21 @@ impl Member {
         Ok(())
     }
 
-    fn send_one(&mut self, mut outgoing: Outgoing) -> Result<(), ClusterError> {
+    fn send_one(&mut self, outgoing: Outgoing) -> Result<(), ClusterError> {
         let to = outgoing.to;
-        let (mut is_all, mut frames) = (true, &[][..]);
-        if let Some((first, last)) = outgoing.frames {
-            frames = match self.core.ingress.frames(first, last) {
-                Some(found) if found.len() <= self.message_bytes_max => found,
-                held => {
-                    let first_end =
-                        shorten(&mut outgoing.message, first, held.map(<[u8]>::len), self.message_bytes_max);
-                    is_all = first_end == last;
-                    match self.core.ingress.frames(first, first_end) {
-                        Some(found) => found,
-                        None if read_late(&self.journal, first, first_end, &mut self.late)? => &self.late,
-                        None => {
-                            let reason = format!("frame {first}, which it needs, is not in this journal any more");
-                            self.core.warn(to, &reason);
-                            self.core.consensus.unreachable(to);
-                            return Ok(());
-                        }
-                    }
+        let frames = match outgoing.frames {
+            None => &[][..],
+            Some((first, last)) => match self.core.ingress.frames(first, last) {
+                Some(found) if found.len() <= self.message_bytes_max || is_one_entry(&outgoing.message) => found,
+                _ => {
+                    // It gets them a piece at a time, from where it stands.
+                    self.look_who_is_late();
+                    self.core.consensus.unreachable(to);
+                    return Ok(());
                 }
-            };
-        }
-        self.bytes.clear();
-        wire::encode(&outgoing.message, &mut self.bytes);
-        if !frames.is_empty() {
-            crash_point("leader_before_sending");
-        }
-        let sent = self.links.send(to.get(), Content::Consensus, &self.bytes, &[frames]);
-        if !frames.is_empty() {
-            crash_point("leader_after_sending");
-        }
-        if sent.is_err() || !is_all {
+            },
+        };
+        if !transmit(&mut self.links, &mut self.bytes, &outgoing, frames) {
             // What was not sent is sent again from where the member stands.
             self.core.consensus.unreachable(to);
         }
@@ -200,6 +187,7 @@ impl Member {
                 if let Some(member) = MemberId::new(member) {
                     self.core.consensus.peer_gone(member);
                     self.core.catch_up.gone(member);
+                    self.core.readers.forget(member);
                     self.core.parcels.gone(member);
                     self.core.membership.connected.retain(|other| *other != member);
                 }
@@ -325,7 +313,8 @@ impl Member {
         }
         self.core.advance(&[])?;
         self.send()?;
-        self.core.catch_up(&mut self.links, &self.journal)?;
+        work += usize::from(self.send_late()?);
+        self.core.catch_up(&mut self.links)?;
         self.core.release();
         self.compare_copies()?;
         self.core.ingress.turn_keeper();
@@ -335,42 +324,23 @@ impl Member {
     }
 }
 
-/// Takes entries off the end of a message whose frames, `length_bytes` where that is known, are too long for one, so that a
-/// part of them is left that is sure to fit, but one entry with frames in any case. Returns the last sequence of what is
-/// left.
-fn shorten(message: &mut Message, first: u64, length_bytes: Option<usize>, bytes_max: usize) -> u64 {
-    let last = |message: &Message| wire::frames_of(message).map_or(first - 1, |(_, last)| last);
-    let all = last(message) + 1 - first;
-    // By the average length; of what is not in the window it is not known, and little is sent.
-    let share = length_bytes.map_or(1, |length| all.saturating_mul(bytes_max as u64 / 2) / length as u64);
-    loop {
-        let entry = message.mut_entries().pop();
-        let left = last(message);
-        if left < first || left + 1 - first < share {
-            // One too many.
-            message.mut_entries().extend(entry);
-            return last(message);
-        }
-    }
+/// Whether one entry is all that a message has; it goes whole, however long it is.
+fn is_one_entry(message: &Message) -> bool {
+    message.get_entries().iter().filter(|entry| !entry.get_data().is_empty()).nth(1).is_none()
 }
 
-/// Reads frames that the window no longer has; whether the journal has them.
-fn read_late(journal: &Path, first: u64, last: u64, frames: &mut Vec<u8>) -> Result<bool, ClusterError> {
-    frames.clear();
-    let mut replay = match JournalReader::open(journal).and_then(|reader| reader.replay(first)) {
-        Ok(replay) => replay,
-        Err(JournalError::NotHeld { .. }) => return Ok(false),
-        Err(error) => return Err(error.into()),
-    };
-    let mut sequence = first;
-    while sequence <= last {
-        let Some(frame) = replay.next_frame()? else { return Ok(false) };
-        let start = frames.len();
-        frames.resize(start + gapless_wire::aligned_length(frame.length()), 0);
-        frames[start..start + frame.length()].copy_from_slice(frame.bytes());
-        sequence += 1;
+/// Gives a message to the link, with the frames of its entries; whether that took it.
+fn transmit(links: &mut Links, bytes: &mut Vec<u8>, outgoing: &Outgoing, frames: &[u8]) -> bool {
+    bytes.clear();
+    wire::encode(&outgoing.message, bytes);
+    if !frames.is_empty() {
+        crash_point("leader_before_sending");
     }
-    Ok(true)
+    let sent = links.send(outgoing.to.get(), Content::Consensus, bytes, &[frames]);
+    if !frames.is_empty() {
+        crash_point("leader_after_sending");
+    }
+    sent.is_ok()
 }
 
 impl Agent for Member {
@@ -404,6 +374,9 @@ impl Agent for Member {
         // Who does not take part yet has no ticks.
         let tick_ns = if self.core.voting.is_new() { u64::MAX } else { self.core.consensus.next_tick_ns() };
         let own = tick_ns.min(self.links.next_deadline_ns());
+        // What others that are behind may be sent grows with time.
+        let is_awaited = self.core.consensus.has_late() || self.core.catch_up.is_asked();
+        let own = if is_awaited { own.min(self.core.now.monotonic_ns + LATE_AGAIN_NS) } else { own };
         Some(self.core.ingress.next_deadline_ns().map_or(own, |deadline_ns| deadline_ns.min(own)))
     }
 

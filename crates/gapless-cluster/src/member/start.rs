@@ -8,7 +8,10 @@ use super::copies::{Copies, HASHES_MAX};
 use super::core::{Core, ENTRY_BYTES_MAX};
 use super::doors::Doors;
 use super::durable::{Durable, SyncWorker};
+use super::journal_readers::JournalReaders;
 use super::keeper::Keeper;
+use super::late::LateAppends;
+use super::late_budget::LateBudget;
 use super::membership::Membership;
 use super::parcel::install::install;
 use super::parcel::{OpenJournal, Parcels, Tools, is_complete};
@@ -400,6 +403,8 @@ fn start(
         outbox: Vec::new(),
         has_answer: false,
         catch_up: CatchUp::default(),
+        readers: JournalReaders::new(journal_directory.clone()),
+        late_budget: LateBudget::default(),
         parcels: Parcels::new(tools),
         copies: Copies::new(member_id(config.member), versions.clone(), hashes.clone()),
         layout,
@@ -434,10 +439,9 @@ fn start(
         removed: None,
         waiting: Vec::new(),
         shared: Arc::clone(&shared),
-        journal: journal_directory,
+        late: LateAppends::default(),
         message_bytes_max,
         bytes: Vec::new(),
-        late: Vec::new(),
         closes_by_ns: None,
     };
     let (window, outlets) = (foundation.window.clone(), foundation.outlets());

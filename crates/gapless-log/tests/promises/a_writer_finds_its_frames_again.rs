@@ -55,6 +55,13 @@ fn what_is_there_is_found_and_what_is_not_is_not() {
             assert_eq!(writer.end_of(sequence), Some(writer.tail()));
             assert!(writer.frames(first, sequence + 1).is_none() && writer.frames(sequence, first - 1).is_none());
             assert!(writer.frames(999, sequence).is_none() && writer.frames(0, sequence).is_none());
+            for length in [0, 100, 5_000, CAPACITY_BYTES / 2, usize::MAX] {
+                // From there on it is all there and fits, from one before it is not.
+                let near = writer.first_within(length);
+                let fits = |first| writer.frames(first, sequence).is_some_and(|frames| frames.len() <= length);
+                assert!(near > sequence || fits(near), "{near} to {sequence} are within {length} bytes");
+                assert!(!fits(near - 1), "{} to {sequence} are within {length} bytes, too", near - 1);
+            }
             if sequence > 1000 + 2 * INDEX_SLOTS as u64 {
                 assert!(writer.frames(sequence - INDEX_SLOTS as u64, sequence).is_none(), "no slot any more");
             }

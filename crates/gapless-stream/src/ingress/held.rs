@@ -11,6 +11,13 @@ impl Ingress {
         self.window.frames(first_sequence, last_sequence)
     }
 
+    /// The first sequence from which on all frames take `length_bytes` at most and are still in the window; one behind the
+    /// last where that is none. Looks at some twenty frames.
+    #[must_use]
+    pub fn first_within(&self, length_bytes: usize) -> u64 {
+        self.window.first_within(length_bytes)
+    }
+
     /// Position in the window behind the frame `sequence`, if it still has what follows it, or nothing does.
     #[inline]
     #[must_use]

@@ -1,0 +1,309 @@
+//! How fast a follower catches up that was away while others went on: on an idle cluster, under live messages at a rate, and
+//! while clients send as much as they can. It is killed, misses frames, is started again, and is looked at until it is level.
+
+use super::cluster::Cluster;
+use super::load::{Seen, Sender, elapsed_ns};
+use super::{CLIENTS, FILLERS, failed, share};
+use crate::Result;
+use gapless::prelude::Duration;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// Owners of the numbers of these clients, from this on; each case has some of its own.
+const OWNERS: u64 = FILLERS + 100;
+/// Between two looks at leader and follower.
+const LOOK_INTERVAL: Duration = Duration::from_millis(5);
+/// A follower that is not level after so long under saturation is left behind: its gap says how it went.
+const SATURATED_MAX: Duration = Duration::from_secs(30);
+/// Elsewhere it has to be level within this.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What the cluster does meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Case {
+    Idle,
+    Live,
+    Saturated,
+}
+
+impl Case {
+    pub const ALL: [Self; 3] = [Self::Idle, Self::Live, Self::Saturated];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Live => "live",
+            Self::Saturated => "saturated",
+        }
+    }
+
+    /// Frames a second that the follower has to take at least.
+    pub const fn target_per_s(self) -> Option<f64> {
+        match self {
+            Self::Idle => Some(1_000_000.0),
+            Self::Live => Some(500_000.0),
+            Self::Saturated => None,
+        }
+    }
+}
+
+/// The least of its rate that the cluster has to keep while a follower catches up under saturation: of the rate that it has
+/// once that one is level, because a member that is level costs, too, most where all members share a machine.
+pub(super) const KEPT_TARGET: f64 = 0.7;
+
+/// How much of everything.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CatchUpPlan {
+    /// Frames that the follower misses.
+    pub behind_frames: u64,
+    /// Live messages a second.
+    pub live_per_s: u64,
+    /// For how long the rate of a cluster without the follower is measured.
+    pub window: Duration,
+}
+
+/// How one follower caught up.
+#[derive(Clone, Debug)]
+pub(super) struct CaughtUp {
+    pub case: Case,
+    /// How many frames it was behind when it had started; the time begins there.
+    pub gap_begin: u64,
+    /// How many it was behind at the end; 0 for one that was level.
+    pub gap_end: u64,
+    /// Frames that its service handled meanwhile.
+    pub moved: u64,
+    pub elapsed_ns: u64,
+    /// Frames a second that the leader released and handled: before the follower was started, so without it, and meanwhile.
+    pub before_per_s: f64,
+    pub meanwhile_per_s: f64,
+    /// The same behind that: with all members level if it came so far.
+    pub after_per_s: f64,
+}
+
+impl CaughtUp {
+    pub fn moved_per_s(&self) -> f64 {
+        per_s(self.moved, self.elapsed_ns)
+    }
+
+    pub const fn is_level(&self) -> bool {
+        self.gap_end == 0
+    }
+
+    /// The part of its rate that the cluster kept: of that with all members level, or without the follower where that was
+    /// left behind.
+    pub fn kept(&self) -> Option<f64> {
+        let rate_per_s = if self.is_level() { self.after_per_s } else { self.before_per_s };
+        (self.case == Case::Saturated && rate_per_s > 0.0).then(|| self.meanwhile_per_s / rate_per_s)
+    }
+
+    /// Whether it kept to its targets: the rate, and under saturation a gap that shrinks and a cluster that goes on.
+    pub fn is_met(&self) -> bool {
+        match self.case.target_per_s() {
+            Some(target) => self.is_level() && self.moved_per_s() >= target,
+            None => self.gap_end < self.gap_begin && self.kept().is_some_and(|kept| kept >= KEPT_TARGET),
+        }
+    }
+}
+
+/// What came of all cases.
+#[derive(Default)]
+pub(super) struct CatchUps {
+    pub all: Vec<CaughtUp>,
+    /// How many commands each owner has sent.
+    pub sent: Vec<(u64, u64)>,
+    pub lost: u64,
+    pub doubled: u64,
+}
+
+impl CatchUps {
+    fn take(&mut self, owner: u64, seen: &Seen) {
+        self.sent.push((owner, seen.records.len() as u64));
+        self.lost += seen.unanswered();
+        self.doubled += seen.doubled;
+    }
+}
+
+fn per_s(count: u64, elapsed_ns: u64) -> f64 {
+    count as f64 * 1e9 / elapsed_ns.max(1) as f64
+}
+
+/// Runs every case once.
+pub(super) fn run(
+    cluster: &mut Cluster<'_>,
+    plan: CatchUpPlan,
+    interrupted: &AtomicBool,
+    look: &mut dyn FnMut(&str) -> Result<()>,
+) -> Result<CatchUps> {
+    let mut found = CatchUps::default();
+    for (number, case) in (0..).zip(Case::ALL) {
+        look(&format!("a follower catches up, {}", case.name()))?;
+        let owners = OWNERS + number * 2 * CLIENTS;
+        one(cluster, case, plan, (owners, interrupted), &mut found)?;
+    }
+    Ok(found)
+}
+
+fn one(
+    cluster: &mut Cluster<'_>,
+    case: Case,
+    plan: CatchUpPlan,
+    (owners, interrupted): (u64, &AtomicBool),
+    found: &mut CatchUps,
+) -> Result<()> {
+    let leader = cluster.leader()?;
+    let follower = cluster.follower(leader)?;
+    let sockets = cluster.sockets();
+    cluster.is_level()?;
+    let had = cluster.standing(follower)?.handled;
+    cluster.kill(follower);
+    cluster.bury(follower);
+    let fill = |owner, count| Sender::new(&sockets, owner, interrupted)?.fill(count);
+    clients(owners, |owner, number| fill(owner, share(plan.behind_frames, number)), found)?;
+    let stop = AtomicBool::new(false);
+    let load = |owner, number| live(&sockets, (owner, number), (case, plan.live_per_s), &stop, interrupted);
+    let (seen, caught_up) = std::thread::scope(|scope| {
+        let load = &load;
+        let threads: Vec<_> = (0..CLIENTS)
+            .filter(|_| case != Case::Idle)
+            .map(|number| (owners + CLIENTS + number, number))
+            .map(|(owner, number)| (owner, scope.spawn(move || load(owner, number))))
+            .collect();
+        let caught_up = watch(cluster, case, plan, (leader, follower, had), interrupted);
+        // Relaxed: the flag guards no data.
+        stop.store(true, Ordering::Relaxed);
+        let join = |(owner, thread): (u64, std::thread::ScopedJoinHandle<'_, Result<Seen>>)| {
+            Ok((owner, thread.join().unwrap_or_else(|_| Err(failed("a client panicked")))?))
+        };
+        (threads.into_iter().map(join).collect::<Result<Vec<_>>>(), caught_up)
+    });
+    // What a client has to say is the cause of what its absence did.
+    for (owner, seen) in seen? {
+        found.take(owner, &seen);
+    }
+    found.all.push(caught_up?);
+    cluster.is_level()
+}
+
+/// Runs a client on a thread for each.
+fn clients(owners: u64, run: impl Fn(u64, u64) -> Result<Seen> + Sync, found: &mut CatchUps) -> Result<()> {
+    std::thread::scope(|scope| {
+        let run = &run;
+        let threads: Vec<_> = (0..CLIENTS).map(|number| scope.spawn(move || run(owners + number, number))).collect();
+        for (owner, thread) in (owners..).zip(threads) {
+            found.take(owner, &thread.join().unwrap_or_else(|_| Err(failed("a client panicked")))?);
+        }
+        Ok(())
+    })
+}
+
+fn live(
+    sockets: &[PathBuf],
+    (owner, number): (u64, u64),
+    (case, live_per_s): (Case, u64),
+    stop: &AtomicBool,
+    interrupted: &AtomicBool,
+) -> Result<Seen> {
+    let sender = Sender::new(sockets, owner, interrupted)?;
+    if case == Case::Saturated {
+        return sender.flood(stop);
+    }
+    let interval_ns = 1_000_000_000 * CLIENTS / live_per_s;
+    sender.run(Instant::now(), (interval_ns, number * interval_ns / CLIENTS), stop)
+}
+
+/// Starts the follower again, and looks at it until it is level.
+fn watch(
+    cluster: &mut Cluster<'_>,
+    case: Case,
+    plan: CatchUpPlan,
+    (leader, follower, had): (usize, usize, u64),
+    interrupted: &AtomicBool,
+) -> Result<CaughtUp> {
+    let handled = |cluster: &mut Cluster<'_>, member| -> Result<u64> { Ok(cluster.standing(member)?.handled) };
+    // How fast the cluster is without it; clients have begun by then.
+    if case != Case::Idle {
+        std::thread::sleep(plan.window / 2);
+    }
+    let (begin, first) = (Instant::now(), handled(cluster, leader)?);
+    std::thread::sleep(plan.window);
+    let before_per_s = per_s(handled(cluster, leader)?.saturating_sub(first), elapsed_ns(begin));
+    cluster.start_one(follower)?;
+    // From the first moment at which it says what it has: reading its own journal again is no catching up.
+    let patience = Instant::now();
+    let has = loop {
+        match handled(cluster, follower)? {
+            has if has >= had => break has,
+            has if patience.elapsed() > PATIENCE => {
+                return Err(failed(format!("member {follower} had {had} frames, and says {has}")));
+            }
+            _ => std::thread::sleep(Duration::from_micros(200)),
+        }
+    };
+    let (begin, released) = (Instant::now(), handled(cluster, leader)?);
+    let time_max = if case == Case::Saturated { SATURATED_MAX } else { PATIENCE };
+    loop {
+        // The leader is asked first: the follower is level if it has what the leader had.
+        let goal = handled(cluster, leader)?;
+        let standing = handled(cluster, follower)?;
+        let elapsed_ns = elapsed_ns(begin);
+        let is_late = begin.elapsed() > time_max;
+        if is_late && case != Case::Saturated {
+            let (gap, seconds) = (goal.saturating_sub(standing), time_max.as_secs());
+            return Err(failed(format!("member {follower} is {gap} frames behind {seconds} s after its start")));
+        }
+        if standing >= goal || is_late {
+            let begin = Instant::now();
+            std::thread::sleep(if case == Case::Idle { Duration::ZERO } else { plan.window });
+            let after_per_s = per_s(handled(cluster, leader)?.saturating_sub(goal), self::elapsed_ns(begin));
+            return Ok(CaughtUp {
+                case,
+                gap_begin: released.saturating_sub(has),
+                gap_end: goal.saturating_sub(standing),
+                moved: standing.saturating_sub(has),
+                elapsed_ns,
+                before_per_s,
+                meanwhile_per_s: per_s(goal.saturating_sub(released), elapsed_ns),
+                after_per_s,
+            });
+        }
+        // Relaxed: the flag guards no data (pairs with the store of the signal handler).
+        if interrupted.load(Ordering::Relaxed) {
+            return Err(failed("interrupted"));
+        }
+        std::thread::sleep(LOOK_INTERVAL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn caught_up(case: Case, gap_end: u64, moved: u64, meanwhile_per_s: f64) -> CaughtUp {
+        let (gap_begin, elapsed_ns) = (1_000, 1_000_000_000);
+        CaughtUp {
+            case,
+            gap_begin,
+            gap_end,
+            moved,
+            elapsed_ns,
+            before_per_s: 200.0,
+            meanwhile_per_s,
+            after_per_s: 100.0,
+        }
+    }
+
+    #[test]
+    fn a_target_is_met_by_rate_and_by_gap() {
+        assert!(caught_up(Case::Idle, 0, 1_000_000, 0.0).is_met());
+        assert!(!caught_up(Case::Idle, 0, 999_999, 0.0).is_met());
+        assert!(!caught_up(Case::Idle, 1, 2_000_000, 0.0).is_met(), "it is not level");
+        assert!(caught_up(Case::Live, 0, 500_000, 0.0).is_met());
+        assert!(caught_up(Case::Saturated, 0, 1, 70.0).is_met());
+        assert!(caught_up(Case::Saturated, 999, 1, 140.0).is_met());
+        assert!(!caught_up(Case::Saturated, 999, 1, 139.0).is_met(), "of the rate without it, as it is not level");
+        assert!(!caught_up(Case::Saturated, 1_000, 1, 200.0).is_met(), "the gap does not shrink");
+        assert!(!caught_up(Case::Saturated, 0, 1, 69.0).is_met(), "the cluster does not go on");
+        assert_eq!(caught_up(Case::Live, 0, 1, 50.0).kept(), None);
+    }
+}

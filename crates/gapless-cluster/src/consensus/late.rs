@@ -1,0 +1,89 @@
+//! Members that are late: they need entries whose frames have left their leader's window, or more of them than one message
+//! takes. Raft-rs would send them all that the log has at once, in messages that nobody limits by bytes; so it is told that
+//! these entries are not there at the moment, and the agent gives each such member the next piece when it has read it and
+//! when the one before has arrived. Raft-rs makes the message then, as it makes all others.
+
+use super::core::Consensus;
+use super::effects::Outgoing;
+use super::types::{Batch, MemberId};
+use raft::ProgressState;
+
+/// How far a member is that is late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Late {
+    /// Who.
+    pub member: MemberId,
+    /// The entry that it is sent next.
+    pub next_index: u64,
+    /// Up to here its log is the leader's.
+    pub matched_index: u64,
+}
+
+impl Consensus {
+    /// From now on members that need frames before `first_sequence` are late.
+    pub fn is_late_before(&mut self, first_sequence: u64) {
+        let log = self.raw.raft.mut_store();
+        log.is_late_before(first_sequence);
+        log.set_late(true);
+    }
+
+    /// Whether somebody may be late. Costs nothing where nobody is.
+    #[inline]
+    #[must_use]
+    pub fn has_late(&self) -> bool {
+        self.storage().has_late()
+    }
+
+    /// The members that are late and may be sent something now, by their numbers.
+    #[must_use]
+    pub fn late(&self) -> Vec<Late> {
+        let raft = &self.raw.raft;
+        let (log, last) = (self.storage(), raft.raft_log.last_index());
+        let late = |(number, progress): (&u64, &raft::Progress)| {
+            let member = MemberId::new(*number).filter(|member| *member != self.id)?;
+            let next_index = progress.next_idx;
+            let is_there = next_index > log.start().index && next_index <= last;
+            // One that is offered a place is paused.
+            let waits = is_there && !progress.is_paused() && log.is_late_at(next_index);
+            waits.then_some(Late { member, next_index, matched_index: progress.matched })
+        };
+        let mut all: Vec<_> = if self.is_leader() { raft.prs().iter().filter_map(late).collect() } else { Vec::new() };
+        all.sort_unstable_by_key(|late| late.member);
+        // Whoever becomes late from now on is given nothing at first.
+        log.set_late(!all.is_empty());
+        all
+    }
+
+    /// A member that is late is not connected: it is sent nothing until it is heard of.
+    pub fn pause_late(&mut self, member: MemberId) {
+        if let Some(progress) = self.raw.raft.mut_prs().get_mut(member.get())
+            && progress.state == ProgressState::Probe
+        {
+            progress.pause();
+        }
+    }
+
+    /// What the entry of this index covers, as far as the log has it.
+    #[must_use]
+    pub fn batch_at(&self, index: u64) -> Option<Batch> {
+        self.storage().batch_at(index)
+    }
+
+    /// Makes the append of the next entries up to `last_index` for a member that is late. Nothing where there is none to be
+    /// made now.
+    pub fn append_late(&mut self, late: &Late, last_index: u64, messages: &mut Vec<Outgoing>) {
+        let raft = &mut self.raw.raft;
+        let is_as_it_was = raft
+            .prs()
+            .get(late.member.get())
+            .is_some_and(|progress| progress.next_idx == late.next_index && progress.state != ProgressState::Snapshot);
+        // Raft-rs would put what no poll has given out behind the entries that are given.
+        if !is_as_it_was || !raft.raft_log.unstable_entries().is_empty() {
+            return;
+        }
+        raft.mut_store().give_until(Some(last_index));
+        raft.send_append(late.member.get());
+        raft.mut_store().give_until(None);
+        self.take_appends(messages);
+    }
+}

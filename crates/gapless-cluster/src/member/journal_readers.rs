@@ -1,0 +1,247 @@
+//! [`JournalReaders`]: readers of this member's journal for others, one for each member that is behind. A reader stays where
+//! it has read to, so that the next piece costs what it moves, wherever in the journal that is.
+//!
+//! A kept reader has looked a little ahead. So all of them go when this journal is cut, and when another leads: what they
+//! have looked at may not be there any more. Retention may delete the segment that one stands in: it reads that to its end,
+//! and is told then that the next frame is not held.
+
+use crate::ClusterError;
+use crate::consensus::MemberId;
+use gapless_journal::{JournalError, JournalReader, Replay};
+use gapless_wire::aligned_length;
+use std::path::PathBuf;
+
+/// A reader that nobody has needed for so long goes, and the segment that it maps with it, ns.
+const IDLE_NS_MAX: u64 = 2_000_000_000;
+
+/// What became of a read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// The frames up to this sequence.
+    Until(u64),
+    /// The journal does not hold the first of them any more.
+    NotHeld,
+}
+
+/// See the module.
+pub(super) struct JournalReaders {
+    journal: PathBuf,
+    kept: Vec<Kept>,
+}
+
+struct Kept {
+    member: MemberId,
+    replay: Replay,
+    used_ns: u64,
+}
+
+impl JournalReaders {
+    pub const fn new(journal: PathBuf) -> Self {
+        Self { journal, kept: Vec::new() }
+    }
+
+    /// Appends frames from `first` on to `frames`, padded: up to `last`, but no more once there are `bytes_max`. Says up to
+    /// where that is; one before `first` if the journal ends there.
+    ///
+    /// # Errors
+    /// Damage.
+    pub fn read(
+        &mut self,
+        member: MemberId,
+        (first, last): (u64, u64),
+        bytes_max: usize,
+        (frames, now_ns): (&mut Vec<u8>, u64),
+    ) -> Result<Found, ClusterError> {
+        let mut next = first;
+        let outcome = self.stand_at(member, first, now_ns).and_then(|replay| {
+            replay.read_until(last);
+            while next <= last && frames.len() < bytes_max {
+                let Some(frame) = replay.next_frame()? else { break };
+                let padding = aligned_length(frame.length()) - frame.length();
+                frames.extend_from_slice(frame.bytes());
+                frames.extend_from_slice(&[0; 8][..padding]);
+                next += 1;
+            }
+            Ok(())
+        });
+        if let Err(error) = outcome {
+            self.forget(member);
+            if !self.is_cut_off(&error, next) {
+                return Err(error.into());
+            }
+            if next == first {
+                return Ok(Found::NotHeld);
+            }
+        }
+        Ok(Found::Until(next - 1))
+    }
+
+    /// Whether an error only says that retention has deleted the frame `sequence`, perhaps while a reader stood before it.
+    #[cold]
+    fn is_cut_off(&self, error: &JournalError, sequence: u64) -> bool {
+        matches!(error, JournalError::NotHeld { .. })
+            || JournalReader::open(&self.journal).is_ok_and(|reader| sequence < reader.first_sequence())
+    }
+
+    /// The reader of a member, before the frame `first`.
+    fn stand_at(&mut self, member: MemberId, first: u64, now_ns: u64) -> Result<&mut Replay, JournalError> {
+        let at = self.kept.iter().position(|kept| kept.member == member);
+        let at = match at {
+            Some(at) if self.kept[at].replay.next_sequence() == first => at,
+            other => {
+                // What was sent was lost, or it stands elsewhere for another reason.
+                other.into_iter().for_each(|at| drop(self.kept.swap_remove(at)));
+                let replay = JournalReader::open(&self.journal).and_then(|reader| reader.replay(first))?;
+                self.kept.push(Kept { member, replay, used_ns: now_ns });
+                self.kept.len() - 1
+            }
+        };
+        self.kept[at].used_ns = now_ns;
+        Ok(&mut self.kept[at].replay)
+    }
+
+    /// A member is gone, or has what it was behind.
+    pub fn forget(&mut self, member: MemberId) {
+        self.kept.retain(|kept| kept.member != member);
+    }
+
+    /// What readers have looked at ahead may not be there any more.
+    pub fn forget_all(&mut self) {
+        self.kept.clear();
+    }
+
+    /// Lets go what nobody has needed for a while.
+    pub fn forget_idle(&mut self, now_ns: u64) {
+        if !self.kept.is_empty() {
+            self.kept.retain(|kept| now_ns.saturating_sub(kept.used_ns) < IDLE_NS_MAX);
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+    use gapless_journal::{Journal, JournalOptions};
+    use gapless_wire::{Frame, FrameHeader, FrameWriter, HEADER_LENGTH};
+
+    const SEGMENT_LENGTH: u64 = 64 << 10;
+
+    /// Of each term the frames have another length.
+    fn frame(term: u64, sequence: u64) -> Vec<u8> {
+        let length = 92 + 8 * term as usize;
+        let mut bytes = vec![0; aligned_length(HEADER_LENGTH + length)];
+        let mut writer = FrameWriter::new(&mut bytes);
+        writer.payload_mut()[..length].fill(sequence as u8);
+        let header = FrameHeader { sequence, term, timestamp_ns: sequence, ..FrameHeader::default() };
+        writer.finish(&header, length);
+        bytes
+    }
+
+    fn append(journal: &mut Journal, term: u64, last: u64) {
+        for sequence in journal.last_sequence() + 1..=last {
+            journal.append(&frame(term, sequence), sequence, sequence).unwrap();
+            if sequence.is_multiple_of(25) {
+                journal.append_record(&[7; 40]).unwrap();
+            }
+            if journal.segments_begun() > 1 && sequence.is_multiple_of(50) {
+                journal.append_checkpoint(&[8; 40]).unwrap();
+            }
+        }
+        journal.commit().unwrap();
+    }
+
+    fn options(directory: &std::path::Path) -> JournalOptions {
+        let segment_length_bytes = SEGMENT_LENGTH;
+        JournalOptions { segment_length_bytes, frame_length_max: 1_376, ..JournalOptions::new(directory, 5) }
+    }
+
+    fn journal(directory: &std::path::Path) -> Journal {
+        Journal::open(options(directory)).unwrap().0
+    }
+
+    fn member(number: u64) -> MemberId {
+        MemberId::new(number).unwrap()
+    }
+
+    /// What a read brings: up to where, and the terms of the frames.
+    fn read(readers: &mut JournalReaders, number: u64, range: (u64, u64), bytes_max: usize) -> (Found, Vec<u64>) {
+        let (mut bytes, mut terms, mut start) = (Vec::new(), Vec::new(), 0);
+        let found = readers.read(member(number), range, bytes_max, (&mut bytes, 0)).unwrap();
+        while start < bytes.len() {
+            let frame = Frame::parse(&bytes[start..]).unwrap();
+            frame.verify().unwrap();
+            assert_eq!(frame.sequence(), range.0 + terms.len() as u64);
+            terms.push(frame.term());
+            start += aligned_length(frame.length());
+        }
+        (found, terms)
+    }
+
+    #[test]
+    fn pieces_follow_each_other_over_segments_and_everybody_has_a_reader() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut journal = journal(directory.path());
+        append(&mut journal, 1, 1_000);
+        let mut readers = JournalReaders::new(directory.path().to_owned());
+        let mut next = [1, 500];
+        while next[0] <= 1_000 {
+            for number in [0, 1] {
+                let (found, terms) = read(&mut readers, number as u64 + 1, (next[number], 1_100), 3_000);
+                let Found::Until(until) = found else { panic!("{found:?}") };
+                assert_eq!(until, next[number] + terms.len() as u64 - 1);
+                next[number] = until + 1;
+            }
+            assert_eq!(readers.kept.len(), 2);
+        }
+        assert_eq!(next, [1_001, 1_001]);
+        // It follows what is appended.
+        append(&mut journal, 1, 1_010);
+        assert_eq!(read(&mut readers, 1, (1_001, 1_005), usize::MAX), (Found::Until(1_005), vec![1; 5]));
+        // What was lost on the way is read again.
+        assert_eq!(read(&mut readers, 1, (400, 401), usize::MAX), (Found::Until(401), vec![1; 2]));
+        readers.forget_idle(IDLE_NS_MAX - 1);
+        assert_eq!(readers.kept.len(), 2);
+        readers.forget_idle(IDLE_NS_MAX);
+        assert!(readers.kept.is_empty());
+    }
+
+    #[test]
+    fn what_was_cut_and_written_anew_is_read_as_it_is_now() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut journal = journal(directory.path());
+        append(&mut journal, 1, 100);
+        let mut readers = JournalReaders::new(directory.path().to_owned());
+        assert_eq!(read(&mut readers, 1, (1, 30), usize::MAX).0, Found::Until(30));
+        journal.truncate_after(10).unwrap();
+        readers.forget_all();
+        append(&mut journal, 2, 80);
+        // Where it stood begins no frame any more.
+        assert_eq!(read(&mut readers, 1, (31, 200), usize::MAX), (Found::Until(80), vec![2; 50]));
+    }
+
+    #[test]
+    fn who_stands_in_a_segment_that_retention_deletes_reads_it_to_its_end() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut options = options(directory.path());
+        options.retention.bytes_max = Some(SEGMENT_LENGTH);
+        let mut journal = Journal::open(options).unwrap().0;
+        append(&mut journal, 1, 20);
+        let mut readers = JournalReaders::new(directory.path().to_owned());
+        // It knows of no other segment.
+        assert_eq!(read(&mut readers, 1, (1, 10), usize::MAX).0, Found::Until(10));
+        append(&mut journal, 1, 2_000);
+        journal.set_released(2_000);
+        journal.set_snapshot_sequence(2_000);
+        while journal.preparer().run_once().unwrap() {}
+        let first = journal.first_sequence();
+        assert!(first > 500, "the journal begins at {first}");
+        let (found, terms) = read(&mut readers, 1, (11, 2_000), usize::MAX);
+        assert_eq!(found, Found::Until(10 + terms.len() as u64));
+        let next = 11 + terms.len() as u64;
+        assert!(terms.len() > 100 && next < first, "{} frames of its segment", terms.len());
+        assert_eq!(read(&mut readers, 1, (next, 2_000), usize::MAX), (Found::NotHeld, Vec::new()));
+        let held = 2_000 - first + 1;
+        assert_eq!(read(&mut readers, 1, (first, 2_000), usize::MAX).1.len() as u64, held);
+    }
+}

@@ -1,0 +1,119 @@
+//! [`LateBudget`]: how much those who are behind may be sent while others publish. A leader's turns, and the processors that
+//! it may share with its followers, are first for what is published now. Beside that goes a quarter more than is published, so
+//! that a gap shrinks at every rate, and some tens of MiB a second where that is more. Where nothing is published there is no
+//! limit.
+//!
+//! A token bucket; the caller says what time it is.
+
+/// Where less is published, so many bytes a second go to those who are behind.
+const BYTES_PER_S_MIN: u64 = 96 << 20;
+/// What may be sent grows so often, ns: over that time it is seen how much is published.
+const PERIOD_NS: u64 = 2_000_000;
+/// Live traffic has ended when nothing was published for so long, ns: longer than publishers are kept from a processor.
+const QUIET_NS: u64 = 20_000_000;
+/// Who was kept from running for so long has not looked whether anything is published, ns.
+const PAUSE_NS_MIN: u64 = 500_000;
+/// What may be sent at once after a pause, bytes.
+const SAVED_BYTES_MAX: i64 = 4 << 20;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct LateBudget {
+    /// What may be sent; below 0 where the last piece was longer.
+    left_bytes: i64,
+    filled_ns: u64,
+    looked_ns: u64,
+    /// Published since it was filled.
+    live_bytes: u64,
+    live_ns: Option<u64>,
+}
+
+impl LateBudget {
+    /// So much was published; 0 where there is no room for it at the moment.
+    pub fn is_live(&mut self, bytes: usize, now_ns: u64) {
+        self.live_bytes += bytes as u64;
+        self.live_ns = Some(now_ns);
+    }
+
+    /// Whether a piece may be sent.
+    pub fn has_some(&mut self, now_ns: u64) -> bool {
+        let pause_ns = now_ns.saturating_sub(std::mem::replace(&mut self.looked_ns, now_ns));
+        if pause_ns >= PAUSE_NS_MIN {
+            self.live_ns = self.live_ns.map(|at_ns| (at_ns + pause_ns).min(now_ns));
+        }
+        let is_quiet = self.live_ns.is_none_or(|at_ns| now_ns.saturating_sub(at_ns) >= QUIET_NS);
+        if is_quiet {
+            self.left_bytes = SAVED_BYTES_MAX;
+            return true;
+        }
+        let elapsed_ns = now_ns.saturating_sub(self.filled_ns).min(1_000_000_000);
+        if elapsed_ns >= PERIOD_NS {
+            self.filled_ns = now_ns;
+            let live_bytes = std::mem::take(&mut self.live_bytes);
+            let more_bytes = (live_bytes + live_bytes / 4).max(BYTES_PER_S_MIN * elapsed_ns / 1_000_000_000);
+            self.left_bytes = self.left_bytes.saturating_add_unsigned(more_bytes).min(SAVED_BYTES_MAX);
+        }
+        self.left_bytes > 0
+    }
+
+    /// A piece was sent.
+    pub fn spend(&mut self, bytes: usize) {
+        self.left_bytes = self.left_bytes.saturating_sub_unsigned(bytes as u64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PIECE: usize = 256 << 10;
+    const TURN_NS: u64 = 50_000;
+
+    /// What is sent in a second beside so many live bytes a turn.
+    fn sent_in_a_second(live_bytes: usize) -> u64 {
+        let (mut budget, mut sent, mut now_ns) = (LateBudget::default(), 0, 1);
+        for _ in 0..1_000_000_000 / TURN_NS {
+            now_ns += TURN_NS;
+            if live_bytes > 0 {
+                budget.is_live(live_bytes, now_ns);
+            }
+            if budget.has_some(now_ns) {
+                budget.spend(PIECE);
+                sent += PIECE as u64;
+            }
+        }
+        sent
+    }
+
+    #[test]
+    fn a_gap_shrinks_at_every_rate_and_live_traffic_comes_first() {
+        for live_bytes in [10, 1_000, 6_000, 20_000] {
+            let live = live_bytes as u64 * (1_000_000_000 / TURN_NS);
+            let sent = sent_in_a_second(live_bytes);
+            let due = (live + live / 4).max(BYTES_PER_S_MIN);
+            assert!(sent > live, "{sent} of {live} live bytes: the gap grows");
+            assert!(sent.abs_diff(due) < due / 20, "{sent} were sent, {due} may be");
+        }
+    }
+
+    #[test]
+    fn where_nothing_is_published_there_is_no_limit() {
+        assert_eq!(sent_in_a_second(0), PIECE as u64 * (1_000_000_000 / TURN_NS));
+        let mut budget = LateBudget::default();
+        budget.is_live(1, TURN_NS);
+        budget.spend(1 << 30);
+        let quiet_ns = (1..).map(|turn| turn * TURN_NS).find(|now_ns| budget.has_some(*now_ns));
+        assert_eq!(quiet_ns, Some(TURN_NS + QUIET_NS));
+    }
+
+    #[test]
+    fn who_was_kept_from_running_takes_that_for_no_pause_of_others() {
+        let mut budget = LateBudget::default();
+        assert!(budget.has_some(TURN_NS));
+        budget.is_live(1, TURN_NS);
+        budget.spend(1 << 30);
+        assert!(!budget.has_some(TURN_NS + 10 * QUIET_NS));
+        budget.is_live(0, TURN_NS + 10 * QUIET_NS);
+        assert!(!budget.has_some(2 * TURN_NS + 10 * QUIET_NS));
+    }
+}

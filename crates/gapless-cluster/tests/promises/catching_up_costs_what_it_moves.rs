@@ -1,0 +1,297 @@
+//! A member that comes back after thousands of single messages, to a leader whose window has none of them, is level after as
+//! few messages as their bytes need, and the leader opens its journal once for it and not once for each message. So the cost
+//! grows with what is moved, and not with how many entries that is or how long the log is.
+//!
+//! The members are turned by this thread, on a clock of its own: what is counted does not depend on the machine.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use crate::cluster::free_port;
+use gapless_agent::Now;
+use gapless_cluster::ClusterMember;
+use gapless_cluster::config::ClusterConfig;
+use gapless_cluster::consensus::{MemberId, Role};
+use gapless_cluster::link::LinkStatistics;
+use gapless_stream::client::MessageType;
+use gapless_stream::late_reader::LateRead;
+use gapless_stream::node::{
+    NodeEvent, NodeOptions, PublisherOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,
+};
+use gapless_wire::{Encoding, Kind};
+use rustix::fd::OwnedFd;
+use rustix::fs::inotify;
+use std::collections::BTreeMap;
+use std::mem::MaybeUninit;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+const TYPE: MessageType = MessageType { schema: 1, encoding: Encoding::Opaque };
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Messages that are missed, each an entry of its own: fewer than a log keeps, and more.
+const IN_THE_LOG: u64 = 4_000;
+const BEFORE_THE_LOG: u64 = 10_000;
+/// Of virtual time, for each turn of all members, ns.
+const STEP_NS: u64 = 50_000;
+/// Longer than a leader waits for a place to be reached, and shorter than a silence that ends a connection, ns.
+const STANDS_STILL_NS: u64 = 1_500_000_000;
+/// A heartbeat each 10 ms and its answer, and what else is said, for the virtual time that it may take.
+const IDLE_MESSAGES: u64 = 200;
+
+/// Members that this thread turns, one after the other.
+struct Turned {
+    root: tempfile::TempDir,
+    ports: Vec<u16>,
+    members: BTreeMap<u64, ClusterMember>,
+    /// It stands still.
+    paused: Option<u64>,
+    now_ns: u64,
+    begun: Instant,
+}
+
+impl Turned {
+    fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let ports = (0..3).map(|_| free_port()).collect();
+        Self { root, ports, members: BTreeMap::new(), paused: None, now_ns: 1, begun: Instant::now() }
+    }
+
+    fn directory(&self, member: u64) -> PathBuf {
+        self.root.path().join(format!("member-{member}"))
+    }
+
+    fn start(&mut self, member: u64) {
+        let mut text = format!("[cluster]\nname = \"test\"\nmember = {member}\n");
+        for (at, port) in self.ports.iter().enumerate() {
+            text += &format!("[[member]]\nid = {}\naddresses = [\"127.0.0.1:{port}\"]\n", at + 1);
+        }
+        text += &format!(
+            "[stream]\ndirectory = {:?}\nwindow = \"8 MiB\"\nmessage_length_max = \"64 KiB\"\n\
+             [journal]\nsegment_length = \"4 MiB\"\n",
+            self.directory(member)
+        );
+        let config = ClusterConfig::parse(&text, "test.toml").unwrap();
+        self.members.insert(member, ClusterMember::start_by_hand(&config).unwrap());
+    }
+
+    fn crash(&mut self, member: u64) {
+        self.members.remove(&member).unwrap().abandon();
+    }
+
+    fn turn(&mut self) {
+        self.now_ns += STEP_NS;
+        let now = Now { monotonic_ns: self.now_ns, epoch_ns: self.now_ns };
+        let paused = self.paused;
+        for (_, member) in self.members.iter_mut().filter(|(number, _)| Some(**number) != paused) {
+            member.turn(now).unwrap();
+        }
+    }
+
+    fn leader(&self) -> Option<u64> {
+        let leads = |member: &ClusterMember| {
+            member
+                .status()
+                .is_some_and(|status| status.consensus.role == Role::Leader && !status.consensus.peers.is_empty())
+        };
+        self.members.iter().find(|(_, member)| leads(member)).map(|(number, _)| *number)
+    }
+
+    #[track_caller]
+    fn until<T>(&mut self, what: &str, mut is_there: impl FnMut(&mut Self) -> Option<T>) -> T {
+        loop {
+            if let Some(found) = is_there(self) {
+                return found;
+            }
+            let states: Vec<_> = self.members.values().map(ClusterMember::status).collect();
+            assert!(self.begun.elapsed() < PATIENCE, "{what} has not come: {states:#?}");
+            self.turn();
+        }
+    }
+
+    fn released(&self, member: u64) -> u64 {
+        self.members[&member].stream().released_sequence()
+    }
+
+    fn sent(&self, from: u64, to: u64) -> LinkStatistics {
+        let to = MemberId::new(to).unwrap();
+        let status = self.members[&from].status().unwrap();
+        status.links.into_iter().find(|(peer, ..)| *peer == to).unwrap().2
+    }
+
+    /// Messages of `length` bytes, one after the other is there: each is an entry.
+    fn publish_singly(&mut self, count: u64, length: usize) {
+        let leader = self.until("a leader", |turned| turned.leader());
+        let link = SharedMemoryLink::local(self.members[&leader].stream(), SharedMemoryOptions::default()).unwrap();
+        let options =
+            NodeOptions { start: Start::Live, publisher: Some(PublisherOptions::default()), ..NodeOptions::default() };
+        let mut node = StreamNode::new(link, options);
+        let (mut sent, mut came) = (0, 0);
+        let payload = vec![7; length];
+        while came < count {
+            assert!(self.begun.elapsed() < PATIENCE, "{came} of {sent} have come back");
+            if sent == came && node.can_publish() {
+                node.publish(TYPE, &payload).unwrap();
+                sent += 1;
+            }
+            self.turn();
+            let own =
+                |event: NodeEvent<'_>| came += u64::from(matches!(event, NodeEvent::Message(message) if message.own));
+            node.poll(64, own).unwrap();
+        }
+    }
+
+    /// The payload bytes and the number of all messages that readers of this member see.
+    fn messages(&self, member: u64) -> (u64, Vec<u8>) {
+        let stream = self.members[&member].stream();
+        let end = stream.released_sequence();
+        let (mut reader, mut count, mut bytes) = (stream.reader(1), 0, Vec::new());
+        while reader.sequence() <= end {
+            if let LateRead::Frame(frame) = reader.read().unwrap()
+                && frame.kind() == Kind::Event
+            {
+                count += 1;
+                bytes.extend_from_slice(&frame.sequence().to_le_bytes());
+                bytes.extend_from_slice(frame.payload());
+            }
+        }
+        (count, bytes)
+    }
+}
+
+/// How often files of a directory are opened.
+struct Opened {
+    inotify: OwnedFd,
+    count: u64,
+}
+
+impl Opened {
+    fn watch(directory: &Path) -> Self {
+        let inotify = inotify::init(inotify::CreateFlags::NONBLOCK).unwrap();
+        inotify::add_watch(&inotify, directory, inotify::WatchFlags::OPEN).unwrap();
+        Self { inotify, count: 0 }
+    }
+
+    fn look(&mut self) -> u64 {
+        let mut buffer = [MaybeUninit::uninit(); 4096];
+        let mut reader = inotify::Reader::new(&self.inotify, &mut buffer);
+        while let Ok(event) = reader.next() {
+            assert!(!event.events().contains(inotify::ReadFlags::QUEUE_OVERFLOW), "too many to count");
+            // A listing opens the directory itself.
+            self.count += u64::from(event.file_name().is_some());
+        }
+        self.count
+    }
+}
+
+/// What it cost to bring a member up to date.
+struct Cost {
+    messages: u64,
+    bytes: u64,
+    opened: u64,
+}
+
+/// A member misses so many messages of this length, both others are killed, and it comes back together with one of them.
+fn catch_up(missed: u64, length: usize) -> Cost {
+    let mut turned = Turned::new();
+    (1..=3).for_each(|member| turned.start(member));
+    turned.publish_singly(1, length);
+    turned.until("the first message on all", |turned| {
+        let ends: Vec<u64> = (1..=3).map(|member| turned.released(member)).collect();
+        ends.iter().all(|end| *end == ends[0]).then_some(())
+    });
+    // Whoever leads: of the others one is away, and one will lead.
+    let leader = turned.until("a leader", |turned| turned.leader());
+    let (away, stays) = (leader % 3 + 1, (leader + 1) % 3 + 1);
+    turned.crash(away);
+    turned.publish_singly(missed, length);
+    let end = turned.until("the same end", |turned| {
+        (turned.released(leader) == turned.released(stays)).then(|| turned.released(leader))
+    });
+    turned.crash(leader);
+    turned.crash(stays);
+
+    turned.start(stays);
+    let mut opened = Opened::watch(&turned.directory(stays).join("journal"));
+    turned.start(away);
+    turned.until("the end of what was missed", |turned| {
+        opened.look();
+        (turned.released(away) >= end && turned.leader() == Some(stays)).then_some(())
+    });
+    // The status is a little older.
+    let until_ns = turned.now_ns + 40_000_000;
+    turned.until("another status", |turned| (turned.now_ns > until_ns).then_some(()));
+    let statistics = turned.sent(stays, away);
+    let (count, bytes) = turned.messages(away);
+    assert_eq!(count, missed + 1);
+    assert!(bytes == turned.messages(stays).1, "both have the same");
+    Cost { messages: statistics.messages_sent, bytes: statistics.bytes_sent, opened: opened.look() }
+}
+
+/// `opened_max`: each look at the journal opens its four or five segments.
+fn costs_what_it_moves(missed: u64, length: usize, opened_max: u64) {
+    let Cost { messages, bytes, opened } = catch_up(missed, length);
+    println!("{missed} messages of {length} bytes: {messages} messages, {bytes} bytes, {opened} files opened");
+    // With its padding and its header.
+    let moved = (64 + length.next_multiple_of(8)) as u64 * (missed + 1);
+    // Each entry has some bytes beside its frame.
+    let bytes_max = moved + moved / 4 + 64 * missed;
+    assert!(bytes <= bytes_max, "{bytes} bytes left for {moved} of frames");
+    let messages_max = IDLE_MESSAGES + moved / (64 << 10);
+    assert!(messages <= messages_max, "{messages} messages left for {moved} bytes, {messages_max} would do");
+    assert!(opened <= opened_max, "files of the journal were opened {opened} times");
+}
+
+#[test]
+fn short_messages_that_the_log_knows_leave_together() {
+    costs_what_it_moves(IN_THE_LOG, 30, 12);
+}
+
+#[test]
+fn longer_messages_that_the_log_knows_leave_together() {
+    costs_what_it_moves(IN_THE_LOG, 1_000, 24);
+}
+
+#[test]
+fn short_messages_that_the_log_has_forgotten_leave_together() {
+    costs_what_it_moves(BEFORE_THE_LOG, 30, 12);
+}
+
+#[test]
+fn longer_messages_that_the_log_has_forgotten_leave_together() {
+    costs_what_it_moves(BEFORE_THE_LOG, 1_000, 24);
+}
+
+/// A fetch that takes longer than a leader waits for it: the leader has offered another place meanwhile.
+#[test]
+fn who_comes_to_its_place_late_goes_on_from_there_at_once() {
+    let mut turned = Turned::new();
+    (1..=3).for_each(|member| turned.start(member));
+    turned.publish_singly(1, 1_000);
+    let leader = turned.until("a leader", |turned| turned.leader());
+    let away = leader % 3 + 1;
+    turned.crash(away);
+    turned.publish_singly(BEFORE_THE_LOG, 1_000);
+    turned.start(away);
+    turned.until("a fetch that has begun", |turned| {
+        let released = turned.released(away);
+        (released > 1_000 && released < BEFORE_THE_LOG).then_some(())
+    });
+    // The log goes on, beyond what it keeps; meanwhile the fetching one stands still, for less than it is given up for.
+    let until_ns = turned.now_ns + STANDS_STILL_NS;
+    let mut published = 0;
+    while turned.now_ns < until_ns {
+        turned.paused = Some(away);
+        if published < IN_THE_LOG + 1_000 {
+            published += 100;
+            turned.publish_singly(100, 8);
+        } else {
+            turned.turn();
+        }
+    }
+    turned.paused = None;
+    let since_ns = turned.now_ns;
+    let end = turned.released(leader);
+    turned.until("the end", |turned| (turned.released(away) >= end).then_some(()));
+    let took_ms = (turned.now_ns - since_ns) / 1_000_000;
+    println!("level after {took_ms} ms of virtual time");
+    assert!(took_ms < 100, "it was level only after {took_ms} ms");
+}
