@@ -13,8 +13,11 @@ pub struct Context<'a> {
     pub(crate) session: u64,
     pub(crate) session_seq: u64,
     pub(crate) version: u32,
-    pub(crate) payload_length_max: usize,
 }
+
+/// The longest output of a handler, bytes. The same in each stream, for ever: a handler that meets it live meets it again at
+/// each replay.
+pub const OUTPUT_LENGTH_MAX: usize = gapless_stream::outlets::ANSWER_LENGTH_MAX;
 
 /// Room for a direct encoder whose caller names no length, in bytes.
 const DIRECT_LENGTH_MAX: usize = 4096;
@@ -70,18 +73,17 @@ impl Context<'_> {
         write: impl FnOnce(&mut M::Encoder<'_>) -> Result<(), EncodeError>,
     ) -> Result<(), Reject> {
         let schema = schema_key(M::SCHEMA_ID, M::TEMPLATE_ID);
-        let length_max = DIRECT_LENGTH_MAX.min(self.payload_length_max);
-        self.reply_bytes(schema, M::ENCODING, length_max, |buffer| {
+        self.reply_bytes(schema, M::ENCODING, DIRECT_LENGTH_MAX, |buffer| {
             let mut encoder = M::encoder(buffer)?;
             write(&mut encoder)?;
             M::finish(encoder)
         })
     }
 
-    /// Replies with bytes.
+    /// Replies with bytes; see [`Context::reply_bytes`] for very many.
     ///
     /// # Errors
-    /// They are more than the node's limit, or there is a reply already.
+    /// There is a reply already.
     pub fn reply_with(&mut self, message: MessageType, payload: &[u8]) -> Result<(), Reject> {
         self.reply_bytes(message.schema, message.encoding, payload.len(), |buffer| {
             buffer.copy_from_slice(payload);
@@ -91,8 +93,11 @@ impl Context<'_> {
 
     /// Replies with a payload of at most `length_max` bytes, which `encode` writes and tells the length of.
     ///
+    /// Beyond [`OUTPUT_LENGTH_MAX`] nothing is encoded, and the handler goes on as if it had been: the command is done, and
+    /// its publisher is told so, without the reply ([`gapless_stream::StreamError::ReplyTooLong`]).
+    ///
     /// # Errors
-    /// `length_max` is beyond the node's limit, `encode` fails, or there is a reply already.
+    /// `encode` fails, or there is a reply already.
     #[inline]
     pub fn reply_bytes<E: std::fmt::Display>(
         &mut self,
@@ -101,10 +106,13 @@ impl Context<'_> {
         length_max: usize,
         encode: impl FnOnce(&mut [u8]) -> Result<usize, E>,
     ) -> Result<(), Reject> {
-        if self.outputs.reply.is_some() {
+        if self.outputs.reply.is_some() || self.outputs.reply_too_long.is_some() {
             return Err(Reject::from("the handler replied twice".to_owned()));
         }
-        self.check_length(length_max)?;
+        if length_max > OUTPUT_LENGTH_MAX {
+            self.outputs.reply_too_long = Some(length_max as u64);
+            return Ok(());
+        }
         self.outputs.reply = Some(self.outputs.stage(schema, encoding, length_max, encode)?);
         Ok(())
     }
@@ -122,7 +130,7 @@ impl Context<'_> {
     /// Sends a payload of at most `length_max` bytes, which `encode` writes, to `session`.
     ///
     /// # Errors
-    /// `length_max` is beyond the node's limit, or `encode` fails.
+    /// `length_max` is beyond [`OUTPUT_LENGTH_MAX`], or `encode` fails.
     pub fn send_bytes<E: std::fmt::Display>(
         &mut self,
         session: u64,
@@ -131,7 +139,7 @@ impl Context<'_> {
         length_max: usize,
         encode: impl FnOnce(&mut [u8]) -> Result<usize, E>,
     ) -> Result<(), Reject> {
-        self.check_length(length_max)?;
+        check_length(length_max)?;
         let draft = self.outputs.stage(schema, encoding, length_max, encode)?;
         self.outputs.notices.push((session, draft));
         Ok(())
@@ -156,8 +164,7 @@ impl Context<'_> {
         write: impl FnOnce(&mut M::Encoder<'_>) -> Result<(), EncodeError>,
     ) -> Result<(), Reject> {
         let schema = schema_key(M::SCHEMA_ID, M::TEMPLATE_ID);
-        let length_max = DIRECT_LENGTH_MAX.min(self.payload_length_max);
-        self.publish_bytes(schema, M::ENCODING, length_max, |buffer| {
+        self.publish_bytes(schema, M::ENCODING, DIRECT_LENGTH_MAX, |buffer| {
             let mut encoder = M::encoder(buffer)?;
             write(&mut encoder)?;
             M::finish(encoder)
@@ -168,7 +175,7 @@ impl Context<'_> {
     /// service runs on. Copies of the service publish the same, and it is there once.
     ///
     /// # Errors
-    /// `length_max` is beyond the service's limit, or `encode` fails. A service whose stream is its own is refused
+    /// `length_max` is beyond [`OUTPUT_LENGTH_MAX`], or `encode` fails. A service whose stream is its own is refused
     /// when its handler returns: its commands have replies.
     #[inline]
     pub fn publish_bytes<E: std::fmt::Display>(
@@ -178,7 +185,7 @@ impl Context<'_> {
         length_max: usize,
         encode: impl FnOnce(&mut [u8]) -> Result<usize, E>,
     ) -> Result<(), Reject> {
-        self.check_length(length_max)?;
+        check_length(length_max)?;
         let draft = self.outputs.stage(schema, encoding, length_max, encode)?;
         self.outputs.published.push(draft);
         Ok(())
@@ -194,14 +201,11 @@ impl Context<'_> {
     pub fn cancel_timer(&mut self, timer: u64) {
         self.outputs.timers.push(TimerChange::Cancel { timer });
     }
+}
 
-    fn check_length(&self, length: usize) -> Result<(), Reject> {
-        if length > self.payload_length_max {
-            let limit = self.payload_length_max;
-            return Err(Reject::from(format!(
-                "an output of {length} bytes is longer than the node's limit of {limit}"
-            )));
-        }
-        Ok(())
+fn check_length(length: usize) -> Result<(), Reject> {
+    if length > OUTPUT_LENGTH_MAX {
+        return Err(Reject::from(format!("an output of {length} bytes; {OUTPUT_LENGTH_MAX} are the most")));
     }
+    Ok(())
 }

@@ -127,7 +127,7 @@ mod tests {
 
     /// The letters after own and foreign requests, of which some are refused.
     fn letters() -> Vec<DeadLetter> {
-        let (mut fold, mut letters) = (Fold::new(Idle, Policy::default(), 64).on_stream(), Letters::default());
+        let (mut fold, mut letters) = (Fold::new(Idle, Policy::default()).on_stream(), Letters::default());
         let requests = [(11, 0, true), (12, REFUSED_FLAG, true), (13, REFUSED_FLAG, false), (14, REFUSED_FLAG, true)];
         for ((timer, flags, own), sequence) in requests.into_iter().zip(1..) {
             let bytes = request(sequence, timer, flags);

@@ -271,7 +271,7 @@ impl Agent for Executor {
 
     fn poll(&mut self, now: Now) -> Result<usize, AgentError> {
         self.pace(now.monotonic_ns);
-        self.outbox.refresh();
+        let moved = self.outbox.refresh();
         let applied = self.apply_released();
         if self.outbox.timers_from.is_some_and(|sequence| self.fold.last_sequence() >= sequence) {
             self.outbox.timers_from = None;
@@ -293,7 +293,7 @@ impl Agent for Executor {
             self.next_sweep_ns = now.monotonic_ns + 1_000_000_000;
             self.outbox.drop_closed();
         }
-        Ok(applied)
+        Ok(applied + moved)
     }
 
     fn on_close(&mut self, _now: Now) -> Result<(), AgentError> {
@@ -314,8 +314,9 @@ impl Drop for Executor {
 }
 
 impl Outbox {
+    /// How much of what is longer than a ring has found room.
     #[inline]
-    fn refresh(&mut self) {
+    fn refresh(&mut self) -> usize {
         match &mut self.delivery {
             Delivery::Direct(outlets) => outlets.refresh(),
             Delivery::Detached(queue) => {
@@ -323,6 +324,7 @@ impl Outbox {
                     let Undelivered { connection, message } = back;
                     defer(&mut self.deferred, connection, message);
                 }
+                0
             }
         }
     }

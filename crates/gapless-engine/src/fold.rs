@@ -112,7 +112,6 @@ pub struct Fold {
     /// The version that the service acts as.
     pub(crate) version: u32,
     has_version: bool,
-    payload_length_max: usize,
     pub(crate) outputs: Outputs,
     /// Whether the stream belongs to others; see [`crate::events`].
     pub(crate) is_on_stream: bool,
@@ -138,13 +137,13 @@ pub(crate) enum Outcome {
 }
 
 impl Fold {
-    /// The empty stream: `service` as it begins. No output may be longer than `payload_length_max` bytes.
+    /// The empty stream: `service` as it begins.
     #[must_use]
-    pub fn new<S: Service>(service: S, policy: Policy, payload_length_max: usize) -> Self {
-        Self::of(Box::new(WithHandlers::new(service)), policy, payload_length_max)
+    pub fn new<S: Service>(service: S, policy: Policy) -> Self {
+        Self::of(Box::new(WithHandlers::new(service)), policy)
     }
 
-    fn of(mut service: Box<dyn AnyService>, policy: Policy, payload_length_max: usize) -> Self {
+    fn of(mut service: Box<dyn AnyService>, policy: Policy) -> Self {
         Self {
             has_version: service.versions().contains(&1),
             is_of_transactions: service.follower().is_some(),
@@ -155,7 +154,6 @@ impl Fold {
             last_sequence: 0,
             last_timestamp_ns: 0,
             version: 1,
-            payload_length_max,
             outputs: Outputs::default(),
             is_on_stream: false,
             next_published: 1,
@@ -352,6 +350,15 @@ impl Fold {
         slot.begin(frame);
         let mut dead = None;
         match outcome {
+            Outcome::Done if self.outputs.reply_too_long.is_some() => {
+                let length_bytes = self.outputs.reply_too_long.unwrap_or_default();
+                slot.flags = REFUSED_FLAG;
+                slot.payload.resize(Refusal::FIXED_LENGTH + REFUSAL_TEXT_MAX, 0);
+                let text = "the command is done; its reply is longer than any may be";
+                let length =
+                    Refusal { code: RefusalCode::ReplyTooLong, detail: length_bytes, text }.write_to(&mut slot.payload);
+                slot.payload.truncate(length);
+            }
             Outcome::Done => {
                 let staged = self.outputs.reply.as_ref().map(|draft| {
                     let payload = self.outputs.payload(draft);
@@ -408,7 +415,6 @@ impl Fold {
             session,
             session_seq,
             version: self.version,
-            payload_length_max: self.payload_length_max,
         };
         let (service, encoding) = (&mut self.service, frame.encoding());
         let called = catch_unwind(AssertUnwindSafe(|| service.handle(schema, encoding, payload, &mut context)));
@@ -472,7 +478,6 @@ impl Fold {
             session: 0,
             session_seq: 0,
             version: self.version,
-            payload_length_max: self.payload_length_max,
         };
         let service = &mut self.service;
         let skipped = self.policy.skip_sequences.contains(&sequence);
@@ -548,7 +553,8 @@ pub(crate) fn misplaced(is_on_stream: bool, outputs: &Outputs) -> Option<String>
     if !is_on_stream && !outputs.published.is_empty() {
         return Some("only a service on an event stream publishes; this one replies".to_owned());
     }
-    if is_on_stream && (outputs.reply.is_some() || !outputs.notices.is_empty()) {
+    let has_reply = outputs.reply.is_some() || outputs.reply_too_long.is_some();
+    if is_on_stream && (has_reply || !outputs.notices.is_empty()) {
         return Some("on an event stream nobody waits for a reply; publish instead".to_owned());
     }
     None

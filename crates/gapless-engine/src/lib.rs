@@ -60,7 +60,7 @@ pub mod stream_service;
 pub mod timers;
 pub mod whole_directory;
 
-pub use context::Context;
+pub use context::{Context, OUTPUT_LENGTH_MAX};
 pub use error::EngineError;
 pub use fold::{Fold, OnPanic, OnUnhandled, Policy};
 pub use gapless_stream::Persistence;

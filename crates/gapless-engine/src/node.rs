@@ -66,7 +66,7 @@ impl Node {
     /// Options that make no sense, a directory in use, damage, no threads or memory.
     pub fn start<S: Service>(service: S, options: NodeOptions) -> Result<Self, EngineError> {
         options.check()?;
-        Self::start_fold(Fold::new(service, options.policy.clone(), options.payload_length_max), options)
+        Self::start_fold(Fold::new(service, options.policy.clone()), options)
     }
 
     fn start_fold(mut fold: Fold, options: NodeOptions) -> Result<Self, EngineError> {
@@ -181,7 +181,8 @@ impl Node {
         let mut sender_agent = None;
         let delivery = if seats.seat("sender").is_some() {
             let depth = options.threads.send_queue_depth;
-            let queue_bytes = (depth * 4096).clamp(1 << 20, 1 << 26).next_power_of_two();
+            // At least the longest output, of which a ring takes half its length.
+            let queue_bytes = (depth * 4096).clamp(4 << 20, 1 << 26).next_power_of_two();
             let (queue, sender) = sender::detached(outlets, depth, queue_bytes, seats.waker("sender"))?;
             sender_agent = Some(sender);
             Delivery::Detached(queue)

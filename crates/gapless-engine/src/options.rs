@@ -64,8 +64,6 @@ pub struct NodeOptions {
     pub window_bytes: usize,
     /// The longest frame, bytes; longer messages are split.
     pub frame_length_max: usize,
-    /// The longest payload that a handler may send, bytes.
-    pub payload_length_max: usize,
     /// Sessions without a frame for so long are closed.
     pub session_expiry: Duration,
     /// A snapshot after so many frames; `None` for none.
@@ -98,7 +96,6 @@ impl NodeOptions {
             threads: Threads::default(),
             window_bytes: 4 << 20,
             frame_length_max: 64 << 10,
-            payload_length_max: 1 << 20,
             session_expiry: Duration::from_secs(24 * 3600),
             snapshot_interval_frames: Some(10_000_000),
             snapshot_on_stop: true,

@@ -26,6 +26,8 @@ pub(crate) struct Outputs {
     buffer: Vec<u8>,
     used: usize,
     pub reply: Option<Draft>,
+    /// The length of a reply that is longer than any may be, bytes; then there is no other.
+    pub reply_too_long: Option<u64>,
     pub notices: Vec<(u64, Draft)>,
     pub timers: Vec<TimerChange>,
     pub published: Vec<Draft>,
@@ -37,6 +39,7 @@ impl Outputs {
     pub fn clear(&mut self) {
         self.used = 0;
         self.reply = None;
+        self.reply_too_long = None;
         self.notices.clear();
         self.timers.clear();
         self.published.clear();

@@ -100,7 +100,7 @@ pub fn replay_copy<S: Service>(
         reader.check_point(&point)?;
     }
     let identity = StreamIdentity { stream_id: reader.stream_id(), incarnation: reader.incarnation() };
-    let mut fold = Fold::new(service, policy, usize::MAX >> 1);
+    let mut fold = Fold::new(service, policy);
     let mut sequencer = Sequencer::new(SequencerRules::of_service(u64::MAX));
     let recovered = recover(&layout, identity, &mut fold, &mut sequencer, sink, sequence_max)?;
     Ok((fold, recovered))

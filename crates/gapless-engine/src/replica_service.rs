@@ -25,8 +25,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// `[service]` counts in the place of what stands here; sequences to be skipped are added to those of the policy.
 #[derive(Clone, Debug)]
 pub struct ReplicaOptions {
-    /// The longest payload that a handler may send, bytes.
-    pub payload_length_max: usize,
     /// A snapshot after so many frames; `None` for none, and then nothing goes from the journal.
     pub snapshot_interval_frames: Option<u64>,
     /// A snapshot at a clean stop.
@@ -38,12 +36,7 @@ pub struct ReplicaOptions {
 
 impl Default for ReplicaOptions {
     fn default() -> Self {
-        Self {
-            payload_length_max: 1 << 20,
-            snapshot_interval_frames: Some(10_000_000),
-            snapshot_on_stop: true,
-            policy: Policy::default(),
-        }
+        Self { snapshot_interval_frames: Some(10_000_000), snapshot_on_stop: true, policy: Policy::default() }
     }
 }
 
@@ -82,7 +75,7 @@ impl ReplicaService {
     /// 0 for none.
     #[must_use]
     pub fn new<S: Service>(service: S, options: ReplicaOptions, hash_interval_frames: u64) -> Self {
-        let fold = Fold::new(service, options.policy.clone(), options.payload_length_max);
+        let fold = Fold::new(service, options.policy.clone());
         Self::of(fold, options, hash_interval_frames)
     }
 

@@ -106,7 +106,7 @@ impl Agent for Sender {
     }
 
     fn poll(&mut self, _now: Now) -> Result<usize, AgentError> {
-        self.outlets.refresh();
+        let moved = self.outlets.refresh();
         let mut work = 0;
         while let Some(length) = self.reader.next_length()? {
             self.frame.resize(aligned_length(length), 0);
@@ -134,7 +134,7 @@ impl Agent for Sender {
         // Release: the room in the ring is given back before the count says so.
         self.popped.store(self.popped.load(Ordering::Relaxed) + work as u64, Ordering::Release);
         self.outlets.flush();
-        Ok(work)
+        Ok(work + moved)
     }
 
     fn is_drained(&self) -> bool {

@@ -427,7 +427,7 @@ mod tests {
     }
 
     fn fold(word: [u8; 4]) -> Fold {
-        Fold::new(Word(word), Policy::default(), 64)
+        Fold::new(Word(word), Policy::default())
     }
 
     #[test]

@@ -35,8 +35,6 @@ pub struct StreamServiceOptions {
     pub snapshot_on_stop: bool,
     /// What happens when a handler panics.
     pub policy: Policy,
-    /// The longest payload that a handler may publish, bytes.
-    pub payload_length_max: usize,
     /// Memory for what it has published and what is not known to be in the stream, bytes.
     pub kept_bytes_max: usize,
 }
@@ -51,7 +49,6 @@ impl StreamServiceOptions {
             snapshot_interval_frames: Some(10_000_000),
             snapshot_on_stop: true,
             policy: Policy::default(),
-            payload_length_max: 1 << 20,
             kept_bytes_max: 64 << 20,
         }
     }
@@ -136,7 +133,7 @@ impl<S: Service, L: NodeLink> StreamService<S, L> {
     /// # Errors
     /// The directory cannot be read, or its snapshot not be used.
     pub fn new(service: S, link: L, options: StreamServiceOptions) -> Result<Self, EngineError> {
-        let mut fold = Fold::new(service, options.policy.clone(), options.payload_length_max).on_stream();
+        let mut fold = Fold::new(service, options.policy.clone()).on_stream();
         let publisher = PublisherOptions {
             token: options.token,
             shared: true,

@@ -72,7 +72,7 @@ impl Counting {
 
 fn empty_fold() -> Fold {
     let policy = Policy { on_panic: OnPanic::Stop, ..Policy::default() };
-    Fold::new(Counting::default(), policy, 1 << 20)
+    Fold::new(Counting::default(), policy)
 }
 
 /// A node's directory with a journal of a few frames; snapshots are put beside it.

@@ -13,8 +13,6 @@ use gapless_stream::Reply;
 use gapless_stream::client::MessageType;
 use gapless_stream::member_service::MemberService;
 
-/// The longest payload that a simulated service may send, bytes.
-const PAYLOAD_LENGTH_MAX: usize = 64 << 10;
 /// A service's snapshot after so many frames.
 const SNAPSHOT_INTERVAL_FRAMES: u64 = 30;
 
@@ -47,12 +45,11 @@ impl<A: Application> Subject for A {
     fn seat(&self, config: &ClusterConfig) -> Result<Seated, Broken> {
         Ok(match A::OFFER {
             Offer::EventStream => {
-                let fold = Fold::new(self.service(), Policy::default(), PAYLOAD_LENGTH_MAX);
+                let fold = Fold::new(self.service(), Policy::default());
                 Seated::Beside(Box::new(fold.on_stream()))
             }
             Offer::Service | Offer::State => {
                 let options = ReplicaOptions {
-                    payload_length_max: PAYLOAD_LENGTH_MAX,
                     snapshot_interval_frames: Some(SNAPSHOT_INTERVAL_FRAMES),
                     ..ReplicaOptions::default()
                 };
@@ -63,7 +60,7 @@ impl<A: Application> Subject for A {
 
     fn reference(&self) -> Option<Reference> {
         let is_answered = A::OFFER != Offer::EventStream;
-        is_answered.then(|| Reference::new(Fold::new(self.service(), Policy::default(), PAYLOAD_LENGTH_MAX)))
+        is_answered.then(|| Reference::new(Fold::new(self.service(), Policy::default())))
     }
 
     fn message(&self, publisher: u64, index: u64, random: &mut Random) -> (MessageType, Vec<u8>) {
@@ -82,11 +79,8 @@ impl<A: StateApplication> Subject for OfState<'_, A> {
     const OFFER: Offer = Offer::State;
 
     fn seat(&self, config: &ClusterConfig) -> Result<Seated, Broken> {
-        let options = StateOptions {
-            payload_length_max: PAYLOAD_LENGTH_MAX,
-            snapshot_interval_frames: Some(SNAPSHOT_INTERVAL_FRAMES),
-            ..StateOptions::default()
-        };
+        let options =
+            StateOptions { snapshot_interval_frames: Some(SNAPSHOT_INTERVAL_FRAMES), ..StateOptions::default() };
         Replica::member_state_service(A::service, options, config).map(Seated::Own).map_err(|error| error.to_string())
     }
 

@@ -1,5 +1,6 @@
 //! What can go wrong between publishers and the stream.
 
+use crate::outlets::ANSWER_LENGTH_MAX;
 use crate::past::Seen;
 use gapless_journal::JournalError;
 use gapless_log::LogError;
@@ -221,6 +222,18 @@ pub enum StreamError {
         detail: u64,
         /// The service's text.
         reason: String,
+    },
+    /// The command is done and has had its effects; its reply is longer than any may be, and nobody has it. Repeating the
+    /// command gives the same.
+    #[error(
+        "the command is done, at sequence {sequence}, but its reply of {length_bytes} bytes is not kept: {ANSWER_LENGTH_MAX} bytes \
+         are the most in any stream; ask for less at a time"
+    )]
+    ReplyTooLong {
+        /// The command's place in the total order.
+        sequence: u64,
+        /// The length that its handler asked for.
+        length_bytes: u64,
     },
     /// The application's encoder failed.
     #[error("encoding the message: {0}")]

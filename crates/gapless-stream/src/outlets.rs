@@ -1,21 +1,37 @@
 //! [`Outlets`]: answers on their way into the publishers' rings.
 //!
 //! A publisher that does not read must not hold up the others: what does not fit its ring stays with the
-//! sender, who is told to try again.
+//! sender, who is told to try again. What never fits it as a whole goes there in parts, as the publisher reads.
 
 use crate::link::{ConnectionId, ForDelivery};
 use crate::mailbox::Mailbox;
 use gapless_log::{LogError, RingWriter};
 use gapless_wire::checksum::crc32c;
+use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 use gapless_wire::{Fragment, FrameHeader, FrameWriter, HEADER_LENGTH, aligned_length};
 use rustix::fd::OwnedFd;
 use std::sync::Arc;
+
+/// The longest payload of one answer, bytes, in any stream, for ever: with its header it is the longest frame.
+pub const ANSWER_LENGTH_MAX: usize = FRAME_LENGTH_MAX - HEADER_LENGTH;
 
 struct Outlet {
     connection: ConnectionId,
     writer: RingWriter,
     wake: Arc<OwnedFd>,
     dirty: bool,
+    /// A message longer than the ring, of which a part is in it.
+    begun: Option<Begun>,
+}
+
+/// What is left of a message that does not fit a ring as a whole. Nothing else goes to that publisher meanwhile.
+struct Begun {
+    header: FrameHeader,
+    payload: Vec<u8>,
+    /// The length of each fragment's payload but the last.
+    part_length: usize,
+    /// The next fragment.
+    next: usize,
 }
 
 /// What became of a message.
@@ -35,6 +51,7 @@ pub struct Outlets {
     outlets: Vec<Outlet>,
     last: usize,
     any_dirty: bool,
+    any_begun: bool,
     publishers: Mailbox<ForDelivery>,
     frame_length_max: usize,
 }
@@ -43,22 +60,52 @@ impl Outlets {
     /// No publishers yet; they come through `publishers`.
     #[must_use]
     pub fn new(publishers: Mailbox<ForDelivery>, frame_length_max: usize) -> Self {
-        Self { outlets: Vec::new(), last: 0, any_dirty: false, publishers, frame_length_max }
+        Self { outlets: Vec::new(), last: 0, any_dirty: false, any_begun: false, publishers, frame_length_max }
     }
 
-    /// Takes in publishers that have come or gone.
+    /// Takes in publishers that have come or gone, and goes on with messages that are longer than their rings; how many
+    /// frames of those found room.
     #[inline]
-    pub fn refresh(&mut self) {
+    pub fn refresh(&mut self) -> usize {
         while let Some(event) = self.publishers.pop() {
             match event {
                 ForDelivery::Opened { connection, writer, wake } => {
-                    self.outlets.push(Outlet { connection, writer, wake, dirty: false });
+                    self.outlets.push(Outlet { connection, writer, wake, dirty: false, begun: None });
                 }
                 ForDelivery::Closed { connection } => {
                     self.outlets.retain(|outlet| outlet.connection != connection);
                 }
             }
         }
+        if self.any_begun { self.go_on() } else { 0 }
+    }
+
+    /// Puts the next fragments of long messages where there is room for them.
+    #[cold]
+    fn go_on(&mut self) -> usize {
+        let mut frames = 0;
+        self.any_begun = false;
+        self.outlets.retain_mut(|outlet| {
+            let Some(begun) = &mut outlet.begun else { return true };
+            let before = begun.next;
+            let outcome = begun.write_to(&mut outlet.writer);
+            if begun.next > before {
+                frames += begun.next - before;
+                outlet.dirty = true;
+                self.any_dirty = true;
+            }
+            match outcome {
+                Ok(()) => outlet.begun = None,
+                Err(LogError::Full { .. }) => self.any_begun = true,
+                Err(error) => {
+                    let connection = outlet.connection.0;
+                    tracing::warn!(connection, %error, "a publisher cannot be sent to; it is dropped");
+                    return false;
+                }
+            }
+            true
+        });
+        frames
     }
 
     #[inline]
@@ -75,11 +122,29 @@ impl Outlets {
         let frame_length_max = self.frame_length_max;
         let Some(index) = self.find(connection) else { return Delivered::Never };
         let outlet = &mut self.outlets[index];
+        if outlet.begun.is_some() {
+            return if outlet.writer.is_reader_closed() { Delivered::Never } else { Delivered::Later };
+        }
         let length = HEADER_LENGTH + payload.len();
-        let written = if length <= frame_length_max {
+        // A ring takes frames of half its length.
+        let written = if length <= frame_length_max && length <= outlet.writer.frame_length_max() {
             write_frame(&mut outlet.writer, header, payload, Fragment::WHOLE)
         } else {
-            write_fragments(&mut outlet.writer, header, payload, frame_length_max - HEADER_LENGTH)
+            let part_length = frame_length_max.min(outlet.writer.frame_length_max()) - HEADER_LENGTH;
+            match write_fragments(&mut outlet.writer, header, payload, part_length) {
+                Err(LogError::TooLong { .. }) if payload.len() <= ANSWER_LENGTH_MAX => {
+                    let mut begun = Begun { header: *header, payload: payload.to_vec(), part_length, next: 0 };
+                    // What is not in the ring yet follows at the next look.
+                    let written = begun.write_to(&mut outlet.writer);
+                    outlet.begun = written.is_err().then_some(begun);
+                    self.any_begun |= outlet.begun.is_some();
+                    match written {
+                        Err(LogError::Full { .. }) => Ok(()),
+                        other => other,
+                    }
+                }
+                other => other,
+            }
         };
         match written {
             Ok(()) => {}
@@ -149,7 +214,22 @@ fn write_frame(
     Ok(())
 }
 
-/// All fragments of a message, or none.
+impl Begun {
+    /// Writes as many fragments as find room; `Ok` behind the last.
+    fn write_to(&mut self, writer: &mut RingWriter) -> Result<(), LogError> {
+        let count = self.payload.len().div_ceil(self.part_length);
+        while self.next < count {
+            let begin = self.next * self.part_length;
+            let part = &self.payload[begin..self.payload.len().min(begin + self.part_length)];
+            let fragment = Fragment { index: self.next as u16, count: count as u16 };
+            write_frame(writer, &self.header, part, fragment)?;
+            self.next += 1;
+        }
+        Ok(())
+    }
+}
+
+/// All fragments of a message, or none: an error that it is too long says that it never fits as a whole.
 #[cold]
 fn write_fragments(
     writer: &mut RingWriter,
@@ -160,7 +240,7 @@ fn write_fragments(
     let count = payload.len().div_ceil(part_length);
     let needed_bytes = payload.len() + count * (aligned_length(HEADER_LENGTH) + 8);
     let limit_bytes = writer.frame_length_max();
-    if needed_bytes > limit_bytes || count > usize::from(u16::MAX) {
+    if needed_bytes > limit_bytes {
         return Err(LogError::TooLong { length_bytes: needed_bytes, limit_bytes });
     }
     // What was committed before must not be dropped with a message that does not fit.

@@ -125,6 +125,9 @@ pub enum RefusalCode {
     /// This member of a cluster follows another: nothing of this publisher is taken here. The text names where the
     /// leader can be reached, one address a line; it is empty while none is known.
     NotLeader = 10,
+    /// The command is done and has had its effects, but its reply is longer than any may be, and is not kept; the detail
+    /// is its length in bytes.
+    ReplyTooLong = 11,
 }
 
 impl RefusalCode {
@@ -142,6 +145,7 @@ impl RefusalCode {
             8 => Self::Throttled,
             9 => Self::Limit,
             10 => Self::NotLeader,
+            11 => Self::ReplyTooLong,
             _ => return None,
         })
     }

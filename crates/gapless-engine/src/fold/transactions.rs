@@ -12,7 +12,7 @@ use gapless_wire::{Fragment, Frame};
 impl Fold {
     /// As [`Fold::new`], of a service that applies transactions.
     pub(crate) fn of_transactions(service: Box<dyn AnyService>) -> Self {
-        Self::of(service, Policy::default(), usize::MAX >> 1)
+        Self::of(service, Policy::default())
     }
 
     /// Between two batches of frames.

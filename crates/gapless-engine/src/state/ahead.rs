@@ -31,7 +31,6 @@ pub(crate) struct Ahead {
     exchange: Arc<Exchange>,
     place: Place,
     outputs: Outputs,
-    payload_length_max: usize,
 }
 
 /// A handler's call, of a message or a timer.
@@ -49,8 +48,8 @@ struct Refusal {
 const NOT_HERE: &str = "nothing is handed in before the state is here";
 
 impl Ahead {
-    pub fn new(exchange: Arc<Exchange>, payload_length_max: usize) -> Self {
-        Self { exchange, place: Place::Away, outputs: Outputs::default(), payload_length_max }
+    pub fn new(exchange: Arc<Exchange>) -> Self {
+        Self { exchange, place: Place::Away, outputs: Outputs::default() }
     }
 
     #[cold]
@@ -120,7 +119,6 @@ impl Ahead {
             time_ns: header.timestamp_ns,
             session: header.session,
             session_seq: header.session_seq,
-            payload_length_max: self.payload_length_max,
         };
         let called = catch_unwind(AssertUnwindSafe(|| handler(&**service, &mut transaction, &mut context)));
         let outputs = &self.outputs;
@@ -315,7 +313,7 @@ mod tests {
     #[test]
     fn an_object_that_panics_when_it_is_encoded_is_as_a_handler_that_panics() {
         let exchange = Arc::new(Exchange::new(Waker::new().unwrap()));
-        let mut ahead = Ahead::new(Arc::clone(&exchange), 64);
+        let mut ahead = Ahead::new(Arc::clone(&exchange));
         let mut follower =
             Follower::new(make_of(|store: &mut Store| Numbers(store.map(1, "numbers"))), Limits::default());
         follower.set_exchange(exchange);

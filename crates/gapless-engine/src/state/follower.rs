@@ -344,7 +344,7 @@ mod tests {
     #[test]
     fn a_state_that_is_wanted_no_more_stays_here() {
         let exchange = Arc::new(Exchange::new(Waker::new().unwrap()));
-        let mut ahead = Ahead::new(Arc::clone(&exchange), 64);
+        let mut ahead = Ahead::new(Arc::clone(&exchange));
         let mut follower = Follower::new(make_of(|_: &mut Store| Nothing), Limits::default());
         follower.set_exchange(exchange);
         let mut fold = Fold::of_transactions(Box::new(follower));

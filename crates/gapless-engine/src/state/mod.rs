@@ -95,9 +95,6 @@ pub trait StateService: Send + 'static {
 /// recorded on all members alike.
 #[derive(Clone, Debug)]
 pub struct StateOptions {
-    /// The longest payload that a handler may send, bytes. A whole transaction, with its changes and everything that it
-    /// sends, is at most as long as the stream's longest message.
-    pub payload_length_max: usize,
     /// A snapshot after so many frames; `None` for none, and then nothing goes from the journal.
     pub snapshot_interval_frames: Option<u64>,
     /// A snapshot at a clean stop.
@@ -108,12 +105,7 @@ pub struct StateOptions {
 
 impl Default for StateOptions {
     fn default() -> Self {
-        Self {
-            payload_length_max: 1 << 20,
-            snapshot_interval_frames: Some(10_000_000),
-            snapshot_on_stop: true,
-            limits: Limits::default(),
-        }
+        Self { snapshot_interval_frames: Some(10_000_000), snapshot_on_stop: true, limits: Limits::default() }
     }
 }
 

@@ -26,9 +26,9 @@ impl StateReplicaService {
     }
 
     pub(crate) fn of(make: Make, options: StateOptions) -> Self {
-        let StateOptions { payload_length_max, snapshot_interval_frames, snapshot_on_stop, limits } = options;
+        let StateOptions { snapshot_interval_frames, snapshot_on_stop, limits } = options;
         let policy = Policy::default();
-        let options = ReplicaOptions { payload_length_max, snapshot_interval_frames, snapshot_on_stop, policy };
+        let options = ReplicaOptions { snapshot_interval_frames, snapshot_on_stop, policy };
         // Each transaction carries the hash of the state.
         Self(ReplicaService::of(Fold::of_transactions(Box::new(Follower::new(make, limits))), options, 0))
     }
@@ -47,7 +47,7 @@ impl MemberService for StateReplicaService {
     fn transactions(&mut self, member: &Waker) -> Option<Box<dyn Transactions>> {
         let exchange = Arc::new(Exchange::new(member.clone()));
         Follower::of(&mut self.0.fold).set_exchange(Arc::clone(&exchange));
-        Some(Box::new(Ahead::new(exchange, self.0.options.payload_length_max)))
+        Some(Box::new(Ahead::new(exchange)))
     }
 
     fn agent(mut self: Box<Self>, parts: ServiceParts<'_>) -> Result<Box<dyn Agent>, ServiceError> {

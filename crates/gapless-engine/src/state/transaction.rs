@@ -2,9 +2,9 @@
 //!
 //! ```text
 //!   0  u8   version, 1
-//!   1  u8   outcome: 0 done, 1 refused, 2 refused and recorded as a dead letter
+//!   1  u8   outcome: 0 done, 1 refused, 2 refused and recorded as a dead letter, 3 done, its reply is too long
 //!   2  u16  encoding of the reply
-//!   4  u32  schema of the reply; of a refusal its code
+//!   4  u32  schema of the reply; of a refusal its code; of a reply that is too long its length, at most u32::MAX
 //!   8  u64  hash of the state behind it
 //!  16  u32  layout of the state: a hash of its collections' types and versions
 //!  20  u32  length of the reply, or of a refusal's text; u32::MAX without a reply
@@ -29,6 +29,8 @@ pub const HEAD_LENGTH: usize = 32;
 /// Where the hash of the state stands.
 const HASH_AT: usize = 8;
 const NO_REPLY: u32 = u32::MAX;
+const DONE: u8 = 0;
+const DONE_TOO_LONG: u8 = 3;
 const SET: u8 = 1;
 const CANCEL: u8 = 2;
 /// The longest text of a refusal, bytes.
@@ -37,13 +39,14 @@ const TEXT_LENGTH_MAX: usize = 1024;
 /// Everything but the changes.
 #[inline]
 pub(crate) fn write_outputs(out: &mut Vec<u8>, outputs: &Outputs, layout: u32) {
-    let (flags, schema, reply) = match &outputs.reply {
-        Some(draft) => (draft.encoding.flags(), draft.schema, Some(outputs.payload(draft))),
-        None => (0, 0, None),
+    let (outcome, flags, schema, reply) = match (&outputs.reply, outputs.reply_too_long) {
+        (Some(draft), _) => (DONE, draft.encoding.flags(), draft.schema, Some(outputs.payload(draft))),
+        (None, Some(length)) => (DONE_TOO_LONG, 0, u32::try_from(length).unwrap_or(u32::MAX), None),
+        (None, None) => (DONE, 0, 0, None),
     };
     let counts = [outputs.notices.len() as u32, outputs.timers.len() as u32];
     let length = reply.map_or(NO_REPLY, |reply| reply.len() as u32);
-    put_head(out, 0, flags, schema, layout, length, counts);
+    put_head(out, outcome, flags, schema, layout, length, counts);
     out.extend_from_slice(reply.unwrap_or_default());
     for (session, draft) in &outputs.notices {
         let payload = outputs.payload(draft);
@@ -189,7 +192,12 @@ pub(crate) fn read<'a>(bytes: &'a [u8], outputs: &mut Outputs) -> Result<Read<'a
     let hash = u64::from(word(HASH_AT)) | u64::from(word(HASH_AT + 4)) << 32;
     let (length, notices, timers) = (word(20), word(24), word(28));
     let reply = if length == NO_REPLY { None } else { Some(fields.bytes(length, "the reply")?) };
-    if outcome != 0 {
+    if outcome == DONE_TOO_LONG {
+        if reply.is_some() || encoding != Encoding::Opaque {
+            return Err("a reply that is too long has bytes".to_owned());
+        }
+        outputs.reply_too_long = Some(u64::from(schema));
+    } else if outcome != DONE {
         let detail = u64::from(notices) | u64::from(timers) << 32;
         let outcome = refused(outcome, (schema, detail), encoding, reply)?;
         if !fields.0.is_empty() {
@@ -238,5 +246,40 @@ fn refused(
     match outcome {
         1 | 2 => Ok(Outcome::Refused { code, detail, text: text.to_owned(), dead: outcome == 2 }),
         _ => Err(format!("outcome {outcome} is none")),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_read_with_the_code_of_the_application() {
+        for (code, detail, dead) in [(RefusalCode::Rejected, u64::MAX - 7, false), (RefusalCode::Unhandled, 0, true)] {
+            let (mut bytes, mut outputs) = (Vec::new(), Outputs::default());
+            write_refusal(&mut bytes, (code, detail), "no", dead, 5);
+            let read = read(&bytes, &mut outputs).unwrap();
+            let expected = |outcome: &Outcome| {
+                matches!(outcome, Outcome::Refused { code: c, detail: d, text, dead: is_dead }
+                    if (*c, *d, text.as_str(), *is_dead) == (code, detail, "no", dead))
+            };
+            assert!(expected(&read.outcome) && read.layout == 5);
+        }
+        let (mut bytes, mut outputs) = (Vec::new(), Outputs::default());
+        write_refusal(&mut bytes, (RefusalCode::Unhandled, 7), "no", false, 5);
+        assert!(read(&bytes, &mut outputs).is_err(), "nobody but a handler gives a code");
+    }
+
+    #[test]
+    fn a_reply_that_is_too_long_is_an_outcome() {
+        let mut written = Outputs::default();
+        written.reply_too_long = Some(3 << 20);
+        written.timers.push(TimerChange::Set { timer: 1, deadline_ns: 2 });
+        let (mut bytes, mut outputs) = (Vec::new(), Outputs::default());
+        write_outputs(&mut bytes, &written, 5);
+        let read = read(&bytes, &mut outputs).unwrap();
+        assert!(matches!(read.outcome, Outcome::Done) && read.reply.is_none());
+        assert_eq!((outputs.reply_too_long, outputs.timers.len()), (Some(3 << 20), 1));
     }
 }

@@ -91,7 +91,7 @@ impl Member {
             frames_per_poll_max: 16,
             counters: ExecutorCounters::add_to(&counters, &Recovered::default()).unwrap(),
         };
-        let executor = Executor::new(Fold::new(Echo, Policy::default(), 64), links);
+        let executor = Executor::new(Fold::new(Echo, Policy::default()), links);
         Self { ingress, executor, window, releaser, appended, doorman }
     }
 

@@ -3,6 +3,7 @@
 use super::SessionKey;
 use super::session::{Answered, Session};
 use crate::StreamError;
+use crate::outlets::ANSWER_LENGTH_MAX;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpened};
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{Encoding, Frame, Kind};
@@ -99,6 +100,9 @@ impl<'a> Reply<'a> {
     /// A copy, or what was refused as an error.
     pub(super) fn owned(&self) -> Result<OwnedReply, StreamError> {
         if let Some(refusal) = &self.refusal {
+            if refusal.code == RefusalCode::ReplyTooLong {
+                return Err(StreamError::ReplyTooLong { sequence: self.sequence, length_bytes: refusal.detail });
+            }
             let (code, detail, reason) = (refusal.code, refusal.detail, refusal.text.to_owned());
             return Err(StreamError::Refused { code, detail, reason });
         }
@@ -159,9 +163,8 @@ pub(super) struct Assembly {
 }
 
 impl Assembly {
-    /// Adds a fragment; the whole payload with the last one. It cannot be longer than `limit_bytes`, the ring
-    /// that a message comes through whole.
-    pub(super) fn add(&mut self, frame: &Frame<'_>, limit_bytes: usize) -> Result<Option<&[u8]>, StreamError> {
+    /// Adds a fragment; the whole payload with the last one.
+    pub(super) fn add(&mut self, frame: &Frame<'_>) -> Result<Option<&[u8]>, StreamError> {
         let fragment = frame.fragment();
         if self.complete || fragment.index == 0 {
             self.payload.clear();
@@ -172,8 +175,8 @@ impl Assembly {
             let what = format!("fragment {} where {} was due", fragment.index, self.next_index);
             return Err(StreamError::Protocol { what });
         }
-        if self.payload.len() + frame.payload().len() > limit_bytes {
-            let what = format!("a message of more than {limit_bytes} bytes, which its ring does not hold");
+        if self.payload.len() + frame.payload().len() > ANSWER_LENGTH_MAX {
+            let what = format!("a message of more than {ANSWER_LENGTH_MAX} bytes, which no service sends");
             return Err(StreamError::Protocol { what });
         }
         self.payload.extend_from_slice(frame.payload());

@@ -473,7 +473,7 @@ impl Client {
             let whole = if frame.fragment() == Fragment::WHOLE {
                 frame.payload()
             } else {
-                match self.assembly.add(&frame, self.options.link.reply_ring_bytes)? {
+                match self.assembly.add(&frame)? {
                     Some(payload) => payload,
                     None => continue,
                 }

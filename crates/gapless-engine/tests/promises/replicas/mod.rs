@@ -76,7 +76,7 @@ impl Cluster {
 
     pub fn start<S: Service>(&mut self, member: usize, service: S) -> Result<(), gapless_engine::EngineError> {
         let config = ClusterConfig::load(self.file(member)).unwrap();
-        let options = ReplicaOptions { payload_length_max: 1 << 10, ..ReplicaOptions::default() };
+        let options = ReplicaOptions::default();
         self.members[member - 1] = Some(Replica::start(service, options, &config)?);
         Ok(())
     }

@@ -99,7 +99,7 @@ pub fn malformed() -> Vec<(&'static str, Vec<u8>)> {
         ("a password that does not end, by a byte", sealed(longer(1))),
         ("a password that does not end", sealed(longer(900))),
         ("a hello without its end", sealed(good[..80].to_vec())),
-        ("a hello with something behind the password", sealed(changed(good.clone(), 80, b"a"))),
+        ("a hello with something behind its end", sealed(changed(good.clone(), 120, b"a"))),
         ("a name that is none", sealed(changed(good.clone(), 64, &[0xff; 6]))),
         ("a hello without a nonce", sealed(changed(good.clone(), 24, &[0; 8]))),
         ("a wrong checksum", changed(good.clone(), 12, &[0xa5; 4])),

@@ -1,0 +1,70 @@
+//! What a handler refuses with, a code of the application's own beside the text, comes to the client, and again to who
+//! repeats the command, also behind a restart.
+
+use gapless_engine::{Context, Handlers, Node, NodeOptions, Reject, Service};
+use gapless_schema::Encoding;
+use gapless_stream::client::{ClientOptions, MessageType};
+use gapless_stream::{Client, Incoming, StreamError};
+use gapless_wire::control::RefusalCode;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const ORDER: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
+const OUT_OF_STOCK: u64 = 0x1234_5678_9abc;
+
+struct Shop;
+
+impl Service for Shop {
+    fn handlers(handlers: &mut Handlers<Self>) {
+        handlers.on_bytes(ORDER.schema, |_: &mut Self, payload: &[u8], _: &mut Context<'_>| -> Result<(), Reject> {
+            match payload {
+                b"a lamp" => Err(Reject::new(OUT_OF_STOCK, "no lamp is left")),
+                _ => Err("nobody knows it".into()),
+            }
+        });
+    }
+
+    fn snapshot(&self, _: &mut Vec<u8>) {}
+
+    fn restore(&mut self, _: &[u8]) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+fn start(directory: &Path) -> Node {
+    Node::start(Shop, NodeOptions::in_directory(directory)).unwrap()
+}
+
+#[test]
+fn it_comes_to_the_client_and_again_to_who_repeats_the_command() {
+    let directory = tempfile::tempdir().unwrap();
+    let node = start(directory.path());
+    let mut client = Client::connect(node.socket_path().unwrap(), ClientOptions::default()).unwrap();
+    let session = client.open_session(1, 4).unwrap();
+    let refused = client.call(session, ORDER, b"a lamp", PATIENCE).unwrap_err();
+    assert_eq!(refused.to_string(), format!("refused (Rejected {OUT_OF_STOCK}): no lamp is left"));
+    let StreamError::Refused { code, detail, reason } = refused else { panic!("{refused}") };
+    assert_eq!((code, detail, &*reason), (RefusalCode::Rejected, OUT_OF_STOCK, "no lamp is left"));
+    let refused = client.call(session, ORDER, b"a chair", PATIENCE).unwrap_err();
+    assert!(matches!(&refused, StreamError::Refused { detail: 0, reason, .. } if reason == "nobody knows it"));
+    node.stop().unwrap();
+
+    let node = start(directory.path());
+    client.reconnect().unwrap();
+    client.repeat(session, 1).unwrap();
+    client.flush();
+    let (mut told, begun) = (None, Instant::now());
+    while told.is_none() {
+        assert!(begun.elapsed() < PATIENCE, "the repeat gets no answer");
+        client
+            .poll(1, |incoming| {
+                if let Incoming::Reply { reply, .. } = incoming {
+                    told = reply.refusal.map(|refusal| (refusal.code, refusal.detail));
+                }
+            })
+            .unwrap();
+    }
+    assert_eq!(told, Some((RefusalCode::Rejected, OUT_OF_STOCK)));
+    node.stop().unwrap();
+}

@@ -1,0 +1,190 @@
+//! A reply of any length that a reply may have arrives, whatever ring its client has; a longer one is the stored outcome
+//! "done, its reply is too long", the same for a repeat, after a restart and in a copy. No handler sees a client's ring.
+
+use gapless_engine::fold::{NoSink, Policy};
+use gapless_engine::recovery::replay_copy;
+use gapless_engine::{Context, Handlers, Node, NodeOptions, OUTPUT_LENGTH_MAX, Service};
+use gapless_schema::Encoding;
+use gapless_stream::client::{ClientOptions, MessageType};
+use gapless_stream::link::LinkOptions;
+use gapless_stream::{Client, SessionKey, StreamError};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Replies with as many bytes as asked for, each of them the number of the call, and counts.
+const ASK: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
+
+#[derive(Default)]
+struct Verbose {
+    calls: u64,
+    refused: u64,
+}
+
+impl Service for Verbose {
+    fn handlers(handlers: &mut Handlers<Self>) {
+        handlers.on_bytes(ASK.schema, |it: &mut Self, payload: &[u8], context: &mut Context<'_>| {
+            let length = payload.first_chunk().map(|bytes| u32::from_le_bytes(*bytes)).ok_or("4 bytes")? as usize;
+            it.calls += 1;
+            let byte = it.calls as u8;
+            let replied = context.reply_bytes(ASK.schema, ASK.encoding, length, |buffer| {
+                buffer.fill(byte);
+                Ok::<_, String>(length)
+            });
+            // What a handler is told it may act on.
+            it.refused += u64::from(replied.is_err());
+            replied
+        });
+    }
+
+    fn snapshot(&self, state: &mut Vec<u8>) {
+        state.extend_from_slice(&[self.calls.to_le_bytes(), self.refused.to_le_bytes()].concat());
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), String> {
+        let (calls, refused) = state.split_first_chunk().ok_or("16 bytes")?;
+        self.calls = u64::from_le_bytes(*calls);
+        self.refused = u64::from_le_bytes(refused.try_into().map_err(|_| "16 bytes")?);
+        Ok(())
+    }
+}
+
+fn connect(node: &Node, reply_ring_bytes: usize) -> Client {
+    let link = LinkOptions { reply_ring_bytes, ..LinkOptions::default() };
+    Client::connect(node.socket_path().unwrap(), ClientOptions { link, ..ClientOptions::default() }).unwrap()
+}
+
+fn ask(client: &mut Client, session: SessionKey, length: usize) -> Result<Vec<u8>, StreamError> {
+    client.call(session, ASK, &(length as u32).to_le_bytes(), PATIENCE).map(|reply| reply.payload)
+}
+
+fn node(directory: &Path, detach_sender: bool) -> Node {
+    let mut options = NodeOptions::in_directory(directory);
+    options.threads.detach_sender = detach_sender;
+    Node::start(Verbose::default(), options).unwrap()
+}
+
+#[test]
+fn of_every_length_into_every_ring() {
+    for detach_sender in [false, true] {
+        let directory = tempfile::tempdir().unwrap();
+        let node = node(directory.path(), detach_sender);
+        let mut calls = 0u8;
+        for reply_ring_bytes in [*LinkOptions::RING_BYTES.start(), 64 << 10, 1 << 20, 4 << 20] {
+            let mut client = connect(&node, reply_ring_bytes);
+            let session = client.open_session(u128::from(reply_ring_bytes as u64), 4).unwrap();
+            for length in [0, 1, 2_000, 65_472, 65_473, 300_000, 523_712, 523_713, 1 << 20 >> 1, OUTPUT_LENGTH_MAX] {
+                let reply = ask(&mut client, session, length).unwrap();
+                calls = calls.wrapping_add(1);
+                assert!(reply.len() == length && reply.iter().all(|byte| *byte == calls), "{length} bytes");
+            }
+        }
+        node.stop().unwrap();
+    }
+}
+
+#[test]
+fn a_client_that_does_not_read_holds_up_nobody() {
+    let directory = tempfile::tempdir().unwrap();
+    let node = node(directory.path(), false);
+    let mut slow = connect(&node, *LinkOptions::RING_BYTES.start());
+    let session = slow.open_session(1, 4).unwrap();
+    let length = 400_000;
+    for _ in 0..4 {
+        slow.send(session, ASK, 4, |buffer| {
+            buffer.copy_from_slice(&(length as u32).to_le_bytes());
+            Ok(4)
+        })
+        .unwrap();
+    }
+    slow.flush();
+    let mut other = connect(&node, 1 << 20);
+    let others = other.open_session(2, 4).unwrap();
+    let begun = Instant::now();
+    while node.handled_sequence() < 7 {
+        assert!(begun.elapsed() < PATIENCE, "{} handled", node.handled_sequence());
+        let _reply = ask(&mut other, others, 900_000).unwrap();
+    }
+    // The slow one gets all of it, in order, once it reads.
+    let mut came = Vec::new();
+    while came.len() < 4 {
+        assert!(begun.elapsed() < PATIENCE, "{} came", came.len());
+        slow.poll(1, |incoming| {
+            if let gapless_stream::Incoming::Reply { reply, first: true, .. } = incoming {
+                assert!(reply.payload.len() == length && reply.payload.iter().all(|byte| *byte == reply.payload[0]));
+                came.push(reply.session_seq);
+            }
+        })
+        .unwrap();
+    }
+    assert_eq!(came, [1, 2, 3, 4]);
+    node.stop().unwrap();
+}
+
+#[test]
+fn a_client_that_goes_in_the_middle_gets_it_when_it_comes_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let node = node(directory.path(), false);
+    let mut client = connect(&node, *LinkOptions::RING_BYTES.start());
+    let session = client.open_session(1, 4).unwrap();
+    client
+        .send(session, ASK, 4, |buffer| {
+            buffer.copy_from_slice(&500_000u32.to_le_bytes());
+            Ok(4)
+        })
+        .unwrap();
+    client.flush();
+    let begun = Instant::now();
+    while node.handled_sequence() < 2 {
+        assert!(begun.elapsed() < PATIENCE);
+    }
+    client.reconnect().unwrap();
+    let mut came = 0;
+    while came == 0 {
+        assert!(begun.elapsed() < PATIENCE, "it does not come");
+        client
+            .poll(1, |incoming| {
+                if let gapless_stream::Incoming::Reply { reply, .. } = incoming {
+                    came = reply.payload.len();
+                }
+            })
+            .unwrap();
+    }
+    assert_eq!(came, 500_000);
+    node.stop().unwrap();
+}
+
+#[test]
+fn a_longer_one_is_an_outcome_that_stays() {
+    let directory = tempfile::tempdir().unwrap();
+    let running = node(directory.path(), false);
+    let mut client = connect(&running, 1 << 20);
+    let session = client.open_session(1, 4).unwrap();
+    let mut too_long = 0;
+    for length in [10, OUTPUT_LENGTH_MAX + 1, 10, 3 << 20, 10] {
+        match ask(&mut client, session, length) {
+            Ok(reply) => assert_eq!(reply.len(), 10),
+            Err(StreamError::ReplyTooLong { length_bytes, sequence }) => {
+                assert!(length_bytes == length as u64 && sequence > 1);
+                too_long += 1;
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert_eq!(too_long, 2);
+    running.stop().unwrap();
+
+    // The state is the same from the journal's first frame on: the handler was never told.
+    for snapshot in std::fs::read_dir(directory.path().join("snapshots")).unwrap() {
+        std::fs::remove_file(snapshot.unwrap().path()).unwrap();
+    }
+    let (fold, _) =
+        replay_copy(directory.path(), Verbose::default(), Policy::default(), u64::MAX, &mut NoSink).unwrap();
+    assert_eq!((fold.service::<Verbose>().calls, fold.service::<Verbose>().refused), (5, 0));
+    let again = node(directory.path(), false);
+    let mut other = connect(&again, 1 << 20);
+    let session = other.open_session(1, 4).unwrap();
+    // The bytes of the sixth are those of the sixth call.
+    assert_eq!(ask(&mut other, session, 10).unwrap(), [6; 10]);
+    again.stop().unwrap();
+}
