@@ -77,6 +77,24 @@ pub enum EngineError {
         /// The panic's message.
         reason: String,
     },
+    /// A handler has changed the state and then refused, and the policy looks at that.
+    #[error(
+        "the handler of {message} has changed the state and then refused, at sequence {sequence} (session {session}, session_seq \
+         {session_seq}): {reason}; its client was to hear that nothing happened. Check first, then change; \
+         policy.check_refusals decides whether anybody looks"
+    )]
+    RefusalWithEffect {
+        /// Schema and template, or "timer".
+        message: String,
+        /// The frame.
+        sequence: u64,
+        /// Who sent it.
+        session: u64,
+        /// Its number there.
+        session_seq: u64,
+        /// What it refused with.
+        reason: String,
+    },
     /// Nobody handles a message, and the policy is to stop.
     #[error(
         "no handler takes {message} at sequence {sequence} (session {session}, session_seq {session_seq}): {reason}"

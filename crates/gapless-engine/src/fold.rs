@@ -1,7 +1,11 @@
 //! [`Fold`]: the service's state, its sessions and its timers as a fold of the stream. Live, in
 //! recovery and in a debugging replay the same code runs; what differs is the [`Sink`].
 
+mod refusals;
 mod transactions;
+
+use refusals::Before;
+pub use refusals::CheckRefusals;
 
 use crate::EngineError;
 use crate::any_service::{AnyService, WithHandlers};
@@ -52,6 +56,9 @@ pub struct Policy {
     pub on_unhandled: OnUnhandled,
     /// Commands that an operator has ordered to be skipped.
     pub skip_sequences: BTreeSet<u64>,
+    /// Whether it is looked at that handlers which refuse have changed nothing; one that has stops the node. Means
+    /// nothing to the stream.
+    pub check_refusals: CheckRefusals,
 }
 
 /// A command that no handler took.
@@ -120,6 +127,7 @@ pub struct Fold {
     /// The fragments of a message that is not complete yet.
     pub(crate) message: Vec<u8>,
     fragments_missing: bool,
+    before: Before,
     /// Whether the handlers ran before, and transactions are applied.
     is_of_transactions: bool,
 }
@@ -159,6 +167,7 @@ impl Fold {
             next_published: 1,
             message: Vec::new(),
             fragments_missing: false,
+            before: Before::default(),
         }
     }
 
@@ -417,6 +426,7 @@ impl Fold {
             version: self.version,
         };
         let (service, encoding) = (&mut self.service, frame.encoding());
+        self.before.take(self.policy.check_refusals, &**service);
         let called = catch_unwind(AssertUnwindSafe(|| service.handle(schema, encoding, payload, &mut context)));
         match called {
             Ok(Ok(())) => {
@@ -432,6 +442,10 @@ impl Fold {
             }
             Ok(Err(Refused::Rejected(Reject { code: detail, text }))) => {
                 self.outputs.clear();
+                if self.before.is_changed(&*self.service) {
+                    let (message, reason) = (describe(schema), text);
+                    return Err(EngineError::RefusalWithEffect { message, sequence, session, session_seq, reason });
+                }
                 Ok(Outcome::Refused { code: RefusalCode::Rejected, detail, text, dead: false })
             }
             Ok(Err(Refused::Unhandled(text))) => {
@@ -481,6 +495,7 @@ impl Fold {
         };
         let service = &mut self.service;
         let skipped = self.policy.skip_sequences.contains(&sequence);
+        self.before.take(self.policy.check_refusals, &**service);
         let called = catch_unwind(AssertUnwindSafe(|| match skipped {
             true => Err("skipped by an operator".into()),
             false => service.on_timer(fired.timer, &mut context),
@@ -489,6 +504,10 @@ impl Fold {
         let refused = match called {
             Ok(Ok(())) => {
                 misplaced(self.is_on_stream, &self.outputs).or_else(|| full_notices(&self.sessions, &self.outputs))
+            }
+            Ok(Err(Reject { text: reason, .. })) if self.before.is_changed(&*self.service) => {
+                let message = format!("timer {}", fired.timer);
+                return Err(EngineError::RefusalWithEffect { message, sequence, session, session_seq, reason });
             }
             Ok(Err(Reject { text, .. })) => Some(text),
             Err(panic) => {

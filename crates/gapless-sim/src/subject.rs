@@ -6,6 +6,7 @@ use crate::options::Offer;
 use crate::random::Random;
 use crate::reference::Reference;
 use gapless_cluster::config::ClusterConfig;
+use gapless_engine::fold::CheckRefusals;
 use gapless_engine::state::fold_of;
 use gapless_engine::store::Limits;
 use gapless_engine::{Fold, Policy, Replica, ReplicaOptions, StateOptions};
@@ -45,12 +46,13 @@ impl<A: Application> Subject for A {
     fn seat(&self, config: &ClusterConfig) -> Result<Seated, Broken> {
         Ok(match A::OFFER {
             Offer::EventStream => {
-                let fold = Fold::new(self.service(), Policy::default());
+                let fold = Fold::new(self.service(), policy());
                 Seated::Beside(Box::new(fold.on_stream()))
             }
             Offer::Service | Offer::State => {
                 let options = ReplicaOptions {
                     snapshot_interval_frames: Some(SNAPSHOT_INTERVAL_FRAMES),
+                    policy: policy(),
                     ..ReplicaOptions::default()
                 };
                 Seated::Own(Replica::member_service(self.service(), options, config))
@@ -60,7 +62,7 @@ impl<A: Application> Subject for A {
 
     fn reference(&self) -> Option<Reference> {
         let is_answered = A::OFFER != Offer::EventStream;
-        is_answered.then(|| Reference::new(Fold::new(self.service(), Policy::default())))
+        is_answered.then(|| Reference::new(Fold::new(self.service(), policy())))
     }
 
     fn message(&self, publisher: u64, index: u64, random: &mut Random) -> (MessageType, Vec<u8>) {
@@ -70,6 +72,11 @@ impl<A: Application> Subject for A {
     fn check_reply(&self, publisher: u64, index: u64, reply: &Reply<'_>) -> Result<(), String> {
         Application::check_reply(self, publisher, index, reply)
     }
+}
+
+/// States are small here, so each refusal is looked at.
+fn policy() -> Policy {
+    Policy { check_refusals: CheckRefusals::Always, ..Policy::default() }
 }
 
 /// A [`StateApplication`] as a subject.

@@ -16,7 +16,8 @@ fn with(directory: &Path, policy: Policy) -> NodeOptions {
 }
 
 fn policy(on_panic: OnPanic, on_unhandled: OnUnhandled, skip: &[u64]) -> Policy {
-    Policy { on_panic, on_unhandled, skip_sequences: BTreeSet::from_iter(skip.iter().copied()) }
+    let skip_sequences = BTreeSet::from_iter(skip.iter().copied());
+    Policy { on_panic, on_unhandled, skip_sequences, ..Policy::default() }
 }
 
 /// The node stops at a command of type `schema`, stays stopped until its sequence is skipped, and then

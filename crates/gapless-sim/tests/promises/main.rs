@@ -3,5 +3,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
+mod a_refusal_with_an_effect_is_found;
 mod replicas_that_differ_are_found;
 mod whole_clusters_keep_their_promises;

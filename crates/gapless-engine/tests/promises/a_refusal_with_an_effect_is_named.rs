@@ -1,0 +1,140 @@
+//! An event-sourced handler that changes the state and then refuses tells its client something untrue. The node looks at
+//! that, by its option, names message and sequence, and stops; a handler that checks first is not disturbed.
+
+use gapless_engine::fold::{CheckRefusals, Policy};
+use gapless_engine::{Context, Handlers, Node, NodeOptions, Reject, Service};
+use gapless_schema::Encoding;
+use gapless_stream::client::{ClientOptions, MessageType};
+use gapless_stream::{Client, SessionKey};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Adds, and refuses what is odd: the first kind before it adds, the second behind it.
+const CHECKED: u32 = 1 << 16 | 1;
+const LATE: u32 = 1 << 16 | 2;
+/// Sets a timer that does the same.
+const TIMER: u32 = 1 << 16 | 3;
+
+struct Sum {
+    sum: u64,
+    ballast: Vec<u8>,
+}
+
+impl Service for Sum {
+    fn handlers(handlers: &mut Handlers<Self>) {
+        let odd = |number: u64| if number % 2 == 1 { Err(Reject::from("odd")) } else { Ok(()) };
+        handlers.on_bytes(CHECKED, move |it: &mut Self, payload: &[u8], _: &mut Context<'_>| {
+            let number = u64::from(payload[0]);
+            odd(number)?;
+            it.sum += number;
+            Ok::<_, Reject>(())
+        });
+        handlers.on_bytes(LATE, move |it: &mut Self, payload: &[u8], _: &mut Context<'_>| {
+            let number = u64::from(payload[0]);
+            it.sum += number;
+            odd(number)
+        });
+        handlers.on_bytes(TIMER, |_: &mut Self, _: &[u8], context: &mut Context<'_>| {
+            context.set_timer(7, context.time_ns());
+            Ok::<_, Reject>(())
+        });
+    }
+
+    fn on_timer(&mut self, _: u64, _: &mut Context<'_>) -> Result<(), Reject> {
+        self.sum += 1;
+        Err("too late".into())
+    }
+
+    fn snapshot(&self, state: &mut Vec<u8>) {
+        state.extend_from_slice(&self.sum.to_le_bytes());
+        state.extend_from_slice(&self.ballast);
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), String> {
+        let (sum, ballast) = state.split_first_chunk().ok_or("8 bytes")?;
+        (self.sum, self.ballast) = (u64::from_le_bytes(*sum), ballast.to_vec());
+        Ok(())
+    }
+}
+
+fn start(directory: &Path, check_refusals: CheckRefusals, ballast: usize) -> (Node, Client, SessionKey) {
+    let mut options = NodeOptions::in_directory(directory);
+    options.policy = Policy { check_refusals, ..Policy::default() };
+    let node = Node::start(Sum { sum: 0, ballast: vec![1; ballast] }, options).unwrap();
+    let mut client = Client::connect(node.socket_path().unwrap(), ClientOptions::default()).unwrap();
+    let session = client.open_session(1, 4).unwrap();
+    (node, client, session)
+}
+
+fn call(client: &mut Client, session: SessionKey, schema: u32, number: u8) -> bool {
+    let message = MessageType { schema, encoding: Encoding::Opaque };
+    // A node that has stopped answers nobody.
+    let patience = if schema == LATE { Duration::from_secs(2) } else { PATIENCE };
+    client.call(session, message, &[number], patience).is_ok()
+}
+
+fn failure(node: &Node) -> String {
+    let begun = Instant::now();
+    loop {
+        if let Some(failure) = node.failure() {
+            return failure.to_string();
+        }
+        assert!(begun.elapsed() < PATIENCE, "nobody has looked");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn who_checks_first_is_not_disturbed() {
+    let directory = tempfile::tempdir().unwrap();
+    let (node, mut client, session) = start(directory.path(), CheckRefusals::Always, 0);
+    for number in 0..20 {
+        assert_eq!(call(&mut client, session, CHECKED, number), number % 2 == 0);
+    }
+    node.stop().unwrap();
+}
+
+#[test]
+fn who_refuses_late_is_named_and_the_node_stops() {
+    let directory = tempfile::tempdir().unwrap();
+    let (node, mut client, session) = start(directory.path(), CheckRefusals::Always, 0);
+    assert!(call(&mut client, session, LATE, 2) && !call(&mut client, session, CHECKED, 3));
+    assert!(!call(&mut client, session, LATE, 5), "it is told nothing");
+    let said = failure(&node);
+    assert!(said.contains("schema 1 template 2") && said.contains("at sequence 4") && said.contains("odd"), "{said}");
+}
+
+#[test]
+fn a_timer_that_refuses_late_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let (node, mut client, session) = start(directory.path(), CheckRefusals::Always, 0);
+    assert!(call(&mut client, session, TIMER, 0));
+    let said = failure(&node);
+    assert!(said.contains("timer 7") && said.contains("too late"), "{said}");
+}
+
+#[test]
+fn a_large_state_is_looked_at_now_and_then_and_by_default_in_debug_builds() {
+    let directory = tempfile::tempdir().unwrap();
+    let how = CheckRefusals::default();
+    assert_eq!(how, if cfg!(debug_assertions) { CheckRefusals::Sometimes } else { CheckRefusals::Never });
+    // Ten times what is encoded for each call.
+    let (node, mut client, session) = start(directory.path(), CheckRefusals::Sometimes, 40_960);
+    let mut refused = 0;
+    while node.failure().is_none() && refused < 100 {
+        if call(&mut client, session, LATE, 1) {
+            panic!("it is odd");
+        }
+        refused += 1;
+    }
+    assert!((1..=12).contains(&refused), "{refused} refusals passed");
+}
+
+#[test]
+fn who_does_not_look_goes_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let (node, mut client, session) = start(directory.path(), CheckRefusals::Never, 0);
+    assert!(!call(&mut client, session, LATE, 5) && call(&mut client, session, CHECKED, 2));
+    node.stop().unwrap();
+}
