@@ -223,6 +223,15 @@ pub enum StreamError {
         /// The service's text.
         reason: String,
     },
+    /// A command was sent, and what has become of it is not known: it has its effect once, or will have it, or never. Its reply
+    /// comes to a later poll if there is one; [`crate::Client::repeat`] asks for it.
+    #[error("command {session_seq} was sent, and its outcome is not known: {reason}")]
+    OutcomeUnknown {
+        /// Its number in its session.
+        session_seq: u64,
+        /// Why not.
+        reason: String,
+    },
     /// The command is done and has had its effects; its reply is longer than any may be, and nobody has it. Repeating the
     /// command gives the same.
     #[error(

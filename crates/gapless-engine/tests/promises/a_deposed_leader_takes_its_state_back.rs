@@ -264,7 +264,9 @@ fn what_it_ran_ahead_by_is_taken_back_and_run_again_elsewhere() {
                 }
                 // It does not lead any more, which may happen on a busy machine.
                 Err(
-                    StreamError::Disconnected { .. } | StreamError::NotLeader { .. } | StreamError::TimedOut { .. },
+                    StreamError::Disconnected { .. }
+                    | StreamError::NotLeader { .. }
+                    | StreamError::OutcomeUnknown { .. },
                 ) => {
                     unknown += 1;
                     break;

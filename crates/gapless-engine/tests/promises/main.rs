@@ -7,6 +7,7 @@ mod attacked;
 mod following_member;
 mod replicas;
 
+mod a_call_ends_in_its_time;
 mod a_call_keeps_what_else_comes;
 mod a_client_finds_the_leader;
 mod a_client_that_has_seen_more_is_told;

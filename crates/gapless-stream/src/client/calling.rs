@@ -27,8 +27,14 @@ impl Client {
     /// has 1,024 notices that were not taken.
     ///
     /// # Errors
-    /// [`StreamError::Refused`] if the service refused; no reply within `timeout`; the service is gone
-    /// and does not come back.
+    /// Each says what has become of the command:
+    /// - not sent: [`StreamError::WindowFull`] and what else [`Client::send`] says;
+    /// - sent, its outcome unknown: [`StreamError::OutcomeUnknown`], with its number, where there is no reply within `timeout`
+    ///   or the service is gone and does not come back in that time;
+    /// - refused: [`StreamError::Refused`];
+    /// - done: [`StreamError::ReplyTooLong`], whose reply nobody has;
+    /// - its session is lost: [`StreamError::NoSuchSession`]; the stream does not contain what this client has seen:
+    ///   [`StreamError::OtherHistory`].
     pub fn call(
         &mut self,
         key: SessionKey,
@@ -52,12 +58,17 @@ impl Client {
             }
         };
         loop {
-            if let Some(answer) = self.await_reply(key, Some(number), deadline)? {
-                return answer;
-            }
-            if Instant::now() >= deadline {
-                let timeout_ms = timeout.as_millis() as u64;
-                return Err(StreamError::TimedOut { peer: self.peer(), request: "a command".to_owned(), timeout_ms });
+            match self.await_reply(key, Some(number), deadline) {
+                Ok(Some(answer)) => return answer,
+                Ok(None) if Instant::now() < deadline => {}
+                Ok(None) => {
+                    let reason = format!("no reply from {} within {} ms", self.peer(), timeout.as_millis());
+                    return Err(StreamError::OutcomeUnknown { session_seq: number, reason });
+                }
+                Err(error @ (StreamError::NoSuchSession(_) | StreamError::OtherHistory { .. })) => return Err(error),
+                Err(error) => {
+                    return Err(StreamError::OutcomeUnknown { session_seq: number, reason: error.to_string() });
+                }
             }
         }
     }
@@ -102,7 +113,7 @@ impl Client {
             Err(error) => Err(error),
         };
         match slept {
-            Err(StreamError::Disconnected { .. }) => self.reconnect()?,
+            Err(StreamError::Disconnected { .. }) => self.reconnect_until(deadline)?,
             other => other?,
         }
         Ok(None)

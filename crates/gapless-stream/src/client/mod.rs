@@ -222,10 +222,7 @@ impl Client {
     /// is left for another.
     ///
     /// # Errors
-    /// No answer in time; the service is gone.
-    ///
-    /// # Panics
-    /// If the token is 0 or the window out of range.
+    /// A token of 0 or a window out of range; no answer in time; the service is gone.
     pub fn open_session(&mut self, token: u128, window_messages: u32) -> Result<SessionKey, StreamError> {
         let key = self.begin_session(token, window_messages)?;
         let deadline = Instant::now() + self.options.timeout;
@@ -238,7 +235,7 @@ impl Client {
                 return Err(self.timed_out("a session open"));
             }
             match outcome.and_then(|()| self.sleep(Duration::from_millis(20))) {
-                Err(StreamError::Disconnected { .. }) if self.can_go_elsewhere() => self.reconnect()?,
+                Err(StreamError::Disconnected { .. }) if self.can_go_elsewhere() => self.reconnect_until(deadline)?,
                 other => other?,
             }
         }
@@ -250,13 +247,15 @@ impl Client {
     /// [`Incoming::Opened`] came. Opening many sessions this way takes one round trip.
     ///
     /// # Errors
-    /// The ring is full; the service is gone.
-    ///
-    /// # Panics
-    /// If the token is 0 or the window out of range.
+    /// A token of 0 or a window out of range; the ring is full; the service is gone.
     pub fn begin_session(&mut self, token: u128, window_messages: u32) -> Result<SessionKey, StreamError> {
-        assert!(token != 0, "a token is a random number, not 0");
-        assert!((1..=WINDOW_COMMANDS_MAX).contains(&window_messages), "a window is 1..={WINDOW_COMMANDS_MAX} messages");
+        let refuse = |option, reason| Err(StreamError::Option { option, reason });
+        if token == 0 {
+            return refuse("token", "a random number is expected, not 0".to_owned());
+        }
+        if !(1..=WINDOW_COMMANDS_MAX).contains(&window_messages) {
+            return refuse("window_messages", format!("1 to {WINDOW_COMMANDS_MAX} are allowed, not {window_messages}"));
+        }
         if let Some(key) = self.by_token.get(&token)
             && !self.sessions[key.index()].is_lost()
         {

@@ -11,6 +11,7 @@ use crate::handshake::{Status, Welcome};
 use crate::network::TcpConnection;
 use crate::network::guests::Credentials;
 use crate::network::tcp::Received;
+use gapless_agent::thread::spawn_helper;
 use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, StreamIdentity, ring};
 use gapless_wire::upstream::{
     self, Body, HEADER_LENGTH, Hello, PACKET_LENGTH_MAX, POSITION_NONE, RefusalReason, Report, UpstreamError,
@@ -68,7 +69,7 @@ pub(super) fn connect(
     let deadline = Instant::now() + options.timeout;
     let failed = |source| StreamError::System { action: format!("connecting to {peer}"), source };
     let mut outcome = failed(io::Error::other("the name has no address"));
-    for address in address.to_socket_addrs().map_err(failed)? {
+    for address in look_up(address, options.timeout).map_err(failed)? {
         outcome = match say_hello(address, options, credentials, deadline) {
             Ok((connection, key, welcome)) => return over(connection, key, &welcome, options),
             Err(Failure::Refused(reason)) => return Err(refused(reason)),
@@ -83,6 +84,24 @@ pub(super) fn connect(
         };
     }
     Err(outcome)
+}
+
+/// The addresses of a host and a port. Asking for a name may take as long as the system's resolver likes: it is asked by a
+/// thread of its own, which nobody waits for longer than `timeout`.
+fn look_up(address: &str, timeout: Duration) -> io::Result<Vec<SocketAddr>> {
+    if let Ok(address) = address.parse() {
+        return Ok(vec![address]);
+    }
+    let (asked, (sender, receiver)) = (address.to_owned(), std::sync::mpsc::channel());
+    let ask = move || {
+        // Who has asked may have gone.
+        let _ = sender.send(asked.to_socket_addrs().map(Iterator::collect));
+    };
+    spawn_helper("gapless-lookup", ask).map_err(io::Error::other)?;
+    receiver.recv_timeout(timeout).unwrap_or_else(|_| {
+        let reason = format!("looking up {address} takes longer than {} ms", timeout.as_millis());
+        Err(io::Error::new(io::ErrorKind::TimedOut, reason))
+    })
 }
 
 fn say_hello(

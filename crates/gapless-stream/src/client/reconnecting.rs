@@ -67,6 +67,9 @@ impl fmt::Display for Door {
     }
 }
 
+/// An attempt to connect has at least so long.
+const ATTEMPT_TIME_MIN: Duration = Duration::from_millis(5);
+
 /// What came while only answers to opens, or only one reply, were looked for. Of notices no more than the service keeps for
 /// the sessions that are open, once for each connection; of replies no more than commands were sent.
 #[derive(Default)]
@@ -108,7 +111,11 @@ impl Client {
     /// [`StreamError::TimedOut`], or the last refusal; [`StreamError::Disconnected`] inside the
     /// service's own process, where there is nothing to connect to.
     pub fn reconnect(&mut self) -> Result<(), StreamError> {
-        let deadline = Instant::now() + self.options.timeout;
+        self.reconnect_until(Instant::now() + self.options.timeout)
+    }
+
+    /// As [`Client::reconnect`], with the last attempt at `deadline`.
+    pub(super) fn reconnect_until(&mut self, deadline: Instant) -> Result<(), StreamError> {
         if self.silence.is_left
             && let Some(addresses) = &mut self.addresses
         {
@@ -127,10 +134,11 @@ impl Client {
                 StreamError::NotLeader { ref leader } => addresses.turned_away(leader),
                 _ => addresses.failed(),
             };
-            if Instant::now() + wait > deadline {
+            // What another attempt does not mend is told at once.
+            if Instant::now() >= deadline || matches!(error, StreamError::OtherHistory { .. }) {
                 return Err(error);
             }
-            std::thread::sleep(wait);
+            std::thread::sleep(wait.min(deadline.saturating_duration_since(Instant::now())));
         }
     }
 
@@ -172,6 +180,8 @@ impl Client {
             options.identity = self.identity;
         }
         options.seen = self.seen;
+        // At the end of its time it still looks whether anybody is there.
+        options.timeout = options.timeout.min(deadline.saturating_duration_since(Instant::now()).max(ATTEMPT_TIME_MIN));
         let link = addresses.current().connect(&options, &self.options.credentials)?;
         self.begin_connection(link);
         for number in 0..self.sessions.len() {
