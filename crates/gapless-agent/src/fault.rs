@@ -6,7 +6,7 @@
 //! that the tests must catch.
 
 /// Every crash point there is; a test kills the process at each.
-pub const CRASH_POINTS: [&str; 11] = [
+pub const CRASH_POINTS: [&str; 12] = [
     "between_claim_and_commit",
     "before_journal_copy",
     "after_journal_copy",
@@ -18,6 +18,7 @@ pub const CRASH_POINTS: [&str; 11] = [
     "before_snapshot_rename",
     "before_segment_roll",
     "after_segment_roll",
+    "after_segment_name",
 ];
 
 /// Those that only the sequencer of an event stream passes.

@@ -230,7 +230,7 @@ fn recover(
         let has_unsynced = segment.last_sequence > synced_sequence
             || segment.last_sequence == synced_sequence && segment.held != Held::Nothing;
         if is_scanned || has_unsynced || !found.is_settled {
-            let before_ns = last_ns(i.checked_sub(1).map(|before| &kept[before]))?;
+            let before_ns = last_ns(&options.directory, i.checked_sub(1).map(|before| &kept[before]))?;
             let restored = restore_sealed(&options, segment, before_ns)?;
             rolled.push_back(Rolled {
                 file: restored.file.clone(),
@@ -266,7 +266,7 @@ fn recover(
         Some(mark) if !is_all_synced => mark.second.min(position as u64),
         _ => 0,
     };
-    let before_ns = last_ns(kept.iter().rev().nth(1))?;
+    let before_ns = last_ns(&options.directory, kept.iter().rev().nth(1))?;
     note_times(&active, newest, (before_ns, 0));
     if !newest.found.is_settled {
         settle(&options, &active, newest.found.first_sequence)?;
@@ -449,11 +449,12 @@ fn note_held(segment: &Segment, kept: &Kept) {
 
 /// The time stamp of the last frame of a sealed segment; 0 without one. A writer that dies before it has given the next
 /// segment its name has not noted it.
-fn last_ns(kept: Option<&Kept>) -> Result<u64, JournalError> {
+fn last_ns(directory: &Path, kept: Option<&Kept>) -> Result<u64, JournalError> {
     match kept {
         Some(kept) if kept.last_timestamp_ns == 0 => {
-            let found = &kept.found;
-            note_last(&found.path, found.first_sequence, kept.last_sequence)
+            let first_sequence = kept.found.first_sequence;
+            // It has its final name by now, whatever it was found under.
+            note_last(&directory.join(d::segment_name(first_sequence)), first_sequence, kept.last_sequence)
         }
         Some(kept) => Ok(kept.last_timestamp_ns),
         None => Ok(0),

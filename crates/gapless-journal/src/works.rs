@@ -6,6 +6,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use gapless_agent::fault;
+
 use crate::descriptor::{JOURNALED_MARK_OFFSET, PAGE_LENGTH, SEALED_BIT, TIMES_MARK_OFFSET};
 use crate::directory::sync_directory;
 use crate::disk::DiskWork;
@@ -135,6 +137,7 @@ impl Shared {
             std::fs::rename(&from, &to).map_err(|error| JournalError::io("rename", &from, error))?;
             segment.set_path(to);
             sync_directory(&self.options.directory)?;
+            fault::crash_point("after_segment_name");
             let history = works.history.history();
             works.history.set(History { newest_sequence: first_sequence, ..history }, environment)?;
             self.state().unsettled.pop_front();

@@ -18,7 +18,7 @@ use gapless_journal::{Flush, Journal, JournalError, JournalOptions, inspect};
 
 const KILLS_FROM_OUTSIDE: u64 = 12;
 const KILLS_PER_POINT: u64 = 6;
-const POINTS: [&str; 7] = [
+const POINTS: [&str; 8] = [
     "before_journal_copy",
     "after_journal_copy",
     "before_journaled_mark",
@@ -26,6 +26,7 @@ const POINTS: [&str; 7] = [
     "after_sync",
     "before_segment_roll",
     "after_segment_roll",
+    "after_segment_name",
 ];
 
 pub fn module() -> Module {
