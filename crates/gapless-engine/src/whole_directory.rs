@@ -48,18 +48,8 @@ impl DirectoryReport {
 pub fn verify(layout: &StreamLayout) -> Result<DirectoryReport, EngineError> {
     let (states, snapshots) = (state_keeper::points(&layout.state())?, snapshot::points(&layout.snapshots())?);
     let mut files = Vec::new();
-    for (point, is_state) in
-        states.iter().map(|point| (point, true)).chain(snapshots.iter().map(|point| (point, false)))
-    {
-        let damage = match identity_of(point) {
-            None => Some("it cannot be read".to_owned()),
-            Some(identity) if is_state => {
-                state_keeper::check(&point.path, identity, point.sequence).err().map(|error| error.to_string())
-            }
-            Some(identity) => {
-                snapshot::check(&point.path, identity, point.sequence).err().map(|error| error.to_string())
-            }
-        };
+    for (point, check) in beside(&states, &snapshots) {
+        let damage = damage_of(point, check);
         files.push(FileReport { path: point.path.clone(), sequence: point.sequence, damage });
     }
     let is_member = is_member(layout);
@@ -107,10 +97,12 @@ pub fn restore(layout: &StreamLayout) -> Result<Restored, EngineError> {
     let (before, incarnation) = restoring.incarnations();
     let stream_id = restoring.reader().stream_id();
     let mut set_aside = Vec::new();
-    for point in state_keeper::points(&layout.state())?.into_iter().chain(snapshot::points(&layout.snapshots())?) {
+    let (states, snapshots) = (state_keeper::points(&layout.state())?, snapshot::points(&layout.snapshots())?);
+    for (point, check) in beside(&states, &snapshots) {
         let is_ours =
             point.identity.is_some_and(|(stream, of)| stream == stream_id && [before, incarnation].contains(&of));
-        let belongs = is_ours && point.sequence <= restoring.last_sequence() && {
+        // A damaged one, too: nobody could give it the new incarnation.
+        let belongs = is_ours && point.sequence <= restoring.last_sequence() && damage_of(point, check).is_none() && {
             let timed = FilePoint { identity: None, ..point.clone() };
             restoring.reader().check_point(&timed).is_ok()
         };
@@ -132,8 +124,23 @@ fn is_member(layout: &StreamLayout) -> bool {
     layout.root().join("ballot").exists()
 }
 
-fn identity_of(point: &FilePoint) -> Option<StreamIdentity> {
-    point.identity.map(|(stream_id, incarnation)| StreamIdentity { stream_id, incarnation })
+/// How a file is looked at by itself; what is wrong with it.
+type Check = fn(&Path, StreamIdentity, u64) -> Option<String>;
+
+/// States and snapshots, each with its check.
+fn beside<'a>(states: &'a [FilePoint], snapshots: &'a [FilePoint]) -> impl Iterator<Item = (&'a FilePoint, Check)> {
+    let of_state: Check = |path, identity, at| state_keeper::check(path, identity, at).err().map(|it| it.to_string());
+    let of_snapshot: Check = |path, identity, at| snapshot::check(path, identity, at).err().map(|it| it.to_string());
+    let (states, snapshots) = (states.iter().map(move |point| (point, of_state)), snapshots.iter());
+    states.chain(snapshots.map(move |point| (point, of_snapshot)))
+}
+
+/// What is wrong with a state or a snapshot by itself.
+fn damage_of(point: &FilePoint, check: Check) -> Option<String> {
+    match point.identity {
+        None => Some("it cannot be read".to_owned()),
+        Some((stream_id, incarnation)) => check(&point.path, StreamIdentity { stream_id, incarnation }, point.sequence),
+    }
 }
 
 /// Gives a file a name under which nobody looks for it.

@@ -1,9 +1,11 @@
 //! A node whose directory was put back to an older copy of all of it cannot know; a client whose replies came from what is
 //! not there any more can, and is told so, whether the node is behind it now or has gone on in another way.
 
+use gapless_engine::whole_directory;
 use gapless_engine::{Context, Handlers, Node, NodeOptions, Reject, Service};
 use gapless_schema::Encoding;
 use gapless_stream::client::{ClientOptions, MessageType};
+use gapless_stream::stream_layout::StreamLayout;
 use gapless_stream::{Client, StreamError};
 use std::path::Path;
 use std::time::Duration;
@@ -110,4 +112,24 @@ fn who_has_seen_nothing_else_reconnects() {
         assert_eq!(call(&mut client, 1, 10, length), 20);
         node.stop().unwrap();
     }
+}
+
+#[test]
+fn a_restored_node_goes_on_and_a_damaged_snapshot_does_not_hold_it_up() {
+    let place = tempfile::tempdir().unwrap();
+    let (node, mut client) = start(place.path());
+    assert_eq!(call(&mut client, 1, 10, 100), 10);
+    node.stop().unwrap();
+    let layout = StreamLayout::new(place.path());
+    let snapshot = std::fs::read_dir(layout.snapshots()).unwrap().next().unwrap().unwrap().path();
+    let mut bytes = std::fs::read(&snapshot).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&snapshot, bytes).unwrap();
+    let restored = whole_directory::restore(&layout).unwrap();
+    assert_eq!(restored.set_aside.len(), 1, "{restored:?}");
+    assert_ne!(restored.incarnation, restored.incarnation_before);
+    let (node, mut client) = start(place.path());
+    assert_eq!(call(&mut client, 2, 10, 100), 20);
+    node.stop().unwrap();
 }
