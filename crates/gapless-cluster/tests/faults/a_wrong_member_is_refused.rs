@@ -34,10 +34,11 @@ fn end(mut cluster: Cluster, load: Load) {
 
 /// The text of a member's file, in another directory and with a port of its own.
 fn elsewhere(cluster: &Cluster, member: usize) -> String {
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let own = cluster.address(member);
+    let free = std::net::TcpListener::bind((own.ip(), 0)).unwrap().local_addr().unwrap();
     let directory = cluster.directory(member).display().to_string();
     let text = cluster.text(member).replace(&directory, &format!("{directory}-elsewhere"));
-    text.replace(&format!(":{}\"", cluster.port(member)), &format!(":{free}\""))
+    text.replace(&format!("\"{own}\""), &format!("\"{free}\""))
 }
 
 fn a_member_of_another_cluster_is_refused() {
@@ -78,7 +79,7 @@ fn garbage_changes_nothing(random: &mut Random) {
     let mut idle = Vec::new();
     for round in 0..60 {
         let member = 1 + round % cluster.count();
-        let mut stranger = TcpStream::connect(("127.0.0.1", cluster.port(member))).unwrap();
+        let mut stranger = TcpStream::connect(cluster.address(member)).unwrap();
         if round % 4 == 0 {
             // Says nothing, and stays.
             idle.push(stranger);

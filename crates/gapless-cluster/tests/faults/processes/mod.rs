@@ -15,10 +15,11 @@ use hosts::Hosts;
 use proxy::Proxy;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::HashMap;
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long anything may take; the machine may have a lot else to do.
@@ -84,11 +85,21 @@ pub const WITNESS: Plan = Plan { kinds: &["full", "full", "witness"], ..THREE };
 /// For what must not make anybody a new leader: neither does a machine that is busy for a while.
 pub const PATIENT: Plan = Plan { election_timeout: "1 s", ..THREE };
 
+/// A loopback address of its own for each cluster: a member that is down for a while finds its port free again, because
+/// nobody else is given ports of this address.
+fn own_loopback() -> Ipv4Addr {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let number = std::process::id().wrapping_mul(256).wrapping_add(COUNT.fetch_add(1, Ordering::Relaxed));
+    // Behind 127.0.x.x, where everybody is, and before the broadcast address.
+    Ipv4Addr::from_bits(0x7F01_0000 + number % 0x00FE_0000)
+}
+
 /// The members' processes, by their numbers from 1 on.
 pub struct Cluster {
     pub root: tempfile::TempDir,
     plan: Plan,
-    ports: Vec<u16>,
+    /// Where members listen, in the order of their numbers; not where each has a host of its own.
+    addresses: Vec<SocketAddr>,
     /// Between a member and one with a higher number, which it connects to; not where each has a host of its own.
     proxies: HashMap<(usize, usize), Proxy>,
     hosts: Option<Hosts>,
@@ -108,11 +119,12 @@ impl Cluster {
     /// With the members' files, and no process.
     pub fn prepare(plan: Plan) -> Self {
         let count = plan.kinds.len();
-        let listeners: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-        let ports: Vec<_> = listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect();
+        let host = own_loopback();
+        let listeners: Vec<_> = (0..count).map(|_| TcpListener::bind((host, 0)).unwrap()).collect();
+        let addresses: Vec<_> = listeners.iter().map(|listener| listener.local_addr().unwrap()).collect();
         let pairs = (1..count).flat_map(|low| (low + 1..=count).map(move |high| (low, high)));
-        let proxies = pairs.map(|(low, high)| ((low, high), Proxy::to(ports[high - 1]))).collect();
-        Self::with_files(plan, ports, proxies, None)
+        let proxies = pairs.map(|(low, high)| ((low, high), Proxy::to(addresses[high - 1]))).collect();
+        Self::with_files(plan, addresses, proxies, None)
     }
 
     /// Starts all of them, each on a host of its own; see [`hosts::run_inside`].
@@ -123,10 +135,15 @@ impl Cluster {
         cluster
     }
 
-    fn with_files(plan: Plan, ports: Vec<u16>, proxies: HashMap<(usize, usize), Proxy>, hosts: Option<Hosts>) -> Self {
+    fn with_files(
+        plan: Plan,
+        addresses: Vec<SocketAddr>,
+        proxies: HashMap<(usize, usize), Proxy>,
+        hosts: Option<Hosts>,
+    ) -> Self {
         let (root, count) = (tempfile::tempdir().unwrap(), plan.kinds.len());
         let members = (0..count).map(|_| None).collect();
-        let cluster = Self { root, plan, ports, proxies, hosts, members, armed: vec![false; count] };
+        let cluster = Self { root, plan, addresses, proxies, hosts, members, armed: vec![false; count] };
         (1..=count).for_each(|member| cluster.write_file(member, &cluster.text(member)));
         cluster
     }
@@ -138,8 +155,8 @@ impl Cluster {
             let other = at + 1;
             let address = match (&self.hosts, self.proxies.get(&(member, other))) {
                 (Some(_), _) => Hosts::address(other),
-                (None, Some(proxy)) => format!("127.0.0.1:{}", proxy.port),
-                (None, None) => format!("127.0.0.1:{}", self.ports[at]),
+                (None, Some(proxy)) => proxy.address.to_string(),
+                (None, None) => self.addresses[at].to_string(),
             };
             text += &format!("[[member]]\nid = {other}\nkind = \"{kind}\"\naddresses = [\"{address}\"]\n");
         }
@@ -168,9 +185,9 @@ impl Cluster {
         self.directory(member).join("journal")
     }
 
-    /// The port that a member listens on.
-    pub fn port(&self, member: usize) -> u16 {
-        self.ports[member - 1]
+    /// Where a member listens.
+    pub fn address(&self, member: usize) -> SocketAddr {
+        self.addresses[member - 1]
     }
 
     /// The network of a cluster that was started on hosts.

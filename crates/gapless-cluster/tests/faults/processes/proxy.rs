@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -46,23 +46,22 @@ struct Shared {
     is_over: AtomicBool,
 }
 
-/// Listens at a port of its own; ends with the value.
+/// Listens at a port of its own, on the host of who it passes connections to; ends with the value.
 pub struct Proxy {
-    pub port: u16,
+    pub address: SocketAddr,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Proxy {
-    /// To this port.
-    pub fn to(port: u16) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let own = listener.local_addr().unwrap().port();
+    pub fn to(to: SocketAddr) -> Self {
+        let listener = TcpListener::bind((to.ip(), 0)).unwrap();
+        let address = listener.local_addr().unwrap();
         listener.set_nonblocking(true).unwrap();
         let shared = Arc::<Shared>::default();
         let seen = Arc::clone(&shared);
-        let thread = std::thread::spawn(move || accept(&listener, port, &seen));
-        Self { port: own, shared, thread: Some(thread) }
+        let thread = std::thread::spawn(move || accept(&listener, to, &seen));
+        Self { address, shared, thread: Some(thread) }
     }
 
     /// From who connects, or to it.
@@ -86,7 +85,7 @@ impl Drop for Proxy {
     }
 }
 
-fn accept(listener: &TcpListener, port: u16, shared: &Arc<Shared>) {
+fn accept(listener: &TcpListener, address: SocketAddr, shared: &Arc<Shared>) {
     let mut pumps = Vec::new();
     while !shared.is_over.load(Ordering::SeqCst) {
         pumps.retain(|pump: &JoinHandle<()>| !pump.is_finished());
@@ -95,7 +94,7 @@ fn accept(listener: &TcpListener, port: u16, shared: &Arc<Shared>) {
             continue;
         };
         // Nobody is there: whoever connected sees its connection end.
-        let Ok(to) = TcpStream::connect(("127.0.0.1", port)) else { continue };
+        let Ok(to) = TcpStream::connect(address) else { continue };
         for stream in [&from, &to] {
             stream.set_nonblocking(true).unwrap();
             stream.set_nodelay(true).unwrap();
