@@ -97,6 +97,27 @@ pub enum ClusterError {
         /// Its words.
         reason: String,
     },
+    /// Its log is not that of its leader, or of the member that it is compared with.
+    #[error(
+        "what member {member} has released is not what member {leader} has: {}, and they part at frame {sequence} (entry \
+         {index}) at the latest. A directory of the cluster was put back to an older copy, or exchanged. Find out which \
+         members have what was acknowledged, and replace the others by new ones with empty directories: `gapless cluster \
+         add --replace`",
+        same_sequence.map_or_else(|| "no frame is known up to which it is the same".to_owned(),
+            |sequence| format!("it is the same up to frame {sequence}"))
+    )]
+    OtherHistory {
+        /// Which member.
+        member: u64,
+        /// Whom it is compared with.
+        leader: u64,
+        /// The newest frame up to which both are known to be the same.
+        same_sequence: Option<u64>,
+        /// The oldest entry at which they are known to differ.
+        index: u64,
+        /// The last frame up to there, as this member has it.
+        sequence: u64,
+    },
     /// The service's state is not that of the other members.
     #[error(
         "the state of member {member} differs from that of the others: {}, and is another one behind {sequence}; the \

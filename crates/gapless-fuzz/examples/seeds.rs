@@ -7,6 +7,7 @@ use gapless_cluster::consensus::{
     Change, ChangeStep, Consensus, ConsensusOptions, Effects, MemberId, Members, Place, Recovered,
 };
 use gapless_cluster::link::beacon::Beacon;
+use gapless_cluster::link::log_state::LogState;
 use gapless_cluster::link::wire::RefusalCode as LinkRefusalCode;
 use gapless_cluster::link::wire::{
     ClusterName, Header, Identity, Introduction, Kind as LinkKind, Refusal as LinkRefusal,
@@ -765,7 +766,7 @@ fn links() {
     };
     let cluster = ClusterName::new("market").unwrap();
     let from = Identity { cluster, stream_id: 9, incarnation: 4, member: 1, instance: 77 };
-    let introduction = Introduction { from, to: 2 }.to_bytes();
+    let introduction = Introduction { from, to: 2, log: LogState::default() }.to_bytes();
     let refusal = LinkRefusal { code: LinkRefusalCode::OtherStream, text: "here 9, there 8, né".to_owned() }.to_bytes();
     let stream = [
         message(LinkKind::Hello, 1, &introduction, b""),

@@ -54,6 +54,7 @@ impl Consensus {
             let payload = RecordContent::Entry(record, commit).to_bytes();
             records.push(Record { behind_sequence, is_checkpoint: false, payload });
         }
+        records.extend(self.raw.raft.mut_store().take_acknowledged());
         self.is_stored_ahead = true;
         true
     }

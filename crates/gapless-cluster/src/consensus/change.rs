@@ -99,8 +99,13 @@ impl Change {
     /// applies it, for one that reads its journal.
     pub(super) fn applied_to(&self, members: &Members) -> Members {
         let start = Place { index: 0, term: 0, sequence: 0, hash: 0 };
-        let state =
-            Checkpoint { hard_state: HardState::default(), start, members: members.clone(), entries: Vec::new() };
+        let state = Checkpoint {
+            hard_state: HardState::default(),
+            start,
+            members: members.clone(),
+            entries: Vec::new(),
+            acknowledged: Vec::new(),
+        };
         let config = Config { id: u64::MAX, ..Config::default() };
         let logger = slog::Logger::root(slog::Discard, slog::o!());
         let raw = RawNode::new(&config, Storage::new(state, 1, 1), &logger);

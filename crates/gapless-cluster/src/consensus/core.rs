@@ -106,6 +106,8 @@ pub struct Consensus {
     pub(super) ready_reads: Vec<Read>,
     pub(super) refused_messages: u64,
     pub(super) is_first_poll: bool,
+    /// What others have acknowledged goes into the records without an entry: once a heartbeat at most.
+    pub(super) acknowledged_is_due: bool,
     /// What was stepped last is in the log already, and its records are given out.
     pub(super) is_stored_ahead: bool,
     /// Something has happened since the last poll that may have effects.
@@ -169,6 +171,7 @@ impl Consensus {
             ready_reads: Vec::new(),
             refused_messages: 0,
             is_first_poll: true,
+            acknowledged_is_due: false,
             is_stored_ahead: false,
             has_news: true,
             way_back,
@@ -251,7 +254,9 @@ impl Consensus {
             return None;
         }
         let hard_state = HardState { term, vote, commit: place.index };
-        let checkpoint = Checkpoint { hard_state, start: place, members: members.clone(), entries: Vec::new() };
+        let acknowledged = self.acknowledged().collect();
+        let checkpoint =
+            Checkpoint { hard_state, start: place, members: members.clone(), entries: Vec::new(), acknowledged };
         Some(RecordContent::Checkpoint(Box::new(checkpoint)).to_bytes())
     }
 
@@ -273,6 +278,8 @@ impl Consensus {
             self.last_tick_ns = Some(last_ns + ticks * self.options.tick_ns());
         }
         self.has_news = true;
+        let heartbeat_ns = HEARTBEAT_TICKS * self.options.tick_ns();
+        self.acknowledged_is_due |= last_ns / heartbeat_ns != now_ns / heartbeat_ns && self.restoring.is_none();
         for _ in 0..ticks.min(HEARTBEAT_TICKS) {
             self.tick_once();
         }
@@ -567,5 +574,6 @@ fn first_state(options: &ConsensusOptions) -> Checkpoint {
         start: Place { index: begin, term: begin, sequence: 0, hash },
         members: options.members.clone().sorted(),
         entries: Vec::new(),
+        acknowledged: Vec::new(),
     }
 }

@@ -78,12 +78,14 @@ impl<'a> Fields<'a> {
         Ok(Place { index, term, sequence, hash: self.u64()? })
     }
 
-    pub(crate) fn list(&mut self, name: &'static str) -> Result<Vec<MemberId>, FieldError> {
+    /// A number of members.
+    pub(crate) fn count(&mut self, name: &'static str) -> Result<usize, FieldError> {
         let count = usize::from(self.u8()?);
-        if count > MEMBERS_MAX {
-            return Err(FieldError::Value(name));
-        }
-        (0..count).map(|_| self.member(name)).collect()
+        if count > MEMBERS_MAX { Err(FieldError::Value(name)) } else { Ok(count) }
+    }
+
+    pub(crate) fn list(&mut self, name: &'static str) -> Result<Vec<MemberId>, FieldError> {
+        (0..self.count(name)?).map(|_| self.member(name)).collect()
     }
 
     /// A list in order, so that equal members have equal bytes.

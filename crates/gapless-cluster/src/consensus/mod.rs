@@ -23,6 +23,7 @@
 //! | [`record`] | what goes into the journal, as bytes |
 //! | [`recovered`] | a member's state from its journal's records |
 //! | [`storage`] | the entries that are kept in memory |
+//! | [`history`] | whether logs are the same, and what members have acknowledged |
 //! | [`standing`] | who is a member, for those who may know less |
 //! | [`options`] | what a member is configured with |
 //! | [`effects`] | what the core asks its agent to do |
@@ -36,6 +37,7 @@ pub mod core;
 pub mod details;
 pub mod effects;
 pub(crate) mod fields;
+pub mod history;
 mod inbound;
 pub mod late;
 pub mod options;
@@ -54,6 +56,7 @@ pub use chain::Chain;
 pub use change::{Change, ChangeStep, Transition};
 pub use details::{Joining, MemberDetails};
 pub use effects::{Effects, Fetch, Outgoing, Read, Record, RoleChange};
+pub use history::{History, Parting};
 pub use inbound::{AppendRefused, Refused};
 pub use options::ConsensusOptions;
 pub use raft::eraftpb::Message;

@@ -44,6 +44,9 @@ impl Consensus {
             self.cut(end, effects);
         }
         self.set_timeout();
+        if std::mem::take(&mut self.acknowledged_is_due) {
+            effects.records.extend(self.raw.raft.mut_store().take_acknowledged());
+        }
         effects.number = self.last_number;
         let applied = self.raw.raft.raft_log.applied;
         let place = self.storage().place_at(applied).unwrap_or(self.storage().start());
@@ -141,6 +144,7 @@ impl Consensus {
             let payload = RecordContent::Entry(record, commit).to_bytes();
             effects.records.push(Record { behind_sequence, is_checkpoint: false, payload });
         }
+        effects.records.extend(self.raw.raft.mut_store().take_acknowledged());
     }
 
     /// Whether entries were proposed here before the lead was lost: their frames are appended already.

@@ -4,18 +4,21 @@
 //! entry        u8 version 1, u8 kind 1, u64 index, term, commit, batch (24 bytes), u8 0: none, 1: change, change
 //! hard state   u8 version 1, u8 kind 2, u64 term, vote, commit
 //! checkpoint   u8 version 1, u8 kind 3, hard state as above, place, members, u32 count,
-//!              entries: u64 term, batch, change as above
+//!              entries: u64 term, batch, change as above; acknowledged as below, if there are any
+//! acknowledged u8 version 1, u8 kind 4, u8 count, each: u64 member, term, index
 //! ```
 //!
 //! A change, members and their details: see `change`, `fields` and [`super::details`].
 //!
 //! The commit index is what was known when the record was written: never more than is true, and never waited for. It
 //! lets a member come back with the members that it had: one that forgot a change of members could count a majority that
-//! is none any more.
+//! is none any more. Nor is what others have acknowledged waited for; see [`super::history`].
 
 use super::change::Change;
 use super::fields::{FieldError, Fields, put_members, put_place, put_u64};
+use super::history::put_acknowledged;
 use super::types::{Batch, MemberId, Members, NUMBER_MAX, Place};
+use crate::link::log_state::Acknowledged;
 use raft::eraftpb::{Entry, EntryType};
 
 /// The version of this layout.
@@ -29,6 +32,7 @@ const LENGTH_USUAL: usize = 64;
 const ENTRY: u8 = 1;
 const HARD_STATE: u8 = 2;
 const CHECKPOINT: u8 = 3;
+const ACKNOWLEDGED: u8 = 4;
 
 /// Why some bytes are not a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -79,6 +83,8 @@ pub struct Checkpoint {
     pub members: Members,
     /// The entries behind it, without a gap.
     pub entries: Vec<EntryRecord>,
+    /// What other members are known to have acknowledged, in the order of their numbers.
+    pub acknowledged: Vec<(MemberId, Acknowledged)>,
 }
 
 /// A record's content.
@@ -90,6 +96,8 @@ pub enum RecordContent {
     HardState(HardState),
     /// Everything, in place of all before it.
     Checkpoint(Box<Checkpoint>),
+    /// What other members are known to have acknowledged, beside what was known before.
+    Acknowledged(Vec<(MemberId, Acknowledged)>),
 }
 
 impl EntryRecord {
@@ -172,6 +180,13 @@ impl RecordContent {
                     put_u64(&mut bytes, entry.term);
                     entry.put_content(&mut bytes);
                 }
+                if !checkpoint.acknowledged.is_empty() {
+                    put_list(&mut bytes, &checkpoint.acknowledged);
+                }
+            }
+            Self::Acknowledged(list) => {
+                bytes.push(ACKNOWLEDGED);
+                put_list(&mut bytes, list);
             }
         }
         bytes
@@ -202,6 +217,7 @@ impl RecordContent {
             }
             HARD_STATE => Self::HardState(HardState::take(fields)?),
             CHECKPOINT => Self::Checkpoint(Box::new(Checkpoint::take(fields)?)),
+            ACKNOWLEDGED => Self::Acknowledged(take_list(fields)?),
             _ => return Err(FieldError::Value("kind")),
         };
         fields.end()?;
@@ -223,6 +239,24 @@ impl Checkpoint {
             let term = fields.number("term")?;
             entries.push(EntryRecord::take_content(fields, index, term)?);
         }
-        Ok(Self { hard_state, start, members, entries })
+        let acknowledged = if fields.0.is_empty() { Vec::new() } else { take_list(fields)? };
+        Ok(Self { hard_state, start, members, entries, acknowledged })
     }
+}
+
+fn put_list(bytes: &mut Vec<u8>, list: &[(MemberId, Acknowledged)]) {
+    put_acknowledged(bytes, list.iter().map(|(member, Acknowledged { term, index })| [member.get(), *term, *index]));
+}
+
+/// Each member once, in order; none is no list.
+fn take_list(fields: &mut Fields<'_>) -> Result<Vec<(MemberId, Acknowledged)>, FieldError> {
+    let count = fields.count("number of acknowledgements")?;
+    let each = |_| {
+        let member = fields.member("member that has acknowledged")?;
+        let (term, index) = (fields.number("term")?, fields.number("index")?);
+        Ok((member, Acknowledged { term, index }))
+    };
+    let list = (0..count).map(each).collect::<Result<Vec<_>, _>>()?;
+    let is_right = !list.is_empty() && list.windows(2).all(|pair| pair[0].0 < pair[1].0);
+    if is_right { Ok(list) } else { Err(FieldError::Value("order of acknowledgements")) }
 }

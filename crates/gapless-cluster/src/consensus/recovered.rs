@@ -5,6 +5,8 @@ use super::change::ChangeStep;
 use super::details::MemberDetails;
 use super::record::{CHECKPOINT_ENTRIES_MAX, Checkpoint, EntryRecord, HardState, RecordContent, RecordError};
 use super::types::{Batch, MemberId, Members, Place};
+use crate::link::log_state::Acknowledged;
+use std::collections::BTreeMap;
 
 /// So many entries are left where more are committed: with those that are not, they fit a checkpoint. Whoever lags further
 /// behind gets a place.
@@ -106,6 +108,7 @@ impl Recovered {
                 }
                 (_, None) => return Err(RecoveryError::NoCheckpoint { behind_sequence }),
                 (RecordContent::HardState(found), Some(state)) => state.take_hard_state(found),
+                (RecordContent::Acknowledged(list), Some(state)) => state.take_acknowledged(&list),
                 (RecordContent::Entry(entry, commit), Some(state)) => {
                     state.take_entry(entry, behind_sequence)?;
                     state.hard_state.commit = state.hard_state.commit.max(commit);
@@ -163,7 +166,8 @@ impl Recovered {
             ..Members::of_voters(&[member])
         };
         let hard_state = HardState { term: state.hard_state.term, vote: None, commit: end.index };
-        let checkpoint = Checkpoint { hard_state, start: end, members, entries: Vec::new() };
+        let (entries, acknowledged) = (Vec::new(), Vec::new());
+        let checkpoint = Checkpoint { hard_state, start: end, members, entries, acknowledged };
         Some(RecordContent::Checkpoint(Box::new(checkpoint)).to_bytes())
     }
 
@@ -267,6 +271,12 @@ impl Checkpoint {
         self.start = start;
     }
 
+    fn take_acknowledged(&mut self, list: &[(MemberId, Acknowledged)]) {
+        let mut known: BTreeMap<_, _> = self.acknowledged.drain(..).collect();
+        super::storage::merge(&mut known, list);
+        self.acknowledged = known.into_iter().collect();
+    }
+
     fn take_hard_state(&mut self, found: HardState) {
         self.hard_state =
             HardState { term: found.term, vote: found.vote, commit: self.hard_state.commit.max(found.commit) };
@@ -317,8 +327,13 @@ mod tests {
             (state(5, 2), state(5, 0), state(5, 2)),
             (state(5, 2), state(4, 1), state(5, 2)),
         ] {
-            let checkpoint =
-                Checkpoint { hard_state: journal, start: place, members: Members::default(), entries: Vec::new() };
+            let checkpoint = Checkpoint {
+                hard_state: journal,
+                start: place,
+                members: Members::default(),
+                entries: Vec::new(),
+                acknowledged: Vec::new(),
+            };
             let mut recovered = Recovered { state: Some(checkpoint), ..Recovered::default() };
             recovered.has_voted(&RecordContent::HardState(HardState { commit: 9, ..ballot }).to_bytes()).unwrap();
             assert_eq!(recovered.hard_state(), expected, "{journal:?} and {ballot:?}");
@@ -334,7 +349,7 @@ mod tests {
         let place = Place { index: 1, term: 1, sequence: 0, hash: 0 };
         let hard_state = HardState { term: 1, vote: None, commit: 1 };
         let members = Members::of_voters(&[member(1), member(2)]);
-        let first = Checkpoint { hard_state, start: place, members, entries: Vec::new() };
+        let first = Checkpoint { hard_state, start: place, members, entries: Vec::new(), acknowledged: Vec::new() };
         let learner = Change::of(ChangeStep::Learner(member(3)));
         let steps = vec![ChangeStep::Remove(member(1)), ChangeStep::Remove(member(2))];
         let strange = Change { steps, ..Change::default() };
@@ -384,7 +399,8 @@ mod tests {
         let empty = |index, sequence| entry(index, batch(sequence + 1, sequence));
         let entries = vec![empty(2, 0), entry(3, batch(1, 4)), empty(4, 4), entry(5, batch(5, 9)), empty(6, 9)];
         let hard_state = HardState { term: 6, vote: None, commit: 1 };
-        let state = Checkpoint { hard_state, start: begin, members: Members::default(), entries };
+        let state =
+            Checkpoint { hard_state, start: begin, members: Members::default(), entries, acknowledged: Vec::new() };
         for (released, commit) in [(0, 1), (1, 3), (4, 3), (5, 5), (9, 5)] {
             let mut recovered = Recovered { state: Some(state.clone()), behind: None };
             recovered.is_committed(released);

@@ -2,14 +2,16 @@
 //! newest so many entries is forgotten, and whoever needs it gets a [`Place`] instead.
 
 use super::details::{put_details, take_details};
+use super::effects::Record;
 use super::fields::{Fields, put_list, put_u64};
-use super::record::{Checkpoint, EntryRecord, HardState};
+use super::record::{Checkpoint, EntryRecord, HardState, RecordContent};
 use super::types::{Batch, MemberId, Members, Place};
 use super::wire::{ENTRIES_MAX, batch_in};
+use crate::link::log_state::Acknowledged;
 use raft::eraftpb::{self, Entry, Snapshot};
 use raft::{Error, GetEntriesContext, RaftState, StorageError};
 use std::cell::Cell;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// An entry, and what it covers of the stream.
 struct Kept {
@@ -31,6 +33,9 @@ pub struct Storage {
     late_before: u64,
     /// Up to which entry one that is late is given some now.
     late_until: Option<u64>,
+    /// What other members are known to have acknowledged, and whether the records do not say so yet.
+    acknowledged: BTreeMap<MemberId, Acknowledged>,
+    acknowledged_is_new: bool,
     /// Somebody who is late was given nothing, or has something to be sent.
     has_late: Cell<bool>,
 }
@@ -46,6 +51,8 @@ impl Storage {
             applied: state.start.index,
             entries_kept_max,
             message_frames_max,
+            acknowledged: state.acknowledged.into_iter().collect(),
+            acknowledged_is_new: false,
             late_before: 0,
             late_until: None,
             has_late: Cell::new(false),
@@ -55,6 +62,30 @@ impl Storage {
     /// Who needs frames before `first_sequence` is given entries by [`Storage::give_until`] alone.
     pub(super) fn is_late_before(&mut self, first_sequence: u64) {
         self.late_before = first_sequence;
+    }
+
+    /// Members have acknowledged this.
+    pub(super) fn remember(&mut self, told: &[(MemberId, Acknowledged)]) {
+        self.acknowledged_is_new |= merge(&mut self.acknowledged, told);
+    }
+
+    pub(super) const fn acknowledged(&self) -> &BTreeMap<MemberId, Acknowledged> {
+        &self.acknowledged
+    }
+
+    /// What members have acknowledged, as a record, if no record says so yet.
+    pub(super) fn take_acknowledged(&mut self) -> Option<Record> {
+        if !std::mem::take(&mut self.acknowledged_is_new) || self.acknowledged.is_empty() {
+            return None;
+        }
+        let list = self.acknowledged.iter().map(|(member, acknowledged)| (*member, *acknowledged)).collect();
+        let payload = RecordContent::Acknowledged(list).to_bytes();
+        Some(Record { behind_sequence: self.end().sequence, is_checkpoint: false, payload })
+    }
+
+    fn forget_acknowledged(&mut self) {
+        let members = &self.members.back().expect("there is always one").1;
+        self.acknowledged.retain(|member, _| members.contains(*member));
     }
 
     /// Whoever is late is given entries up to this one from now on, or none.
@@ -153,11 +184,13 @@ impl Storage {
         self.members = VecDeque::from([(place.index, members)]);
         self.applied = place.index;
         self.set_commit(place.index);
+        self.forget_acknowledged();
     }
 
     /// From the entry `index` on, these are the members.
     pub(super) fn set_members(&mut self, index: u64, members: Members) {
         self.members.push_back((index, members));
+        self.forget_acknowledged();
     }
 
     /// The entries up to `index` are applied; what is too old goes.
@@ -214,6 +247,7 @@ impl Storage {
             start: self.start,
             members: self.members[0].1.clone(),
             entries: self.entries.iter().map(|kept| EntryRecord::from_raft(&kept.entry, kept.batch)).collect(),
+            acknowledged: self.acknowledged.iter().map(|(member, acknowledged)| (*member, *acknowledged)).collect(),
         }
     }
 }
@@ -287,6 +321,17 @@ impl raft::Storage for Storage {
     }
 }
 
+/// Takes what is newer; whether anything was.
+pub(super) fn merge(known: &mut BTreeMap<MemberId, Acknowledged>, told: &[(MemberId, Acknowledged)]) -> bool {
+    let mut is_new = false;
+    for (member, acknowledged) in told {
+        let known = known.entry(*member).or_default();
+        is_new |= acknowledged > known;
+        *known = (*known).max(*acknowledged);
+    }
+    is_new
+}
+
 /// A place as raft's snapshot. What raft does not know of stands in its data, which stays in this process.
 pub(super) fn snapshot_of(place: &Place, members: &Members) -> Snapshot {
     let mut data = Vec::new();
@@ -329,7 +374,13 @@ mod tests {
         // Of the frames 1 to 4, 5 to 9 and 10 to 12, and one without any between.
         let entries =
             vec![entry(2, batch(1, 4)), entry(3, batch(5, 4)), entry(4, batch(5, 9)), entry(5, batch(10, 12))];
-        let state = Checkpoint { hard_state: HardState::default(), start, members: Members::default(), entries };
+        let state = Checkpoint {
+            hard_state: HardState::default(),
+            start,
+            members: Members::default(),
+            entries,
+            acknowledged: Vec::new(),
+        };
         for (applied, first_sequence, index, sequence) in [
             (5, 1, 1, 0),
             (5, 2, 2, 4),

@@ -42,6 +42,7 @@ pub fn judge(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::link::log_state::LogState;
     use crate::link::wire::ClusterName;
 
     fn identity(member: MemberId) -> Identity {
@@ -55,7 +56,7 @@ mod tests {
     }
 
     fn verdict(change: impl FnOnce(&mut Introduction)) -> Option<RefusalCode> {
-        let mut theirs = Introduction { from: identity(1), to: 2 };
+        let mut theirs = Introduction { from: identity(1), to: 2, log: LogState::default() };
         change(&mut theirs);
         judge(&identity(2), &theirs, |member| member == 1).err().map(|refusal| refusal.code)
     }

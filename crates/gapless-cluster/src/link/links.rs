@@ -5,6 +5,7 @@ use super::discovery::Discovery;
 use super::error::{LinkError, LinkEvent, SendError};
 use super::handshake::judge;
 use super::listener::Listener;
+use super::log_state::{Acknowledged, LogState};
 use super::options::{LinkOptions, PEERS_MAX, Peer};
 use super::peer::{LinkStatistics, PeerLink};
 use super::strangers::{StrangerStatistics, Strangers};
@@ -48,6 +49,8 @@ pub enum Content {
     Time,
     /// How far all full members are; such a message is short and has no frames.
     Held,
+    /// What its sender's log holds; such a message is short and has no frames.
+    History,
 }
 
 impl Content {
@@ -64,6 +67,7 @@ impl Content {
             Self::Parcel => Kind::Parcel,
             Self::Time => Kind::Time,
             Self::Held => Kind::Held,
+            Self::History => Kind::History,
         }
     }
 
@@ -80,6 +84,7 @@ impl Content {
             Kind::Parcel => Some(Self::Parcel),
             Kind::Time => Some(Self::Time),
             Kind::Held => Some(Self::Held),
+            Kind::History => Some(Self::History),
             Kind::Hello | Kind::Welcome | Kind::Refusal | Kind::Ping => None,
         }
     }
@@ -137,6 +142,7 @@ pub struct Received<'a> {
 pub struct Links {
     options: LinkOptions,
     identity: Identity,
+    log: LogState,
     peers: Vec<PeerLink>,
     listeners: Vec<Listener>,
     /// Who has a number up to this one and is no peer was removed; who has a higher one may have been added since. `None`:
@@ -168,6 +174,7 @@ impl Links {
         let mut links = Self {
             options,
             identity,
+            log: LogState::default(),
             peers: Vec::new(),
             listeners,
             numbers_used: None,
@@ -254,6 +261,25 @@ impl Links {
         if let Some(peer) = self.peers.iter_mut().find(|peer| peer.member == member) {
             peer.set_known_instance(instance);
         }
+    }
+
+    /// What this member's log holds from now on. Said at each handshake.
+    pub const fn set_log(&mut self, log: LogState) {
+        self.log = log;
+    }
+
+    /// This member has acknowledged so much: with less it is refused.
+    pub fn set_acknowledged(&mut self, member: MemberId, acknowledged: Acknowledged) {
+        if let Some(peer) = self.peers.iter_mut().find(|peer| peer.member == member) {
+            peer.set_acknowledged(acknowledged);
+        }
+    }
+
+    /// What this member said of its own log at the last handshake with that one.
+    #[must_use]
+    pub fn log_told(&self, member: MemberId) -> LogState {
+        let peer = self.peers.iter().find(|peer| peer.member == member);
+        peer.map_or_else(LogState::default, PeerLink::log_told)
     }
 
     /// The other members, newcomers among them, in the order in which they came.
@@ -381,7 +407,7 @@ impl Links {
         let gap_ns = if pause_ns >= self.options.silence_ns_max / 2 { pause_ns } else { 0 };
         for peer in &mut self.peers {
             peer.keep_alive(now_ns, gap_ns, &self.options);
-            peer.dial(now_ns, &self.options, &self.identity, &mut self.resolver);
+            peer.dial(now_ns, &self.options, (&self.identity, self.log), &mut self.resolver);
         }
         if self.peers.iter().any(PeerLink::is_newcomer_that_went) {
             self.peers.retain(|peer| !peer.is_newcomer_that_went());
@@ -428,7 +454,7 @@ impl Links {
                 self.peers.len() - 1
             });
             let peer = &mut self.peers[at];
-            let welcome = Introduction { from: self.identity.clone(), to: peer.member }.to_bytes();
+            let welcome = peer.introduction(&self.identity, self.log).to_bytes();
             match connection.send(Kind::Welcome, &welcome, &[], 0, usize::MAX) {
                 Ok(_) => peer.connect(connection, theirs.from.instance, self.now_ns, &self.options),
                 Err(broken) => tracing::debug!(member = peer.member, %address, ?broken, "gone before it was welcomed"),
@@ -454,7 +480,7 @@ fn judge_dialler(
         let text = || format!("member {} was removed, as member {} knows", from.member, own.member);
         if is_removed { Box::new(Refusal::new(RefusalCode::Removed, text())) } else { refusal }
     })?;
-    if let Some(refusal) = peer.and_then(|peer| peer.judge_instance(from.instance)) {
+    if let Some(refusal) = peer.and_then(|peer| peer.judge_history(theirs)) {
         return Err(refusal);
     }
     // A newcomer is not connected to, because nobody here knows where it is.

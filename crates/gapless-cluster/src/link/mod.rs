@@ -8,6 +8,7 @@
 //! | `peer` | the link to one other member: dialling, sending, receiving, events |
 //! | `strangers` | connections whose other side is not known yet |
 //! | `handshake` | [`judge`]: whether a member talks to another |
+//! | [`log_state`] | what a member's log holds, and what it has acknowledged |
 //! | `connection` | messages over one socket |
 //! | `receive_buffer` | [`ReceiveBuffer`]: messages handed out in place |
 //! | `send_queue` | what a socket did not take |
@@ -30,6 +31,7 @@ mod error;
 mod handshake;
 mod links;
 mod listener;
+pub mod log_state;
 mod options;
 mod peer;
 mod pipe;

@@ -6,6 +6,7 @@ use super::connection::{Broken, Connection};
 use super::error::{GoneReason, LinkError, LinkEvent, SendError};
 use super::handshake::judge;
 use super::links::{Content, Received};
+use super::log_state::{Acknowledged, LogState};
 use super::options::{LinkOptions, Peer};
 use super::socket::Socket;
 use super::strangers::refuse;
@@ -80,6 +81,10 @@ pub(super) struct PeerLink {
     instance: u64,
     /// That it has to have; 0 where nobody knows.
     known_instance: u64,
+    /// What it has acknowledged, as far as that is known.
+    acknowledged: Acknowledged,
+    /// What was said to it of this side's log when it was last spoken to first.
+    log_told: LogState,
     /// Of one that dials: when to ask it why it does not.
     next_question_ns: u64,
     last_heard_ns: u64,
@@ -130,6 +135,8 @@ impl PeerLink {
             connected_ns: 0,
             instance: 0,
             known_instance: 0,
+            acknowledged: Acknowledged::default(),
+            log_told: LogState::default(),
             next_question_ns: 0,
             last_heard_ns: 0,
             last_spoken_ns: 0,
@@ -173,17 +180,41 @@ impl PeerLink {
         self.known_instance = instance;
     }
 
-    /// Why this instance is not let in, if it is not.
-    pub(super) fn judge_instance(&self, instance: u64) -> Option<Box<Refusal>> {
-        let is_other = self.known_instance != 0 && self.known_instance != instance;
-        let text = || {
-            let member = self.member;
-            format!(
-                "it may have forgotten what it acknowledged; put the old directory of member {member} back, or run \
+    pub(super) const fn set_acknowledged(&mut self, acknowledged: Acknowledged) {
+        self.acknowledged = acknowledged;
+    }
+
+    pub(super) const fn log_told(&self) -> LogState {
+        self.log_told
+    }
+
+    /// What this side says first.
+    pub(super) fn introduction(&mut self, own: &Identity, log: LogState) -> Introduction {
+        self.log_told = log;
+        Introduction { from: own.clone(), to: self.member, log }
+    }
+
+    /// Why who says this is not let in because of what it once said or acknowledged, if it is not.
+    pub(super) fn judge_history(&self, theirs: &Introduction) -> Option<Box<Refusal>> {
+        let member = self.member;
+        let no = |code, text| Some(Box::new(Refusal::new(code, text)));
+        if self.known_instance != 0 && self.known_instance != theirs.from.instance {
+            let text = format!(
+                "it may have forgotten what it acknowledged; bring back the directory that member {member} had, or run \
                  `gapless cluster remove --member {member}` and add a new member"
-            )
-        };
-        is_other.then(|| Box::new(Refusal::new(RefusalCode::OtherDirectory, text())))
+            );
+            return no(RefusalCode::OtherDirectory, text);
+        }
+        let (log, Acknowledged { term, index }) = (theirs.log, self.acknowledged);
+        if !log.has_kept(self.acknowledged) {
+            let text = format!(
+                "entry {index} of term {term}, and it has entry {} and term {}; an older copy of its directory? Run \
+                 `gapless cluster add --replace {member}`",
+                log.last_index, log.term
+            );
+            return no(RefusalCode::HasLess, text);
+        }
+        None
     }
 
     pub(super) fn statistics(&self) -> LinkStatistics {
@@ -350,7 +381,13 @@ impl PeerLink {
     }
 
     /// Goes on with the connection that is to come about, if this side dials.
-    pub(super) fn dial(&mut self, now_ns: u64, options: &LinkOptions, own: &Identity, resolver: &mut Resolver) {
+    pub(super) fn dial(
+        &mut self,
+        now_ns: u64,
+        options: &LinkOptions,
+        own: (&Identity, LogState),
+        resolver: &mut Resolver,
+    ) {
         match &mut self.dial {
             // It may not know of this member any more; then it says so.
             Dial::Listens => {
@@ -372,7 +409,7 @@ impl PeerLink {
                 let address = address.clone();
                 match look_at(connection, now_ns >= *deadline_ns) {
                     Dialled::Nothing => {}
-                    Dialled::Welcome(theirs) => self.welcomed(&theirs, &address, now_ns, options, own),
+                    Dialled::Welcome(theirs) => self.welcomed(&theirs, &address, now_ns, options, own.0),
                     // Another member's address says nothing against this one's others.
                     Dialled::Refusal(refusal) if refusal.code == RefusalCode::OtherMember => {
                         self.refused(refusal, &address, now_ns, false);
@@ -401,10 +438,10 @@ impl PeerLink {
     }
 
     /// Tries the next address; after the last one, waits.
-    fn dial_next(&mut self, now_ns: u64, options: &LinkOptions, own: &Identity) {
+    fn dial_next(&mut self, now_ns: u64, options: &LinkOptions, (own, log): (&Identity, LogState)) {
         for _ in 0..DIALS_PER_LOOK {
             let Some(address) = self.addresses.next() else { break };
-            let hello = Introduction { from: own.clone(), to: self.member }.to_bytes();
+            let hello = self.introduction(own, log).to_bytes();
             let dialled = Socket::dial(&address, self.member, options).map_err(Broken::from).and_then(|socket| {
                 let mut connection = Connection::new(socket);
                 connection.send(Kind::Hello, &hello, &[], 0, usize::MAX)?;
@@ -438,7 +475,7 @@ impl PeerLink {
         let after = self.dial_at(now_ns + options.back_off_ns_max);
         let Dial::UnderWay { mut connection, .. } = std::mem::replace(&mut self.dial, after) else { return };
         let judged = judge(own, theirs, |member| member == self.member);
-        match judged.and_then(|()| self.judge_instance(theirs.from.instance).map_or(Ok(()), Err)) {
+        match judged.and_then(|()| self.judge_history(theirs).map_or(Ok(()), Err)) {
             Ok(()) => {
                 self.addresses.found(address.clone());
                 self.connect(*connection, theirs.from.instance, now_ns, options);

@@ -3,7 +3,7 @@
 //! ```text
 //!  every message (header 32 bytes, little-endian)      then
 //!   0  u32  magic "GCL\1"                              32  …  consensus part, filled up with zeros to 8 bytes
-//!   4  u8   version, 1                                     …  frames part, filled up with zeros to 8 bytes
+//!   4  u8   version, 2                                     …  frames part, filled up with zeros to 8 bytes
 //!   5  u8   kind
 //!   6  u16  reserved, 0
 //!   8  u32  consensus length, bytes without filling     kinds: 1 hello, 2 welcome, 3 refusal, 4 ping,
@@ -11,31 +11,33 @@
 //!  16  u64  number: of its sender's messages on this           7 catch-up frames
 //!           connection, from 1 without a gap              8 members, 9 copies, 10 doors,
 //!  24  u32  CRC-32C of the consensus part                      11 parcel request, 12 parcel, 13 time,
-//!                                                              14 held
+//!                                                              14 held, 15 history
 //!  28  u32  CRC-32C of bytes 0–27
 //!
-//!  hello, welcome: the consensus part (128 bytes)       refusal: the consensus part (8 bytes + text)
+//!  hello, welcome: the consensus part (136 bytes)       refusal: the consensus part (8 bytes + text)
 //!   0  u128 stream id, 0 for any                        0  u32  code
 //!  16  u64  incarnation, 0 for any                      4  u32  reserved, 0
 //!  24  u64  member who speaks, not 0                    8  …    text, UTF-8, at most 200 bytes
 //!  32  u64  member who is spoken to, not 0
 //!  40  u64  instance of the member who speaks
-//!  48  u32  reserved, 0
+//!  48  u32  flags: 1 may lack what it has acknowledged
 //!  52  u16  reserved, 0
 //!  54  u16  length of the cluster's name, bytes
 //!  56  64 B the cluster's name, UTF-8, then zeros
-//! 120  u64  reserved, 0
+//! 120  u64  the newest term that its log has seen, 0 for one that is new
+//! 128  u64  index of the last entry that it has persisted
 //! ```
 //!
 //! Magic, version and kind stay where they are in every version, so that a member of another version can be told so.
 
+use super::log_state::LogState;
 use gapless_wire::checksum::crc32c;
 use std::fmt;
 
 /// The first word of every message.
 pub const MAGIC: u32 = u32::from_le_bytes(*b"GCL\x01");
 /// The version of this protocol.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 /// Bytes before the parts.
 pub const HEADER_LENGTH: usize = 32;
 /// The longest consensus part, bytes.
@@ -49,7 +51,7 @@ pub const COPIES_LENGTH_MAX: usize = 4096;
 /// The longest name of a cluster, bytes.
 pub const NAME_LENGTH_MAX: usize = 64;
 /// Bytes of a hello's or welcome's consensus part.
-pub const INTRODUCTION_LENGTH: usize = 128;
+pub const INTRODUCTION_LENGTH: usize = 136;
 /// The longest text of a refusal, bytes.
 pub const REFUSAL_TEXT_LENGTH_MAX: usize = 200;
 /// The longest text that says where publishers find a member, bytes.
@@ -58,6 +60,8 @@ pub const DOORS_LENGTH_MAX: usize = 256;
 pub const TIME_LENGTH_MAX: usize = 64;
 /// The longest message about what full members have, bytes.
 pub const HELD_LENGTH_MAX: usize = 64;
+/// The longest message about what its sender's log holds, bytes.
+pub const HISTORY_LENGTH_MAX: usize = 4096;
 /// The longest request for a parcel, bytes.
 pub const PARCEL_REQUEST_LENGTH_MAX: usize = 64;
 /// The longest piece of a parcel, bytes.
@@ -170,6 +174,8 @@ pub enum Kind {
     Time = 13,
     /// How far all full members are.
     Held = 14,
+    /// What its sender's log holds.
+    History = 15,
 }
 
 impl Kind {
@@ -189,6 +195,7 @@ impl Kind {
             12 => Self::Parcel,
             13 => Self::Time,
             14 => Self::Held,
+            15 => Self::History,
             _ => return None,
         })
     }
@@ -209,6 +216,7 @@ impl Kind {
             Self::Doors => (DOORS_LENGTH_MAX, 0),
             Self::Time => (TIME_LENGTH_MAX, 0),
             Self::Held => (HELD_LENGTH_MAX, 0),
+            Self::History => (HISTORY_LENGTH_MAX, 0),
             Self::ParcelRequest => (PARCEL_REQUEST_LENGTH_MAX, 0),
             Self::Parcel => (CONSENSUS_LENGTH_MAX, PARCEL_PIECE_LENGTH_MAX),
             Self::CatchUpRequest | Self::Members => (CONSENSUS_LENGTH_MAX, 0),
@@ -394,6 +402,8 @@ pub struct Introduction {
     pub from: Identity,
     /// Who is spoken to, not 0.
     pub to: MemberId,
+    /// What its log holds.
+    pub log: LogState,
 }
 
 impl Introduction {
@@ -407,8 +417,11 @@ impl Introduction {
         put(&mut bytes, 24, self.from.member.to_le_bytes());
         put(&mut bytes, 32, self.to.to_le_bytes());
         put(&mut bytes, 40, self.from.instance.to_le_bytes());
+        put(&mut bytes, 48, u32::from(self.log.is_behind).to_le_bytes());
         put(&mut bytes, 54, (name.len() as u16).to_le_bytes());
         bytes[56..56 + name.len()].copy_from_slice(name);
+        put(&mut bytes, 120, self.log.term.to_le_bytes());
+        put(&mut bytes, 128, self.log.last_index.to_le_bytes());
         bytes
     }
 
@@ -433,6 +446,11 @@ impl Introduction {
                 instance: u64_at(bytes, 40),
             },
             to: u64_at(bytes, 32),
+            log: LogState {
+                term: u64_at(bytes, 120),
+                last_index: u64_at(bytes, 128),
+                is_behind: u32_at(bytes, 48) == 1,
+            },
         };
         // Reserved fields are zero, or it would not be written the same way again.
         let is_valid = introduction.from.member != 0 && introduction.to != 0 && introduction.to_bytes() == *bytes;
@@ -480,10 +498,13 @@ pub enum RefusalCode {
     /// Connections are protected, and what it has shown is not this member's.
     #[error("its certificate is another member's")]
     NotProven = 12,
+    /// Its log holds less than it has acknowledged: its directory was put back to an older copy.
+    #[error("it has less than it has acknowledged")]
+    HasLess = 13,
 }
 
 impl RefusalCode {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::OtherCluster,
         Self::OtherStream,
         Self::OtherIncarnation,
@@ -496,6 +517,7 @@ impl RefusalCode {
         Self::Removed,
         Self::OtherDirectory,
         Self::NotProven,
+        Self::HasLess,
     ];
 
     fn from_value(value: u32) -> Option<Self> {

@@ -13,7 +13,7 @@ use super::late_budget::LateBudget;
 use crate::ClusterError;
 use crate::consensus::{Chain, Fetch, MemberId, Place};
 use crate::link::{Content, Links};
-use gapless_wire::{Frame, aligned_length};
+use gapless_wire::{Frame, FrameError, aligned_length};
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -65,6 +65,25 @@ pub(super) enum Taken {
     NotHeld,
     /// More would take the place of frames that no quorum has than can be kept until consensus cuts them.
     TooMuch,
+}
+
+/// Why a piece is not taken. What was fetched is forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum FetchError {
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    #[error("frame {found} came, {expected} is expected")]
+    Sequence { expected: u64, found: u64 },
+    #[error("frame {sequence} is cut in its padding")]
+    Padding { sequence: u64 },
+    #[error("the frames up to {sequence} are not those of the leader: the chain differs")]
+    OtherChain { sequence: u64 },
+}
+
+impl FetchError {
+    pub const fn is_other_chain(&self) -> bool {
+        matches!(self, Self::OtherChain { .. })
+    }
 }
 
 pub(super) fn words(bytes: &[u8]) -> Option<(u64, u64)> {
@@ -228,7 +247,7 @@ impl CatchUp {
         bytes: &[u8],
         frames: &[u8],
         (held, last_sequence, released): (&[u8], u64, u64),
-    ) -> Result<Taken, String> {
+    ) -> Result<Taken, FetchError> {
         let Some(fetching) = &mut self.fetching else { return Ok(Taken::Kept) };
         let Some((first, _)) = words(bytes) else { return Ok(Taken::Kept) };
         if from != fetching.fetch.leader || first != fetching.last_sequence + 1 {
@@ -241,16 +260,16 @@ impl CatchUp {
         let (mut chain, mut sequence) = (fetching.chain, fetching.last_sequence);
         let (mut known, mut compared, mut end) = (0, 0, 0);
         while end < frames.len() {
-            let frame = Frame::parse(&frames[end..]).map_err(|error| error.to_string())?;
-            frame.verify().map_err(|error| error.to_string())?;
+            let frame = Frame::parse(&frames[end..])?;
+            frame.verify()?;
             sequence += 1;
             if frame.sequence() != sequence || sequence > place.sequence {
-                return Err(format!("frame {} came, {sequence} is expected", frame.sequence()));
+                return Err(FetchError::Sequence { expected: sequence, found: frame.sequence() });
             }
             chain.extend(&frame);
             let next = end + aligned_length(frame.length());
             if next > frames.len() {
-                return Err(format!("frame {sequence} is cut in its padding"));
+                return Err(FetchError::Padding { sequence });
             }
             if sequence <= last_sequence && !fetching.is_other {
                 compared = next;
@@ -266,7 +285,7 @@ impl CatchUp {
             end = next;
         }
         if sequence == place.sequence && chain.value() != place.hash {
-            return Err(format!("the frames up to {sequence} are not those of the leader: the chain differs"));
+            return Err(FetchError::OtherChain { sequence });
         }
         // What is released is not cut, so nothing takes its place.
         let kept = if fetching.is_other { &frames[known..] } else { &frames[known..compared] };
@@ -312,7 +331,7 @@ mod tests {
             catch_up.take(leader, &header(1, 1), frames, (&[], 0, 0))
         };
         for length in 67..72 {
-            assert_eq!(taken(&frames[..length]), Err("frame 1 is cut in its padding".to_owned()), "{length} bytes");
+            assert_eq!(taken(&frames[..length]), Err(FetchError::Padding { sequence: 1 }), "{length} bytes");
         }
         assert_eq!(taken(&frames), Ok(Taken::Append(0..72)));
     }

@@ -5,7 +5,7 @@ use super::membership::NewMember;
 use super::shared::{MemberShared, MemberStatus, Outcome, Wish};
 use crate::ClusterError;
 use crate::config::MemberKind;
-use crate::consensus::{MemberId, Role};
+use crate::consensus::{MemberId, Parting, Role};
 use gapless_agent::thread::spawn_helper;
 use gapless_stream::Tier;
 use serde::{Deserialize, Serialize};
@@ -118,6 +118,12 @@ pub struct StatusReport {
     /// The newest sequence behind which the states of the full members were compared here, while this one led.
     #[serde(default)]
     pub compared_sequence: Option<u64>,
+    /// The members whose logs part from this one's: of one directory an older copy was put back, or it was exchanged.
+    #[serde(default)]
+    pub parted: Vec<PartedReport>,
+    /// How often such a log was found, since the start.
+    #[serde(default)]
+    pub partings: u64,
     /// How far the stream's time is ahead of this machine's clock, ms; `None` as long as it is not known.
     #[serde(default)]
     pub time_ahead_ms: Option<i64>,
@@ -141,6 +147,26 @@ pub struct MemberReport {
     pub matched_sequence: Option<u64>,
     /// How many frames it lags, as its leader knows.
     pub lag_frames: Option<u64>,
+}
+
+/// Where the log of a member parts from that of the one who reports.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartedReport {
+    /// Which member.
+    pub member: u64,
+    /// The newest sequence up to which they are known to be the same.
+    pub same_sequence: Option<u64>,
+    /// The oldest entry at which they are known to differ.
+    pub index: u64,
+    /// The last sequence up to there, as this member has it.
+    pub sequence: u64,
+}
+
+impl PartedReport {
+    fn new(member: MemberId, Parting { same, other }: &Parting) -> Self {
+        let same_sequence = same.map(|place| place.sequence);
+        Self { member: member.get(), same_sequence, index: other.index, sequence: other.sequence }
+    }
 }
 
 impl StatusReport {
@@ -193,6 +219,8 @@ impl StatusReport {
             waits_for: status.waits_for.iter().map(|member| member.get()).collect(),
             is_behind: consensus.is_behind,
             compared_sequence: status.compared_sequence,
+            parted: status.parted.iter().map(|(member, parting)| PartedReport::new(*member, parting)).collect(),
+            partings: status.partings,
             time_ahead_ms: status.time_ahead_ns.map(|ahead_ns| ahead_ns / 1_000_000),
             members: members.all().into_iter().map(report).collect(),
         }

@@ -4,6 +4,7 @@ use super::MESSAGE_BYTES_MAX;
 use super::catch_up::{CatchUp, Taken, words};
 use super::copies::Copies;
 use super::doors::Doors;
+use super::history::Histories;
 use super::journal_readers::JournalReaders;
 use super::keeper::Keeper;
 use super::late_budget::LateBudget;
@@ -13,7 +14,10 @@ use super::shared::{MemberRequest, MemberShared, Outcome, Wish};
 use super::time::Told;
 use super::voting::Voting;
 use crate::ClusterError;
-use crate::consensus::{Batch, Chain, Consensus, Effects, MemberId, Outgoing, ProposeError, Role, RoleChange, wire};
+use crate::consensus::{
+    Batch, Chain, Consensus, Effects, History, MemberId, Outgoing, ProposeError, Role, RoleChange, wire,
+};
+use crate::link::log_state::LogState;
 use crate::link::{Content, Links, Received};
 use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, Now, Waker};
@@ -54,6 +58,7 @@ pub(super) struct Core {
     pub late_budget: LateBudget,
     pub parcels: Parcels,
     pub copies: Copies,
+    pub histories: Histories,
     pub layout: StreamLayout,
     pub identity: StreamIdentity,
     pub rules: SequencerRules,
@@ -89,8 +94,19 @@ pub(super) struct Core {
 }
 
 impl Core {
-    /// A message of another member.
-    pub fn hear(&mut self, received: &Received<'_>) -> Result<(), ClusterError> {
+    /// A message of another member. Returns what it is to be answered with at once.
+    pub fn hear(&mut self, received: &Received<'_>) -> Result<Option<History>, ClusterError> {
+        match received.content {
+            Content::History => {
+                Ok(MemberId::new(received.from).and_then(|from| self.hear_history(from, received.consensus)))
+            }
+            // It takes no part any more.
+            _ if self.histories.is_stopping() => Ok(None),
+            _ => self.hear_other(received).map(|()| None),
+        }
+    }
+
+    fn hear_other(&mut self, received: &Received<'_>) -> Result<(), ClusterError> {
         let Some(from) = MemberId::new(received.from) else { return Ok(()) };
         if self.voting.is_new() {
             self.voting.heard(received.from);
@@ -125,6 +141,7 @@ impl Core {
                 self.hear_held(from, received.consensus);
                 Ok(())
             }
+            Content::History => Ok(()),
             Content::CatchUpFrames => self.take_fetched(from, received.consensus, received.frames),
             Content::ParcelRequest => {
                 if let Err(error) = self.parcels.asked(from, received.consensus) {
@@ -507,6 +524,7 @@ impl Core {
             self.advance(&[])?;
             crash_point("fetch_after_place");
             self.catch_up.is_fetched();
+            self.histories.is_fetched();
         }
         Ok(())
     }
@@ -559,9 +577,17 @@ impl Core {
                 self.warn(from, &reason);
                 self.catch_up.end();
                 self.consensus.fetch_failed();
+                if reason.is_other_chain() {
+                    self.fetched_another(from);
+                }
                 Ok(())
             }
         }
+    }
+
+    /// What this member's log holds, for handshakes; nothing before it takes part.
+    pub fn log_state(&self) -> LogState {
+        if self.voting.is_new() { LogState::default() } else { self.consensus.log_state() }
     }
 
     /// Whom to hand over to at a stop: somebody who has everything, or nearly so.

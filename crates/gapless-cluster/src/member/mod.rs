@@ -20,6 +20,7 @@
 //! | [`copies`] | whether the copies of a service are the same |
 //! | `doors` | where publishers find each member |
 //! | `held` | what a witness may let go |
+//! | `history` | whether the members' logs are the same |
 //! | `time` | what time it is in the stream |
 //! | [`recover`] | a member whose partners are lost becomes a cluster of one |
 //! | `voting` | whether this one may vote |
@@ -45,6 +46,7 @@ mod core;
 mod doors;
 pub(crate) mod durable;
 mod held;
+mod history;
 mod journal_readers;
 mod keeper;
 mod late;
@@ -171,6 +173,7 @@ impl Member {
                 tracing::info!(member, "a member is connected");
                 self.core.membership.connected.extend(MemberId::new(member));
                 self.core.copies.came(member);
+                self.tell_history_to(member);
                 self.peers.meet(member, &mut self.links)?;
                 // Not sent, here and below: then it is not connected any more.
                 let _ = self.links.send(member, Content::Doors, self.core.doors.own(), &[]);
@@ -211,7 +214,9 @@ impl Member {
     fn is_refused(&mut self, by: u64, refusal: &Refusal) -> Result<(), ClusterError> {
         match refusal.code {
             RefusalCode::Removed => self.removed = Some((0, refusal.text.clone())),
-            RefusalCode::OtherDirectory => {
+            // More may have come here since it was said what this member has.
+            RefusalCode::HasLess if self.core.log_state() != self.links.log_told(by) => {}
+            RefusalCode::OtherDirectory | RefusalCode::HasLess => {
                 let (member, reason) = (self.core.member.get(), refusal.to_string());
                 return Err(ClusterError::NotTheSame { member, by, reason });
             }
@@ -246,6 +251,7 @@ impl Member {
                 for gone in self.peers.follow(&standing.members, &mut self.links)? {
                     self.core.doors.forget(gone);
                     let Some(gone) = MemberId::new(gone) else { continue };
+                    self.core.histories.forget(gone);
                     self.core.catch_up.gone(gone);
                     self.core.parcels.forget(gone);
                     self.core.membership.connected.retain(|other| *other != gone);
@@ -276,7 +282,7 @@ impl Member {
 
     fn turn(&mut self, now: Now) -> Result<usize, ClusterError> {
         self.core.now = now;
-        if self.core.voting.takes_part()? {
+        if self.core.voting.takes_part()? && !self.core.histories.is_stopping() {
             self.core.consensus.tick(now.monotonic_ns);
         }
         let mut work = self.waiting.len() + self.links.poll(now) + self.take_requests();
@@ -284,13 +290,17 @@ impl Member {
             work += 1;
             self.take_event(event)?;
         }
-        let (core, mut outcome) = (&mut self.core, Ok(()));
+        let (core, mut outcome, mut answers) = (&mut self.core, Ok(None), Vec::new());
         work += self.links.receive(|received| {
             if outcome.is_ok() {
                 outcome = core.hear(&received);
+                answers.extend(outcome.as_mut().ok().and_then(Option::take).map(|answer| (received.from, answer)));
             }
         });
         outcome?;
+        for (member, answer) in answers {
+            let _ = self.links.send(member, Content::History, &answer.to_bytes(), &[]);
+        }
         self.core.answer()?;
         self.send()?;
         let is_released = !self.core.ingress.is_following() && self.core.release();
@@ -317,6 +327,7 @@ impl Member {
         self.core.catch_up(&mut self.links)?;
         self.core.release();
         self.compare_copies()?;
+        self.tell_history()?;
         self.core.ingress.turn_keeper();
         self.tell_held();
         self.core.tell(&self.shared, &self.links);

@@ -2,7 +2,7 @@
 
 use super::core::Core;
 use super::membership::{ChangeRefused, NewMember};
-use crate::consensus::{Change, MemberId, Members, ProposeError, Status};
+use crate::consensus::{Change, MemberId, Members, Parting, ProposeError, Status};
 use crate::link::{LinkStatistics, Links};
 use gapless_agent::Waker;
 use gapless_stream::mailbox::Mailbox;
@@ -44,6 +44,10 @@ pub struct MemberStatus {
     pub fetched: u64,
     /// The newest sequence behind which the states of the full members were compared here, while this one led.
     pub compared_sequence: Option<u64>,
+    /// The members whose logs part from this one's, and where.
+    pub parted: Vec<(MemberId, Parting)>,
+    /// How often such a log was found, since the start.
+    pub partings: u64,
     /// How far the stream's time is ahead of this machine's clock, ns; `None` as long as it is not known.
     pub time_ahead_ns: Option<i64>,
     /// The term of the leader whose time this one went on with when it last began to lead; 0 if it had none but its clock's.
@@ -126,6 +130,8 @@ impl MemberShared {
             fetching_to: core.parcels.target().or_else(|| core.catch_up.target()),
             fetched: core.catch_up.fetched(),
             compared_sequence: core.copies.compared_sequence(),
+            parted: core.histories.parted().iter().map(|(member, parting)| (*member, *parting)).collect(),
+            partings: core.histories.partings(),
             time_ahead_ns: core.ingress.time().ahead_ns(core.now),
             time_from_term: core.told_time.from_term,
         };

@@ -8,6 +8,7 @@ use super::copies::{Copies, HASHES_MAX};
 use super::core::{Core, ENTRY_BYTES_MAX};
 use super::doors::Doors;
 use super::durable::{Durable, SyncWorker};
+use super::history::Histories;
 use super::journal_readers::JournalReaders;
 use super::keeper::Keeper;
 use super::late::LateAppends;
@@ -406,6 +407,7 @@ fn start(
         readers: JournalReaders::new(journal_directory.clone()),
         late_budget: LateBudget::default(),
         parcels: Parcels::new(tools),
+        histories: Histories::default(),
         copies: Copies::new(member_id(config.member), versions.clone(), hashes.clone()),
         layout,
         identity,

@@ -7,6 +7,7 @@ mod processes;
 #[path = "../../../gapless-journal/tests/faults/scenarios.rs"]
 mod scenarios;
 
+mod a_copy_of_a_directory_is_found_out;
 mod a_damaged_member_is_refused_or_mended;
 mod a_disk_that_fails_stops_one_member;
 mod a_killed_member_loses_nothing;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
     processes::be_a_member_if_asked();
     packets_are_really_lost::run_if_inside();
     scenarios::run(vec![
+        a_copy_of_a_directory_is_found_out::module(),
         a_damaged_member_is_refused_or_mended::module(),
         a_disk_that_fails_stops_one_member::module(),
         a_killed_member_loses_nothing::module(),

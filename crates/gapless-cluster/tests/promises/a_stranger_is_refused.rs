@@ -187,7 +187,7 @@ fn another_version_is_told_so_on_either_side() {
     let mut second = Member::listens(2, &[peer(1, &[])]);
     let mut puppet = Puppet::dial(second.address());
     let mut hello = MAGIC.to_le_bytes().to_vec();
-    hello.extend([2, 1]);
+    hello.extend([3, 1]);
     hello.extend([0x5a; 200]);
     puppet.stream.write_all(&hello).unwrap();
     until("it is refused", || {
@@ -195,7 +195,7 @@ fn another_version_is_told_so_on_either_side() {
         second.links.stranger_statistics().refused == 1
     });
     let refusal = puppet.read_refusal();
-    assert_eq!((refusal.code, refusal.text.as_str()), (RefusalCode::OtherVersion, "here version 1, there 2"));
+    assert_eq!((refusal.code, refusal.text.as_str()), (RefusalCode::OtherVersion, "here version 2, there 3"));
 
     // A listener of another version: its answer is understood so far.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -223,7 +223,7 @@ fn garbage_and_silence_are_dropped() {
     let message = early.message(Kind::Consensus, b"let me in", b"");
     early.stream.write_all(&message).unwrap();
     let mut damaged = Puppet::dial(second.address());
-    let mut message = damaged.message(Kind::Hello, &[7; 128], b"");
+    let mut message = damaged.message(Kind::Hello, &[7; 136], b"");
     message[40] ^= 1;
     damaged.stream.write_all(&message).unwrap();
     let mut mute = Puppet::dial(second.address());

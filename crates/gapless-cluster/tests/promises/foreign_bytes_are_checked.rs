@@ -5,6 +5,7 @@ use gapless_cluster::consensus::record::{Checkpoint, EntryRecord, HardState, Rec
 use gapless_cluster::consensus::{
     Batch, Change, ChangeStep, Joining, MemberDetails, MemberId, Members, Place, Transition, wire,
 };
+use gapless_cluster::link::log_state::Acknowledged;
 use proptest::prelude::*;
 
 fn member() -> impl Strategy<Value = MemberId> {
@@ -92,15 +93,25 @@ fn place() -> impl Strategy<Value = Place> {
 fn record() -> impl Strategy<Value = RecordContent> {
     let state = (number(), prop::option::of(member()), number());
     let state = state.prop_map(|(term, vote, commit)| HardState { term, vote, commit }).boxed();
-    let checkpoint = (state.clone(), place(), members()).prop_flat_map(|(hard_state, start, members)| {
-        entries(start).prop_map(move |entries| Checkpoint { hard_state, start, members: members.clone(), entries })
+    let acknowledged = prop::collection::btree_map(member(), (number(), number()), 0..4).prop_map(|all| {
+        all.into_iter().map(|(member, (term, index))| (member, Acknowledged { term, index })).collect::<Vec<_>>()
     });
+    let acknowledged = acknowledged.boxed();
+    let of_checkpoint = acknowledged.clone();
+    let checkpoint =
+        (state.clone(), place(), members(), of_checkpoint).prop_flat_map(|(hard_state, start, members, known)| {
+            entries(start).prop_map(move |entries| {
+                let (members, acknowledged) = (members.clone(), known.clone());
+                Checkpoint { hard_state, start, members, entries, acknowledged }
+            })
+        });
     let entry = (place().prop_flat_map(entries), number())
         .prop_filter_map("no entry", |(entries, commit)| Some(RecordContent::Entry(entries.last()?.clone(), commit)));
     prop_oneof![
         state.prop_map(RecordContent::HardState),
         entry,
         checkpoint.prop_map(|checkpoint| RecordContent::Checkpoint(Box::new(checkpoint))),
+        acknowledged.prop_filter("none", |list| !list.is_empty()).prop_map(RecordContent::Acknowledged),
     ]
 }
 

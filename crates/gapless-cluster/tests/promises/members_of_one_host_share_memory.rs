@@ -433,12 +433,17 @@ fn a_reader_that_moves_back_or_ahead_breaks_its_own_connection_only() {
     for position in [u64::MAX - 7, 1 << 40] {
         let mut second = listens(&path, LinkOptions { shared_ring_bytes: 4096, ..patient() });
         let (hostile, mut writer, reader) = Hostile::in_memory(&path);
-        let hello = gapless_cluster::link::wire::Introduction { from: identity(1), to: 2 }.to_bytes();
+        let hello = gapless_cluster::link::wire::Introduction {
+            from: identity(1),
+            to: 2,
+            log: gapless_cluster::link::log_state::LogState::default(),
+        }
+        .to_bytes();
         let header =
             gapless_cluster::link::wire::Header::new(gapless_cluster::link::wire::Kind::Hello, 1, &hello, 0).to_bytes();
-        let mut bytes = record(8 + 160, 160);
+        let mut bytes = record(8 + 168, 168);
         bytes[8..40].copy_from_slice(&header);
-        bytes[40..168].copy_from_slice(&hello);
+        bytes[40..176].copy_from_slice(&hello);
         writer.append(&bytes).unwrap();
         let _ = writer.publish();
         until("it is let in", || {

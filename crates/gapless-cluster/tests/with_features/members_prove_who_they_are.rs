@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::meeting::{Member, PATIENCE, Puppet, identity, listening, peer, until};
+use gapless_cluster::link::log_state::LogState;
 use gapless_cluster::link::tls::certificate_name;
 use gapless_cluster::link::wire::{Header, Introduction, Kind, Refusal, RefusalCode};
 use gapless_cluster::link::{Content, LinkError, LinkOptions, LinkTls};
@@ -157,7 +158,7 @@ fn dials(second: &mut Member, authority: &Authority, shown: Option<&Shown>) -> V
     tcp.set_read_timeout(Some(PATIENCE)).unwrap();
     let visitor = std::thread::spawn(move || {
         let mut stream = StreamOwned::new(connection, tcp);
-        let hello = Introduction { from: identity(1), to: 2 }.to_bytes();
+        let hello = Introduction { from: identity(1), to: 2, log: LogState::default() }.to_bytes();
         let header = Header::new(Kind::Hello, 1, &hello, 0).to_bytes();
         let mut read = Vec::new();
         // Who is thrown out may notice it at any of these.

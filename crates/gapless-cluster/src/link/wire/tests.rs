@@ -22,7 +22,7 @@ fn healed(bytes: [u8; HEADER_LENGTH]) -> [u8; HEADER_LENGTH] {
 fn a_header_lies_as_documented_and_reads_back() {
     let header = Header::new(Kind::Consensus, 9, b"abc", 17);
     let bytes = header.to_bytes();
-    assert_eq!(&bytes[..24], b"GCL\x01\x01\x05\0\0\x03\0\0\0\x11\0\0\0\x09\0\0\0\0\0\0\0");
+    assert_eq!(&bytes[..24], b"GCL\x01\x02\x05\0\0\x03\0\0\0\x11\0\0\0\x09\0\0\0\0\0\0\0");
     assert_eq!(Header::parse(&bytes), Ok(header));
     assert_eq!((header.frames_offset(), header.message_length()), (40, 64));
 }
@@ -51,7 +51,7 @@ fn lengths_kinds_and_reserved_fields_are_checked_behind_a_good_checksum() {
     assert!(matches!(parse(CONSENSUS_LENGTH_OFFSET, &long), Err(WireError::Length { part: "consensus", .. })));
     assert_eq!(parse(KIND_OFFSET, &[99]), Err(WireError::Kind { found: 99 }));
     assert_eq!(parse(KIND_OFFSET + 1, &[1]), Err(WireError::Malformed { what: "header" }));
-    assert_eq!(parse(VERSION_OFFSET, &[2]), Err(WireError::Version { found: 2 }));
+    assert_eq!(parse(VERSION_OFFSET, &[1]), Err(WireError::Version { found: 1 }));
     // A ping has no parts at all.
     let mut ping = good;
     ping[KIND_OFFSET] = Kind::Ping as u8;
@@ -78,11 +78,13 @@ fn parts_are_told_apart_and_the_consensus_part_is_checked() {
 
 #[test]
 fn introductions_and_refusals_read_back() {
-    let introduction = Introduction { from: identity(), to: 2 };
+    let introduction =
+        Introduction { from: identity(), to: 2, log: LogState { term: 5, last_index: 0x0203, is_behind: true } };
     let bytes = introduction.to_bytes();
-    assert_eq!(&bytes[56..64], b"market\0\0");
+    assert_eq!(&bytes[48..64], b"\x01\0\0\0\0\0\x06\0market\0\0");
+    assert_eq!(&bytes[120..], b"\x05\0\0\0\0\0\0\0\x03\x02\0\0\0\0\0\0");
     assert_eq!(Introduction::parse(&bytes), Ok(introduction));
-    for offset in [24, 32, 48, 53, 55, 56, 70, 127] {
+    for offset in [24, 32, 48, 53, 55, 56, 70, 119] {
         let mut damaged = bytes;
         damaged[offset] ^= if offset == 24 {
             1

@@ -4,6 +4,7 @@ use super::{Cluster, PATIENCE};
 use gapless_stream::client::MessageType;
 use gapless_stream::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
 use gapless_wire::Encoding;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -60,6 +61,11 @@ pub struct Load {
 impl Load {
     /// So many publishers, each at about a thousand messages a second.
     pub fn start(cluster: &Cluster, publishers: u64) -> Self {
+        Self::start_as(cluster, 1..=publishers)
+    }
+
+    /// One publisher for each of these names, which nobody may have published under before.
+    pub fn start_as(cluster: &Cluster, owners: RangeInclusive<u64>) -> Self {
         let shared = Arc::<Shared>::default();
         shared.interval_us.store(1000, Ordering::SeqCst);
         shared.in_flight_max.store(IN_FLIGHT_MAX, Ordering::SeqCst);
@@ -67,7 +73,7 @@ impl Load {
             let (shared, directories) = (Arc::clone(&shared), cluster.directories());
             std::thread::spawn(move || publish(owner, &directories, &shared))
         };
-        let threads = (1..=publishers).map(thread).collect();
+        let threads = owners.map(thread).collect();
         Self { shared, threads }
     }
 

@@ -1,6 +1,7 @@
 //! Members that meet in one test: their links, polled in turns, and what they told.
 
 use gapless_agent::Now;
+use gapless_cluster::link::log_state::LogState;
 use gapless_cluster::link::wire::{
     ClusterName, HEADER_LENGTH, Header, Identity, Introduction, Kind, MemberId, Refusal, WireError,
 };
@@ -134,7 +135,7 @@ impl Puppet {
     /// Dials and says hello, while nobody polls the other side.
     pub fn hello(address: SocketAddr, from: Identity, to: MemberId) -> Self {
         let mut puppet = Self::dial(address);
-        let message = puppet.message(Kind::Hello, &Introduction { from, to }.to_bytes(), b"");
+        let message = puppet.message(Kind::Hello, &Introduction { from, to, log: LogState::default() }.to_bytes(), b"");
         puppet.stream.write_all(&message).unwrap();
         puppet
     }

@@ -80,7 +80,7 @@ impl Disk {
                     assert_eq!(self.chain(entry.batch.end_sequence), Some(entry.batch.hash), "entry {entry:?}");
                 }
             }
-            RecordContent::HardState(_) => {}
+            RecordContent::HardState(_) | RecordContent::Acknowledged(_) => {}
         }
         self.items.push(Item::Record { is_checkpoint: record.is_checkpoint, payload: record.payload.clone() });
     }

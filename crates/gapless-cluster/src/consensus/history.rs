@@ -1,0 +1,275 @@
+//! [`History`]: what members tell each other of their logs, so that none whose directory was put back to an older copy, or
+//! exchanged, goes on in silence. Raft takes an acknowledgement for good and what is committed for equal everywhere; where
+//! a directory was tampered with, neither is so.
+//!
+//! - **Released frames that differ.** Each member tells the others its newest applied places, with the chain's value there.
+//!   Who differs from its leader has released what the cluster does not have, or lacks what it has: it stops. So does who
+//!   has applied more than its leader's log holds, because a leader has all that was ever committed.
+//! - **Less than was acknowledged.** A leader tells what each member has acknowledged, and all remember that in their
+//!   records ([`Acknowledged`]), unwaited. A member says at each handshake what its log holds ([`LogState`]); one that has
+//!   less is refused, unless it lost its power at a tier that does not sync: see `behind`.
+//!
+//! ```text
+//!   0  u8   version, 1
+//!   1  u8   flags: 1 its sender leads, 2 an answer
+//!   2  u64  its sender's term
+//!  10  u64  index of the last entry of its log
+//!  18  u8   places, 64 at most, then each: u64 index, term, sequence, hash; falling in their indexes
+//!   …  u8   acknowledgements, 64 at most, then each: u64 member, index
+//! ```
+//! All numbers little-endian.
+
+use super::core::Consensus;
+use super::fields::{FieldError, Fields, put_place, put_u64};
+use super::types::{MEMBERS_MAX, MemberId, Place};
+use crate::link::log_state::{Acknowledged, LogState};
+use gapless_agent::fault::mutant;
+use raft::StateRole;
+
+/// Places in one message at most.
+const PLACES_MAX: usize = 64;
+const VERSION: u8 = 1;
+const LEADS_FLAG: u8 = 1;
+const ANSWER_FLAG: u8 = 2;
+
+/// What a member says of its log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct History {
+    /// Whether it leads.
+    pub is_leader: bool,
+    /// Whether it was sent because another one's differed.
+    pub is_answer: bool,
+    /// Its term.
+    pub term: u64,
+    /// The last entry of its log.
+    pub last_index: u64,
+    /// Applied places, falling in their indexes.
+    pub places: Vec<Place>,
+    /// Of a leader: up to which entry members have acknowledged in its term.
+    pub acknowledged: Vec<(MemberId, u64)>,
+}
+
+/// Where two logs part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parting {
+    /// The newest place known at which they are the same.
+    pub same: Option<Place>,
+    /// The oldest place known at which this member's is another one.
+    pub other: Place,
+}
+
+impl History {
+    /// Its bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let flags = if self.is_leader { LEADS_FLAG } else { 0 } | if self.is_answer { ANSWER_FLAG } else { 0 };
+        let mut bytes = vec![VERSION, flags];
+        put_u64(&mut bytes, self.term);
+        put_u64(&mut bytes, self.last_index);
+        bytes.push(self.places.len() as u8);
+        self.places.iter().for_each(|place| put_place(&mut bytes, place));
+        put_acknowledged(&mut bytes, self.acknowledged.iter().map(|(member, index)| [member.get(), *index]));
+        bytes
+    }
+
+    /// What these bytes say; `None` if it is nothing.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let mut fields = Fields(bytes);
+        let mut take = || {
+            if fields.u8()? != VERSION {
+                return Err(FieldError::Value("version"));
+            }
+            let flags = fields.u8()?;
+            let (term, last_index) = (fields.number("term")?, fields.number("last index")?);
+            let count = usize::from(fields.u8()?);
+            if flags & !(LEADS_FLAG | ANSWER_FLAG) != 0 || count > PLACES_MAX {
+                return Err(FieldError::Value("flags or number of places"));
+            }
+            let places = (0..count).map(|_| fields.place()).collect::<Result<Vec<_>, _>>()?;
+            let count = fields.count("number of acknowledgements")?;
+            let each = |_| Ok((fields.member("member")?, fields.number("index")?));
+            let acknowledged = (0..count).map(each).collect::<Result<Vec<_>, FieldError>>()?;
+            fields.end()?;
+            let falls =
+                places.windows(2).all(|pair| pair[0].index > pair[1].index && pair[0].sequence >= pair[1].sequence);
+            let (is_leader, is_answer) = (flags & LEADS_FLAG != 0, flags & ANSWER_FLAG != 0);
+            let history = Self { is_leader, is_answer, term, last_index, places, acknowledged };
+            if falls { Ok(history) } else { Err(FieldError::Value("order of places")) }
+        };
+        take().ok()
+    }
+}
+
+/// A list with its number: of each member what it has acknowledged.
+pub(super) fn put_acknowledged<const N: usize>(bytes: &mut Vec<u8>, list: impl ExactSizeIterator<Item = [u64; N]>) {
+    debug_assert!(list.len() <= MEMBERS_MAX, "there are no more members");
+    bytes.push(list.len() as u8);
+    list.flatten().for_each(|number| put_u64(bytes, number));
+}
+
+impl Consensus {
+    /// What this member's log holds now, as far as that is persisted.
+    #[must_use]
+    pub fn log_state(&self) -> LogState {
+        let (term, last_index) = (self.storage().hard_state().term, self.raw.raft.raft_log.persisted);
+        LogState { term, last_index, is_behind: self.is_behind() }
+    }
+
+    /// What this member says of its log by itself: places that double their distance from the newest one.
+    #[must_use]
+    pub fn history(&self) -> History {
+        let applied = self.raw.raft.raft_log.applied;
+        let distances = std::iter::once(0).chain((0..PLACES_MAX as u32 - 2).map(|power| 1 << power));
+        let known = self.storage().start().index..=applied;
+        let indexes =
+            distances.map_while(|distance| applied.checked_sub(distance)).filter(|index| known.contains(index));
+        History { acknowledged: self.acknowledged_here(), ..self.history_at(indexes, false) }
+    }
+
+    /// The answer to a history that differs: what this member has at the same indexes.
+    #[must_use]
+    pub fn history_beside(&self, other: &History) -> History {
+        let applied = self.raw.raft.raft_log.applied;
+        let indexes = other.places.iter().map(|place| place.index).filter(|index| *index <= applied);
+        self.history_at(indexes, true)
+    }
+
+    fn history_at(&self, indexes: impl Iterator<Item = u64>, is_answer: bool) -> History {
+        History {
+            is_leader: self.is_leader(),
+            is_answer,
+            term: self.raw.raft.term,
+            last_index: self.raw.raft.raft_log.last_index(),
+            places: indexes.filter_map(|index| self.storage().place_at(index)).collect(),
+            acknowledged: Vec::new(),
+        }
+    }
+
+    /// Of a leader: what the members have acknowledged in its term, its own log included.
+    fn acknowledged_here(&self) -> Vec<(MemberId, u64)> {
+        let raft = &self.raw.raft;
+        if !self.is_leader() || mutant("forget_acknowledgements") {
+            return Vec::new();
+        }
+        let index = |number: u64, matched| if number == self.id.get() { raft.raft_log.persisted } else { matched };
+        let all = raft.prs().iter().map(|(number, found)| (*number, index(*number, found.matched)));
+        let mut all: Vec<_> = all
+            .filter(|(_, index)| *index > 0)
+            .filter_map(|(number, index)| Some((MemberId::new(number)?, index)))
+            .collect();
+        all.sort_unstable();
+        all
+    }
+
+    /// Whether a history is of who leads this member, or is about to.
+    #[must_use]
+    pub fn is_led_by(&self, history: &History) -> bool {
+        let raft = &self.raw.raft;
+        history.is_leader
+            && (history.term > raft.term || (history.term == raft.term && raft.state != StateRole::Leader))
+    }
+
+    /// Whether a history says something of this member's applied places: if not, it is to be looked at again later.
+    #[must_use]
+    pub fn can_compare(&self, history: &History) -> bool {
+        let known = self.storage().start().index..=self.raw.raft.raft_log.applied;
+        history.places.iter().any(|place| known.contains(&place.index))
+    }
+
+    /// Where this member's applied places part from another one's log, if they do.
+    #[must_use]
+    pub fn parting(&self, history: &History) -> Option<Parting> {
+        let (same, other) = self.compared(history);
+        other.filter(|_| !mutant("released_frames_may_differ")).map(|other| Parting { same, other })
+    }
+
+    /// The newest of the places that is the same here, and the oldest one that is not.
+    fn compared(&self, history: &History) -> (Option<Place>, Option<Place>) {
+        let applied = self.raw.raft.raft_log.applied;
+        let (mut same, mut other) = (None, None);
+        for told in history.places.iter().filter(|place| place.index <= applied) {
+            match self.storage().place_at(told.index) {
+                // The places fall: the first one that is the same is the newest.
+                Some(own) if own == *told => same = same.or(Some(own)),
+                Some(own) => other = Some(own),
+                None => {}
+            }
+        }
+        (same, other)
+    }
+
+    /// Where this member's applied places go beyond the log of its leader, if they do. To be asked when the history has
+    /// just come: later the leader's log is longer.
+    #[must_use]
+    pub fn goes_beyond(&self, history: &History) -> Option<Parting> {
+        let (start, applied) = (self.storage().start(), self.raw.raft.raft_log.applied);
+        if !self.is_led_by(history) || history.last_index >= applied || mutant("released_frames_may_differ") {
+            return None;
+        }
+        let (same, _) = self.compared(history);
+        let other = self.storage().place_at(history.last_index + 1).unwrap_or(start);
+        Some(Parting { same, other })
+    }
+
+    /// Takes what a leader says that others have acknowledged. It goes into the records with the next entry, or a heartbeat
+    /// later; nobody waits for it.
+    pub fn remember(&mut self, history: &History) {
+        let members = self.members();
+        let term = history.term;
+        if !history.is_leader || term < self.raw.raft.term {
+            return;
+        }
+        let told = history.acknowledged.iter().filter(|(member, _)| *member != self.id && members.contains(*member));
+        let told: Vec<_> = told.map(|(member, index)| (*member, Acknowledged { term, index: *index })).collect();
+        self.raw.raft.mut_store().remember(&told);
+    }
+
+    /// As [`Consensus::remember`], of a leader itself.
+    pub fn remember_own(&mut self) {
+        let history = History {
+            is_leader: self.is_leader(),
+            term: self.raw.raft.term,
+            acknowledged: self.acknowledged_here(),
+            ..History::default()
+        };
+        self.remember(&history);
+    }
+
+    /// What the other members are known to have acknowledged.
+    pub fn acknowledged(&self) -> impl Iterator<Item = (MemberId, Acknowledged)> {
+        self.storage().acknowledged().iter().map(|(member, acknowledged)| (*member, *acknowledged))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_history_comes_back_as_it_was_and_nonsense_is_none() {
+        let place = |index| Place { index, term: 3, sequence: 2 * index, hash: u64::MAX - index };
+        let id = |number| MemberId::new(number).unwrap();
+        let history = History {
+            is_leader: true,
+            is_answer: true,
+            term: 7,
+            last_index: 90,
+            places: vec![place(80), place(79), place(5)],
+            acknowledged: vec![(id(1), 88), (id(3), 70)],
+        };
+        let bytes = history.to_bytes();
+        assert_eq!(History::from_bytes(&bytes), Some(history.clone()));
+        for length in 0..bytes.len() {
+            assert_eq!(History::from_bytes(&bytes[..length]), None, "length {length}");
+        }
+        for (at, value) in [(0, 2), (1, 4), (9, 0xFF), (18, 65)] {
+            let mut wrong = bytes.clone();
+            wrong[at] = value;
+            assert_eq!(History::from_bytes(&wrong), None, "byte {at}");
+        }
+        let rising = History { places: vec![place(5), place(6)], ..history };
+        assert_eq!(History::from_bytes(&rising.to_bytes()), None);
+    }
+}

@@ -1,0 +1,49 @@
+//! [`LogState`]: what a member's log holds, as it says at a handshake, and [`Acknowledged`]: what others remember of it.
+//! Who has less than it acknowledged comes with an older copy of its directory.
+
+/// The newest thing that a member is known to have acknowledged: in this term of a leader, all entries up to this one.
+/// Ordered by term, then index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Acknowledged {
+    /// The leader's term.
+    pub term: u64,
+    /// The last entry.
+    pub index: u64,
+}
+
+/// What a member's log holds, as it says at a handshake.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogState {
+    /// The newest term that it has taken part in; 0 for one that has not yet.
+    pub term: u64,
+    /// The last entry that it has persisted.
+    pub last_index: u64,
+    /// Whether it says itself that it may lack what it has acknowledged.
+    pub is_behind: bool,
+}
+
+impl LogState {
+    /// Whether a member with this log has kept what it acknowledged. In a later term another leader may have cut it.
+    #[must_use]
+    pub fn has_kept(&self, acknowledged: Acknowledged) -> bool {
+        let Acknowledged { term, index } = acknowledged;
+        self.is_behind || self.term > term || (self.term == term && self.last_index >= index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_less_in_the_same_term_or_an_older_one_has_lost_something() {
+        let log = |term, last_index| LogState { term, last_index, is_behind: false };
+        let acknowledged = Acknowledged { term: 4, index: 100 };
+        for (log, has_kept) in
+            [(log(4, 100), true), (log(4, 99), false), (log(3, 200), false), (log(5, 1), true), (log(0, 0), false)]
+        {
+            assert_eq!(log.has_kept(acknowledged), has_kept, "{log:?}");
+            assert!(LogState { is_behind: true, ..log }.has_kept(acknowledged), "it says so itself");
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! [`Histories`]: whether the members' logs are the same. Each tells the others where its own stands, at each connection and
+//! whenever that has changed for a while; who differs from its leader stops, and the others say so. See
+//! [`crate::consensus::history`].
+
+use super::Member;
+use super::core::Core;
+use crate::ClusterError;
+use crate::consensus::{History, MemberId, Parting};
+use crate::link::Content;
+use std::collections::BTreeMap;
+
+/// What has changed is told so often at most, ns: so much of what a member acknowledged at the end the others may not know.
+const TELL_INTERVAL_NS: u64 = 100_000_000;
+/// Who has to stop goes on telling why for so long, ns. It takes no part any more.
+const LINGERS_NS: u64 = 300_000_000;
+/// After so many fetches whose chain did not come to the leader's, the base of the chain is another one.
+const FAILED_FETCHES_MAX: u32 = 3;
+
+/// What a member knows of the others' logs.
+#[derive(Default)]
+pub(super) struct Histories {
+    /// What could not be compared yet.
+    waiting: BTreeMap<MemberId, History>,
+    /// Whose log is another one.
+    parted: BTreeMap<MemberId, Parting>,
+    partings: u64,
+    failed_fetches: u32,
+    /// From whom this member differs that it has to follow, where, and when it ends.
+    stops: Option<(MemberId, Parting, u64)>,
+    told: Option<(History, usize)>,
+    next_ns: u64,
+}
+
+impl Histories {
+    /// The members whose logs are known to part from this one's.
+    pub const fn parted(&self) -> &BTreeMap<MemberId, Parting> {
+        &self.parted
+    }
+
+    /// How often a log was found that parts from this one, since the start.
+    pub const fn partings(&self) -> u64 {
+        self.partings
+    }
+
+    /// Whether this member stops, and takes no part any more.
+    pub const fn is_stopping(&self) -> bool {
+        self.stops.is_some()
+    }
+
+    /// Somebody who is a member no more.
+    pub fn forget(&mut self, member: MemberId) {
+        self.waiting.remove(&member);
+        self.parted.remove(&member);
+    }
+
+    /// What was fetched has come to the leader's chain.
+    pub const fn is_fetched(&mut self) {
+        self.failed_fetches = 0;
+    }
+}
+
+impl Core {
+    /// A member has told of its log. Returns an answer where it has another one.
+    pub fn hear_history(&mut self, from: MemberId, bytes: &[u8]) -> Option<History> {
+        let Some(history) = History::from_bytes(bytes) else {
+            self.warn(from, &"it says nothing about its log that can be said");
+            return None;
+        };
+        self.consensus.remember(&history);
+        let answer = (!history.is_answer).then(|| self.consensus.history_beside(&history));
+        let differs = match self.consensus.goes_beyond(&history) {
+            Some(parting) if self.consensus.parting(&history).is_none() => {
+                self.parts(from, parting, true);
+                true
+            }
+            _ => self.compare_history(from, &history),
+        };
+        if differs { answer } else { None }
+    }
+
+    /// Whether a member's log is another one; looked at again later if that cannot be told yet.
+    fn compare_history(&mut self, from: MemberId, history: &History) -> bool {
+        if let Some(parting) = self.consensus.parting(history) {
+            self.parts(from, parting, self.consensus.is_led_by(history));
+            return true;
+        }
+        if self.consensus.can_compare(history) {
+            self.histories.parted.remove(&from);
+            self.histories.waiting.remove(&from);
+        } else if !history.is_answer {
+            self.histories.waiting.insert(from, history.clone());
+        }
+        false
+    }
+
+    fn parts(&mut self, from: MemberId, parting: Parting, is_leader: bool) {
+        let histories = &mut self.histories;
+        histories.waiting.remove(&from);
+        if histories.parted.insert(from, parting).is_none_or(|known| known.other != parting.other) {
+            histories.partings += 1;
+            let error = other_history(self.member, from, parting);
+            tracing::error!(member = %from, %error, "a member's log is another one");
+        }
+        if is_leader && histories.stops.is_none() {
+            histories.stops = Some((from, parting, self.now.monotonic_ns + LINGERS_NS));
+        }
+    }
+
+    /// What was fetched from the leader, behind what is applied here, does not come to the chain that it has.
+    pub fn fetched_another(&mut self, leader: MemberId) {
+        self.histories.failed_fetches += 1;
+        let Some((own, _)) = self.consensus.applied_place() else { return };
+        if self.histories.failed_fetches >= FAILED_FETCHES_MAX {
+            self.parts(leader, Parting { same: None, other: own }, true);
+        }
+    }
+
+    /// Looks again at what could not be compared.
+    fn compare_waiting(&mut self) {
+        for (from, history) in std::mem::take(&mut self.histories.waiting) {
+            self.compare_history(from, &history);
+        }
+    }
+}
+
+impl Member {
+    /// Tells a member that has just connected.
+    pub(super) fn tell_history_to(&mut self, member: u64) {
+        let history = self.core.consensus.history();
+        // Not sent, here and below: then it is not connected any more.
+        let _ = self.links.send(member, Content::History, &history.to_bytes(), &[]);
+    }
+
+    /// Tells what has changed; an error if this member has another log than its leader.
+    pub(super) fn tell_history(&mut self) -> Result<(), ClusterError> {
+        self.links.set_log(self.core.log_state());
+        let now_ns = self.core.now.monotonic_ns;
+        if let Some((leader, parting, until_ns)) = self.core.histories.stops
+            && now_ns >= until_ns
+        {
+            return Err(other_history(self.core.member, leader, parting));
+        }
+        if now_ns < self.core.histories.next_ns {
+            return Ok(());
+        }
+        self.core.histories.next_ns = now_ns + TELL_INTERVAL_NS;
+        self.core.compare_waiting();
+        self.core.consensus.remember_own();
+        for (member, acknowledged) in self.core.consensus.acknowledged() {
+            self.links.set_acknowledged(member.get(), acknowledged);
+        }
+        let told = (self.core.consensus.history(), self.links.peers().count());
+        if self.core.histories.told.as_ref() == Some(&told) {
+            return Ok(());
+        }
+        let bytes = told.0.to_bytes();
+        for peer in self.links.peers().collect::<Vec<_>>() {
+            let _ = self.links.send(peer, Content::History, &bytes, &[]);
+        }
+        self.core.histories.told = Some(told);
+        Ok(())
+    }
+}
+
+fn other_history(member: MemberId, other: MemberId, Parting { same, other: place }: Parting) -> ClusterError {
+    ClusterError::OtherHistory {
+        member: member.get(),
+        leader: other.get(),
+        same_sequence: same.map(|place| place.sequence),
+        index: place.index,
+        sequence: place.sequence,
+    }
+}
