@@ -52,7 +52,7 @@ impl Shared {
         // First: what the history names must be there.
         let history = works.history.history();
         let first_sequence = history.first_sequence.max(next_first_sequence);
-        works.history.set(History { first_sequence, ..history }, &self.options.environment)?;
+        self.set_history(works, History { first_sequence, ..history })?;
         let path = self.segment_path(oldest.first_sequence);
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {

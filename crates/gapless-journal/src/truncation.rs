@@ -65,7 +65,7 @@ impl Journal {
         // First: what the history names must be there.
         let history = works.history.history();
         let newest_sequence = history.newest_sequence.min(kept.first_sequence);
-        works.history.set(History { newest_sequence, ..history }, &shared.options.environment)?;
+        shared.set_history(&mut works, History { newest_sequence, ..history })?;
 
         let (position, last_sequence) = position_behind(&segment, kept.first_sequence, sequence)?;
         assert_eq!(last_sequence, sequence, "the journal holds every frame up to its last");

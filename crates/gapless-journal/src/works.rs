@@ -139,10 +139,15 @@ impl Shared {
             sync_directory(&self.options.directory)?;
             fault::crash_point("after_segment_name");
             let history = works.history.history();
-            works.history.set(History { newest_sequence: first_sequence, ..history }, environment)?;
+            self.set_history(works, History { newest_sequence: first_sequence, ..history })?;
             self.state().unsettled.pop_front();
             did_work = true;
         }
+    }
+
+    /// Puts on the device which segments the journal has. Where that fails nothing is synced any more.
+    pub(crate) fn set_history(&self, works: &mut Works, history: History) -> Result<(), JournalError> {
+        works.history.set(history, &self.options.environment).inspect_err(|error| self.poison(error))
     }
 
     /// Makes the next pages ahead of the writer present; `true` if there were any to make.

@@ -14,6 +14,8 @@ use std::sync::{Arc, Mutex};
 struct Refusing {
     work: Mutex<Option<DiskWork>>,
     syncs: AtomicU64,
+    /// Which sync fails, counted from 1; 0 is none.
+    failing_sync: AtomicU64,
 }
 
 impl Refusing {
@@ -24,7 +26,10 @@ impl Refusing {
 
 impl Disk for Refusing {
     fn ask(&self, work: DiskWork) -> Result<(), Error> {
-        self.syncs.fetch_add(u64::from(work == DiskWork::Sync), Ordering::SeqCst);
+        let syncs = self.syncs.fetch_add(u64::from(work == DiskWork::Sync), Ordering::SeqCst) + 1;
+        if work == DiskWork::Sync && syncs == self.failing_sync.load(Ordering::SeqCst) {
+            return Err(Error::other("refused"));
+        }
         match *self.work.lock().unwrap() {
             Some(refused) if refused != work => Ok(()),
             None => Ok(()),
@@ -99,6 +104,39 @@ fn a_failed_sync_is_not_asked_for_again() {
         assert!(report.is_rewritten);
         assert_holds(directory.path(), boot(1), 1, 10, 1);
     }
+}
+
+/// Whatever it was for: a segment's name, what the history names, what retention takes.
+#[test]
+fn no_sync_follows_one_that_failed() {
+    let mut failed = 0;
+    for which in 1..30 {
+        let directory = tempfile::tempdir().unwrap();
+        let disk = Arc::<Refusing>::default();
+        let mut options = on(directory.path(), &disk, Flush::Mapped);
+        options.retention.bytes_max = Some(1);
+        let (mut journal, _) = Journal::open(options).unwrap();
+        let mut preparer = journal.preparer();
+        disk.failing_sync.store(disk.syncs.load(Ordering::SeqCst) + which, Ordering::SeqCst);
+        let mut work = |journal: &mut Journal| -> Result<(), JournalError> {
+            let first = journal.last_sequence() + 1;
+            journal.append(&batch(first, 20, 1), first, first + 19)?;
+            journal.commit()?;
+            preparer.set_snapshot_sequence(first);
+            while preparer.run_once()? {}
+            if first % 100 == 1 { journal.sync().map(drop) } else { Ok(()) }
+        };
+        let Some(error) = (0..40).find_map(|_| work(&mut journal).err()) else { continue };
+        failed += 1;
+        let syncs = disk.syncs.load(Ordering::SeqCst);
+        for again in 0..3 {
+            let refused = work(&mut journal).unwrap_err();
+            assert!(matches!(refused, JournalError::Poisoned { .. }), "sync {which}, {again}: {refused} behind {error}");
+            assert!(matches!(journal.sync(), Err(JournalError::Poisoned { .. })));
+        }
+        assert_eq!(disk.syncs.load(Ordering::SeqCst), syncs, "sync {which}: {error}");
+    }
+    assert!(failed > 15, "{failed} syncs failed");
 }
 
 #[test]
