@@ -15,6 +15,9 @@ impl<A: Subject> World<'_, A> {
         let is_synced = weather.tier == Tier::QuorumSync;
         for at in 0..self.machines.len() {
             let number = self.machines[at].number;
+            if weather.copy > 0 && self.machines[at].is_up() && self.random.happens(weather.copy) {
+                self.copy_or_put_back(at)?;
+            }
             if self.machines[at].is_up() {
                 if self.random.happens(weather.crash) {
                     self.tally.crashes += 1;

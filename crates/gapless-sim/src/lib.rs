@@ -45,6 +45,7 @@ pub mod application;
 mod caller;
 mod changes;
 mod checker;
+mod copies;
 mod disk;
 mod faulty_disk;
 pub mod ledger;

@@ -1,6 +1,7 @@
 //! [`Machine`]: one member's machine: its disk, its clock, and the member while it runs.
 
 use crate::checker::{Broken, Checker};
+use crate::copies::says_so;
 use crate::disk::Bit;
 use crate::faulty_disk::FaultyDisk;
 use crate::network::{Killed, Network, Port, address_of};
@@ -44,6 +45,8 @@ pub(crate) enum Turned {
     Removed,
     /// It has stopped because it has fetched a state, and goes on from there when it starts again.
     Fetched,
+    /// It has stopped because its history, or another one's, is not what it was, and said this.
+    FoundOut(String),
     /// It has stopped because its disk refused something, and said this.
     Stopped(String),
 }
@@ -155,6 +158,10 @@ impl Machine {
             goes: false,
             is_gone: false,
         })
+    }
+
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
     }
 
     pub(crate) fn journal(&self) -> PathBuf {
@@ -302,6 +309,9 @@ impl Machine {
             }
             Ok(Err(error)) if self.goes && error.to_string().contains("was removed from its cluster") => {
                 Ok(Turned::Removed)
+            }
+            Ok(Err(error)) if says_so(&error.to_string()) => {
+                Ok(Turned::FoundOut(format!("member {number} has stopped: {error}")))
             }
             Ok(Err(_)) if running.member.must_start_again() => Ok(Turned::Fetched),
             Ok(Err(error)) => {

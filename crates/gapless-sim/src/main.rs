@@ -157,6 +157,9 @@ fn print(summary: &Summary, arguments: &Arguments) {
         power_losses,
         flips,
         disks,
+        copies,
+        exchanges,
+        found_out,
         fetched,
         full_disks,
         disk_errors,
@@ -171,7 +174,7 @@ fn print(summary: &Summary, arguments: &Arguments) {
     } = tally;
     println!(
         "  {crashes} members killed between turns, {kills} in the middle of one, {power_losses} losses of power, {flips} bits \
-         changed, {disks} disks lost, {fetched} states fetched, {full_disks} members stopped by full disks and {disk_errors} by failing ones, {pauses} pauses, {cuts} cuts of the network, {broken} connections broken, {jumps} jumps of clocks, {transfers} leaders \
+         changed, {disks} disks lost, {copies} older copies of directories put back and {exchanges} exchanged, {found_out} members stopped by that, {fetched} states fetched, {full_disks} members stopped by full disks and {disk_errors} by failing ones, {pauses} pauses, {cuts} cuts of the network, {broken} connections broken, {jumps} jumps of clocks, {transfers} leaders \
          asked to hand over, {changes} changes of members, {publishers} publishers started anew"
     );
     if *seeds == 1 && failures.is_empty() {

@@ -33,6 +33,12 @@ pub struct Tally {
     pub power_losses: u64,
     /// Bits of journals that changed: the member's start said so, and the bit was changed back.
     pub flips: u64,
+    /// Older copies of directories put back.
+    pub copies: u64,
+    /// Directories exchanged with another member's.
+    pub exchanges: u64,
+    /// Members that stopped because a history was not what it was, and said so.
+    pub found_out: u64,
     /// Disks lost, and the member with it.
     pub disks: u64,
     /// States that members have fetched from others, because journals did not reach back to where they were.
@@ -76,6 +82,9 @@ impl Tally {
         self.flips += other.flips;
         self.disks += other.disks;
         self.fetched += other.fetched;
+        self.copies += other.copies;
+        self.exchanges += other.exchanges;
+        self.found_out += other.found_out;
         self.full_disks += other.full_disks;
         self.disk_errors += other.disk_errors;
         self.pauses += other.pauses;

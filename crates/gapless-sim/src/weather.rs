@@ -21,6 +21,8 @@ pub(crate) struct Weather {
     pub flip: u64,
     /// Its machine loses its disk, and the member never comes back; never so many that a majority is gone.
     pub disk: u64,
+    /// Its process dies, and its directory is copied; at the next time the copy is put back, or exchanged with another one.
+    pub copy: u64,
     /// Its disk has no room any more, for a while.
     pub full: u64,
     /// One of the next syncs or writes of its disk fails.
@@ -76,6 +78,7 @@ impl Weather {
             power: some(40),
             flip: some(20),
             disk: some(20),
+            copy: 0,
             full: some(40),
             disk_error: some(40),
             pause: some(40),
@@ -103,6 +106,13 @@ impl Weather {
             weather.disk = 0;
             weather.power = if is_synced { weather.power } else { 0 };
         }
+        // Of its own numbers, too.
+        if Random::of(seed, &[14]).happens(25_000) && shape.members() > 1 {
+            // Seldom enough that much is published between a copy and its return.
+            weather.copy = 60;
+            // Of a disk that is gone, and a bit that has changed, members say other things.
+            (weather.disk, weather.flip, weather.change) = (0, 0, 0);
+        }
         weather
     }
 
@@ -114,6 +124,7 @@ impl Weather {
             power: 0,
             flip: 0,
             disk: 0,
+            copy: 0,
             full: 0,
             disk_error: 0,
             pause: 0,

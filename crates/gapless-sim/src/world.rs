@@ -4,6 +4,7 @@
 use crate::caller::Caller;
 use crate::changes::Change;
 use crate::checker::{Broken, Checker};
+use crate::copies::says_so;
 use crate::faulty_disk::FaultyDisk;
 use crate::machine::{Machine, Turned};
 use crate::network::Network;
@@ -30,12 +31,16 @@ pub(crate) struct World<'a, A: Subject> {
     pub(crate) weather: Weather,
     pub(crate) network: Arc<Network>,
     /// Where the machines' directories are.
-    root: PathBuf,
+    pub(crate) root: PathBuf,
     pub(crate) machines: Vec<Machine>,
     pub(crate) users: Vec<Box<dyn User<A>>>,
+    users_made: u64,
+    seed: u64,
     /// A change of members that is not done yet.
     pub(crate) change: Option<Change>,
-    checker: Checker,
+    pub(crate) checker: Checker,
+    /// A copy was put back: there may be several histories, until who has another one stops.
+    pub(crate) came_apart: bool,
     /// What a service has to answer.
     reference: Option<Reference>,
     /// Of an event stream, where nobody is answered.
@@ -45,6 +50,13 @@ pub(crate) struct World<'a, A: Subject> {
     time: VirtualTime,
     pub(crate) now_ns: u64,
     pub(crate) tally: Tally,
+}
+
+fn new_user<A: Subject>(seed: u64, number: u64, options: &Options, clock: &Clock) -> Box<dyn User<A>> {
+    match A::OFFER {
+        Offer::EventStream => Box::new(Publisher::new(seed, number, options.messages, clock.clone())),
+        Offer::Service | Offer::State => Box::new(Caller::new(seed, number, options.messages)),
+    }
 }
 
 impl<'a, A: Subject> World<'a, A> {
@@ -60,12 +72,6 @@ impl<'a, A: Subject> World<'a, A> {
         let machines = (1..=weather.shape.members()).map(machine).collect::<Result<_, _>>()?;
         let time = VirtualTime::new(1, 1);
         let clock = Clock::virtual_time(&time);
-        let user = |number| -> Box<dyn User<A>> {
-            match A::OFFER {
-                Offer::EventStream => Box::new(Publisher::new(seed, number, options.messages, clock.clone())),
-                Offer::Service | Offer::State => Box::new(Caller::new(seed, number, options.messages)),
-            }
-        };
         let reference = application.reference();
         let mut world = Self {
             application,
@@ -75,7 +81,10 @@ impl<'a, A: Subject> World<'a, A> {
             root: root.to_owned(),
             machines,
             change: None,
-            users: (1..=weather.publishers).map(user).collect(),
+            users: (1..=weather.publishers).map(|number| new_user(seed, number, options, &clock)).collect(),
+            users_made: weather.publishers,
+            seed,
+            came_apart: false,
             checker: Checker::default(),
             reference,
             no_answers: Answers::default(),
@@ -100,6 +109,9 @@ impl<'a, A: Subject> World<'a, A> {
             self.step()?;
         }
         self.heal()?;
+        if self.came_apart {
+            return self.run_apart();
+        }
         while !self.is_settled() {
             if self.now_ns >= end_ns {
                 return Err(format!("{} ms after the last fault not everything has arrived", self.options.calm_ms));
@@ -164,7 +176,7 @@ impl<'a, A: Subject> World<'a, A> {
         self.network.lock().trace.tell(self.now_ns, format_args!("{text}"));
     }
 
-    fn step(&mut self) -> Result<(), Broken> {
+    pub(crate) fn step(&mut self) -> Result<(), Broken> {
         let step_ns = if self.random.happens(10_000) { self.random.below(3 * MS) } else { self.random.below(MS) } + 1;
         self.now_ns += step_ns;
         self.time.advance(step_ns);
@@ -180,16 +192,31 @@ impl<'a, A: Subject> World<'a, A> {
             self.turn(at)?;
         }
         for at in 0..self.users.len() {
-            if self.users[at].is_searching() {
-                self.let_in(at)?;
-            }
-            let answers = self.reference.as_ref().map_or(&self.no_answers, |reference| &reference.answers);
-            let read = self.users[at].poll(self.now_ns, self.application, answers, &mut self.random)?;
+            let read = match self.turn_user(at) {
+                Ok(read) => read,
+                Err(said) if self.came_apart => {
+                    // It has met another history than before; somebody else goes on.
+                    self.tell(format_args!("{said}"));
+                    self.users_made += 1;
+                    let clock = Clock::virtual_time(&self.time);
+                    self.users[at] = new_user(self.seed, self.users_made, self.options, &clock);
+                    continue;
+                }
+                Err(said) => return Err(said),
+            };
             if read > 0 {
                 self.network.lock().trace.fold(&[self.now_ns, at as u64, read as u64]);
             }
         }
         Ok(())
+    }
+
+    fn turn_user(&mut self, at: usize) -> Result<usize, Broken> {
+        if self.users[at].is_searching() {
+            self.let_in(at)?;
+        }
+        let answers = self.reference.as_ref().map_or(&self.no_answers, |reference| &reference.answers);
+        self.users[at].poll(self.now_ns, self.application, answers, &mut self.random)
     }
 
     /// Somebody looks for a member: rather for the one that leads, and seldom where nobody does.
@@ -246,6 +273,7 @@ impl<'a, A: Subject> World<'a, A> {
                 self.down(at, 50 * MS);
                 return Ok(());
             }
+            Turned::FoundOut(said) => return self.is_found_out(at, &said),
             Turned::Stopped(said) => {
                 self.stopped(at, &said);
                 return Ok(());
@@ -280,7 +308,11 @@ impl<'a, A: Subject> World<'a, A> {
     pub(crate) fn start(&mut self, at: usize) -> Result<(), Broken> {
         let number = self.machines[at].number;
         self.network.lock().set_dark(number, false);
-        match self.machines[at].start(self.application)? {
+        let started = match self.machines[at].start(self.application) {
+            Err(said) if self.came_apart && says_so(&said) => return self.is_found_out(at, &said),
+            started => started?,
+        };
+        match started {
             None => self.tell(format_args!("member {number} starts")),
             Some(said) => self.stopped(at, &said),
         }

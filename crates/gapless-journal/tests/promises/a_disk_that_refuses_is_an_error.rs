@@ -131,7 +131,10 @@ fn no_sync_follows_one_that_failed() {
         let syncs = disk.syncs.load(Ordering::SeqCst);
         for again in 0..3 {
             let refused = work(&mut journal).unwrap_err();
-            assert!(matches!(refused, JournalError::Poisoned { .. }), "sync {which}, {again}: {refused} behind {error}");
+            assert!(
+                matches!(refused, JournalError::Poisoned { .. }),
+                "sync {which}, {again}: {refused} behind {error}"
+            );
             assert!(matches!(journal.sync(), Err(JournalError::Poisoned { .. })));
         }
         assert_eq!(disk.syncs.load(Ordering::SeqCst), syncs, "sync {which}: {error}");

@@ -1,0 +1,122 @@
+//! An older copy of a machine's directory is put back, or two directories are exchanged, as people do who mean well. What
+//! was acknowledged may be lost by that, because two members cannot know what a third one had. But whoever differs from the
+//! others stops and says so: from then on that is what a [`World`] is held against.
+
+use crate::checker::Broken;
+use crate::machine::Machine;
+use crate::subject::Subject;
+use crate::world::{MS, World};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// So long after the last fault nobody runs any more who has another history than the others.
+const FOUND_OUT_NS: u64 = 3_000 * MS;
+/// Of 100,000 times that something is put back, so often it is exchanged.
+const EXCHANGED: u64 = 15_000;
+
+impl<A: Subject> World<'_, A> {
+    /// Copies the directory of a machine, puts back the copy that there is, or exchanges it with another machine's.
+    pub(crate) fn copy_or_put_back(&mut self, at: usize) -> Result<(), Broken> {
+        let number = self.machines[at].number;
+        let failed = |error: std::io::Error| error.to_string();
+        self.down(at, 200 * MS);
+        let (directory, copy) = (self.machines[at].directory().to_owned(), self.root.join(format!("copy-{number}")));
+        if !copy.is_dir() {
+            self.tell(format_args!("the directory of member {number} is copied"));
+            return copy_all(&directory, &copy).map_err(failed);
+        }
+        self.came_apart = true;
+        self.checker.is_told_nothing();
+        if self.random.happens(EXCHANGED) && self.machines.len() > 1 {
+            let other = (at + 1 + self.random.below(self.machines.len() as u64 - 1) as usize) % self.machines.len();
+            self.down(other, 200 * MS);
+            let (theirs, aside) = (self.machines[other].directory().to_owned(), self.root.join("aside"));
+            self.tell(format_args!("the directories of members {number} and {} are exchanged", other + 1));
+            self.tally.exchanges += 1;
+            std::fs::rename(&directory, &aside).map_err(failed)?;
+            std::fs::rename(&theirs, &directory).map_err(failed)?;
+            return std::fs::rename(&aside, &theirs).map_err(failed);
+        }
+        self.tell(format_args!("the copy of the directory of member {number} is put back"));
+        self.tally.copies += 1;
+        std::fs::remove_dir_all(&directory).map_err(failed)?;
+        std::fs::rename(&copy, &directory).map_err(failed)
+    }
+
+    /// Somebody has stopped and said that there is another history.
+    pub(crate) fn is_found_out(&mut self, at: usize, said: &str) -> Result<(), Broken> {
+        if !self.came_apart {
+            return Err(said.to_owned());
+        }
+        self.tell(format_args!("{said}"));
+        self.tally.found_out += 1;
+        self.down(at, 1);
+        self.machines[at].is_gone = true;
+        Ok(())
+    }
+
+    /// What is left to be checked once something was put back: whoever still runs has the history of all others that do,
+    /// and all that its leader has.
+    pub(crate) fn run_apart(&mut self) -> Result<(), Broken> {
+        let until_ns = self.now_ns + FOUND_OUT_NS;
+        while self.now_ns < until_ns {
+            self.step()?;
+        }
+        let leader =
+            self.machines.iter().find(|machine| machine.leads().is_some()).map(|it| (it.number, it.released()));
+        let mut known = BTreeMap::<u64, (u64, u64)>::new();
+        for machine in self.machines.iter_mut().filter(|machine| machine.is_up()) {
+            let (number, released) = (machine.number, machine.released());
+            if let Some((leader, last)) = leader.filter(|(_, last)| *last > released + 200) {
+                return Err(format!("member {number} has {released}, its leader {leader} {last}, and nobody says why"));
+            }
+            machine.die();
+            for (sequence, hash) in machine.frames()?.into_iter().filter(|(sequence, _)| *sequence <= released) {
+                let (first, other) = *known.entry(sequence).or_insert((number, hash));
+                if hash != other {
+                    return Err(format!(
+                        "members {first} and {number} have released another frame {sequence} each in silence"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a member says that its directory, or another one's, is not what it was.
+pub(crate) fn says_so(said: &str) -> bool {
+    ["it has less than it has acknowledged", "has released is not what member", "it comes with another directory"]
+        .into_iter()
+        .any(|words| said.contains(words))
+}
+
+fn copy_all(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            copy_all(&entry.path(), &target)?;
+        } else if kind.is_file() {
+            std::fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
+impl Machine {
+    /// The frames of its journal, as numbers that tell them apart.
+    fn frames(&self) -> Result<Vec<(u64, u64)>, Broken> {
+        let number = self.number;
+        let failed = |error: gapless_journal::JournalError| format!("the journal of member {number}: {error}");
+        let reader = gapless_journal::JournalReader::open(self.journal()).map_err(failed)?;
+        let mut replay = reader.replay(reader.first_sequence()).map_err(failed)?;
+        let mut frames = Vec::new();
+        while let Some(frame) = replay.next_frame().map_err(failed)? {
+            frames.push((frame.sequence(), crate::trace::hash_of(frame.bytes())));
+        }
+        Ok(frames)
+    }
+}
