@@ -9,7 +9,6 @@
 //! | `ahead` | the part that runs handlers, called by the member's agent before a command is appended |
 //! | `follower` | the part that applies what is released |
 //! | `exchange` | how the state goes from one to the other, and back |
-//! | [`replica_service`] | such a service as a member of a cluster runs it |
 //!
 //! There is one copy of the state on each member. While the member follows it belongs to the part that applies; when it
 //! leads, that part has applied everything that was in the log and hands it over. Where it leads no more the state comes
@@ -19,7 +18,6 @@
 pub(crate) mod ahead;
 pub(crate) mod exchange;
 pub(crate) mod follower;
-pub mod replica_service;
 pub mod transaction;
 
 use crate::any_service::unhandled;
