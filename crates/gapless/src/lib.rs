@@ -62,6 +62,7 @@ pub mod prelude {
         Context, EngineError, Handlers, Node, NodeOptions, OnPanic, OnUnhandled, Policy, Reject, Service,
     };
     pub use gapless_engine::{Persistence, StreamService, StreamServiceOptions, Threads};
+    pub use gapless_engine::{StateHandlers, StateService};
     pub use gapless_schema::{Direct, Encode, Message, Protobuf, Sbe};
     pub use gapless_stream::client::{MessageType, OwnedReply, random_token};
     pub use gapless_stream::event_stream::{EventStream, EventStreamOptions};
