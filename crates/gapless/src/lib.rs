@@ -71,5 +71,8 @@ pub mod prelude {
     pub use gapless_wire::Encoding;
     pub use std::time::Duration;
     #[cfg(feature = "cluster")]
-    pub use {gapless_cluster::config::ClusterConfig, gapless_engine::Replica, gapless_engine::ReplicaOptions};
+    pub use {
+        gapless_cluster::config::ClusterConfig,
+        gapless_engine::{Replica, ReplicaOptions, StateOptions},
+    };
 }
