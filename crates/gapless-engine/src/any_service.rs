@@ -4,6 +4,7 @@
 use crate::context::Context;
 use crate::service::{Handlers, Refused, Reject, Service, describe};
 use crate::state::follower::Follower;
+use crate::store::snapshot::MAGIC;
 use gapless_schema::Encoding;
 use std::any::Any;
 use std::ops::RangeInclusive;
@@ -83,6 +84,9 @@ impl<S: Service> AnyService for WithHandlers<S> {
     }
 
     fn restore(&mut self, state: &[u8]) -> Result<(), String> {
+        if state.starts_with(&MAGIC) {
+            return Err("it is of a state-replicated service, and this one is event-sourced".to_owned());
+        }
         self.service.restore(state)
     }
 }

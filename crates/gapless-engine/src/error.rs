@@ -126,6 +126,19 @@ pub enum EngineError {
         /// The highest.
         last: u32,
     },
+    /// The stream is that of a service of the other kind: event-sourced or state-replicated.
+    #[error(
+        "frame {sequence} is of {found} service, and this one is {expected}: start the directory with a service of its kind, \
+         and this service with a directory of its own"
+    )]
+    Kind {
+        /// The first frame that tells.
+        sequence: u64,
+        /// Whose it is.
+        found: &'static str,
+        /// What the service is.
+        expected: &'static str,
+    },
     /// The stream holds what no sequencer appends.
     #[error("the stream is corrupt at sequence {sequence}: {reason}")]
     Corrupt {

@@ -343,10 +343,10 @@ impl Fold {
         let (outcome, replied) = match (self.is_of_transactions, frame.flags() & TRANSACTION_FLAG != 0) {
             (false, false) => (self.run(frame, payload)?, None),
             (true, true) => self.transaction(frame, payload)?,
-            (true, false) => (transactions::never_run(&mut self.outputs), None),
+            (true, false) => (transactions::never_run(frame, &mut self.outputs)?, None),
             (false, true) => {
-                let (sequence, reason) = (frame.sequence(), "a transaction, of a service whose handlers run here");
-                return Err(EngineError::Corrupt { sequence, reason: reason.to_owned() });
+                let (found, expected) = ("a state-replicated", "event-sourced");
+                return Err(EngineError::Kind { sequence: frame.sequence(), found, expected });
             }
         };
         let session_seq = frame.session_seq();

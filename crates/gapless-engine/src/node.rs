@@ -1,4 +1,4 @@
-//! [`Node`]: one durable stream and a service on it, put together from the agents and run.
+//! [`Node`]: one durable stream and a service on it, event-sourced or state-replicated, put together from the agents and run.
 
 use crate::EngineError;
 use crate::dead_letters::DeadLetters;
@@ -12,6 +12,9 @@ use crate::sender;
 use crate::service::Service;
 use crate::snapshot;
 use crate::snapshot_schedule::{SnapshotRequests, SnapshotRules, SnapshotSchedule};
+use crate::state::follower::{Follower, StateViews};
+use crate::state::{StateService, make_of};
+use crate::store::Store;
 use gapless_agent::{Agent, Clock, CounterView, Counters, Pauses, ThreadGroup, ThreadPlan};
 use gapless_journal::RecoveryReport;
 use gapless_log::{MemoryKind, Scope, StreamIdentity, Window, WindowOptions};
@@ -46,6 +49,8 @@ pub struct Node {
     handled: CounterView,
     repeated: CounterView,
     dead_letters: CounterView,
+    /// Of a state-replicated service.
+    state: Option<StateViews>,
     recovered: Recovered,
     journal_report: Option<RecoveryReport>,
     plan: ThreadPlan,
@@ -54,6 +59,8 @@ pub struct Node {
 
 /// Mailboxes hold this many messages.
 const MAILBOX_MESSAGES: usize = 4096;
+/// The term of a stream without a cluster.
+const NO_TERM: u64 = 0;
 /// Room for the counters of a node and of the application in it.
 const COUNTERS_MAX: usize = 64;
 /// Frames journaled at once before they are released.
@@ -67,6 +74,61 @@ impl Node {
     pub fn start<S: Service>(service: S, options: NodeOptions) -> Result<Self, EngineError> {
         options.check()?;
         Self::start_fold(Fold::new(service, options.policy.clone()), options)
+    }
+
+    /// As [`Node::start`], of a state-replicated service ([`crate::state`]), which needs no cluster: its handlers run before
+    /// their commands enter the stream, once, and what enters is what they did. A restart runs none of them again. `make`
+    /// declares the collections and gives the service that knows them.
+    ///
+    /// ```
+    /// use gapless_engine::store::{Counter, Store};
+    /// use gapless_engine::{Node, NodeOptions, StateHandlers, StateService};
+    /// use gapless_schema::Encoding;
+    /// use gapless_stream::ClientOptions;
+    /// use gapless_stream::client::{MessageType, random_token};
+    /// use std::time::{Duration, SystemTime};
+    ///
+    /// const CALL: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
+    ///
+    /// /// Counts its calls, and says what the clock said. No two runs of its handler do the same.
+    /// struct Clock {
+    ///     calls: Counter,
+    /// }
+    ///
+    /// impl StateService for Clock {
+    ///     fn handlers(handlers: &mut StateHandlers<Self>) {
+    ///         handlers.on_bytes(CALL.schema, |clock: &Self, store, payload, context| {
+    ///             store.add(clock.calls, 1)?;
+    ///             if payload.is_empty() {
+    ///                 // The call is not counted: a refusal takes back what was done before.
+    ///                 return Err("an empty call".into());
+    ///             }
+    ///             let seconds = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_secs();
+    ///             context.reply_with(CALL, &[store.value(clock.calls) as u64, seconds].map(u64::to_le_bytes).concat())
+    ///         });
+    ///     }
+    /// }
+    ///
+    /// let make = |store: &mut Store| Clock { calls: store.counter(1, "calls") };
+    /// let node = Node::start_state(make, NodeOptions::in_memory())?;
+    /// let mut client = node.connect(ClientOptions::default())?;
+    /// let session = client.open_session(random_token(), 16)?;
+    /// assert!(client.call(session, CALL, b"", Duration::from_secs(5)).is_err());
+    /// let reply = client.call(session, CALL, b"now", Duration::from_secs(5))?;
+    /// assert_eq!(reply.payload[..8], 1u64.to_le_bytes());
+    /// node.stop()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Node::start`]; [`EngineError::Option`] for a policy that such a service has no use for: nothing stops it.
+    pub fn start_state<S: StateService>(
+        make: impl Fn(&mut Store) -> S + Send + Sync + 'static,
+        options: NodeOptions,
+    ) -> Result<Self, EngineError> {
+        options.check_of_state()?;
+        let follower = Follower::new(make_of(make), options.state_limits);
+        Self::start_fold(Fold::of_transactions(Box::new(follower)), options)
     }
 
     fn start_fold(mut fold: Fold, options: NodeOptions) -> Result<Self, EngineError> {
@@ -128,7 +190,7 @@ impl Node {
         }
         let ingress_counters = IngressCounters::add_to(&counters)?;
         let repeated = ingress_counters.frames_repeated.view();
-        let ingress = Ingress::new(
+        let mut ingress = Ingress::new(
             sequencer,
             writer,
             ingress_releaser,
@@ -145,6 +207,13 @@ impl Node {
                 ..IngressOptions::default()
             },
         );
+        let mut state = None;
+        if let Some(follower) = fold.service.follower() {
+            ingress = ingress.running_ahead(Box::new(follower.ahead(seats.waker("sequencer"))));
+            // There is no other: it asks for the state now, and takes nothing before that is there.
+            ingress.lead(NO_TERM)?;
+            state = Some(follower.attach(seats.waker("service"), &counters)?);
+        }
         let ingress_shared = ingress.shared();
         agents.push(Box::new(ingress));
 
@@ -240,6 +309,7 @@ impl Node {
             handled,
             repeated,
             dead_letters: dead_letter_count,
+            state,
             recovered,
             journal_report,
             plan: seats.plan,
@@ -322,6 +392,13 @@ impl Node {
     #[must_use]
     pub fn dead_letter_count(&self) -> u64 {
         self.dead_letters.get()
+    }
+
+    /// The hash of a state-replicated service's state behind [`Node::handled_sequence`]; `None` of an event-sourced service,
+    /// whose state is its own.
+    #[must_use]
+    pub fn state_hash(&self) -> Option<u64> {
+        self.state.as_ref().map(|state| state.hash.get())
     }
 
     /// Frames recognised as repeats, since the start.

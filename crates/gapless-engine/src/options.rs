@@ -1,7 +1,8 @@
 //! [`NodeOptions`]: how a node is run, with its defaults and what makes no sense.
 
 use crate::EngineError;
-use crate::fold::Policy;
+use crate::fold::{OnUnhandled, Policy};
+use crate::store::Limits;
 use gapless_agent::{CpuMask, OptimizeFor, PlanKind};
 use gapless_stream::stream_layout::StreamLayout;
 use gapless_stream::{Persistence, Tier};
@@ -70,11 +71,18 @@ pub struct NodeOptions {
     pub snapshot_interval_frames: Option<u64>,
     /// A snapshot at a clean stop.
     pub snapshot_on_stop: bool,
-    /// What happens to messages that no handler takes, and to handlers that panic.
+    /// What happens to messages that no handler takes, and to handlers that panic. Of an event-sourced service: a
+    /// state-replicated one refuses both and records them.
     pub policy: Policy,
+    /// What the state of a state-replicated service may hold.
+    pub state_limits: Limits,
     /// Frames that an agent takes in one poll; `None` chooses by what is optimised for.
     pub frames_per_poll_max: Option<usize>,
 }
+
+/// Why there is no policy for a state-replicated service.
+pub(crate) const NOTHING_STOPS_IT: &str = "no command stops a service whose state is replicated: what its handler did to \
+                                           the state before it panicked is taken back, and the command is refused";
 
 impl NodeOptions {
     /// A durable node in `directory`, at tier `journal`, listening on `node.socket` there.
@@ -100,6 +108,7 @@ impl NodeOptions {
             snapshot_interval_frames: Some(10_000_000),
             snapshot_on_stop: true,
             policy: Policy::default(),
+            state_limits: Limits::default(),
             frames_per_poll_max: None,
         }
     }
@@ -122,6 +131,21 @@ impl NodeOptions {
         }
         if self.threads.send_queue_depth == 0 {
             return refuse("send_queue_depth", "a queue of 0 messages");
+        }
+        Ok(())
+    }
+
+    /// As [`NodeOptions::check`], of a node with a state-replicated service. `on_panic` may say what it likes: its default is
+    /// that of other services.
+    pub(crate) fn check_of_state(&self) -> Result<(), EngineError> {
+        self.check()?;
+        for (option, is_said) in [
+            ("policy.skip_sequences", !self.policy.skip_sequences.is_empty()),
+            ("policy.on_unhandled", self.policy.on_unhandled == OnUnhandled::Stop),
+        ] {
+            if is_said {
+                return Err(EngineError::Option { option, reason: NOTHING_STOPS_IT.to_owned() });
+            }
         }
         Ok(())
     }

@@ -6,11 +6,12 @@
 
 use crate::EngineError;
 use crate::fold::{OnPanic, OnUnhandled};
+use crate::options::NOTHING_STOPS_IT;
 use crate::recovery::Recovered;
-use crate::replica_service::{Later, ReplicaOptions, ReplicaService, StateViews, Views};
+use crate::replica_service::{ReplicaOptions, ReplicaService, Views};
 use crate::service::Service;
 use crate::snapshot_schedule::SnapshotRequests;
-use crate::state::replica_service::StateReplicaService;
+use crate::state::follower::StateViews;
 use crate::state::{Make, StateOptions, StateService, make_of};
 use crate::store::Store;
 use gapless_agent::{Now, ThreadPlan};
@@ -79,7 +80,7 @@ impl Replica {
     /// # Errors
     /// Options that make no sense, a directory in use or of something else, damage, no threads, no port.
     pub fn start<S: Service>(service: S, options: ReplicaOptions, config: &ClusterConfig) -> Result<Self, EngineError> {
-        Self::start_events(Self::service_of(service, options, config), config, ClusterMember::start_with)
+        Self::start_by(Self::service_of(service, options, config), config, ClusterMember::start_with)
     }
 
     /// As [`Replica::start`], without threads for its agents: nothing happens but in [`Replica::turn`], and the caller
@@ -92,7 +93,7 @@ impl Replica {
         options: ReplicaOptions,
         config: &ClusterConfig,
     ) -> Result<Self, EngineError> {
-        Self::start_events(Self::service_of(service, options, config), config, ClusterMember::start_by_hand_with)
+        Self::start_by(Self::service_of(service, options, config), config, ClusterMember::start_by_hand_with)
     }
 
     /// As [`Replica::start`], by state replication: the leader alone runs the handlers, and the others apply what they have
@@ -106,7 +107,7 @@ impl Replica {
         options: StateOptions,
         config: &ClusterConfig,
     ) -> Result<Self, EngineError> {
-        Self::start_states(make_of(make), options, config, ClusterMember::start_with)
+        Self::start_by(Self::state_service_of(make_of(make), options, config)?, config, ClusterMember::start_with)
     }
 
     /// As [`Replica::start_state`], and by hand as [`Replica::start_by_hand`].
@@ -118,7 +119,11 @@ impl Replica {
         options: StateOptions,
         config: &ClusterConfig,
     ) -> Result<Self, EngineError> {
-        Self::start_states(make_of(make), options, config, ClusterMember::start_by_hand_with)
+        Self::start_by(
+            Self::state_service_of(make_of(make), options, config)?,
+            config,
+            ClusterMember::start_by_hand_with,
+        )
     }
 
     /// A copy of an event-sourced service for a member that the caller puts together, as
@@ -149,61 +154,35 @@ impl Replica {
         ReplicaService::new(service, options, config.service.hash_interval_frames)
     }
 
-    fn start_events(service: ReplicaService, config: &ClusterConfig, start: Start) -> Result<Self, EngineError> {
+    fn start_by(service: ReplicaService, config: &ClusterConfig, start: Start) -> Result<Self, EngineError> {
+        if service.options.snapshot_interval_frames == Some(0) {
+            let reason = "0 frames; leave it out for no snapshots".to_owned();
+            return Err(EngineError::Option { option: "snapshot_interval_frames", reason });
+        }
         let (views, state) = (Arc::clone(&service.views), Arc::clone(&service.state));
-        Self::start_by(&views, &state, service.options.snapshot_interval_frames, config, || {
-            start(config, Box::new(service))
-        })
-    }
-
-    fn start_states(
-        make: Make,
-        options: StateOptions,
-        config: &ClusterConfig,
-        start: Start,
-    ) -> Result<Self, EngineError> {
-        let service = Self::state_service_of(make, options, config)?;
-        let (views, state) = (Arc::clone(&service.0.views), Arc::clone(&service.0.state));
-        let snapshot_interval_frames = service.0.options.snapshot_interval_frames;
-        Self::start_by(&views, &state, snapshot_interval_frames, config, || start(config, Box::new(service)))
+        let member = start(config, Box::new(service))?;
+        let views = views.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let state = state.lock().unwrap_or_else(PoisonError::into_inner).take();
+        debug_assert_eq!(views.is_none(), config.own().kind == MemberKind::Witness);
+        Ok(Self { member, views, state })
     }
 
     fn state_service_of(
         make: Make,
         options: StateOptions,
         config: &ClusterConfig,
-    ) -> Result<StateReplicaService, EngineError> {
+    ) -> Result<ReplicaService, EngineError> {
         for (option, is_said) in [
             ("service.skip", !config.service.skip.is_empty()),
             ("service.on_panic", config.service.on_panic == Some(OnFault::Stop)),
             ("service.on_unhandled", config.service.on_unhandled == Some(OnFault::Stop)),
         ] {
             if is_said {
-                let reason = "no command stops a service whose state is replicated: what its handler did to the state before \
-                              it panicked is taken back, and the command is refused";
-                return Err(EngineError::Option { option, reason: reason.to_owned() });
+                return Err(EngineError::Option { option, reason: NOTHING_STOPS_IT.to_owned() });
             }
         }
         let snapshot_interval_frames = interval(options.snapshot_interval_frames, &config.service);
-        Ok(StateReplicaService::of(make, StateOptions { snapshot_interval_frames, ..options }))
-    }
-
-    fn start_by(
-        views: &Later<Views>,
-        state: &Later<StateViews>,
-        snapshot_interval_frames: Option<u64>,
-        config: &ClusterConfig,
-        start: impl FnOnce() -> Result<ClusterMember, gapless_cluster::ClusterError>,
-    ) -> Result<Self, EngineError> {
-        if snapshot_interval_frames == Some(0) {
-            let reason = "0 frames; leave it out for no snapshots".to_owned();
-            return Err(EngineError::Option { option: "snapshot_interval_frames", reason });
-        }
-        let member = start()?;
-        let views = views.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let state = state.lock().unwrap_or_else(PoisonError::into_inner).take();
-        debug_assert_eq!(views.is_none(), config.own().kind == MemberKind::Witness);
-        Ok(Self { member, views, state })
+        Ok(ReplicaService::of_make(make, StateOptions { snapshot_interval_frames, ..options }))
     }
 
     /// Polls every agent once, in a replica that was started by hand. Returns the work done.

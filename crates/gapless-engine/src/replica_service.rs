@@ -9,8 +9,11 @@ use crate::recovery::{Recovered, recover};
 use crate::service::Service;
 use crate::snapshot;
 use crate::snapshot_schedule::{SnapshotJournal, SnapshotRequests, SnapshotRules, SnapshotSchedule};
+use crate::state::follower::{Follower, StateViews};
+use crate::state::{Make, StateOptions, StateService, make_of};
 use crate::state_hashes::StateHashes;
-use gapless_agent::{Agent, CounterView};
+use crate::store::Store;
+use gapless_agent::{Agent, CounterView, Waker};
 use gapless_journal::{DiskWork, FilePoint, Syncer};
 use gapless_log::StreamIdentity;
 use gapless_stream::Sequencer;
@@ -18,6 +21,7 @@ use gapless_stream::coverage::Coverage;
 use gapless_stream::member_service::{MemberService, ServiceError, ServiceParts};
 use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::stream_layout::StreamLayout;
+use gapless_stream::transactions::Transactions;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -38,13 +42,6 @@ impl Default for ReplicaOptions {
     fn default() -> Self {
         Self { snapshot_interval_frames: Some(10_000_000), snapshot_on_stop: true, policy: Policy::default() }
     }
-}
-
-/// What a state-replicated service lets others see beside.
-#[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "read by a replica"))]
-pub(crate) struct StateViews {
-    pub hash: CounterView,
-    pub remade: CounterView,
 }
 
 /// What is known once the service's agent is made.
@@ -79,7 +76,24 @@ impl ReplicaService {
         Self::of(fold, options, hash_interval_frames)
     }
 
-    pub(crate) fn of(fold: Fold, options: ReplicaOptions, hash_interval_frames: u64) -> Self {
+    /// Of the state-replicated service that `make` gives; it is called again when the state is made anew.
+    #[must_use]
+    pub fn of_state<S: StateService>(
+        make: impl Fn(&mut Store) -> S + Send + Sync + 'static,
+        options: StateOptions,
+    ) -> Self {
+        Self::of_make(make_of(make), options)
+    }
+
+    pub(crate) fn of_make(make: Make, options: StateOptions) -> Self {
+        let StateOptions { snapshot_interval_frames, snapshot_on_stop, limits } = options;
+        let policy = Policy::default();
+        let options = ReplicaOptions { snapshot_interval_frames, snapshot_on_stop, policy };
+        // Each transaction carries the hash of the state.
+        Self::of(Fold::of_transactions(Box::new(Follower::new(make, limits))), options, 0)
+    }
+
+    fn of(fold: Fold, options: ReplicaOptions, hash_interval_frames: u64) -> Self {
         let (views, state) = (Later::default(), Later::default());
         Self { fold, options, hash_interval_frames, recovered: Recovered::default(), views, state }
     }
@@ -109,6 +123,9 @@ impl MemberService for ReplicaService {
     }
 
     fn recover(&mut self, layout: &StreamLayout, identity: StreamIdentity, sequence: u64) -> Result<(), ServiceError> {
+        if let Some(follower) = self.fold.service.follower() {
+            follower.set_source(layout.clone(), identity);
+        }
         if sequence == 0 {
             return Ok(());
         }
@@ -122,12 +139,20 @@ impl MemberService for ReplicaService {
         Ok(())
     }
 
+    fn transactions(&mut self, member: &Waker) -> Option<Box<dyn Transactions>> {
+        Some(Box::new(self.fold.service.follower()?.ahead(member.clone())))
+    }
+
     fn versions(&self) -> RangeInclusive<u32> {
         self.fold.service.versions()
     }
 
     fn agent(self: Box<Self>, parts: ServiceParts<'_>) -> Result<Box<dyn Agent>, ServiceError> {
-        let Self { fold, options, hash_interval_frames, recovered, views, .. } = *self;
+        let Self { mut fold, options, hash_interval_frames, recovered, views, state } = *self;
+        if let Some(follower) = fold.service.follower() {
+            let attached = follower.attach(parts.waker.clone(), parts.counters)?;
+            *state.lock().unwrap_or_else(PoisonError::into_inner) = Some(attached);
+        }
         let rules = SnapshotRules {
             interval_frames: options.snapshot_interval_frames,
             on_stop: options.snapshot_on_stop && options.snapshot_interval_frames.is_some(),

@@ -40,6 +40,8 @@ pub trait Service: Send + 'static {
     /// Writes the whole state, so that [`Service::restore`] can make it again. The same state gives the same bytes, also in
     /// another process: the members of a cluster compare them, and one whose bytes differ stops. So write what stands in an
     /// unordered map in the order of its keys.
+    ///
+    /// It does not begin with the bytes `GAPSTORE`: so begins the state of a state-replicated service, which is refused here.
     fn snapshot(&self, state: &mut Vec<u8>);
 
     /// Becomes the state that [`Service::snapshot`] wrote.

@@ -62,6 +62,7 @@ pub mod prelude {
         Context, EngineError, Handlers, Node, NodeOptions, OnPanic, OnUnhandled, Policy, Reject, Service,
     };
     pub use gapless_engine::{Persistence, StreamService, StreamServiceOptions, Threads};
+    pub use gapless_engine::{StateHandlers, StateService};
     pub use gapless_schema::{Direct, Encode, Message, Protobuf, Sbe};
     pub use gapless_stream::client::{MessageType, OwnedReply, random_token};
     pub use gapless_stream::event_stream::{EventStream, EventStreamOptions};
@@ -70,5 +71,8 @@ pub mod prelude {
     pub use gapless_wire::Encoding;
     pub use std::time::Duration;
     #[cfg(feature = "cluster")]
-    pub use {gapless_cluster::config::ClusterConfig, gapless_engine::Replica, gapless_engine::ReplicaOptions};
+    pub use {
+        gapless_cluster::config::ClusterConfig,
+        gapless_engine::{Replica, ReplicaOptions, StateOptions},
+    };
 }

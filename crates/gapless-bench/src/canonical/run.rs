@@ -122,7 +122,7 @@ impl Run<'_> {
         if settings.journal.is_some() {
             scene.settle()?;
         }
-        let node = self.form.start_node(options).map_err(|error| node_failed(&error))?;
+        let node = self.form.start_node(settings.program, options).map_err(|error| node_failed(&error))?;
         let mut observer = node.connect(ClientOptions::default()).map_err(stream_error)?;
         let before = query(&mut observer, &mut || Ok(0))?;
         let signals = Arc::new(Signals::default());

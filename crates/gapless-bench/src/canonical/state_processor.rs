@@ -3,7 +3,6 @@
 
 use super::car::{CarForm, LENGTH_MAX, SCHEMA};
 use super::processor::{ProcessorState, QUERY};
-use gapless::engine::state::{StateHandlers, StateService};
 use gapless::engine::store::{Map, Store, Transaction};
 use gapless::prelude::*;
 use std::marker::PhantomData;

@@ -187,7 +187,7 @@ pub struct CanonicalArguments {
     #[arg(long, value_enum, ignore_case = true, help_heading = OURS)]
     pub mode: Option<Mode>,
 
-    /// Event sourcing or state replication [default: es; sr needs --enable-clustering]
+    /// Event sourcing or state replication [default: es; both in the clustered matrix]
     #[arg(long, value_enum, ignore_case = true, help_heading = OURS)]
     pub program: Option<Program>,
 

@@ -248,7 +248,6 @@ impl CanonicalArguments {
             (self.replication_sender_cpu_mask.is_some(), "--replication-sender-cpu-mask"),
             (self.replication_detached_dispatch, "--replication-detached-dispatch"),
             (self.replication_dispatcher_cpu_mask.is_some(), "--replication-dispatcher-cpu-mask"),
-            (self.program == Some(Program::Sr), "--program sr"),
             (self.tier == Some(Tier::Quorum), "--tier quorum"),
             (self.tier == Some(Tier::QuorumSync), "--tier quorum-sync"),
         ];

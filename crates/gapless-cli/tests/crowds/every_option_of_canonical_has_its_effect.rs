@@ -80,6 +80,19 @@ fn a_run_in_memory_with_its_rate_its_masks_and_its_files() {
 }
 
 #[test]
+fn a_replicated_state_on_one_node_in_memory_and_with_a_journal() {
+    for (more, tier) in [("-l sbe.serial", "memory"), ("-l protobuf.random -e --client-processes 2", "journal")] {
+        let directory = tempfile::tempdir().unwrap();
+        let words = format!("--program sr -c 2000 -t 0 --repeat-percent 20 --json out.json {more}");
+        canonical(directory.path(), &words).good();
+        let report = read_json(directory.path().join("out.json"));
+        let config = &row(&report)["config"];
+        assert_eq!((&config["program"], &config["tier"]), (&"sr".into(), &tier.into()));
+        assert_eq!(config["clustered"], false);
+    }
+}
+
+#[test]
 fn a_journal_where_it_was_asked_for_with_its_length_and_its_threads() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::create_dir(directory.path().join("log")).unwrap();

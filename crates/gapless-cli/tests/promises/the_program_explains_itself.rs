@@ -108,7 +108,7 @@ fn wrong_options_are_one_line_and_end_with_2() {
 #[test]
 fn what_is_of_a_cluster_is_refused_without_one() {
     let directory = tempfile::tempdir().unwrap();
-    for words in ["-I 127.0.0.1", "-W", "-V [0]", "--program sr", "--tier quorum", "--tier quorum-sync"] {
+    for words in ["-I 127.0.0.1", "-W", "-V [0]", "--tier quorum", "--tier quorum-sync"] {
         let line: Vec<&str> = ["bench", "canonical"].into_iter().chain(words.split(' ')).collect();
         let text = run(directory.path(), &line).error(2);
         assert!(text.contains("needs --enable-clustering"), "{words}: {text}");

@@ -88,9 +88,16 @@ impl Fold {
 
 /// A command that was appended by a leader without the service: nobody has run its handler, and two members would not run it
 /// alike.
+///
+/// # Errors
+/// The frame is of no leader at all: a lone node runs a service always, and this was an event-sourced one.
 #[cold]
-pub(super) fn never_run(outputs: &mut Outputs) -> Outcome {
+pub(super) fn never_run(frame: &Frame<'_>, outputs: &mut Outputs) -> Result<Outcome, EngineError> {
+    if frame.term() == 0 {
+        let (found, expected) = ("an event-sourced", "state-replicated");
+        return Err(EngineError::Kind { sequence: frame.sequence(), found, expected });
+    }
     outputs.clear();
     let text = "the leader that took it runs no service; send it as another command".to_owned();
-    Outcome::Refused { code: RefusalCode::Unhandled, detail: 0, text, dead: true }
+    Ok(Outcome::Refused { code: RefusalCode::Unhandled, detail: 0, text, dead: true })
 }

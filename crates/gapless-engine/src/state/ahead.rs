@@ -312,11 +312,9 @@ mod tests {
 
     #[test]
     fn an_object_that_panics_when_it_is_encoded_is_as_a_handler_that_panics() {
-        let exchange = Arc::new(Exchange::new(Waker::new().unwrap()));
-        let mut ahead = Ahead::new(Arc::clone(&exchange));
         let mut follower =
             Follower::new(make_of(|store: &mut Store| Numbers(store.map(1, "numbers"))), Limits::default());
-        follower.set_exchange(exchange);
+        let mut ahead = follower.ahead(Waker::new().unwrap());
         let mut fold = Fold::of_transactions(Box::new(follower));
         ahead.lead(1, 0);
         fold.attend().unwrap();

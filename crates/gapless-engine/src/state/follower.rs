@@ -1,6 +1,7 @@
 //! [`Follower`]: the state of a service whose handlers ran before, as it follows the stream. While its member leads the state
 //! is elsewhere and ahead; its changes are released one after the other, and nothing is applied twice.
 
+use super::ahead::Ahead;
 use super::exchange::{Back, Exchange, Lent, Span, Unreceived, Wish};
 use super::transaction::Read;
 use super::{Make, State};
@@ -12,9 +13,10 @@ use crate::recovery::recover;
 use crate::service::{Refused, Reject};
 use crate::sessions::SessionTable;
 use crate::store::Limits;
+use crate::store::snapshot::MAGIC;
 use crate::timers::TimerTable;
-use gapless_agent::Counter;
 use gapless_agent::fault::mutant;
+use gapless_agent::{Counter, CounterView, Counters, Waker};
 use gapless_log::StreamIdentity;
 use gapless_schema::Encoding;
 use gapless_stream::Sequencer;
@@ -50,11 +52,18 @@ pub(crate) struct Follower {
 }
 
 /// What others may know of a state.
-pub(crate) struct StateCounters {
+struct StateCounters {
     /// Its hash behind the last frame that was handled.
-    pub hash: Counter,
+    hash: Counter,
     /// How often it was made anew because what it was ahead by was cut.
-    pub remade: Counter,
+    remade: Counter,
+}
+
+/// The same, for other threads.
+pub(crate) struct StateViews {
+    pub hash: CounterView,
+    #[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "nothing is cut on a lone node"))]
+    pub remade: CounterView,
 }
 
 /// How often a state is made anew before it is given up: segments and snapshots may go while they are looked at.
@@ -80,18 +89,26 @@ impl Follower {
         self.source = Some((layout, identity));
     }
 
-    pub fn set_exchange(&mut self, exchange: Arc<Exchange>) {
-        self.exchange = Some(exchange);
+    /// The part that runs ahead of this one, called by the agent that `leader` wakes.
+    pub fn ahead(&mut self, leader: Waker) -> Ahead {
+        let exchange = Arc::new(Exchange::new(leader));
+        self.exchange = Some(Arc::clone(&exchange));
+        Ahead::new(exchange)
     }
 
-    pub fn exchange(&self) -> Option<&Arc<Exchange>> {
-        self.exchange.as_ref()
-    }
-
-    /// Tells others how the state stands from now on.
-    pub fn count_in(&mut self, counters: StateCounters) {
-        counters.hash.set(self.hash);
-        self.counters = Some(counters);
+    /// From now on it is called by the agent that `waker` wakes, and tells in `counters` how the state stands.
+    ///
+    /// # Errors
+    /// No room for its counters.
+    pub fn attach(&mut self, waker: Waker, counters: &Counters) -> Result<StateViews, gapless_agent::Error> {
+        if let Some(exchange) = &self.exchange {
+            exchange.set_follower(waker);
+        }
+        let (hash, remade) = (counters.add("service.state_hash")?, counters.add("service.states_remade")?);
+        let views = StateViews { hash: hash.view(), remade: remade.view() };
+        hash.set(self.hash);
+        self.counters = Some(StateCounters { hash, remade });
+        Ok(views)
     }
 
     fn set_hash(&mut self, hash: u64) {
@@ -313,6 +330,9 @@ impl AnyService for Follower {
 
     fn restore(&mut self, bytes: &[u8]) -> Result<(), String> {
         let Place::Here(state) = &mut self.place else { return Err("the state is lent".to_owned()) };
+        if !bytes.starts_with(&MAGIC) {
+            return Err("it is of an event-sourced service, and this one is state-replicated".to_owned());
+        }
         let store = &mut state.get_mut().store;
         let mut rest = bytes;
         store.read_snapshot(&mut rest).map_err(|error| error.to_string())?;
@@ -328,11 +348,9 @@ impl AnyService for Follower {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test")]
 mod tests {
-    use super::super::ahead::Ahead;
     use super::super::{StateHandlers, StateService, make_of};
     use super::*;
     use crate::store::Store;
-    use gapless_agent::Waker;
     use gapless_stream::transactions::Transactions;
 
     struct Nothing;
@@ -343,10 +361,8 @@ mod tests {
 
     #[test]
     fn a_state_that_is_wanted_no_more_stays_here() {
-        let exchange = Arc::new(Exchange::new(Waker::new().unwrap()));
-        let mut ahead = Ahead::new(Arc::clone(&exchange));
         let mut follower = Follower::new(make_of(|_: &mut Store| Nothing), Limits::default());
-        follower.set_exchange(exchange);
+        let mut ahead = follower.ahead(Waker::new().unwrap());
         let mut fold = Fold::of_transactions(Box::new(follower));
         ahead.lead(1, 0);
         Follower::of(&mut fold).hear();

@@ -1,6 +1,8 @@
 //! State replication: the leader runs the handlers, ahead of the cluster's agreement, and what enters the stream is what
 //! came of each: a transaction of changes and outputs. The other members apply the changes and run no handler, so a handler
-//! may do what no two members would do alike: read a clock, draw a number, ask another system.
+//! may do what no two members would do alike: read a clock, draw a number, ask another system. On one node
+//! ([`Node::start_state`](crate::Node::start_state)) that node leads from its start, in memory or in a directory, so a test
+//! needs no cluster.
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -9,7 +11,6 @@
 //! | `ahead` | the part that runs handlers, called by the member's agent before a command is appended |
 //! | `follower` | the part that applies what is released |
 //! | `exchange` | how the state goes from one to the other, and back |
-//! | [`replica_service`] | such a service as a member of a cluster runs it |
 //!
 //! There is one copy of the state on each member. While the member follows it belongs to the part that applies; when it
 //! leads, that part has applied everything that was in the log and hands it over. Where it leads no more the state comes
@@ -19,7 +20,6 @@
 pub(crate) mod ahead;
 pub(crate) mod exchange;
 pub(crate) mod follower;
-pub mod replica_service;
 pub mod transaction;
 
 use crate::any_service::unhandled;

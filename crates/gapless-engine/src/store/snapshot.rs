@@ -21,7 +21,8 @@ use super::error::StoreError;
 use gapless_wire::checksum::crc32c;
 use std::io::{Read, Write};
 
-const MAGIC: [u8; 8] = *b"GAPSTORE";
+/// How a snapshot begins.
+pub(crate) const MAGIC: [u8; 8] = *b"GAPSTORE";
 const VERSION: u16 = 1;
 const PIECE_HEAD: usize = 13;
 const BODY_LENGTH_MAX: usize = 64 << 20;

@@ -50,7 +50,7 @@ pub struct Reply<'a> {
     pub sequence: u64,
     /// The command's sequenced time, ns since the epoch.
     pub timestamp_ns: u64,
-    /// Schema id << 16 | template id; 0 for an empty acknowledgement.
+    /// Schema id << 16 | template id; 0 where the handler gave no reply.
     pub schema: u32,
     /// How the payload is encoded.
     pub encoding: Encoding,
@@ -69,7 +69,7 @@ pub struct OwnedReply {
     pub sequence: u64,
     /// The command's sequenced time, ns since the epoch.
     pub timestamp_ns: u64,
-    /// Schema id << 16 | template id; 0 for an empty acknowledgement.
+    /// Schema id << 16 | template id; 0 where the handler gave no reply.
     pub schema: u32,
     /// How the payload is encoded.
     pub encoding: Encoding,
@@ -77,7 +77,27 @@ pub struct OwnedReply {
     pub payload: Vec<u8>,
 }
 
+impl OwnedReply {
+    /// As [`Reply::is_acknowledgement`].
+    #[must_use]
+    pub const fn is_acknowledgement(&self) -> bool {
+        is_acknowledgement(self.schema, self.payload.as_slice())
+    }
+}
+
+/// Of a message that was not refused.
+const fn is_acknowledgement(schema: u32, payload: &[u8]) -> bool {
+    schema == 0 && payload.is_empty()
+}
+
 impl<'a> Reply<'a> {
+    /// Whether the command is done and its handler gave no reply. An empty reply that a handler gives has the schema of a
+    /// message; one of schema 0, which is that of no message, is not told from none.
+    #[must_use]
+    pub const fn is_acknowledgement(&self) -> bool {
+        self.refusal.is_none() && is_acknowledgement(self.schema, self.payload)
+    }
+
     pub(super) fn new(frame: &Frame<'_>, payload: &'a [u8]) -> Result<Self, StreamError> {
         let refusal = if frame.flags() & REFUSED_FLAG != 0 {
             let malformed = || StreamError::Protocol { what: "a malformed refusal".to_owned() };

@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::fault_witness::dice::Dice;
-use crate::fault_witness::process::ServiceProcess;
+use crate::fault_witness::process::{Kind, ServiceProcess};
 use crate::fault_witness::witness::{Ended, Witness};
 use crate::scenarios::Module;
 use gapless::journal::JournalReader;
@@ -17,17 +17,27 @@ const KILLS: u32 = 25;
 
 pub fn module() -> Module {
     Module::new(module_path!())
-        .with_choices("at_tier_journal", |random| kill_at_random_moments(Tier::Journal, &mut Dice::new(random.next())))
-        .with_choices("at_tier_sync", |random| kill_at_random_moments(Tier::Sync, &mut Dice::new(random.next())))
+        .with_choices("at_tier_journal", |random| {
+            kill_at_random_moments(Tier::Journal, Kind::EventSourced, &mut Dice::new(random.next()));
+        })
+        .with_choices("at_tier_sync", |random| {
+            kill_at_random_moments(Tier::Sync, Kind::EventSourced, &mut Dice::new(random.next()));
+        })
+        .with_choices("with_a_replicated_state_at_tier_journal", |random| {
+            kill_at_random_moments(Tier::Journal, Kind::StateReplicated, &mut Dice::new(random.next()));
+        })
+        .with_choices("with_a_replicated_state_at_tier_sync", |random| {
+            kill_at_random_moments(Tier::Sync, Kind::StateReplicated, &mut Dice::new(random.next()));
+        })
 }
 
-fn kill_at_random_moments(tier: Tier, dice: &mut Dice) {
+fn kill_at_random_moments(tier: Tier, kind: Kind, dice: &mut Dice) {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
-    let mut witness = first_life(place, tier, dice);
+    let mut witness = first_life(place, tier, kind, dice);
     let (mut at_work, mut at_start) = (0, 0);
     for _ in 0..KILLS {
-        let mut service = ServiceProcess::start(place, tier, &[]);
+        let mut service = ServiceProcess::start(place, tier, kind, &[]);
         if dice.roll(4) == 0 {
             std::thread::sleep(Duration::from_micros(dice.roll(40_000)));
             service.kill();
@@ -44,7 +54,7 @@ fn kill_at_random_moments(tier: Tier, dice: &mut Dice) {
         let (status, said) = service.wait();
         assert_eq!(said, "", "{status}");
     }
-    let mut service = ServiceProcess::start(place, tier, &[]);
+    let mut service = ServiceProcess::start(place, tier, kind, &[]);
     assert!(service.is_ready().unwrap());
     assert_eq!(witness.go_on(&mut service).unwrap(), Ended::Answered);
     let commands = witness.check_everything(dice).unwrap_or_else(|problem| panic!("tier {tier}: {problem}"));
@@ -62,8 +72,8 @@ fn kill_at_random_moments(tier: Tier, dice: &mut Dice) {
     assert!(oldest > 1, "older segments were deleted: the journal begins at {oldest}");
 }
 
-fn first_life(place: &Path, tier: Tier, dice: &mut Dice) -> Witness {
-    let mut service = ServiceProcess::start(place, tier, &[]);
+fn first_life(place: &Path, tier: Tier, kind: Kind, dice: &mut Dice) -> Witness {
+    let mut service = ServiceProcess::start(place, tier, kind, &[]);
     assert!(service.is_ready().unwrap());
     let mut witness = Witness::connect(&place.join("node.socket"), dice).unwrap();
     // Enough for snapshots, several segments, and the deletion of the first.

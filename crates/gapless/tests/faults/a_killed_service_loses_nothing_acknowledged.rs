@@ -9,7 +9,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::fault_witness::dice::Dice;
-use crate::fault_witness::process::ServiceProcess;
+use crate::fault_witness::process::{Kind, ServiceProcess};
 use crate::fault_witness::witness::{Ended, Witness};
 use crate::scenarios::{Module, Random};
 use gapless::agent::fault::CRASH_POINTS;
@@ -29,10 +29,16 @@ pub fn module() -> Module {
     let dice = |random: &mut Random| Dice::new(random.next());
     Module::new(module_path!())
         .with_choices("nothing_is_lost_at_tier_journal", move |random| {
-            nothing_is_lost_at_any_crash_point(Tier::Journal, &mut dice(random));
+            nothing_is_lost_at_any_crash_point(Tier::Journal, Kind::EventSourced, &mut dice(random));
         })
         .with_choices("nothing_is_lost_at_tier_sync", move |random| {
-            nothing_is_lost_at_any_crash_point(Tier::Sync, &mut dice(random));
+            nothing_is_lost_at_any_crash_point(Tier::Sync, Kind::EventSourced, &mut dice(random));
+        })
+        .with_choices("nothing_is_lost_of_a_replicated_state_at_tier_journal", move |random| {
+            nothing_is_lost_at_any_crash_point(Tier::Journal, Kind::StateReplicated, &mut dice(random));
+        })
+        .with_choices("nothing_is_lost_of_a_replicated_state_at_tier_sync", move |random| {
+            nothing_is_lost_at_any_crash_point(Tier::Sync, Kind::StateReplicated, &mut dice(random));
         })
         .with_choices("the_mutant_drop_session_table_is_caught", move |random| {
             the_check_catches("drop_session_table", "before_reply", &mut dice(random));
@@ -57,12 +63,12 @@ fn passes(point: &str, tier: Tier, dice: &mut Dice) -> u64 {
 /// One life of the service. Whether it was killed at its crash point.
 fn one_life(
     directory: &Path,
-    tier: Tier,
+    (tier, kind): (Tier, Kind),
     environment: &[(&str, &str)],
     witness: &mut Option<Witness>,
     dice: &mut Dice,
 ) -> Result<bool, String> {
-    let mut service = ServiceProcess::start(directory, tier, environment);
+    let mut service = ServiceProcess::start(directory, tier, kind, environment);
     if service.is_ready()? {
         let mut ended = Ended::Answered;
         match witness {
@@ -82,22 +88,22 @@ fn one_life(
     }
 }
 
-fn nothing_is_lost_at_any_crash_point(tier: Tier, dice: &mut Dice) {
+fn nothing_is_lost_at_any_crash_point(tier: Tier, kind: Kind, dice: &mut Dice) {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
     let mut witness = None;
     // A first life that nobody ends at a crash point, so that a witness is there.
-    one_life(place, tier, &[], &mut witness, dice).unwrap();
+    one_life(place, (tier, kind), &[], &mut witness, dice).unwrap();
     let mut hits: BTreeMap<&str, u32> = CRASH_POINTS.into_iter().map(|point| (point, 0)).collect();
     for _ in 0..KILLS_PER_POINT {
         for point in CRASH_POINTS {
             let armed = format!("{point}:{}", passes(point, tier, dice));
-            let hit = one_life(place, tier, &[("GAPLESS_CRASH_POINT", &armed)], &mut witness, dice);
+            let hit = one_life(place, (tier, kind), &[("GAPLESS_CRASH_POINT", &armed)], &mut witness, dice);
             let hit = hit.unwrap_or_else(|problem| panic!("tier {tier}, killed at {armed}: {problem}"));
             *hits.get_mut(point).unwrap() += u32::from(hit);
         }
     }
-    let mut service = ServiceProcess::start(place, tier, &[]);
+    let mut service = ServiceProcess::start(place, tier, kind, &[]);
     assert!(service.is_ready().unwrap());
     let witness = witness.as_mut().unwrap();
     assert_eq!(witness.go_on(&mut service), Ok(Ended::Answered));
@@ -118,12 +124,13 @@ fn nothing_is_lost_at_any_crash_point(tier: Tier, dice: &mut Dice) {
 /// Plants `mutant` and kills the service at `point` until the witness finds out.
 fn the_check_catches(mutant: &str, point: &str, dice: &mut Dice) {
     let directory = tempfile::tempdir().unwrap();
+    let lives = (Tier::Journal, Kind::EventSourced);
     let mut witness = None;
-    one_life(directory.path(), Tier::Journal, &[("GAPLESS_MUTANT", mutant)], &mut witness, dice).unwrap();
+    one_life(directory.path(), lives, &[("GAPLESS_MUTANT", mutant)], &mut witness, dice).unwrap();
     for kill in 1..=KILLS_PER_MUTANT {
         let armed = format!("{point}:{}", passes(point, Tier::Journal, dice));
         let environment = [("GAPLESS_MUTANT", mutant), ("GAPLESS_CRASH_POINT", &armed)];
-        if let Err(problem) = one_life(directory.path(), Tier::Journal, &environment, &mut witness, dice) {
+        if let Err(problem) = one_life(directory.path(), lives, &environment, &mut witness, dice) {
             println!("mutant {mutant}: caught after {kill} kills: {problem}");
             return;
         }

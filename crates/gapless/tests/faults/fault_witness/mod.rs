@@ -7,4 +7,5 @@
 pub mod bank;
 pub mod dice;
 pub mod process;
+pub mod state_bank;
 pub mod witness;

@@ -1,14 +1,22 @@
 //! The service's process: this very executable, started again with arguments that say so.
 
 use super::bank::Bank;
+use super::state_bank::StateBank;
 use gapless::journal::Retention;
 use gapless::prelude::*;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 
-/// The first argument of a process that shall be the service; its directory and its tier come behind it.
+/// The first argument of a process that shall be the service; its directory, its tier and its kind come behind it.
 const SERVICE: &str = "fault_witness::service";
+
+/// How the service keeps its state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    EventSourced,
+    StateReplicated,
+}
 
 /// Small segments, frequent snapshots and hardly any retention: a few thousand commands pass through
 /// everything that a journal does in weeks.
@@ -32,11 +40,16 @@ fn options(directory: &Path, tier: Tier) -> NodeOptions {
 /// If this process was started to be the service, is it until its input ends or it is killed.
 pub fn be_the_service_if_asked() {
     let arguments: Vec<String> = std::env::args().collect();
-    let [_, role, directory, tier] = &arguments[..] else { return };
+    let [_, role, directory, tier, kind] = &arguments[..] else { return };
     if role != SERVICE {
         return;
     }
-    let node = match Node::start(Bank::default(), options(Path::new(directory), tier.parse().unwrap())) {
+    let options = options(Path::new(directory), tier.parse().unwrap());
+    let node = match *kind == format!("{:?}", Kind::EventSourced) {
+        true => Node::start(Bank::default(), options),
+        false => Node::start_state(StateBank::new, options),
+    };
+    let node = match node {
         Ok(node) => node,
         Err(error) => {
             println!("failed: {error}");
@@ -75,10 +88,11 @@ pub struct ServiceProcess {
 
 impl ServiceProcess {
     /// Starts a service with `environment`.
-    pub fn start(directory: &Path, tier: Tier, environment: &[(&str, &str)]) -> Self {
+    pub fn start(directory: &Path, tier: Tier, kind: Kind, environment: &[(&str, &str)]) -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.env_remove("GAPLESS_CRASH_POINT").env_remove("GAPLESS_MUTANT");
-        command.arg(SERVICE).arg(directory).arg(tier.name()).envs(environment.iter().copied());
+        command.arg(SERVICE).arg(directory).arg(tier.name()).arg(format!("{kind:?}"));
+        command.envs(environment.iter().copied());
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let input = child.stdin.take();
         let output = BufReader::new(child.stdout.take().unwrap());

@@ -1,0 +1,544 @@
+//! A state-replicated service on one node, in memory and in a directory at each tier: handlers run once and need not be
+//! deterministic, what they did before a refusal or a panic is undone, and a restart runs none of them again: behind a stop,
+//! a kill, a snapshot, and frames behind a snapshot. A directory of the other kind of service, or of objects that the service
+//! does not know, is refused and left as it was.
+
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::attacked::{ADD, Adder, PATIENCE, add, call, connect, failure, message, options};
+use gapless_agent::PlanKind;
+use gapless_engine::store::{Counter, Limits, Map, Store, Transaction};
+use gapless_engine::{
+    Context, EngineError, Node, NodeOptions, OnPanic, OnUnhandled, Policy, Reject, StateHandlers, StateService, Threads,
+};
+use gapless_stream::client::{ClientOptions, OwnedReply, random_token};
+use gapless_stream::{Client, Incoming, SessionKey, StreamError, Tier};
+use gapless_wire::control::RefusalCode;
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// The first byte says what is done, the next eight are a number; what follows comes back in the reply.
+const DO: u32 = 1 << 16 | 1;
+const UNKNOWN: u32 = 1 << 16 | 9;
+
+const KEEP: u8 = 0;
+const REFUSE: u8 = 1;
+const PANIC: u8 = 2;
+/// A timer in 20 ms; a second one with the number plus 1,000,000, which is cancelled again.
+const TIMER: u8 = 3;
+/// A notice to the caller.
+const NOTIFY: u8 = 4;
+/// What is there: entries, those that have fired, the sum of all that was drawn.
+const ASK: u8 = 5;
+/// Notices beyond what a session may have.
+const FLOOD: u8 = 6;
+
+gapless_engine::store_object! {
+    /// A number that was kept, with one that nobody can know beforehand.
+    struct Entry = 1, version 1 {
+        drawn: u64,
+        has_fired: bool,
+    }
+}
+
+struct Register {
+    entries: Map<u64, Entry>,
+    fired: Counter,
+    /// Handlers run in this process, whatever came of it.
+    runs: Arc<AtomicU64>,
+}
+
+fn make(runs: &Arc<AtomicU64>) -> impl Fn(&mut Store) -> Register + Send + Sync + 'static {
+    let runs = Arc::clone(runs);
+    move |store| Register {
+        entries: store.map(1, "entries"),
+        fired: store.counter(2, "fired"),
+        runs: Arc::clone(&runs),
+    }
+}
+
+impl Register {
+    fn act(&self, store: &mut Transaction<'_>, payload: &[u8], context: &mut Context<'_>) -> Result<(), Reject> {
+        self.runs.fetch_add(1, Ordering::Relaxed);
+        let (&[what], rest) = payload.split_first_chunk().ok_or("what is to be done?")?;
+        let (number, filling) = rest.split_first_chunk().ok_or("a number is missing")?;
+        let number = u64::from_le_bytes(*number);
+        if what == ASK {
+            let sum = (0..100).filter_map(|number| store.get(self.entries, &number)).map(|entry| entry.drawn);
+            let sum = sum.fold(0, u64::wrapping_add);
+            let said = [store.len(self.entries), store.value(self.fired) as u64, sum];
+            return context.reply_with(message(DO), &said.map(u64::to_le_bytes).concat());
+        }
+        let drawn = RandomState::new().hash_one(Instant::now());
+        store.insert(self.entries, number, Entry { drawn, has_fired: false });
+        context.reply_with(message(DO), &[&drawn.to_le_bytes(), filling].concat())?;
+        match what {
+            REFUSE => return Err(Reject::new(number, "as it was asked to")),
+            PANIC => panic!("a handler with a bug"),
+            TIMER => {
+                context.set_timer(number, context.time_ns() + 20_000_000);
+                context.set_timer(number + 1_000_000, context.time_ns() + 20_000_000);
+                context.cancel_timer(number + 1_000_000);
+            }
+            NOTIFY | FLOOD => {
+                for _ in 0..if what == NOTIFY { 1 } else { 2_000 } {
+                    context.send_bytes(context.session(), DO, message(DO).encoding, 8, |buffer| {
+                        buffer.copy_from_slice(&number.to_le_bytes());
+                        Ok::<_, String>(8)
+                    })?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl StateService for Register {
+    fn handlers(handlers: &mut StateHandlers<Self>) {
+        handlers.on_bytes(DO, Self::act);
+    }
+
+    fn on_timer(&self, timer: u64, store: &mut Transaction<'_>, _: &mut Context<'_>) -> Result<(), Reject> {
+        self.runs.fetch_add(1, Ordering::Relaxed);
+        // What is done before a no is undone, here, too.
+        store.add(self.fired, 1)?;
+        let entry = store.get_mut(self.entries, &timer).ok_or("a timer that was cancelled")?;
+        match std::mem::replace(&mut entry.has_fired, true) {
+            true => Err("it has fired before".into()),
+            false => Ok(()),
+        }
+    }
+}
+
+fn payload(what: u8, number: u64, filling: &[u8]) -> Vec<u8> {
+    [&[what], &number.to_le_bytes()[..], filling].concat()
+}
+
+fn act(client: &mut Client, key: SessionKey, what: u8, number: u64) -> Result<OwnedReply, StreamError> {
+    call(client, key, DO, &payload(what, number, b""))
+}
+
+/// Entries, fired, and the sum of what was drawn.
+fn ask(client: &mut Client, key: SessionKey) -> [u64; 3] {
+    let said = act(client, key, ASK, 0).unwrap().payload;
+    [0, 8, 16].map(|at| u64::from_le_bytes(said[at..at + 8].try_into().unwrap()))
+}
+
+fn refusal(outcome: Result<OwnedReply, StreamError>) -> (RefusalCode, u64, String) {
+    match outcome {
+        Err(StreamError::Refused { code, detail, reason, .. }) => (code, detail, reason),
+        other => panic!("a refusal is expected, not {other:?}"),
+    }
+}
+
+/// The number of the command that was sent last.
+fn last_number(client: &Client, key: SessionKey) -> u64 {
+    client.next_session_seq(key).unwrap() - 1
+}
+
+/// The reply to a command that was answered before.
+fn repeated(client: &mut Client, key: SessionKey, number: u64) -> Vec<u8> {
+    client.repeat(key, number).unwrap();
+    let mut found = None;
+    until("the reply comes again", || {
+        let poll = client.poll(64, |incoming| {
+            if let Incoming::Reply { reply, .. } = incoming
+                && reply.session_seq == number
+            {
+                found = Some(reply.payload.to_vec());
+            }
+        });
+        poll.unwrap();
+        client.wait(Duration::from_millis(1)).unwrap();
+        found.take()
+    })
+}
+
+/// The next notice.
+fn noticed(client: &mut Client) -> Vec<u8> {
+    let mut found = None;
+    until("a notice comes", || {
+        let poll = client.poll(64, |incoming| {
+            if let Incoming::Notice { notice, .. } = incoming {
+                found = Some(notice.payload.to_vec());
+            }
+        });
+        poll.unwrap();
+        found.take()
+    })
+}
+
+fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "not in time: {what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// What a cluster's service promises of one command after the other, on any node.
+fn holds_to_everything(node: &Node, client: &mut Client, runs: &AtomicU64) {
+    let key = client.open_session(random_token(), 8).unwrap();
+    let empty = node.state_hash().unwrap();
+    let (first, number) = (act(client, key, KEEP, 1).unwrap(), last_number(client, key));
+    let (hash, before) = (node.state_hash().unwrap(), ask(client, key));
+    assert_ne!(hash, empty, "the state has changed, and says so");
+
+    // A repeat is answered with the bytes that were drawn once.
+    let ran = runs.load(Ordering::Relaxed);
+    assert_eq!(repeated(client, key, number), first.payload);
+    assert_eq!(runs.load(Ordering::Relaxed), ran, "a repeat runs no handler");
+
+    // What was done before a no leaves nothing: refusal, panic, no handler, too many notices, too long a transaction.
+    let dead = node.dead_letter_count();
+    assert_eq!(refusal(act(client, key, REFUSE, 2)), (RefusalCode::Rejected, 2, "as it was asked to".to_owned()));
+    let (code, _, reason) = refusal(act(client, key, PANIC, 2));
+    assert!(code == RefusalCode::HandlerPanicked && reason.contains("a handler with a bug"), "{reason}");
+    assert_eq!(refusal(call(client, key, UNKNOWN, b"?")).0, RefusalCode::Unhandled);
+    assert!(refusal(act(client, key, FLOOD, 2)).2.contains("unreceived notices"));
+    assert_eq!((ask(client, key), node.state_hash()), (before, Some(hash)));
+    assert_eq!(node.dead_letter_count(), dead + 3, "all but the refusal are recorded");
+
+    // A command and a reply in many frames.
+    let filling: Vec<u8> = (0..150_000_u32).map(|at| (at % 251) as u8).collect();
+    let long = call(client, key, DO, &payload(KEEP, 3, &filling)).unwrap();
+    assert!(long.payload[8..] == filling);
+
+    act(client, key, NOTIFY, 77).unwrap();
+    assert_eq!(noticed(client), 77_u64.to_le_bytes());
+
+    act(client, key, TIMER, 4).unwrap();
+    until("the timer fires", || (ask(client, key)[1] == 1).then_some(()));
+    // The one that was cancelled was due as early.
+    std::thread::sleep(Duration::from_millis(40));
+    assert_eq!(ask(client, key)[..2], [4, 1], "1, 3, 77 and 4; one has fired");
+    assert!(node.failure().is_none());
+}
+
+/// A small node, as [`options`] has it.
+fn in_directory(directory: &Path, tier: Tier) -> NodeOptions {
+    NodeOptions { tier, ..options(directory) }
+}
+
+fn start(runs: &Arc<AtomicU64>, options: NodeOptions) -> Node {
+    Node::start_state(make(runs), options).unwrap()
+}
+
+#[test]
+fn in_memory_with_any_threads() {
+    let detached = Threads { detach_sender: true, ..Threads::default() };
+    let plans = [PlanKind::Min, PlanKind::Default, PlanKind::Max].map(|plan| Threads { plan, ..Threads::default() });
+    for threads in plans.into_iter().chain([detached]) {
+        let runs = Arc::default();
+        let node = start(&runs, NodeOptions { threads, window_bytes: 1 << 20, ..NodeOptions::in_memory() });
+        let mut client = node.connect(ClientOptions { timeout: PATIENCE, ..ClientOptions::default() }).unwrap();
+        holds_to_everything(&node, &mut client, &runs);
+        drop(client);
+        node.stop().unwrap();
+    }
+}
+
+#[test]
+fn in_a_directory_at_each_tier_and_after_a_restart() {
+    for (tier, snapshot_on_stop) in [(Tier::Journal, false), (Tier::Journal, true), (Tier::Sync, false)] {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path();
+        let options = || NodeOptions { snapshot_on_stop, ..in_directory(place, tier) };
+        let runs = Arc::default();
+        let node = start(&runs, options());
+        let mut client = connect(place);
+        holds_to_everything(&node, &mut client, &runs);
+        let key = client.open_session(5, 8).unwrap();
+        let last = call(&mut client, key, DO, &payload(KEEP, 8, &[7; 30_000])).unwrap();
+        let (number, before, hash) = (last_number(&client, key), ask(&mut client, key), node.state_hash());
+        let end = node.stop().unwrap();
+
+        let runs: Arc<AtomicU64> = Arc::default();
+        let node = start(&runs, options());
+        let recovered = *node.recovered();
+        assert_eq!(recovered.last_sequence, end);
+        assert_eq!(recovered.snapshot_sequence, if snapshot_on_stop { end } else { 0 });
+        assert_eq!((node.state_hash(), runs.load(Ordering::Relaxed)), (hash, 0), "no handler ran again");
+        client.reconnect().unwrap();
+        assert_eq!(repeated(&mut client, key, number), last.payload, "the bytes that were drawn once");
+        assert_eq!(ask(&mut client, key), before);
+
+        // A timer that is not due and a notice that nobody has taken outlive the node.
+        act(&mut client, key, TIMER, 9).unwrap();
+        let handled = node.handled_sequence();
+        crate::attacked::send(&mut client, key, DO, &payload(NOTIFY, 10, b""));
+        until("it is handled", || (node.handled_sequence() > handled).then_some(()));
+        drop(client);
+        node.stop().unwrap();
+        let node = start(&runs, options());
+        let mut client = connect(place);
+        let key = client.open_session(5, 8).unwrap();
+        assert_eq!(noticed(&mut client), 10_u64.to_le_bytes());
+        until("the timer fires", || (ask(&mut client, key)[1] == 2).then_some(()));
+        assert_eq!(ask(&mut client, key)[0], before[0] + 2);
+        act(&mut client, key, REFUSE, 50).unwrap_err();
+        act(&mut client, key, KEEP, 50).unwrap();
+        assert_eq!(ask(&mut client, key)[..2], [before[0] + 3, 2]);
+        node.stop().unwrap();
+    }
+}
+
+#[test]
+fn snapshots_are_taken_while_commands_run_ahead() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    let options = NodeOptions { snapshot_interval_frames: Some(3), ..in_directory(place, Tier::Journal) };
+    let runs = Arc::default();
+    let node = start(&runs, options.clone());
+    let mut client = connect(place);
+    let key = client.open_session(5, 8).unwrap();
+    let mut drawn = BTreeMap::new();
+    std::thread::scope(|scope| {
+        let asked = scope.spawn(|| (0..20).map(|_| node.snapshot().unwrap()).max());
+        for number in 0..400 {
+            drawn.insert(number % 90, act(&mut client, key, KEEP, number % 90).unwrap().payload);
+        }
+        assert!(asked.join().unwrap() > Some(0));
+    });
+    let sum =
+        drawn.values().fold(0_u64, |sum, drawn| sum.wrapping_add(u64::from_le_bytes(drawn[..].try_into().unwrap())));
+    assert_eq!(ask(&mut client, key), [90, 0, sum]);
+    let (at, hash) = (node.snapshot().unwrap(), node.state_hash());
+    // It is not changed by a refusal, which is behind the snapshot.
+    act(&mut client, key, REFUSE, 1).unwrap_err();
+    node.stop().unwrap();
+
+    let runs: Arc<AtomicU64> = Arc::default();
+    let node = start(&runs, options);
+    assert!(node.recovered().snapshot_sequence >= at && at > 400);
+    assert_eq!((node.state_hash(), runs.load(Ordering::Relaxed)), (hash, 0));
+    client.reconnect().unwrap();
+    assert_eq!(ask(&mut client, key), [90, 0, sum]);
+    node.stop().unwrap();
+}
+
+const VICTIM_DIRECTORY: &str = "GAPLESS_STATE_NODE";
+
+/// The node that [`a_kill_leaves_what_was_answered`] kills, as a process of its own; does nothing as a test.
+#[test]
+fn victim() {
+    let Some(directory) = std::env::var_os(VICTIM_DIRECTORY) else { return };
+    // Nobody would end it if the test died.
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL)).unwrap();
+    let options =
+        NodeOptions { snapshot_interval_frames: Some(40), ..in_directory(Path::new(&directory), Tier::Journal) };
+    let node = start(&Arc::default(), options);
+    panic!("it ends by itself: {}", failure(&node));
+}
+
+fn snapshots(directory: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(directory.join("snapshots")) else { return Vec::new() };
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.filter(|path| path.extension().is_some_and(|extension| extension == "snapshot")).collect()
+}
+
+#[test]
+fn a_kill_leaves_what_was_answered() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    let (mut answered, mut last) = (BTreeMap::new(), None);
+    let mut client: Option<(Client, SessionKey)> = None;
+    for life in 0..4 {
+        let mut victim = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "a_replicated_state_needs_no_cluster::victim"])
+            .env(VICTIM_DIRECTORY, place)
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        match &mut client {
+            Some((client, _)) => until("it is there again", || client.reconnect().ok()),
+            None => {
+                let options = || ClientOptions { timeout: PATIENCE, ..ClientOptions::default() };
+                let mut first = until("it is there", || Client::connect(place.join("node.socket"), options()).ok());
+                let key = first.open_session(5, 8).unwrap();
+                client = Some((first, key));
+            }
+        }
+        let (client, key) = client.as_mut().unwrap();
+        for number in 0..30 + life {
+            // 0 to 9 are written over, and over again.
+            let number = if number < 10 { number } else { life * 20 + number - 10 };
+            let reply = act(client, *key, KEEP, number).unwrap();
+            last = Some((last_number(client, *key), reply.payload.clone()));
+            answered.insert(number, reply);
+            if number % 7 == 0 {
+                act(client, *key, REFUSE, 99).unwrap_err();
+            }
+        }
+        // One that may be in the journal or not, and a transaction in many frames, cut anywhere.
+        crate::attacked::send(client, *key, DO, &payload(KEEP, 98, &vec![1; 100_000]));
+        victim.kill().unwrap();
+        victim.wait().unwrap();
+    }
+    assert!(!snapshots(place).is_empty());
+
+    let runs: Arc<AtomicU64> = Arc::default();
+    let node = start(&runs, in_directory(place, Tier::Journal));
+    assert!(node.recovered().snapshot_sequence > 0 && node.recovered().frames_replayed > 0, "{:?}", node.recovered());
+    assert_eq!(runs.load(Ordering::Relaxed), 0, "recovery runs no handler");
+    let (mut client, key) = client.unwrap();
+    client.reconnect().unwrap();
+    until("what was under way is answered", || {
+        client.poll(64, |_| {}).unwrap();
+        (client.in_flight(key) == 0).then_some(())
+    });
+    let (number, expected) = last.unwrap();
+    assert_eq!(repeated(&mut client, key, number), expected);
+    // Without 98, whose number nobody was told.
+    act(&mut client, key, KEEP, 98).map(|reply| answered.insert(98, reply)).unwrap();
+    let drawn = |reply: &OwnedReply| u64::from_le_bytes(*reply.payload.first_chunk().unwrap());
+    let sum = answered.values().map(drawn).fold(0, u64::wrapping_add);
+    assert_eq!(ask(&mut client, key), [answered.len() as u64, 0, sum]);
+    node.stop().unwrap();
+}
+
+#[test]
+fn a_directory_of_the_other_kind_is_refused_and_left_as_it_was() {
+    for snapshot_on_stop in [false, true] {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path();
+        let options = || NodeOptions { snapshot_on_stop, ..options(place) };
+        let node = Node::start(Adder::default(), options()).unwrap();
+        let mut client = connect(place);
+        let key = client.open_session(5, 8).unwrap();
+        assert_eq!(add(&mut client, key, 3), 3);
+        node.stop().unwrap();
+        for _ in 0..2 {
+            let refused = Node::start_state(make(&Arc::default()), options()).err().unwrap();
+            let said = refused.to_string();
+            assert!(said.contains("of an event-sourced service, and this one is state-replicated"), "{said}");
+            assert_eq!(matches!(refused, EngineError::Kind { sequence: 2, .. }), !snapshot_on_stop, "{said}");
+        }
+        let node = Node::start(Adder::default(), options()).unwrap();
+        client.reconnect().unwrap();
+        assert_eq!(add(&mut client, key, 1), 4);
+        node.stop().unwrap();
+
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path();
+        let options = || NodeOptions { snapshot_on_stop, ..self::options(place) };
+        let node = start(&Arc::default(), options());
+        let mut client = connect(place);
+        let key = client.open_session(5, 8).unwrap();
+        act(&mut client, key, KEEP, 3).unwrap();
+        node.stop().unwrap();
+        for _ in 0..2 {
+            let refused = Node::start(Adder::default(), options()).err().unwrap();
+            let said = refused.to_string();
+            assert!(said.contains("of a state-replicated service, and this one is event-sourced"), "{said}");
+            assert_eq!(matches!(refused, EngineError::Kind { sequence: 2, .. }), !snapshot_on_stop, "{said}");
+            // One whose `restore` takes any bytes is asked as little.
+            let refused = Node::start(Forgetful, options()).err().unwrap().to_string();
+            assert!(refused.contains("of a state-replicated service"), "{refused}");
+        }
+        let node = start(&Arc::default(), options());
+        client.reconnect().unwrap();
+        assert_eq!(ask(&mut client, key)[0], 1);
+        node.stop().unwrap();
+    }
+}
+
+/// An event-sourced service without a state.
+struct Forgetful;
+
+impl gapless_engine::Service for Forgetful {
+    fn handlers(handlers: &mut gapless_engine::Handlers<Self>) {
+        handlers.on_bytes(ADD, |_, _, _| Ok(()));
+    }
+
+    fn snapshot(&self, _: &mut Vec<u8>) {}
+
+    fn restore(&mut self, _: &[u8]) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+gapless_engine::store_object! {
+    /// What stands in the place of [`Entry`] in a later program.
+    struct LaterEntry = 1, version 2 {
+        drawn: u64,
+        has_fired: bool,
+        note: u64,
+    }
+}
+
+/// A later program, and one of something else.
+struct Other;
+
+impl StateService for Other {
+    fn handlers(_: &mut StateHandlers<Self>) {}
+}
+
+#[test]
+fn objects_that_the_service_does_not_know_are_refused() {
+    for snapshot_on_stop in [false, true] {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path();
+        let options = || NodeOptions { snapshot_on_stop, ..options(place) };
+        let node = start(&Arc::default(), options());
+        let mut client = connect(place);
+        let key = client.open_session(5, 8).unwrap();
+        act(&mut client, key, KEEP, 3).unwrap();
+        node.stop().unwrap();
+        let declares_other = |store: &mut Store| {
+            store.counter(7, "something else");
+            Other
+        };
+        let said = Node::start_state(declares_other, options()).err().unwrap().to_string();
+        assert!(said.contains("collection 1"), "{said}");
+        // A newer version of the objects reads the older one's.
+        let declares_later = |store: &mut Store| {
+            store.map::<u64, LaterEntry>(1, "entries");
+            store.counter(2, "fired");
+            Other
+        };
+        Node::start_state(declares_later, options()).unwrap().stop().unwrap();
+        if snapshot_on_stop {
+            // Nothing but the snapshot tells, and that was taken by the later program where it has handled more.
+            assert_eq!(snapshots(place).len(), 1);
+        }
+        let node = start(&Arc::default(), options());
+        client.reconnect().unwrap();
+        assert_eq!(ask(&mut client, key)[0], 1);
+        node.stop().unwrap();
+    }
+}
+
+#[test]
+fn limits_and_policies_are_kept_or_refused() {
+    let limits = Limits { objects_max: 3, ..Limits::default() };
+    let policy = Policy { on_panic: OnPanic::DeadLetter, ..Policy::default() };
+    let runs = Arc::default();
+    let node = start(&runs, NodeOptions { state_limits: limits, policy, ..NodeOptions::in_memory() });
+    let mut client = node.connect(ClientOptions::default()).unwrap();
+    let key = client.open_session(5, 8).unwrap();
+    // The counter is an object, too.
+    let kept = (0..5).filter(|number| act(&mut client, key, KEEP, *number).is_ok()).count() as u64;
+    assert!((2..=3).contains(&kept) && ask(&mut client, key)[0] == kept, "{kept}");
+    assert!(refusal(act(&mut client, key, KEEP, 9)).2.contains("the limit is 3"));
+    drop(client);
+    node.stop().unwrap();
+
+    let skip = Policy { skip_sequences: [7].into(), ..Policy::default() };
+    let stop = Policy { on_unhandled: OnUnhandled::Stop, ..Policy::default() };
+    for (policy, option) in [(skip, "policy.skip_sequences"), (stop, "policy.on_unhandled")] {
+        let started = Node::start_state(make(&runs), NodeOptions { policy, ..NodeOptions::in_memory() });
+        let said = started.err().unwrap().to_string();
+        assert!(said.contains(option) && said.contains("is refused"), "{said}");
+    }
+    let started = Node::start_state(make(&runs), NodeOptions { tier: Tier::Quorum, ..NodeOptions::in_memory() });
+    assert!(started.err().unwrap().to_string().contains("option tier"));
+}
