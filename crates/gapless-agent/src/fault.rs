@@ -72,7 +72,7 @@ pub const PARCEL_CRASH_POINTS: [&str; 12] = [
 ];
 
 /// Every mutant there is; a test must catch each.
-pub const MUTANTS: [&str; 8] = [
+pub const MUTANTS: [&str; 9] = [
     "acknowledge_before_journal",
     "skip_truncation",
     "drop_session_table",
@@ -81,6 +81,7 @@ pub const MUTANTS: [&str; 8] = [
     "commit_without_quorum",
     "vote_after_power_loss",
     "believe_own_clock",
+    "released_frames_may_differ",
 ];
 
 /// Dies here if the environment asks for it.

@@ -109,7 +109,7 @@ impl Weather {
         // Of its own numbers, too.
         if Random::of(seed, &[14]).happens(25_000) && shape.members() > 1 {
             // Seldom enough that much is published between a copy and its return.
-            weather.copy = 60;
+            weather.copy = 200;
             // Of a disk that is gone, and a bit that has changed, members say other things.
             (weather.disk, weather.flip, weather.change) = (0, 0, 0);
         }

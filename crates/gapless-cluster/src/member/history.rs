@@ -131,6 +131,18 @@ impl Member {
         let _ = self.links.send(member, Content::History, &history.to_bytes(), &[]);
     }
 
+    /// Before the first handshake: what this member's log holds, and what others are known to have acknowledged.
+    pub(super) fn begin_history(&mut self) {
+        self.links.set_log(self.core.log_state());
+        self.expect_acknowledged();
+    }
+
+    fn expect_acknowledged(&mut self) {
+        for (member, acknowledged) in self.core.consensus.acknowledged() {
+            self.links.set_acknowledged(member.get(), acknowledged);
+        }
+    }
+
     /// Tells what has changed; an error if this member has another log than its leader.
     pub(super) fn tell_history(&mut self) -> Result<(), ClusterError> {
         self.links.set_log(self.core.log_state());
@@ -146,9 +158,7 @@ impl Member {
         self.core.histories.next_ns = now_ns + TELL_INTERVAL_NS;
         self.core.compare_waiting();
         self.core.consensus.remember_own();
-        for (member, acknowledged) in self.core.consensus.acknowledged() {
-            self.links.set_acknowledged(member.get(), acknowledged);
-        }
+        self.expect_acknowledged();
         let told = (self.core.consensus.history(), self.links.peers().count());
         if self.core.histories.told.as_ref() == Some(&told) {
             return Ok(());

@@ -117,7 +117,7 @@ impl Keeper {
             self.journal.append(&frames[..length_bytes], first_sequence, last_sequence)?;
             self.cursor.advance(length_bytes);
         }
-        let is_news = self.number != self.journaled_number;
+        let is_news = self.number != self.journaled_number || !self.records.is_empty();
         match self.append_records() {
             Ok(()) if self.journal.segments_begun() != self.segments_begun => {
                 self.segments_begun = self.journal.segments_begun();

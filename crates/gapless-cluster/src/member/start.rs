@@ -434,7 +434,7 @@ fn start(
         now: Now::default(),
     };
     take_uncommitted(&mut core, &journal_directory, committed, last_sequence)?;
-    let member = Member {
+    let mut member = Member {
         core,
         links,
         peers,
@@ -446,6 +446,7 @@ fn start(
         bytes: Vec::new(),
         closes_by_ns: None,
     };
+    member.begin_history();
     let (window, outlets) = (foundation.window.clone(), foundation.outlets());
     let desk: Box<dyn Agent> = match service {
         None => Box::new(AnswerDesk::new(foundation.answers.clone(), outlets, window)),

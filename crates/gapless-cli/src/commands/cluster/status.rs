@@ -3,7 +3,7 @@
 use super::member::Member;
 use crate::commands::{Outcome, interrupt, print};
 use clap::Args;
-use gapless::cluster::member::control::StatusReport;
+use gapless::cluster::member::control::{PartedReport, StatusReport};
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::sync::atomic::Ordering;
@@ -78,6 +78,13 @@ fn text(report: &StatusReport) -> String {
     if report.is_behind {
         let _ =
             writeln!(text, "its machine has lost power: its vote counts only with everybody's until it has caught up");
+    }
+    for PartedReport { member, same_sequence, index, sequence } in &report.parted {
+        let same = same_sequence.map_or_else(|| "nothing is known to be the same".to_owned(), |same| format!("the same up to {same}"));
+        let _ = writeln!(
+            text,
+            "OTHER HISTORY: the log of member {member} parts from this one's: {same}, another one at {sequence} (entry {index})"
+        );
     }
     if let Some(ahead_ms) = report.time_ahead_ms.filter(|ahead_ms| ahead_ms.unsigned_abs() >= CLOCK_TOLD_MS) {
         let (side, ms) = (if ahead_ms > 0 { "ahead of" } else { "behind" }, ahead_ms.unsigned_abs());
