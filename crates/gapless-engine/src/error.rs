@@ -52,6 +52,32 @@ pub enum EngineError {
         /// Why not, and what to do.
         reason: String,
     },
+    /// Frames are to be replayed that another program has handled, and the policy refuses that.
+    #[error(
+        "the frames {first} to {last} are to be replayed, and another program has handled them: if its handlers do anything \
+         else, history is another one. Start that program, stop it in order, so that a snapshot covers them, and start \
+         this one then; or let the policy warn (OnOtherProgram::Warn)"
+    )]
+    OtherProgram {
+        /// The first frame behind the newest snapshot.
+        first: u64,
+        /// The last frame.
+        last: u64,
+    },
+    /// A replay has put out something else than what was recorded.
+    #[error(
+        "the frames {first} to {last} put out something else now than when they were handled first ({path}): the handlers \
+         have changed, or do not do the same each time. Start the program that handled them, stop it in order, so that a \
+         snapshot covers them, and start this one then; or let the policy accept it (OnOtherOutputs::Warn)"
+    )]
+    OtherOutputs {
+        /// The first frame of the record.
+        first: u64,
+        /// The last one.
+        last: u64,
+        /// The file.
+        path: PathBuf,
+    },
     /// An option that makes no sense.
     #[error("option {option}: {reason}")]
     Option {

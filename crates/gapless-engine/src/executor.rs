@@ -3,6 +3,7 @@
 use crate::EngineError;
 use crate::dead_letters::DeadLetters;
 use crate::fold::{DeadLetter, Fold, Sink};
+use crate::output_record::OutputRecord;
 use crate::recovery::Recovered;
 use crate::sender::{SendQueue, Undelivered};
 use crate::sessions::{KeptReply, Notice, SessionEntry};
@@ -76,6 +77,7 @@ struct Outbox {
     /// What the sequencer's mailbox has no room for yet.
     requests: VecDeque<ForSequencer>,
     dead_letters: DeadLetters,
+    record: Option<OutputRecord>,
     /// The sequencer is to be told of all timers as they stand behind this sequence, and of none before.
     timers_from: Option<u64>,
 }
@@ -129,6 +131,8 @@ pub struct ExecutorLinks {
     pub snapshots: Option<SnapshotSchedule>,
     /// Who compares the state with that of others.
     pub hashes: Option<StateHashes>,
+    /// What is put out is recorded there.
+    pub record: Option<OutputRecord>,
     /// Frames applied in one poll.
     pub frames_per_poll_max: usize,
     /// What it counts.
@@ -182,6 +186,7 @@ impl Executor {
                 sequencer: links.sequencer,
                 requests: VecDeque::new(),
                 dead_letters: links.dead_letters,
+                record: links.record,
                 timers_from: None,
             },
             from_sequencer: links.from_sequencer,
@@ -286,14 +291,25 @@ impl Agent for Executor {
         let applied = applied?;
         self.full_since_ns = (applied >= self.frames_per_poll).then_some(now.monotonic_ns);
         let is_last = self.closing && self.is_at_end();
+        let before = self.snapshots.as_ref().map_or(0, SnapshotSchedule::taken_sequence);
         if let Some(snapshots) = &mut self.snapshots {
             snapshots.after_batch(&mut self.fold, is_last)?;
+        }
+        if let Some(record) = &mut self.outbox.record {
+            record.after_batch(self.fold.last_sequence(), now.monotonic_ns);
+            if self.snapshots.as_ref().is_some_and(|snapshots| snapshots.taken_sequence() != before) {
+                record.cut(now.monotonic_ns);
+            }
         }
         if now.monotonic_ns >= self.next_sweep_ns {
             self.next_sweep_ns = now.monotonic_ns + 1_000_000_000;
             self.outbox.drop_closed();
         }
         Ok(applied + moved)
+    }
+
+    fn next_deadline_ns(&self) -> Option<u64> {
+        self.outbox.record.as_ref().and_then(OutputRecord::next_deadline_ns)
     }
 
     fn on_close(&mut self, _now: Now) -> Result<(), AgentError> {
@@ -554,6 +570,9 @@ impl Sink for Outbox {
     #[inline]
     fn reply(&mut self, session: &SessionEntry, reply: &KeptReply) {
         crash_point("before_reply");
+        if let Some(record) = &mut self.record {
+            record.hash.reply(reply);
+        }
         if let Some(connection) = session.connection {
             self.send_reply(connection, session.session, reply);
         }
@@ -567,6 +586,9 @@ impl Sink for Outbox {
     }
 
     fn notice(&mut self, session: &SessionEntry) {
+        if let Some(record) = &mut self.record {
+            record.hash.notice(session);
+        }
         let (Some(connection), Some(notice)) = (session.connection, session.notices.back()) else { return };
         if self.is_waiting(connection) || self.send_notice(connection, session.session, notice) == Delivered::Later {
             self.defer(connection, session.session, What::Notices);
@@ -574,12 +596,18 @@ impl Sink for Outbox {
     }
 
     fn set_timer(&mut self, timer: u64, deadline_ns: u64) {
+        if let Some(record) = &mut self.record {
+            record.hash.timer(timer, deadline_ns);
+        }
         if self.timers_from.is_none() {
             self.requests.push_back(ForSequencer::SetTimer { timer, deadline_ns });
         }
     }
 
     fn cancel_timer(&mut self, timer: u64, deadline_ns: u64) {
+        if let Some(record) = &mut self.record {
+            record.hash.timer(timer, !deadline_ns);
+        }
         if self.timers_from.is_none() {
             self.requests.push_back(ForSequencer::CancelTimer { timer, deadline_ns });
         }

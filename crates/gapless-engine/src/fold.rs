@@ -46,6 +46,26 @@ pub enum OnUnhandled {
     Stop,
 }
 
+/// What happens when a start has frames to replay that another program has handled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnOtherProgram {
+    /// The log says so, once.
+    #[default]
+    Warn,
+    /// The start fails with an error that says which frames.
+    Refuse,
+}
+
+/// What happens when a replay puts out something else than the handlers once did, as far as that is recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnOtherOutputs {
+    /// The start fails with an error that says between which frames.
+    #[default]
+    Stop,
+    /// The log says so: clients may have been told what is not so any more.
+    Warn,
+}
+
 /// What a fold does in cases that the service does not decide. Part of the stream's meaning: change it
 /// only together with a new snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,6 +76,13 @@ pub struct Policy {
     pub on_unhandled: OnUnhandled,
     /// Commands that an operator has ordered to be skipped.
     pub skip_sequences: BTreeSet<u64>,
+    /// A start replays frames that another program has handled. Means nothing to the stream.
+    pub on_other_program: OnOtherProgram,
+    /// A replay puts out something else than was recorded. Means nothing to the stream.
+    pub on_other_outputs: OnOtherOutputs,
+    /// What the program is called, so that two builds of the same handlers are one; without a name the bytes of its
+    /// executable are its name. Means nothing to the stream.
+    pub program: Option<String>,
     /// Whether it is looked at that handlers which refuse have changed nothing; one that has stops the node. Means
     /// nothing to the stream.
     pub check_refusals: CheckRefusals,
@@ -188,6 +215,15 @@ impl Fold {
         let mut state = Vec::new();
         self.service.snapshot(&mut state);
         state
+    }
+
+    /// Whether a replay runs handlers, and does not only apply what they did.
+    pub(crate) const fn runs_handlers(&self) -> bool {
+        !self.is_of_transactions
+    }
+
+    pub(crate) const fn policy(&self) -> &Policy {
+        &self.policy
     }
 
     /// The sequence of the last frame applied.

@@ -12,6 +12,7 @@
 //! | [`executor`] | [`executor::Executor`]: the agent that applies released frames and answers |
 //! | [`sender`] | the agent that delivers on a thread of its own, where one is asked for |
 //! | [`dead_letters`] | the record of commands that no handler took |
+//! | [`output_record`] | what was put out, so that a replay that comes to something else is noticed |
 //! | [`snapshot`] | the file that a snapshot is |
 //! | [`snapshot_schedule`] | when snapshots are taken, and the thread that writes them |
 //! | [`state`] | [`StateService`]: state replication, in which the leader alone runs the handlers |
@@ -42,6 +43,7 @@ pub mod fold;
 pub mod node;
 mod node_journal;
 pub mod options;
+pub mod output_record;
 pub mod outputs;
 pub mod recovery;
 #[cfg(feature = "cluster")]
@@ -62,7 +64,7 @@ pub mod whole_directory;
 
 pub use context::{Context, OUTPUT_LENGTH_MAX};
 pub use error::EngineError;
-pub use fold::{Fold, OnPanic, OnUnhandled, Policy};
+pub use fold::{Fold, OnOtherOutputs, OnOtherProgram, OnPanic, OnUnhandled, Policy};
 pub use gapless_stream::Persistence;
 pub use node::Node;
 pub use options::{NodeOptions, Threads};

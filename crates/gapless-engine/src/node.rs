@@ -3,9 +3,10 @@
 use crate::EngineError;
 use crate::dead_letters::DeadLetters;
 use crate::executor::{Delivery, End, Executor, ExecutorCounters, ExecutorLinks};
-use crate::fold::{Fold, NoSink};
+use crate::fold::{Fold, NoSink, Sink};
 use crate::node_journal::JournalBelow;
 use crate::options::NodeOptions;
+use crate::output_record::Recorded;
 use crate::recovery::{Recovered, recover};
 use crate::seats;
 use crate::sender;
@@ -135,7 +136,7 @@ impl Node {
         let expiry_ns = options.session_expiry.as_nanos().min(u128::from(u64::MAX)) as u64;
         let mut sequencer = Sequencer::new(SequencerRules::of_service(expiry_ns));
         let layout = options.directory.as_deref().map(StreamLayout::new);
-        let mut opened = None;
+        let (mut opened, mut record) = (None, None);
         let mut recovered = Recovered::default();
         let mut identity = StreamIdentity { stream_id: random_token(), incarnation: random_token() as u64 };
         let mut dead_letters = DeadLetters::counting();
@@ -148,7 +149,10 @@ impl Node {
             let opening = Opening { points, ..Opening::new(options.tier, options.frame_length_max) };
             let mut found = options.persistence.open(&layout.journal(), opening)?;
             identity = found.identity;
-            recovered = recover(layout, identity, &mut fold, &mut sequencer, &mut NoSink, u64::MAX)?;
+            let recorded = Recorded::read(layout.root(), identity)?;
+            let replayed = (&mut NoSink as &mut dyn Sink, Some(&recorded));
+            recovered = recover(layout, identity, &mut fold, &mut sequencer, replayed, u64::MAX)?;
+            record = Some(recorded.go_on_behind(&fold, &layout.snapshots())?);
             if recovered.incomplete_from.is_some() {
                 found.journal.truncate_after(recovered.last_sequence)?;
             }
@@ -265,6 +269,7 @@ impl Node {
             fold,
             ExecutorLinks {
                 hashes: None,
+                record,
                 cursor: service_cursor,
                 window: window.clone(),
                 end: End::Appended,

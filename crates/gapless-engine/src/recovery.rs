@@ -2,7 +2,8 @@
 //! replay over a copied journal, to any sequence, for debugging.
 
 use crate::EngineError;
-use crate::fold::{Fold, Policy, Sink};
+use crate::fold::{Fold, OnOtherOutputs, Policy, Sink};
+use crate::output_record::{Compared, Recorded};
 use crate::service::Service;
 use crate::snapshot;
 use gapless_journal::JournalReader;
@@ -28,7 +29,8 @@ pub struct Recovered {
 }
 
 /// Rebuilds `fold` and `sequencer` from the snapshots and the journal of `layout`, up to
-/// `sequence_max`. Whether the snapshots are of one history with the journal was seen when that was opened.
+/// `sequence_max`. Whether the snapshots are of one history with the journal was seen when that was opened. What
+/// is replayed is compared with what was recorded of it, if that is given.
 ///
 /// # Errors
 /// Damage, a gap between snapshot and journal, or what the policy makes an error.
@@ -37,7 +39,7 @@ pub fn recover(
     identity: StreamIdentity,
     fold: &mut Fold,
     sequencer: &mut Sequencer,
-    sink: &mut dyn Sink,
+    (sink, recorded): (&mut dyn Sink, Option<&Recorded>),
     sequence_max: u64,
 ) -> Result<Recovered, EngineError> {
     let reader = JournalReader::open(layout.journal())?;
@@ -63,8 +65,21 @@ pub fn recover(
     }
     // Of a journal of this process, or of what a majority has: nobody cuts that.
     let mut replay = reader.replay_until(from, sequence_max)?;
+    let nothing = Recorded::nothing(layout.root(), identity);
+    let recorded = recorded.unwrap_or(&nothing);
+    let on_other_outputs = fold.policy().on_other_outputs;
+    let mut sink = Compared::new(sink, recorded);
     while let Some(frame) = replay.next_frame()? {
-        fold.apply(&frame, sink)?;
+        if recovered.frames_replayed == 0 {
+            let last = reader.last_sequence().map_or(sequence_max, |last| last.min(sequence_max));
+            recorded.check_program(fold, (from, last))?;
+        }
+        sink.before(frame.sequence());
+        fold.apply(&frame, &mut sink)?;
+        match sink.after(frame.sequence()) {
+            Err(error) if on_other_outputs == OnOtherOutputs::Warn => tracing::warn!(%error, "a replay differs"),
+            compared => compared?,
+        }
         recovered.frames_replayed += 1;
         if frame.fragment().is_last() {
             sequencer.observe(&frame);
@@ -102,6 +117,6 @@ pub fn replay_copy<S: Service>(
     let identity = StreamIdentity { stream_id: reader.stream_id(), incarnation: reader.incarnation() };
     let mut fold = Fold::new(service, policy);
     let mut sequencer = Sequencer::new(SequencerRules::of_service(u64::MAX));
-    let recovered = recover(&layout, identity, &mut fold, &mut sequencer, sink, sequence_max)?;
+    let recovered = recover(&layout, identity, &mut fold, &mut sequencer, (sink, None), sequence_max)?;
     Ok((fold, recovered))
 }

@@ -4,7 +4,8 @@
 use crate::EngineError;
 use crate::dead_letters::DeadLetters;
 use crate::executor::{Delivery, End, Executor, ExecutorCounters, ExecutorLinks};
-use crate::fold::{Fold, NoSink, Policy};
+use crate::fold::{Fold, NoSink, Policy, Sink};
+use crate::output_record::Recorded;
 use crate::recovery::{Recovered, recover};
 use crate::service::Service;
 use crate::snapshot;
@@ -63,6 +64,7 @@ pub struct ReplicaService {
     pub(crate) options: ReplicaOptions,
     hash_interval_frames: u64,
     recovered: Recovered,
+    recorded: Option<Recorded>,
     pub(crate) views: Later<Views>,
     pub(crate) state: Later<StateViews>,
 }
@@ -95,7 +97,7 @@ impl ReplicaService {
 
     fn of(fold: Fold, options: ReplicaOptions, hash_interval_frames: u64) -> Self {
         let (views, state) = (Later::default(), Later::default());
-        Self { fold, options, hash_interval_frames, recovered: Recovered::default(), views, state }
+        Self { fold, options, hash_interval_frames, recovered: Recovered::default(), recorded: None, views, state }
     }
 }
 
@@ -129,9 +131,12 @@ impl MemberService for ReplicaService {
         if sequence == 0 {
             return Ok(());
         }
+        let recorded = Recorded::read(layout.root(), identity)?;
         // The member's own sequencer is found by its own state.
         let mut sequencer = Sequencer::new(SequencerRules::of_service(u64::MAX));
-        self.recovered = recover(layout, identity, &mut self.fold, &mut sequencer, &mut NoSink, sequence)?;
+        let replayed = (&mut NoSink as &mut dyn Sink, Some(&recorded));
+        self.recovered = recover(layout, identity, &mut self.fold, &mut sequencer, replayed, sequence)?;
+        self.recorded = Some(recorded);
         if self.recovered.last_sequence != sequence {
             let reason = format!("the service comes to {}, not to there", self.recovered.last_sequence);
             return Err(EngineError::Corrupt { sequence, reason }.into());
@@ -148,7 +153,7 @@ impl MemberService for ReplicaService {
     }
 
     fn agent(self: Box<Self>, parts: ServiceParts<'_>) -> Result<Box<dyn Agent>, ServiceError> {
-        let Self { mut fold, options, hash_interval_frames, recovered, views, state } = *self;
+        let Self { mut fold, options, hash_interval_frames, recovered, recorded, views, state } = *self;
         if let Some(follower) = fold.service.follower() {
             let attached = follower.attach(parts.waker.clone(), parts.counters)?;
             *state.lock().unwrap_or_else(PoisonError::into_inner) = Some(attached);
@@ -167,7 +172,11 @@ impl MemberService for ReplicaService {
         let _ = parts.snapshots.set(Arc::new(snapshots.clone()));
         let counters = ExecutorCounters::add_to(parts.counters, &recovered)?;
         let (handled, dead_letters) = counters.views();
+        let root = parts.layout.root();
+        let recorded = recorded.unwrap_or_else(|| Recorded::nothing(root, parts.identity));
+        let record = recorded.go_on_behind(&fold, &parts.layout.snapshots())?;
         let links = ExecutorLinks {
+            record: Some(record),
             cursor: parts.cursor,
             window: parts.window,
             end: End::Released,

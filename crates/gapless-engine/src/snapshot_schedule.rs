@@ -256,6 +256,11 @@ impl SnapshotSchedule {
         Ok(())
     }
 
+    /// Where the last snapshot stands that was taken, or is there from before.
+    pub(crate) const fn taken_sequence(&self) -> u64 {
+        self.asked_sequence
+    }
+
     /// Whether the last snapshot of a clean stop is written, or cannot be.
     pub(crate) fn is_finished(&self) -> bool {
         let desk = self.shared.lock();

@@ -151,7 +151,7 @@ fn snapshot_at(place: &Place, bytes: &[u8]) {
         Err(error) => assert_says_something(&error),
     }
     let (mut fold, mut sequencer) = (empty_fold(), Sequencer::new(SequencerRules::of_service(u64::MAX)));
-    let recovered = recover(&layout, place.identity, &mut fold, &mut sequencer, &mut NoSink, u64::MAX);
+    let recovered = recover(&layout, place.identity, &mut fold, &mut sequencer, (&mut NoSink, None), u64::MAX);
     match recovered {
         Ok(recovered) => {
             assert_eq!(recovered.last_sequence, JOURNALED, "the fold stands where the journal ends");

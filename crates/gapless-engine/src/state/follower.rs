@@ -212,7 +212,7 @@ impl Follower {
             let corrupt = |reason: String| EngineError::Corrupt { sequence, reason };
             let (layout, identity) = self.source.as_ref().ok_or_else(|| corrupt("no journal is known".to_owned()))?;
             let mut sequencer = Sequencer::new(SequencerRules::of_service(u64::MAX));
-            let recovered = recover(layout, *identity, &mut fold, &mut sequencer, &mut NoSink, sequence)?;
+            let recovered = recover(layout, *identity, &mut fold, &mut sequencer, (&mut NoSink, None), sequence)?;
             if recovered.last_sequence != sequence {
                 return Err(corrupt(format!("the state comes to {}, not to there", recovered.last_sequence)));
             }

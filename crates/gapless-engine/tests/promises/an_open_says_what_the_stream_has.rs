@@ -79,6 +79,7 @@ impl Member {
         let sequencer = Sequencer::new(SequencerRules::of_service(u64::MAX));
         let ingress = Ingress::new(sequencer, writer, None, links, IngressOptions::default());
         let links = ExecutorLinks {
+            record: None,
             cursor: released,
             window: window.clone(),
             end: End::Released,

@@ -31,6 +31,7 @@ mod a_store_is_as_its_model;
 mod a_store_says_what_is_wrong;
 mod an_expired_session_is_opened_again;
 mod an_open_says_what_the_stream_has;
+mod another_program_is_noticed;
 mod clients_come_by_tcp;
 mod copies_of_a_service_on_a_stream_publish_once;
 mod every_damage_has_its_outcome;

@@ -1,0 +1,516 @@
+//! What the handlers have put out, recorded beside the journal: a replay that comes to something else, because the program
+//! has changed or does not do the same each time, stops and says where. And which program that was.
+//!
+//! The file `outputs` in the node's directory, little-endian. It is written unwaited, once a second or when nothing is to be
+//! done, so that of the last second before a crash it may say nothing; a replay of frames that it says nothing of is not
+//! compared. It is no promise of the stream: without it nothing is lost but the comparison.
+//!
+//! ```text
+//!  header, 64 bytes                              then records of 32 bytes
+//!   0  8 B  magic "GAPOUTP\1"                     0  u64  first frame
+//!   8  u128 stream id                             8  u64  last frame
+//!  24  u64  incarnation                          16  u64  hash of what they put out
+//!  32  u64  program                              24  u32  reserved, 0
+//!  40  20 B reserved, 0                          28  u32  CRC-32C of bytes 0–27
+//!  60  u32  CRC-32C of bytes 0–59
+//! ```
+//!
+//! A record ends at [`FRAMES_MAX`] frames, at a snapshot and at a start; the last one is written again as it grows.
+
+use crate::EngineError;
+use crate::fold::{DeadLetter, Fold, OnOtherProgram, Sink};
+use crate::sessions::{KeptReply, SessionEntry};
+use crate::snapshot;
+use gapless_log::StreamIdentity;
+use gapless_schema::Encoding;
+use gapless_wire::checksum::crc32c;
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// The file's name in a node's directory.
+pub const FILE_NAME: &str = "outputs";
+/// Frames of one record at most.
+pub const FRAMES_MAX: u64 = 16_384;
+
+const MAGIC: [u8; 8] = *b"GAPOUTP\x01";
+const HEADER_LENGTH: usize = 64;
+const RECORD_LENGTH: usize = 32;
+/// A record that grows is written so often, ns.
+const WRITE_INTERVAL_NS: u64 = 1_000_000_000;
+/// And when nothing has come for so long, ns.
+const IDLE_NS: u64 = 20_000_000;
+
+/// A hash over outputs in their order: each word is folded in by a multiplication to 128 bits (as in wyhash by Wang Yi).
+/// Two programs that put out other things come to the same value by chance alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OutputHash(u64);
+
+impl OutputHash {
+    const SECRET: [u64; 2] = [0xA076_1D64_78BD_642F, 0xE703_7ED1_A0B4_28DB];
+
+    pub const fn new() -> Self {
+        Self(Self::SECRET[0])
+    }
+
+    #[inline]
+    fn word(&mut self, word: u64) {
+        let product = u128::from(self.0 ^ word) * u128::from(word ^ Self::SECRET[1] | 1);
+        self.0 = (product as u64) ^ (product >> 64) as u64 ^ self.0.rotate_left(17);
+    }
+
+    /// `head` says what the bytes are.
+    #[inline]
+    pub fn add(&mut self, head: u64, bytes: &[u8]) {
+        self.word(head ^ (bytes.len() as u64) << 32);
+        let (words, rest) = bytes.as_chunks::<8>();
+        words.iter().for_each(|word| self.word(u64::from_le_bytes(*word)));
+        if !rest.is_empty() {
+            let mut last = [0; 8];
+            last[..rest.len()].copy_from_slice(rest);
+            self.word(u64::from_le_bytes(last));
+        }
+    }
+
+    #[inline]
+    pub fn reply(&mut self, reply: &KeptReply) {
+        self.add(u64::from(reply.schema) << 16 | u64::from(reply.flags), &reply.payload);
+    }
+
+    pub fn notice(&mut self, session: &SessionEntry) {
+        if let Some(notice) = session.notices.back() {
+            self.add(session.session, &[]);
+            self.add(u64::from(notice.schema) << 16 | u64::from(notice.encoding.flags()), &notice.payload);
+        }
+    }
+
+    pub fn timer(&mut self, timer: u64, deadline_ns: u64) {
+        self.word(timer);
+        self.word(deadline_ns);
+    }
+}
+
+/// What some frames put out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Record {
+    first: u64,
+    last: u64,
+    hash: u64,
+}
+
+impl Record {
+    fn to_bytes(self) -> [u8; RECORD_LENGTH] {
+        let mut bytes = [0; RECORD_LENGTH];
+        for (place, word) in bytes.chunks_exact_mut(8).zip([self.first, self.last, self.hash]) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        let sum = crc32c(&bytes[..28]);
+        bytes[28..].copy_from_slice(&sum.to_le_bytes());
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let word = |at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().expect("inside the record"));
+        let record = Self { first: word(0), last: word(8), hash: word(16) };
+        (record.first > 0 && record.first <= record.last && record.to_bytes() == bytes).then_some(record)
+    }
+}
+
+/// What the file of a directory says.
+pub struct Recorded {
+    path: PathBuf,
+    identity: StreamIdentity,
+    /// Who handled the frames last; `None` where nobody knows.
+    program: Option<u64>,
+    records: Vec<Record>,
+}
+
+impl Recorded {
+    /// Reads what there is in `directory`. A file that is damaged says less, one of another history nothing, and that is told.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn read(directory: &Path, identity: StreamIdentity) -> Result<Self, EngineError> {
+        let mut recorded = Self::nothing(directory, identity);
+        let mut bytes = Vec::new();
+        match File::open(&recorded.path).and_then(|mut file| file.read_to_end(&mut bytes)) {
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(recorded),
+            Err(error) => return Err(EngineError::system(format!("reading {}", recorded.path.display()))(error)),
+        }
+        let word = |at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().expect("inside the header"));
+        let is_whole = bytes.len() >= HEADER_LENGTH
+            && bytes[..8] == MAGIC
+            && bytes[60..HEADER_LENGTH] == crc32c(&bytes[..60]).to_le_bytes();
+        if !is_whole {
+            tracing::warn!(path = %recorded.path.display(), "the record of outputs is damaged, and is begun anew");
+            return Ok(recorded);
+        }
+        let of = StreamIdentity { stream_id: u128::from(word(8)) | u128::from(word(16)) << 64, incarnation: word(24) };
+        if of != identity {
+            // Nothing of it is of use here.
+            tracing::warn!(path = %recorded.path.display(), "the record of outputs is of another history, and is begun anew");
+            return Ok(recorded);
+        }
+        recorded.program = Some(word(32));
+        let records = bytes[HEADER_LENGTH..].chunks_exact(RECORD_LENGTH).map(Record::from_bytes);
+        let mut last = 0;
+        for record in records.map_while(|record| record) {
+            if record.first <= last {
+                break;
+            }
+            last = record.last;
+            recorded.records.push(record);
+        }
+        Ok(recorded)
+    }
+
+    /// Of a directory without the file.
+    pub(crate) fn nothing(directory: &Path, identity: StreamIdentity) -> Self {
+        Self { path: directory.join(FILE_NAME), identity, program: None, records: Vec::new() }
+    }
+
+    /// The frames from the first to the last are replayed next by the handlers of `fold`.
+    ///
+    /// # Errors
+    /// Another program has handled them, and the policy refuses that.
+    pub(crate) fn check_program(&self, fold: &Fold, (first, last): (u64, u64)) -> Result<(), EngineError> {
+        let policy = fold.policy();
+        let is_other = self.program.is_some_and(|known| known != program(policy.program.as_deref()));
+        if !is_other || !fold.runs_handlers() {
+            return Ok(());
+        }
+        let error = EngineError::OtherProgram { first, last };
+        if policy.on_other_program == OnOtherProgram::Refuse {
+            return Err(error);
+        }
+        tracing::warn!(
+            first,
+            last,
+            "another program has handled the frames that are replayed: what it did is compared with what this one does, as far as it is recorded"
+        );
+        Ok(())
+    }
+
+    /// Goes on behind what `fold` was found to be, with the program that runs; `snapshots` is where its snapshots are.
+    ///
+    /// # Errors
+    /// As above, and the snapshots cannot be listed.
+    pub(crate) fn go_on_behind(self, fold: &Fold, snapshots: &Path) -> Result<OutputRecord, EngineError> {
+        let oldest = snapshot::list(snapshots)?.first().map_or(0, |(sequence, _)| *sequence);
+        self.go_on(program(fold.policy().program.as_deref()), oldest + 1, fold.last_sequence())
+    }
+
+    /// Goes on recording behind `last_sequence`, what was put out by `program`. What was recorded of frames up to
+    /// `needed_from`, which no replay begins before, or of frames that are no more, goes.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    fn go_on(self, program: u64, needed_from: u64, last_sequence: u64) -> Result<OutputRecord, EngineError> {
+        let Self { path, identity, mut records, .. } = self;
+        records.retain(|record| record.last >= needed_from && record.last <= last_sequence);
+        let aside = path.with_extension("new");
+        let write = || {
+            let mut options = OpenOptions::new();
+            let mut file = options.read(true).write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
+            let mut bytes = header(identity, program).to_vec();
+            records.iter().for_each(|record| bytes.extend_from_slice(&record.to_bytes()));
+            file.write_all(&bytes)?;
+            std::fs::rename(&aside, &path)?;
+            Ok(file)
+        };
+        let file = write().map_err(EngineError::system(format!("writing {}", path.display())))?;
+        Ok(OutputRecord {
+            file: Some(file),
+            path,
+            number: records.len() as u64,
+            first: last_sequence + 1,
+            last: last_sequence,
+            written: last_sequence,
+            hash: OutputHash::new(),
+            written_ns: 0,
+            news_ns: 0,
+        })
+    }
+}
+
+fn header(identity: StreamIdentity, program: u64) -> [u8; HEADER_LENGTH] {
+    let mut bytes = [0; HEADER_LENGTH];
+    bytes[..8].copy_from_slice(&MAGIC);
+    bytes[8..24].copy_from_slice(&identity.stream_id.to_le_bytes());
+    bytes[24..32].copy_from_slice(&identity.incarnation.to_le_bytes());
+    bytes[32..40].copy_from_slice(&program.to_le_bytes());
+    let sum = crc32c(&bytes[..60]);
+    bytes[60..].copy_from_slice(&sum.to_le_bytes());
+    bytes
+}
+
+/// The record of a service that runs.
+pub struct OutputRecord {
+    /// None once it could not be written.
+    file: Option<File>,
+    path: PathBuf,
+    /// Of the record that grows.
+    number: u64,
+    first: u64,
+    last: u64,
+    written: u64,
+    pub(crate) hash: OutputHash,
+    written_ns: u64,
+    news_ns: u64,
+}
+
+impl OutputRecord {
+    /// Everything up to `last` is handled.
+    #[inline]
+    pub(crate) fn after_batch(&mut self, last: u64, now_ns: u64) {
+        if last != self.last {
+            self.last = last;
+            self.news_ns = now_ns;
+            if last - self.first < FRAMES_MAX - 1 && now_ns.saturating_sub(self.written_ns) < WRITE_INTERVAL_NS {
+                return;
+            }
+        } else if self.written == last || now_ns.saturating_sub(self.news_ns) < IDLE_NS {
+            return;
+        }
+        self.write(now_ns);
+    }
+
+    /// When the agent is to be polled although nothing comes.
+    pub(crate) fn next_deadline_ns(&self) -> Option<u64> {
+        (self.written != self.last && self.file.is_some()).then_some(self.news_ns + IDLE_NS)
+    }
+
+    #[cold]
+    fn write(&mut self, now_ns: u64) {
+        let Self { first, last, .. } = *self;
+        if let (Some(file), true) = (&self.file, self.written != last) {
+            let record = Record { first, last, hash: self.hash.0 };
+            let offset = HEADER_LENGTH as u64 + self.number * RECORD_LENGTH as u64;
+            if let Err(error) = file.write_all_at(&record.to_bytes(), offset) {
+                let path = self.path.display();
+                tracing::warn!(%path, %error, "outputs are recorded no more: what a replay puts out is not compared");
+                self.file = None;
+            }
+        }
+        (self.written, self.written_ns) = (last, now_ns);
+        if last >= first && last - first >= FRAMES_MAX - 1 {
+            self.begin_another();
+        }
+    }
+
+    fn begin_another(&mut self) {
+        self.number += 1;
+        self.first = self.last + 1;
+        self.hash = OutputHash::new();
+    }
+
+    /// A snapshot stands behind what was handled last: a replay begins there.
+    #[cold]
+    pub(crate) fn cut(&mut self, now_ns: u64) {
+        self.write(now_ns);
+        if self.last >= self.first {
+            self.begin_another();
+        }
+    }
+}
+
+impl Drop for OutputRecord {
+    fn drop(&mut self) {
+        self.write(self.written_ns);
+    }
+}
+
+/// A replay's outputs, compared with those that were recorded.
+pub(crate) struct Compared<'a> {
+    sink: &'a mut dyn Sink,
+    recorded: &'a Recorded,
+    next: usize,
+    /// While frames of the next record are replayed from its first one on.
+    hash: Option<OutputHash>,
+}
+
+impl<'a> Compared<'a> {
+    pub fn new(sink: &'a mut dyn Sink, recorded: &'a Recorded) -> Self {
+        Self { sink, recorded, next: 0, hash: None }
+    }
+
+    /// The frame `sequence` is replayed next.
+    #[inline]
+    pub fn before(&mut self, sequence: u64) {
+        while self.hash.is_none() && self.recorded.records.get(self.next).is_some_and(|next| next.first < sequence) {
+            self.next += 1;
+        }
+        if self.recorded.records.get(self.next).is_some_and(|next| next.first == sequence) {
+            self.hash = Some(OutputHash::new());
+        }
+    }
+
+    /// The frame `sequence` was replayed.
+    ///
+    /// # Errors
+    /// What the frames up to it put out is not what was recorded.
+    #[inline]
+    pub fn after(&mut self, sequence: u64) -> Result<(), EngineError> {
+        let (Some(hash), Some(Record { first, last, hash: recorded })) =
+            (self.hash, self.recorded.records.get(self.next))
+        else {
+            return Ok(());
+        };
+        if *last != sequence {
+            return Ok(());
+        }
+        self.hash = None;
+        self.next += 1;
+        if hash.0 == *recorded {
+            return Ok(());
+        }
+        Err(EngineError::OtherOutputs { first: *first, last: *last, path: self.recorded.path.clone() })
+    }
+
+    fn with(&mut self, add: impl FnOnce(&mut OutputHash)) {
+        self.hash.as_mut().map(add);
+    }
+}
+
+impl Sink for Compared<'_> {
+    fn reply(&mut self, session: &SessionEntry, reply: &KeptReply) {
+        self.with(|hash| hash.reply(reply));
+        self.sink.reply(session, reply);
+    }
+
+    fn opened(&mut self, session: &mut SessionEntry) {
+        self.sink.opened(session);
+    }
+
+    fn notice(&mut self, session: &SessionEntry) {
+        self.with(|hash| hash.notice(session));
+        self.sink.notice(session);
+    }
+
+    fn set_timer(&mut self, timer: u64, deadline_ns: u64) {
+        self.with(|hash| hash.timer(timer, deadline_ns));
+        self.sink.set_timer(timer, deadline_ns);
+    }
+
+    fn cancel_timer(&mut self, timer: u64, deadline_ns: u64) {
+        self.with(|hash| hash.timer(timer, !deadline_ns));
+        self.sink.cancel_timer(timer, deadline_ns);
+    }
+
+    fn dead_letter(&mut self, letter: DeadLetter) {
+        self.sink.dead_letter(letter);
+    }
+
+    fn publish(&mut self, schema: u32, encoding: Encoding, payload: &[u8]) {
+        self.sink.publish(schema, encoding, payload);
+    }
+}
+
+/// A number for the program: of `name`, or, where it has none, of the bytes of its executable.
+pub(crate) fn program(name: Option<&str>) -> u64 {
+    static OF_EXECUTABLE: OnceLock<u64> = OnceLock::new();
+    match name {
+        Some(name) => (name.len() as u64) << 32 | u64::from(crc32c(name.as_bytes())),
+        None => *OF_EXECUTABLE.get_or_init(|| {
+            let mut bytes = Vec::new();
+            // What cannot be read is no program that is known: it is another one each time, and is warned of.
+            let read = File::open("/proc/self/exe").and_then(|mut file| file.read_to_end(&mut bytes));
+            match read {
+                Ok(_) => (bytes.len() as u64) << 32 | u64::from(crc32c(&bytes)),
+                Err(_) => gapless_stream::client::random_token() as u64,
+            }
+        }),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+
+    const IDENTITY: StreamIdentity = StreamIdentity { stream_id: 7 << 90 | 3, incarnation: 5 };
+
+    fn record(directory: &Path, last: u64) -> OutputRecord {
+        Recorded::read(directory, IDENTITY).unwrap().go_on(9, 0, last).unwrap()
+    }
+
+    fn records(directory: &Path) -> Vec<(u64, u64)> {
+        let recorded = Recorded::read(directory, IDENTITY).unwrap();
+        recorded.records.iter().map(|record| (record.first, record.last)).collect()
+    }
+
+    #[test]
+    fn records_end_at_snapshots_at_starts_and_when_they_are_full() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut record_of = record(directory.path(), 0);
+        record_of.after_batch(10, 5);
+        assert_eq!(records(directory.path()), [], "it is written later");
+        record_of.after_batch(10, 5 + IDLE_NS);
+        assert_eq!(records(directory.path()), [(1, 10)]);
+        record_of.after_batch(20, 6 + WRITE_INTERVAL_NS + IDLE_NS);
+        assert_eq!(records(directory.path()), [(1, 20)]);
+        record_of.cut(0);
+        record_of.cut(0);
+        record_of.after_batch(FRAMES_MAX + 30, 0);
+        record_of.after_batch(FRAMES_MAX + 31, 0);
+        drop(record_of);
+        let end = FRAMES_MAX + 31;
+        assert_eq!(records(directory.path()), [(1, 20), (21, end - 1), (end, end)]);
+        // A start takes back what the journal does not have, and what no replay needs.
+        drop(Recorded::read(directory.path(), IDENTITY).unwrap().go_on(9, 21, end - 1).unwrap());
+        assert_eq!(records(directory.path()), [(21, end - 1)]);
+    }
+
+    #[test]
+    fn damage_says_less_and_another_history_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut written = record(directory.path(), 0);
+        for end in [10, 20, 30] {
+            written.after_batch(end, 0);
+            written.cut(0);
+        }
+        drop(written);
+        let path = directory.path().join(FILE_NAME);
+        let whole = std::fs::read(&path).unwrap();
+        assert_eq!(records(directory.path()).len(), 3);
+        for bit in 0..whole.len() * 8 {
+            let mut other = whole.clone();
+            other[bit / 8] ^= 1 << (bit % 8);
+            std::fs::write(&path, &other).unwrap();
+            let left = (bit / 8).saturating_sub(HEADER_LENGTH) / RECORD_LENGTH;
+            let left = if bit / 8 < HEADER_LENGTH { 0 } else { left };
+            assert_eq!(records(directory.path()).len(), left, "bit {bit}");
+        }
+        for length in 0..whole.len() {
+            std::fs::write(&path, &whole[..length]).unwrap();
+            assert_eq!(records(directory.path()).len(), length.saturating_sub(HEADER_LENGTH) / RECORD_LENGTH);
+        }
+        std::fs::write(&path, &whole).unwrap();
+        for other in [StreamIdentity { incarnation: 6, ..IDENTITY }, StreamIdentity { stream_id: 7, ..IDENTITY }] {
+            let recorded = Recorded::read(directory.path(), other).unwrap();
+            assert!(recorded.records.is_empty() && recorded.program.is_none());
+        }
+    }
+
+    #[test]
+    fn the_hash_tells_order_length_and_every_bit() {
+        let of = |parts: &[&[u8]]| {
+            let mut hash = OutputHash::new();
+            parts.iter().for_each(|part| hash.add(1, part));
+            hash
+        };
+        let bytes: Vec<u8> = (0..40).collect();
+        for bit in 0..bytes.len() * 8 {
+            let mut other = bytes.clone();
+            other[bit / 8] ^= 1 << (bit % 8);
+            assert_ne!(of(&[&other]), of(&[&bytes]), "bit {bit}");
+        }
+        assert_ne!(of(&[b"a", b"b"]), of(&[b"b", b"a"]));
+        assert_ne!(of(&[b"ab"]), of(&[b"a", b"b"]));
+        assert_ne!(of(&[b"a"]), of(&[b"a\0"]));
+        assert_ne!(of(&[&[0; 8], &[0; 8]]), of(&[&[0; 8]]));
+    }
+}

@@ -1,0 +1,141 @@
+//! A program that does something else than the one before does not rewrite history in silence: what it replays is compared
+//! with what was put out, and that it is another program is said or refused.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use gapless_engine::{
+    Context, EngineError, Handlers, Node, NodeOptions, OnOtherOutputs, OnOtherProgram, Reject, Service,
+};
+use gapless_schema::Encoding;
+use gapless_stream::client::{MessageType, SessionKey, random_token};
+use gapless_stream::{Client, ClientOptions};
+use std::path::Path;
+use std::time::Duration;
+
+const ADD: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Adds up; `factor` is what another build of it changes, `notices` what it tells beside its replies.
+struct Sum {
+    sum: u64,
+    factor: u64,
+    is_silent: bool,
+}
+
+impl Service for Sum {
+    fn handlers(handlers: &mut Handlers<Self>) {
+        handlers.on_bytes(
+            ADD.schema,
+            |sum: &mut Self, payload: &[u8], context: &mut Context<'_>| -> Result<(), Reject> {
+                sum.sum += sum.factor * u64::from(payload[0]);
+                if sum.is_silent { Ok(()) } else { context.reply_with(ADD, &sum.sum.to_le_bytes()) }
+            },
+        );
+    }
+
+    fn snapshot(&self, state: &mut Vec<u8>) {
+        state.extend_from_slice(&self.sum.to_le_bytes());
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), String> {
+        self.sum = u64::from_le_bytes(state.try_into().map_err(|_| "eight bytes")?);
+        Ok(())
+    }
+}
+
+const SUM: Sum = Sum { sum: 0, factor: 1, is_silent: false };
+
+fn options(directory: &Path, program: &str) -> NodeOptions {
+    let mut options =
+        NodeOptions { socket_path: None, snapshot_on_stop: false, ..NodeOptions::in_directory(directory) };
+    options.policy.program = Some(program.to_owned());
+    options
+}
+
+fn add(client: &mut Client, session: SessionKey, count: u64) -> u64 {
+    let reply = (0..count).map(|_| client.call(session, ADD, &[1], TIMEOUT).unwrap()).last().unwrap();
+    reply.payload.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+/// A node that has handled so many commands, and has stopped without a snapshot behind them.
+fn handled(directory: &Path, service: Sum, count: u64) {
+    let node = Node::start(service, options(directory, "first")).unwrap();
+    let mut client = node.connect(ClientOptions::default()).unwrap();
+    let session = client.open_session(random_token(), 16).unwrap();
+    add(&mut client, session, count);
+    node.stop().unwrap();
+}
+
+#[test]
+fn handlers_that_do_something_else_are_found_out() {
+    let directory = tempfile::tempdir().unwrap();
+    handled(directory.path(), SUM, 100);
+    let changed = || Sum { factor: 12, ..SUM };
+    // Also of the same name: that one build is as another was a mistake.
+    for program in ["first", "second"] {
+        let error = Node::start(changed(), options(directory.path(), program)).err().unwrap();
+        assert!(matches!(error, EngineError::OtherOutputs { first: 1, last: 101, .. }), "{error}");
+        assert!(error.to_string().contains("outputs"), "{error}");
+    }
+    // It has not begun to be another history.
+    let node = Node::start(SUM, options(directory.path(), "second")).unwrap();
+    let mut client = node.connect(ClientOptions::default()).unwrap();
+    let session = client.open_session(random_token(), 16).unwrap();
+    assert_eq!(add(&mut client, session, 11), 111);
+    node.stop().unwrap();
+    // What came behind a start is compared, too.
+    let error = Node::start(changed(), options(directory.path(), "second")).err().unwrap();
+    assert!(matches!(error, EngineError::OtherOutputs { first: 1, last: 101, .. }), "{error}");
+    let mut accepting = options(directory.path(), "second");
+    accepting.policy.on_other_outputs = OnOtherOutputs::Warn;
+    let node = Node::start(changed(), accepting).unwrap();
+    let mut client = node.connect(ClientOptions::default()).unwrap();
+    let session = client.open_session(random_token(), 16).unwrap();
+    assert_eq!(add(&mut client, session, 1), 12 * 112, "as it was asked to");
+    node.stop().unwrap();
+}
+
+#[test]
+fn a_snapshot_begins_a_record() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut each_tenth = options(directory.path(), "first");
+    each_tenth.snapshot_interval_frames = Some(10);
+    let node = Node::start(SUM, each_tenth).unwrap();
+    let mut client = node.connect(ClientOptions::default()).unwrap();
+    let session = client.open_session(random_token(), 16).unwrap();
+    add(&mut client, session, 95);
+    node.snapshot().unwrap();
+    add(&mut client, session, 7);
+    node.stop().unwrap();
+    let error = Node::start(Sum { factor: 2, ..SUM }, options(directory.path(), "first")).err().unwrap();
+    let EngineError::OtherOutputs { first, last: 103, .. } = error else { panic!("{error}") };
+    assert_eq!(first, 97, "behind the snapshot");
+    assert_eq!(Node::start(SUM, options(directory.path(), "first")).unwrap().stop().unwrap(), 103);
+}
+
+#[test]
+fn another_program_with_frames_to_replay_is_refused_where_that_is_asked_for() {
+    let directory = tempfile::tempdir().unwrap();
+    handled(directory.path(), Sum { is_silent: true, ..SUM }, 20);
+    // It puts out the same, and does something else.
+    let changed = || Sum { is_silent: true, factor: 5, ..SUM };
+    let mut refusing = options(directory.path(), "second");
+    refusing.policy.on_other_program = OnOtherProgram::Refuse;
+    let error = Node::start(changed(), refusing.clone()).err().unwrap();
+    assert!(matches!(error, EngineError::OtherProgram { first: 1, last: 21 }), "{error}");
+    // With a snapshot behind everything there is nothing to replay.
+    let mut first = options(directory.path(), "first");
+    first.snapshot_on_stop = true;
+    Node::start(Sum { is_silent: true, ..SUM }, first).unwrap().stop().unwrap();
+    Node::start(changed(), refusing).unwrap().stop().unwrap();
+    // And without a name the executable is the name: this one is the same each time.
+    let other = tempfile::tempdir().unwrap();
+    for _ in 0..2 {
+        let mut unnamed = options(other.path(), "");
+        (unnamed.policy.program, unnamed.policy.on_other_program) = (None, OnOtherProgram::Refuse);
+        let node = Node::start(SUM, unnamed).unwrap();
+        let mut client = node.connect(ClientOptions::default()).unwrap();
+        let session = client.open_session(random_token(), 16).unwrap();
+        add(&mut client, session, 5);
+        node.stop().unwrap();
+    }
+}
