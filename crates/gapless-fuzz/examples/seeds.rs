@@ -57,7 +57,7 @@ fn main() {
     links();
 }
 
-/// What two members say to each other until one leads and a third has been added, and what they keep.
+/// What two members say to each other, and what they tell of their logs, until one leads and a third has been added, and what they keep.
 fn clusters() {
     let ids = [1, 2].map(|number| MemberId::new(number).unwrap());
     let start = |id| Consensus::new(ConsensusOptions::new(id, Members::of_voters(&ids)), Recovered::nothing()).unwrap();
@@ -83,6 +83,9 @@ fn clusters() {
                 if seen.insert((100 + u8::from(record.is_checkpoint), record.payload.len())) {
                     seed("consensus_record", &format!("{at}-{turn}-{}", record.payload.len()), &record.payload);
                 }
+            }
+            if turn % 90 == 50 {
+                seed("cluster_history", &format!("{at}-{turn}"), &member.history().to_bytes());
             }
             for outgoing in effects.messages.drain(..) {
                 let mut bytes = Vec::new();

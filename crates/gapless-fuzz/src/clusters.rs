@@ -2,7 +2,7 @@
 
 use crate::input::{Input, assert_says_something};
 use gapless_cluster::consensus::record::RecordContent;
-use gapless_cluster::consensus::{Consensus, ConsensusOptions, Effects, MemberId, Members, Recovered, wire};
+use gapless_cluster::consensus::{Consensus, ConsensusOptions, Effects, History, MemberId, Members, Recovered, wire};
 use gapless_cluster::member::parcel::wire::{Answer, Request, SNAPSHOT_LENGTH_MAX, STATE_LENGTH_MAX};
 
 /// A message from another member: it is none, or writes itself the same way again; and a member that takes it, as if it
@@ -37,6 +37,31 @@ pub fn message(bytes: &[u8]) {
         member.persisted(effects.number);
         member.tick(turn * 3_000_000);
     }
+}
+
+/// What a member says of its log: it is nothing, or writes itself the same way again; and a member that hears it stands, and
+/// keeps what it was told.
+pub fn history(bytes: &[u8]) {
+    let Some(history) = History::from_bytes(bytes) else { return };
+    assert_eq!(history.to_bytes(), bytes);
+    let ids = [1, 2, 3].map(|number| MemberId::new(number).expect("not 0"));
+    let options = ConsensusOptions::new(ids[0], Members::of_voters(&ids[..1 + usize::from(bytes[2] % 3)]));
+    let mut member = Consensus::new(options, Recovered::nothing()).expect("a member can start");
+    let mut effects = Effects::default();
+    for turn in 0..50 {
+        member.poll(&mut effects);
+        member.persisted(effects.number);
+        member.tick(turn * 3_000_000);
+    }
+    let beside = member.history_beside(&history);
+    assert!(History::from_bytes(&beside.to_bytes()).is_some() && member.parting(&beside).is_none());
+    if let Some(parting) = member.parting(&history).or_else(|| member.goes_beyond(&history)) {
+        assert!(parting.same.is_none_or(|same| same != parting.other));
+    }
+    member.remember(&history);
+    let recovered =
+        Recovered::from_records([(0, true, &member.checkpoint()[..])], 0).expect("what it keeps is read again");
+    assert_eq!(recovered.acknowledged(), member.acknowledged().collect::<Vec<_>>());
 }
 
 /// Records of a journal: each for itself, and as many as there are in a row.

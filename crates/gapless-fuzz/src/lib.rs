@@ -68,6 +68,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("consensus_message", clusters::message),
     ("consensus_record", clusters::record),
     ("parcel", clusters::parcel),
+    ("cluster_history", clusters::history),
     ("store_changes", stores::changes),
     ("store_snapshot", stores::snapshot),
     ("transactions", transactions::transactions),

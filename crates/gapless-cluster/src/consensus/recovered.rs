@@ -171,6 +171,12 @@ impl Recovered {
         Some(RecordContent::Checkpoint(Box::new(checkpoint)).to_bytes())
     }
 
+    /// What other members are known to have acknowledged.
+    #[must_use]
+    pub fn acknowledged(&self) -> Vec<(MemberId, Acknowledged)> {
+        self.state.as_ref().map(|state| state.acknowledged.clone()).unwrap_or_default()
+    }
+
     /// Where the log ends: the chain goes on from here.
     #[must_use]
     pub fn end(&self) -> Option<Place> {
