@@ -97,7 +97,7 @@ impl Caller {
         }
         let back = random.below(self.sent.len().min(WINDOWS[2] as usize) as u64) as usize;
         match client.repeat(*key, self.sent[self.sent.len() - 1 - back]) {
-            Ok(()) | Err(StreamError::NotKept { .. } | StreamError::Log(LogError::Full { .. })) => Ok(()),
+            Ok(()) | Err(StreamError::NotOpen | StreamError::Log(LogError::Full { .. })) => Ok(()),
             Err(error) => Err(self.broken(format_args!("{error}"))),
         }
     }

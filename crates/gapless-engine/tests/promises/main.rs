@@ -22,6 +22,7 @@ mod a_new_version_begins_at_one_sequence;
 mod a_poisoned_command_is_skipped;
 mod a_refusal_has_a_code;
 mod a_refusal_with_an_effect_is_named;
+mod a_restarted_client_asks_for_outcomes;
 mod a_service_on_a_stream_runs_over_networks;
 mod a_slow_client_holds_up_nobody;
 mod a_snapshot_lets_the_journal_go;

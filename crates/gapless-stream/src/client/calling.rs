@@ -4,6 +4,7 @@ use super::incoming::Held;
 use super::reconnecting::Aside;
 use super::{Client, Incoming, MessageType, OwnedReply, SessionKey};
 use crate::StreamError;
+use gapless_wire::control::RefusalCode;
 use std::time::{Duration, Instant};
 
 /// A token for a new session: random, so that nobody else has it.
@@ -50,7 +51,7 @@ impl Client {
             });
             match sent {
                 Err(StreamError::WindowFull { .. }) if Instant::now() < deadline && self.session(key)?.is_open() => {
-                    if let Some(Err(error)) = self.await_reply(key, None, deadline)? {
+                    if let Some(Err(error)) = self.await_reply(key, None, deadline, deadline)? {
                         return Err(error);
                     }
                 }
@@ -58,7 +59,10 @@ impl Client {
             }
         };
         loop {
-            match self.await_reply(key, Some(number), deadline) {
+            match self.await_reply(key, Some(number), deadline, deadline) {
+                Ok(Some(Err(StreamError::Refused { code: RefusalCode::ReplyExpired, reason, .. }))) => {
+                    return Err(StreamError::OutcomeUnknown { session_seq: number, reason });
+                }
                 Ok(Some(answer)) => return answer,
                 Ok(None) if Instant::now() < deadline => {}
                 Ok(None) => {
@@ -73,12 +77,13 @@ impl Client {
         }
     }
 
-    /// Takes what has come, or sleeps until something does. Keeps for the next poll whatever is not the reply to the
-    /// session's command `number`.
-    fn await_reply(
+    /// Takes what has come, or sleeps until something does, at most until `until`. Keeps for the next poll whatever is not
+    /// the reply to the session's command `number`. A service that is gone is connected to again, until `deadline`.
+    pub(super) fn await_reply(
         &mut self,
         key: SessionKey,
         number: Option<u64>,
+        until: Instant,
         deadline: Instant,
     ) -> Result<Option<Result<OwnedReply, StreamError>>, StreamError> {
         let mut answer = None;
@@ -105,7 +110,7 @@ impl Client {
         if answer.is_some() {
             return Ok(answer);
         }
-        let left = deadline.saturating_duration_since(Instant::now());
+        let left = until.saturating_duration_since(Instant::now());
         let slept = match polled {
             // A reply may have made room for what waits for it.
             Ok(_) if is_new || left.is_zero() => Ok(()),

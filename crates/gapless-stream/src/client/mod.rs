@@ -5,6 +5,8 @@
 //! |---|---|
 //! | this | [`Client`]: connecting, sending, polling |
 //! | `calling` | [`Client::call`]: one command and its reply |
+//! | `asking` | [`Client::outcome`]: what has become of a command; sending one again under its number |
+//! | `saved` | [`SavedSession`]: what a process keeps, to go on after its death |
 //! | `reconnecting` | going on with the same sessions, there or at another member of a cluster |
 //! | `waiting` | sleeping until the service sends something; noticing that it is gone |
 //! | `pump` | the way to a service on another machine |
@@ -12,16 +14,20 @@
 //! | `connection` | the handshake from the publisher's side |
 //! | `incoming` | what a poll hands out |
 
+mod asking;
 mod calling;
 pub(crate) mod connection;
 mod incoming;
 pub(crate) mod pump;
 mod reconnecting;
+mod saved;
 mod session;
 mod waiting;
 
+pub use asking::Outcome;
 pub use calling::random_token;
 pub use incoming::{Incoming, OwnedReply, Reply};
+pub use saved::SavedSession;
 
 use crate::StreamError;
 use crate::addresses::Addresses;
@@ -126,6 +132,8 @@ pub struct Client {
     resends: bool,
     /// Whether what else comes is kept for the next poll.
     awaits_reply: bool,
+    /// Whether it has asked for an outcome, and waits for the answer.
+    asks: bool,
     silence: Silence,
 }
 
@@ -194,6 +202,7 @@ impl Client {
             empty_polls: 0,
             resends: false,
             awaits_reply: false,
+            asks: false,
             silence: Silence::default(),
         }
     }
@@ -316,8 +325,10 @@ impl Client {
         self.sessions.get(key.index()).and_then(Session::id)
     }
 
-    /// The number that a session's next command will carry; 1 for a session that is new to the stream. It
-    /// tells a process that was started anew how far its predecessor came, unless the session has expired.
+    /// The session's next number, that of the next command if it has one frame; 1 for a session that is new to the stream.
+    /// It tells a process that was started anew how far its predecessor came: what has become of each number below it,
+    /// [`Client::outcome`] says. Each frame of a longer command has a number, and each acknowledgement of notices, which
+    /// [`Client::poll`] alone sends.
     #[must_use]
     pub fn next_session_seq(&self, key: SessionKey) -> Option<u64> {
         self.sessions.get(key.index()).filter(|session| session.is_open()).map(Session::next_session_seq)
@@ -428,17 +439,6 @@ impl Client {
         Ok(last_seq)
     }
 
-    /// Sends the command `session_seq` of a session once more, with the same bytes. It has no second
-    /// effect; its original reply comes again.
-    ///
-    /// # Errors
-    /// [`StreamError::NotKept`] if it lies further back than the session's window; [`LogError::Full`].
-    pub fn repeat(&mut self, key: SessionKey, session_seq: u64) -> Result<(), StreamError> {
-        let session = self.sessions.get(key.index()).ok_or(StreamError::NoSuchSession(key))?;
-        let frames = session.kept(session_seq)?;
-        append_all(&mut self.link, frames)
-    }
-
     /// Lets the service see everything enqueued.
     #[inline]
     pub fn flush(&mut self) {
@@ -540,11 +540,18 @@ impl Client {
     /// Acknowledges received notices once enough of them have come.
     #[cold]
     fn acknowledge_notices(&mut self, key: SessionKey) -> Result<(), StreamError> {
+        match self.session(key)?.due_acknowledgement().map(|number| self.acknowledge(key, number)) {
+            // The next notice tries again.
+            Some(Err(StreamError::Log(LogError::Full { .. }))) | None => Ok(()),
+            Some(other) => other,
+        }
+    }
+
+    /// Acknowledges the notices up to `number`, by the session's next number.
+    fn acknowledge(&mut self, key: SessionKey, number: u64) -> Result<(), StreamError> {
         let session = self.sessions.get_mut(key.index()).ok_or(StreamError::NoSuchSession(key))?;
-        let Some(number) = session.due_acknowledgement() else { return Ok(()) };
         let (slot, header) = session.next_command()?;
-        // A full ring: the next notice tries again.
-        let Ok(claim) = self.link.writer.claim(HEADER_LENGTH + 8) else { return Ok(()) };
+        let claim = self.link.writer.claim(HEADER_LENGTH + 8)?;
         let mut writer = FrameWriter::new(claim);
         writer.payload_mut()[..8].copy_from_slice(&number.to_le_bytes());
         let length = writer.finish(&FrameHeader { kind: Kind::Acknowledge, ..header }, 8);

@@ -161,6 +161,13 @@ impl Client {
     fn begin_connection(&mut self, link: PublisherLink) {
         if self.seen.identity != link.welcome.identity {
             self.seen = Seen::nothing_of(link.welcome.identity);
+            // Another life of the stream may have sessions with the same identifiers, which are not these.
+            for (number, session) in self.sessions.iter_mut().enumerate() {
+                if !session.is_blank() && !session.is_lost() {
+                    session.lost();
+                    self.aside.lost.push(SessionKey(number as u32));
+                }
+            }
         }
         self.link = link;
         self.was_turned_away = false;

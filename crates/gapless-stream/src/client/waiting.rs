@@ -83,7 +83,7 @@ impl Client {
     fn silence_left(&mut self) -> Option<Duration> {
         let has_others = self.addresses.as_ref().is_some_and(|addresses| addresses.count() > 1);
         let owes = |session: &Session| session.in_flight() > 0 || (!session.is_open() && !session.is_lost());
-        let awaits = has_others && self.sessions.iter().any(owes);
+        let awaits = has_others && (self.asks || self.sessions.iter().any(owes));
         self.silence.left(awaits)
     }
 
