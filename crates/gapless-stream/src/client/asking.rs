@@ -8,7 +8,7 @@ use crate::StreamError;
 use gapless_log::LogError;
 use gapless_wire::control::RefusalCode;
 use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, Kind};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Who has not answered for so long is asked again.
 const ASK_INTERVAL: Duration = Duration::from_millis(200);
@@ -91,7 +91,7 @@ impl Client {
     }
 
     fn ask(&mut self, key: SessionKey, session_seq: u64, timeout: Duration) -> Result<Outcome, StreamError> {
-        let deadline = Instant::now() + timeout;
+        let deadline = self.now() + timeout;
         // What was just sent is asked for if it stays away.
         let mut asks = !matches!(self.known(key, session_seq)?, Known::Kept { in_flight: true, .. });
         loop {
@@ -112,12 +112,12 @@ impl Client {
                 }
             }
             asks = true;
-            let until = deadline.min(Instant::now() + ASK_INTERVAL);
+            let until = deadline.min(self.now() + ASK_INTERVAL);
             let reason = loop {
                 match self.await_reply(key, Some(session_seq), until, deadline) {
                     Ok(Some(answer)) => return Outcome::of(answer),
-                    Ok(None) if Instant::now() < until => {}
-                    Ok(None) if Instant::now() < deadline => break None,
+                    Ok(None) if self.now() < until => {}
+                    Ok(None) if self.now() < deadline => break None,
                     Ok(None) if is_in_stream => return Ok(Outcome::NotYetDone),
                     Ok(None) => {
                         break Some(format!("no answer from {} within {} ms", self.peer(), timeout.as_millis()));

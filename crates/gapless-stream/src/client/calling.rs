@@ -43,14 +43,14 @@ impl Client {
         payload: &[u8],
         timeout: Duration,
     ) -> Result<OwnedReply, StreamError> {
-        let deadline = Instant::now() + timeout;
+        let deadline = self.now() + timeout;
         let number = loop {
             let sent = self.send(key, message, payload.len(), |buffer| {
                 buffer.copy_from_slice(payload);
                 Ok(payload.len())
             });
             match sent {
-                Err(StreamError::WindowFull { .. }) if Instant::now() < deadline && self.session(key)?.is_open() => {
+                Err(StreamError::WindowFull { .. }) if self.now() < deadline && self.session(key)?.is_open() => {
                     if let Some(Err(error)) = self.await_reply(key, None, deadline, deadline)? {
                         return Err(error);
                     }
@@ -64,7 +64,7 @@ impl Client {
                     return Err(StreamError::OutcomeUnknown { session_seq: number, reason });
                 }
                 Ok(Some(answer)) => return answer,
-                Ok(None) if Instant::now() < deadline => {}
+                Ok(None) if self.now() < deadline => {}
                 Ok(None) => {
                     let reason = format!("no reply from {} within {} ms", self.peer(), timeout.as_millis());
                     return Err(StreamError::OutcomeUnknown { session_seq: number, reason });
@@ -110,7 +110,7 @@ impl Client {
         if answer.is_some() {
             return Ok(answer);
         }
-        let left = until.saturating_duration_since(Instant::now());
+        let left = until.saturating_duration_since(self.now());
         let slept = match polled {
             // A reply may have made room for what waits for it.
             Ok(_) if is_new || left.is_zero() => Ok(()),

@@ -8,6 +8,7 @@
 //! | `asking` | [`Client::outcome`]: what has become of a command; sending one again under its number |
 //! | `saved` | [`SavedSession`]: what a process keeps, to go on after its death |
 //! | `reconnecting` | going on with the same sessions, there or at another member of a cluster |
+//! | `surroundings` | time, sleep and connections, which a simulation decides |
 //! | `waiting` | sleeping until the service sends something; noticing that it is gone |
 //! | `pump` | the way to a service on another machine |
 //! | `session` | one session's commands in flight |
@@ -22,12 +23,14 @@ pub(crate) mod pump;
 mod reconnecting;
 mod saved;
 mod session;
+mod surroundings;
 mod waiting;
 
 pub use asking::Outcome;
 pub use calling::random_token;
 pub use incoming::{Incoming, OwnedReply, Reply};
 pub use saved::SavedSession;
+pub use surroundings::Surroundings;
 
 use crate::StreamError;
 use crate::addresses::Addresses;
@@ -112,6 +115,8 @@ pub struct Client {
     link: PublisherLink,
     /// Where to connect again; `None` inside the service's process.
     addresses: Option<Addresses<Door>>,
+    /// `None`: the machine's own.
+    surroundings: Option<Box<dyn Surroundings>>,
     /// The stream that it found first: another member serves the same.
     identity: StreamIdentity,
     /// The latest frame that an answer came from.
@@ -167,9 +172,9 @@ impl Client {
         let at_the_door = options.at_the_door(addresses.count() > 1);
         for remaining in (0..addresses.count()).rev() {
             match addresses.current().connect(&at_the_door, &options.credentials) {
-                Ok(link) => return Ok(Self::over(link, Some(addresses), options)),
+                Ok(link) => return Ok(Self::over(link, Some(addresses), None, options)),
                 Err(error) if remaining == 0 => return Err(error),
-                Err(_) => _ = addresses.failed(),
+                Err(_) => _ = addresses.failed(Instant::now()),
             }
         }
         unreachable!("the last attempt returns")
@@ -181,15 +186,31 @@ impl Client {
     /// Ring sizes out of range, or no memory for them.
     pub fn connect_local(doorman: &Doorman, options: ClientOptions) -> Result<Self, StreamError> {
         let link = doorman.connect(options.link)?;
-        Ok(Self::over(link, None, options))
+        Ok(Self::over(link, None, None, options))
     }
 
-    fn over(link: PublisherLink, addresses: Option<Addresses<Door>>, options: ClientOptions) -> Self {
+    /// Connects where `surroundings` say. It takes its time from there, too, and sleeps there.
+    ///
+    /// # Errors
+    /// What they say.
+    pub fn connect_in(mut surroundings: Box<dyn Surroundings>, options: ClientOptions) -> Result<Self, StreamError> {
+        let link = surroundings.connect(options.timeout)?;
+        let addresses = Addresses::new(vec![Door::Surroundings]);
+        Ok(Self::over(link, Some(addresses), Some(surroundings), options))
+    }
+
+    fn over(
+        link: PublisherLink,
+        addresses: Option<Addresses<Door>>,
+        surroundings: Option<Box<dyn Surroundings>>,
+        options: ClientOptions,
+    ) -> Self {
         Self {
             identity: link.welcome.identity,
             seen: Seen::nothing_of(link.welcome.identity),
             link,
             addresses,
+            surroundings,
             aside: Aside::default(),
             was_turned_away: false,
             options,
@@ -234,13 +255,13 @@ impl Client {
     /// A token of 0 or a window out of range; no answer in time; the service is gone.
     pub fn open_session(&mut self, token: u128, window_messages: u32) -> Result<SessionKey, StreamError> {
         let key = self.begin_session(token, window_messages)?;
-        let deadline = Instant::now() + self.options.timeout;
+        let deadline = self.now() + self.options.timeout;
         while !self.session(key)?.is_open() {
             let outcome = self.take_openings();
             if self.session(key)?.is_open() {
                 break;
             }
-            if Instant::now() > deadline {
+            if self.now() > deadline {
                 return Err(self.timed_out("a session open"));
             }
             match outcome.and_then(|()| self.sleep(Duration::from_millis(20))) {
@@ -594,9 +615,9 @@ impl Client {
     ) -> Result<(), StreamError> {
         loop {
             match send(self) {
-                Err(StreamError::Log(LogError::Full { .. })) if Instant::now() < deadline => {
+                Err(StreamError::Log(LogError::Full { .. })) if self.now() < deadline => {
                     self.flush();
-                    std::thread::yield_now();
+                    self.pause(Duration::ZERO);
                 }
                 other => return other,
             }
