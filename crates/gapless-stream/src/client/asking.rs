@@ -5,6 +5,7 @@ use super::incoming::OwnedReply;
 use super::session::Known;
 use super::{Client, MessageType, SessionKey, append_all};
 use crate::StreamError;
+use gapless_agent::fault::mutant;
 use gapless_log::LogError;
 use gapless_wire::control::RefusalCode;
 use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, Kind};
@@ -80,9 +81,11 @@ impl Client {
     /// answer once more, where it took longer than 200 ms and was asked for again.
     ///
     /// # Errors
-    /// - [`StreamError::OutcomeUnknown`]: this process has sent the command, and there is no answer within `timeout`, or the
+    /// - [`StreamError::OutcomeUnknown`]: this process has sent the command, and there is no answer within `timeout`; or the
     ///   service is gone and does not come back in that time;
-    /// - [`StreamError::NoSuchSession`], [`StreamError::NotOpen`], [`StreamError::OtherHistory`].
+    /// - [`StreamError::NotOpen`], [`StreamError::Disconnected`] or [`StreamError::TimedOut`]: the session was not open, and is
+    ///   not open in that time;
+    /// - [`StreamError::NoSuchSession`], [`StreamError::OtherHistory`].
     pub fn outcome(&mut self, key: SessionKey, session_seq: u64, timeout: Duration) -> Result<Outcome, StreamError> {
         self.asks = true;
         let outcome = self.ask(key, session_seq, timeout);
@@ -92,6 +95,9 @@ impl Client {
 
     fn ask(&mut self, key: SessionKey, session_seq: u64, timeout: Duration) -> Result<Outcome, StreamError> {
         let deadline = self.now() + timeout;
+        while !self.session(key)?.is_open() && !self.session(key)?.is_lost() && self.now() < deadline {
+            self.await_reply(key, None, deadline, deadline)?;
+        }
         // What was just sent is asked for if it stays away.
         let mut asks = !matches!(self.known(key, session_seq)?, Known::Kept { in_flight: true, .. });
         loop {
@@ -167,6 +173,8 @@ impl Client {
         message: MessageType,
         payload: &[u8],
     ) -> Result<(), StreamError> {
+        let is_new = mutant("send_again_under_a_new_number");
+        let session_seq = self.number_for(key, payload.len()).filter(|_| is_new).unwrap_or(session_seq);
         if self.known(key, session_seq)? != Known::NotSent {
             return self.repeat(key, session_seq).map(|()| self.flush());
         }

@@ -4,6 +4,7 @@ use super::incoming::Held;
 use super::reconnecting::Aside;
 use super::{Client, Incoming, MessageType, OwnedReply, SessionKey};
 use crate::StreamError;
+use gapless_agent::fault::mutant;
 use gapless_wire::control::RefusalCode;
 use std::time::{Duration, Instant};
 
@@ -21,7 +22,7 @@ pub fn random_token() -> u128 {
 
 impl Client {
     /// Sends `payload` and waits for the reply. A service that is restarted meanwhile is connected to
-    /// again; the command has its effect once. Where the session's window is full, it is waited for first.
+    /// again; the command has its effect once. Where the session's window is full, or it is not open, that is waited for first.
     ///
     /// Whatever else arrives meanwhile, notices and the replies to other commands, is handed out by the next
     /// [`Client::poll`], in its order. Who calls and never polls keeps it: the service refuses a command once its session
@@ -29,7 +30,8 @@ impl Client {
     ///
     /// # Errors
     /// Each says what has become of the command:
-    /// - not sent: [`StreamError::WindowFull`] and what else [`Client::send`] says;
+    /// - not sent: [`StreamError::WindowFull`], [`StreamError::NotOpen`] and what else [`Client::send`] says;
+    ///   [`StreamError::Disconnected`] and [`StreamError::TimedOut`], where the service is gone before there was room;
     /// - sent, its outcome unknown: [`StreamError::OutcomeUnknown`], with its number, where there is no reply within `timeout`
     ///   or the service is gone and does not come back in that time;
     /// - refused: [`StreamError::Refused`];
@@ -43,14 +45,14 @@ impl Client {
         payload: &[u8],
         timeout: Duration,
     ) -> Result<OwnedReply, StreamError> {
-        let deadline = self.now() + timeout;
+        let deadline = self.now() + if mutant("give_up_early") { timeout * 4 / 5 } else { timeout };
         let number = loop {
             let sent = self.send(key, message, payload.len(), |buffer| {
                 buffer.copy_from_slice(payload);
                 Ok(payload.len())
             });
             match sent {
-                Err(StreamError::WindowFull { .. }) if self.now() < deadline && self.session(key)?.is_open() => {
+                Err(StreamError::WindowFull { .. } | StreamError::NotOpen) if self.now() < deadline => {
                     if let Some(Err(error)) = self.await_reply(key, None, deadline, deadline)? {
                         return Err(error);
                     }

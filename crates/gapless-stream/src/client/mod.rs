@@ -40,6 +40,7 @@ use crate::link::LinkOptions;
 use crate::network::guests::Credentials;
 use crate::past::Seen;
 use crate::tier::Tier;
+use gapless_agent::fault::mutant;
 use gapless_log::{LogError, StreamIdentity};
 use gapless_wire::control::SessionOpen;
 use gapless_wire::{Encoding, Fragment, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
@@ -261,10 +262,11 @@ impl Client {
             if self.session(key)?.is_open() {
                 break;
             }
-            if self.now() > deadline {
+            let left = deadline.saturating_duration_since(self.now());
+            if left.is_zero() {
                 return Err(self.timed_out("a session open"));
             }
-            match outcome.and_then(|()| self.sleep(Duration::from_millis(20))) {
+            match outcome.and_then(|()| self.sleep(left.min(Duration::from_millis(20)))) {
                 Err(StreamError::Disconnected { .. }) if self.can_go_elsewhere() => self.reconnect_until(deadline)?,
                 other => other?,
             }
@@ -372,7 +374,7 @@ impl Client {
     /// length of. Returns the command's number in the session, which its reply carries.
     ///
     /// # Errors
-    /// [`StreamError::WindowFull`] and [`LogError::Full`]: poll for replies and try again.
+    /// [`StreamError::WindowFull`], [`StreamError::NotOpen`] and [`LogError::Full`]: poll and try again.
     /// [`StreamError::NoSuchSession`]: the service has lost it; open its token again.
     pub fn send(
         &mut self,
@@ -574,7 +576,8 @@ impl Client {
         let (slot, header) = session.next_command()?;
         let claim = self.link.writer.claim(HEADER_LENGTH + 8)?;
         let mut writer = FrameWriter::new(claim);
-        writer.payload_mut()[..8].copy_from_slice(&number.to_le_bytes());
+        let said = if mutant("acknowledge_what_was_not_taken") { number + 10 } else { number };
+        writer.payload_mut()[..8].copy_from_slice(&said.to_le_bytes());
         let length = writer.finish(&FrameHeader { kind: Kind::Acknowledge, ..header }, 8);
         slot.keep(&claim[..aligned_length(length)], header.session_seq, header.session_seq);
         self.link.writer.commit(length);

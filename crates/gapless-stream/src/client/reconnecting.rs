@@ -210,7 +210,7 @@ impl Client {
         }
         while self.sessions.iter().any(|session| !session.is_open() && !session.is_lost()) {
             self.look_for_openings()?;
-            if self.now() > deadline {
+            if self.now() >= deadline {
                 return Err(self.timed_out("a session open"));
             }
         }

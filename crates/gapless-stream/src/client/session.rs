@@ -2,6 +2,7 @@
 
 use super::SessionKey;
 use crate::StreamError;
+use gapless_agent::fault::mutant;
 use gapless_wire::control::{SessionOpen, SessionOpened};
 use gapless_wire::{FrameHeader, Kind};
 
@@ -148,6 +149,9 @@ impl Session {
             if self.lost {
                 return Err(StreamError::NoSuchSession(self.key));
             }
+            if !self.open {
+                return Err(StreamError::NotOpen);
+            }
             let (session, window_messages) = (self.id.unwrap_or(0), self.window_messages);
             return Err(StreamError::WindowFull { session, window_messages });
         }
@@ -234,7 +238,8 @@ impl Session {
     pub(super) fn opened(&mut self, id: u64, opened: &SessionOpened) -> bool {
         if self.id.is_none() || self.is_blank() {
             // A process that was started anew goes on where its predecessor ended.
-            self.next_session_seq = opened.next_session_seq;
+            let forgotten = u64::from(mutant("forget_the_last_number") && opened.next_session_seq > 1);
+            self.next_session_seq = opened.next_session_seq - forgotten;
             self.notices_seen = opened.notices_acknowledged;
             self.notices_acknowledged = opened.notices_acknowledged;
         } else {
@@ -277,6 +282,6 @@ impl Session {
         if new {
             self.notices_seen = number;
         }
-        new
+        new && !(mutant("drop_notice") && number.is_multiple_of(50))
     }
 }
