@@ -293,7 +293,9 @@ fn a_session_of_another_life_is_not_this_one() {
     let again = other.open_session(7, WINDOW).unwrap();
     assert_eq!(other.saved_session(again).unwrap().session, saved.session);
     assert_eq!(outcome(&mut other, again, 1), Outcome::NotArrived { next_session_seq: 1 });
-    // Who was connected is told as well.
+    // Who was connected is told as well, although identifier and number are what they were.
+    send(&mut other, again, ADD, 5);
+    assert_eq!(sum(&outcome(&mut other, again, 1)), 5);
     let lost = client.outcome(key, 1, PATIENCE);
     assert!(matches!(lost, Err(StreamError::NoSuchSession(lost)) if lost == key), "{lost:?}");
 }

@@ -21,6 +21,8 @@ impl Service for Bank {
                 if amount % 10 == 0 {
                     return Err("no round sums".into());
                 }
+                // Long enough for a kill between its being sent and its outcome.
+                std::thread::sleep(Duration::from_millis(2));
                 let mut booked = bank.0.lock().unwrap();
                 booked.push(amount);
                 let balance: u64 = booked.iter().sum();
@@ -64,7 +66,7 @@ fn whenever_it_is_killed() {
     let (mut ended, mut killed) = (Vec::new(), 0);
     for amount in 1..=100 {
         // From before it reads its session to after it has ended.
-        let kill_after = (amount % 4 != 0).then(|| Duration::from_micros(amount * 97 % 6_000));
+        let kill_after = (amount % 4 != 0).then(|| Duration::from_micros(amount * 97 % 7_000));
         match run(Some(amount), kill_after) {
             // Where one was left in the outbox, that went first, and then this one.
             Some(_) => ended.push(amount),
