@@ -72,7 +72,8 @@ pub const PARCEL_CRASH_POINTS: [&str; 12] = [
 ];
 
 /// Every mutant there is; a test must catch each.
-pub const MUTANTS: [&str; 9] = [
+/// The last six are a client's.
+pub const MUTANTS: [&str; 15] = [
     "acknowledge_before_journal",
     "skip_truncation",
     "drop_session_table",
@@ -82,6 +83,12 @@ pub const MUTANTS: [&str; 9] = [
     "vote_after_power_loss",
     "believe_own_clock",
     "released_frames_may_differ",
+    "drop_notice",
+    "acknowledge_what_was_not_taken",
+    "send_again_under_a_new_number",
+    "take_any_session_for_its_own",
+    "forget_the_last_number",
+    "give_up_early",
 ];
 
 /// Dies here if the environment asks for it.

@@ -462,9 +462,14 @@ impl Outbox {
                 if let Some(reply) = entry.find(session_seq) {
                     self.send_reply(connection, session, reply);
                 } else if session_seq <= entry.last_session_seq {
-                    let text = "its reply is no longer kept: later commands have acknowledged it";
-                    let refusal = Refusal { code: RefusalCode::ReplyExpired, detail: 0, text };
-                    self.send_refusal(connection, session, session_seq, &refusal);
+                    let (code, detail, text) = match entry.command_over(session_seq) {
+                        Some(command) => (RefusalCode::NotACommand, command, "a frame of a longer command"),
+                        None => {
+                            let text = "its reply is no longer kept: later commands have acknowledged it";
+                            (RefusalCode::ReplyExpired, entry.first_kept(), text)
+                        }
+                    };
+                    self.send_refusal(connection, session, session_seq, &Refusal { code, detail, text });
                 }
             }
             ForService::Reopen { session, next_session_seq, notices_seen, last_sequence, connection, .. } => {

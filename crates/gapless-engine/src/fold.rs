@@ -17,7 +17,7 @@ use crate::state::transaction::Reply;
 use crate::timers::TimerTable;
 use gapless_schema::Encoding;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpen, TimerFired};
-use gapless_wire::descriptor::{REFUSED_FLAG, TRANSACTION_FLAG};
+use gapless_wire::descriptor::TRANSACTION_FLAG;
 use gapless_wire::mark::Mark;
 use gapless_wire::{Fragment, Frame, Kind};
 use std::any::Any;
@@ -361,8 +361,8 @@ impl Fold {
         Ok(())
     }
 
-    /// An acknowledgement of notices takes a place in the session's window like a command, and has an
-    /// empty reply, so that it is neither lost nor doubled.
+    /// An acknowledgement of notices takes a place in the session's window like a command, and has a reply, so that it is
+    /// neither lost nor doubled. The reply says what it is, to who asks for the outcome of a command with its number.
     #[cold]
     fn acknowledge(&mut self, frame: &Frame<'_>, sink: &mut dyn Sink) {
         let number = frame.payload().first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
@@ -371,6 +371,7 @@ impl Fold {
         entry.last_active_ns = frame.timestamp_ns();
         let slot = entry.next_slot(frame.session_seq());
         slot.begin(frame);
+        slot.refuse(&Refusal { code: RefusalCode::NotACommand, detail: 0, text: "it acknowledges notices" });
         let slot = entry.last_slot();
         sink.reply(entry, &entry.replies[slot]);
     }
@@ -397,12 +398,8 @@ impl Fold {
         match outcome {
             Outcome::Done if self.outputs.reply_too_long.is_some() => {
                 let length_bytes = self.outputs.reply_too_long.unwrap_or_default();
-                slot.flags = REFUSED_FLAG;
-                slot.payload.resize(Refusal::FIXED_LENGTH + REFUSAL_TEXT_MAX, 0);
                 let text = "the command is done; its reply is longer than any may be";
-                let length =
-                    Refusal { code: RefusalCode::ReplyTooLong, detail: length_bytes, text }.write_to(&mut slot.payload);
-                slot.payload.truncate(length);
+                slot.refuse(&Refusal { code: RefusalCode::ReplyTooLong, detail: length_bytes, text });
             }
             Outcome::Done => {
                 let staged = self.outputs.reply.as_ref().map(|draft| {
@@ -416,10 +413,7 @@ impl Fold {
                 }
             }
             Outcome::Refused { code, detail, text, dead: is_dead } => {
-                slot.flags = REFUSED_FLAG;
-                slot.payload.resize(Refusal::FIXED_LENGTH + text.len().min(REFUSAL_TEXT_MAX), 0);
-                let length = Refusal { code, detail, text: &text }.write_to(&mut slot.payload);
-                slot.payload.truncate(length);
+                slot.refuse(&Refusal { code, detail, text: &text });
                 dead = is_dead.then_some(text);
             }
         }
@@ -598,9 +592,6 @@ impl Fold {
         }
     }
 }
-
-/// The longest text of a refusal, bytes.
-const REFUSAL_TEXT_MAX: usize = 1024;
 
 /// Whether a call has outputs that its service has no place for.
 #[inline]

@@ -3,6 +3,7 @@
 
 use gapless_schema::Encoding;
 use gapless_stream::ConnectionId;
+use gapless_wire::control::Refusal;
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{Frame, FrameHeader, Kind};
 use rustc_hash::FxHashMap;
@@ -10,6 +11,8 @@ use std::collections::VecDeque;
 
 /// Notices that a session may leave unreceived; one more and the sending handler is refused.
 pub const NOTICES_KEPT_MAX: usize = 1024;
+/// The longest text of a refusal, bytes.
+const REFUSAL_TEXT_MAX: usize = 1024;
 
 /// A kept reply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,6 +57,14 @@ impl KeptReply {
         self.schema = 0;
         self.flags = 0;
         self.payload.clear();
+    }
+
+    /// Becomes a refusal; a text of more than 1,024 bytes is cut.
+    pub(crate) fn refuse(&mut self, refusal: &Refusal<'_>) {
+        self.flags = REFUSED_FLAG;
+        self.payload.resize(Refusal::FIXED_LENGTH + refusal.text.len().min(REFUSAL_TEXT_MAX), 0);
+        let length = refusal.write_to(&mut self.payload);
+        self.payload.truncate(length);
     }
 
     /// Whether it is a refusal.
@@ -113,6 +124,25 @@ impl SessionEntry {
             return Some(likely);
         }
         self.replies.iter().find(|reply| reply.session_seq == session_seq)
+    }
+
+    /// The first number whose reply is kept.
+    #[must_use]
+    pub fn first_kept(&self) -> u64 {
+        self.kept().min().unwrap_or(self.last_session_seq + 1)
+    }
+
+    /// The command that has a frame of this number before its last one, if that is certain: of the frames of the first
+    /// command that is kept nothing is known where there were others before it.
+    #[must_use]
+    pub fn command_over(&self, session_seq: u64) -> Option<u64> {
+        let has_all = self.messages <= self.replies.len() as u64;
+        let is_certain = has_all || self.kept().any(|kept| kept < session_seq);
+        self.kept().filter(|kept| *kept > session_seq).min().filter(|_| is_certain)
+    }
+
+    fn kept(&self) -> impl Iterator<Item = u64> {
+        self.replies.iter().map(|reply| reply.session_seq).filter(|kept| *kept != 0)
     }
 
     /// The slot of the command that is being handled, whose last frame has number `session_seq`. Its

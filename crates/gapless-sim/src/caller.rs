@@ -1,6 +1,7 @@
 //! [`Caller`]: a shipped client of a service. It sends commands through whichever member leads, goes to another one when
-//! that is gone or says nothing, sends there again what has no reply, and now and then asks for a reply once more. What it
-//! hears has to be what the service has said of what is released.
+//! that is gone or says nothing, sends there again what has no reply, and now and then asks for a reply once more. One that is
+//! started anew asks for each reply that its window still holds, before it sends anything. What it hears has to be what the
+//! service has said of what is released.
 
 use crate::checker::Broken;
 use crate::random::Random;
@@ -13,7 +14,7 @@ use gapless_stream::client::ClientOptions;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::{Client, Incoming, LinkOptions, Reply, SessionKey, StreamError};
 use gapless_wire::control::RefusalCode;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A window of commands fits, also of long ones; of their replies not always.
 const RINGS: LinkOptions = LinkOptions { command_ring_bytes: 512 << 10, reply_ring_bytes: 128 << 10 };
@@ -38,6 +39,10 @@ pub(crate) struct Caller {
     /// Commands whose sender's successor was told that they are in the stream.
     taken_over: usize,
     repeated: u64,
+    /// What this life has asked of what the ones before had sent, and has no answer to.
+    asked: BTreeSet<u64>,
+    /// How many answers there were.
+    resolved: u64,
     /// Since when it waits for something, ns.
     waits_since_ns: Option<u64>,
 }
@@ -57,6 +62,8 @@ impl Caller {
             replies: BTreeMap::new(),
             taken_over: 0,
             repeated: 0,
+            asked: BTreeSet::new(),
+            resolved: 0,
             waits_since_ns: None,
         }
     }
@@ -73,7 +80,8 @@ impl Caller {
     fn send(&mut self, application: &impl Subject, random: &mut Random) -> Result<(), Broken> {
         let index = self.sent.len() as u64;
         let Some((client, key)) = &mut self.client else { return Ok(()) };
-        if index == self.messages || !self.is_open || !client.can_send(*key) || !random.happens(30_000) {
+        let may_send = self.is_open && self.asked.is_empty() && client.can_send(*key);
+        if index == self.messages || !may_send || !random.happens(30_000) {
             return Ok(());
         }
         let (message, payload) = message_of(application, self.seed, self.number, index);
@@ -89,6 +97,19 @@ impl Caller {
         Ok(())
     }
 
+    /// Asks for the replies that the window holds of what was sent before this life.
+    fn ask(&mut self) -> Result<(), Broken> {
+        let Some((client, key)) = &mut self.client else { return Ok(()) };
+        for number in &self.asked {
+            match client.repeat(*key, *number) {
+                // It is asked again when the session is open here.
+                Ok(()) | Err(StreamError::NotOpen | StreamError::Log(LogError::Full { .. })) => {}
+                Err(error) => return Err(self.broken(format_args!("{error}"))),
+            }
+        }
+        Ok(())
+    }
+
     /// Asks for a reply that it has had.
     fn repeat(&mut self, random: &mut Random) -> Result<(), Broken> {
         let Some((client, key)) = &mut self.client else { return Ok(()) };
@@ -97,7 +118,7 @@ impl Caller {
         }
         let back = random.below(self.sent.len().min(WINDOWS[2] as usize) as u64) as usize;
         match client.repeat(*key, self.sent[self.sent.len() - 1 - back]) {
-            Ok(()) | Err(StreamError::NotKept { .. } | StreamError::Log(LogError::Full { .. })) => Ok(()),
+            Ok(()) | Err(StreamError::NotOpen | StreamError::Log(LogError::Full { .. })) => Ok(()),
             Err(error) => Err(self.broken(format_args!("{error}"))),
         }
     }
@@ -126,9 +147,13 @@ impl Caller {
         answers: &Answers,
     ) -> Result<(), Broken> {
         let number = reply.session_seq;
+        let session = self.session.unwrap_or(0);
+        self.resolved += u64::from(self.asked.remove(&number));
         if let Some(refusal) = reply.refusal.as_ref().filter(|_| reply.sequence == 0) {
             // Not of the service: of the one whose window the number is behind.
-            if refusal.code == RefusalCode::ReplyExpired && !is_first && self.replies.contains_key(&number) {
+            let later = answers.replies.range((session, number + 1)..=(session, u64::MAX)).count();
+            let is_behind = later >= self.window_commands as usize && refusal.detail > number;
+            if refusal.code == RefusalCode::ReplyExpired && !is_first && is_behind {
                 return Ok(());
             }
             return Err(self.broken(format_args!("command {number} is refused: {:?} {}", refusal.code, refusal.text)));
@@ -137,7 +162,7 @@ impl Caller {
         if let Some(before) = self.replies.get(&number).filter(|before| **before != said) {
             return Err(self.broken(format_args!("the reply to {number} was {before:?} and is {said:?} now")));
         }
-        match answers.replies.get(&(self.session.unwrap_or(0), number)) {
+        match answers.replies.get(&(session, number)) {
             Some(known) if *known == said => {}
             Some(known) => {
                 return Err(
@@ -145,6 +170,10 @@ impl Caller {
                 );
             }
             None => return Err(self.broken(format_args!("a reply to {number}, which is not released"))),
+        }
+        if reply.refusal.is_some_and(|refusal| refusal.code == RefusalCode::NotACommand) {
+            let is_none = !is_first && !self.sent.contains(&number);
+            return if is_none { Ok(()) } else { Err(self.broken(format_args!("{number} is said to be no command"))) };
         }
         let Some(index) = self.sent.iter().position(|sent| *sent == number) else {
             return Err(self.broken(format_args!("a reply to {number}, which begins no command")));
@@ -159,7 +188,7 @@ impl Caller {
     }
 
     /// The stream says where the session stands.
-    fn opened(&mut self) -> Result<(), Broken> {
+    fn opened(&mut self, answers: &Answers) -> Result<(), Broken> {
         let Some((client, key)) = &self.client else { return Ok(()) };
         let (session, next) = (client.session_id(*key), client.next_session_seq(*key));
         if self.session.is_some() && self.session != session {
@@ -167,27 +196,31 @@ impl Caller {
         }
         self.session = session;
         if std::mem::replace(&mut self.is_open, true) {
-            return Ok(());
+            return self.ask();
         }
         // The first time in this life of its process: what the one before had sent and is not in the stream never was.
         let next = next.unwrap_or(1);
-        let answered = self.replies.last_key_value().map_or(0, |(number, _)| *number);
-        if next <= answered {
-            return Err(self.broken(format_args!("its session goes on at {next}, and {answered} had its reply")));
+        let id = self.session.unwrap_or(0);
+        let released = || answers.replies.range((id, 0)..=(id, u64::MAX)).map(|((_, number), _)| *number);
+        let last = released().next_back().unwrap_or(0);
+        if next <= last {
+            return Err(self.broken(format_args!("its session goes on at {next}, and {last} is done")));
         }
         self.sent.retain(|number| *number < next);
         self.taken_over = self.sent.len();
-        Ok(())
+        self.asked = released().rev().take(self.window_commands as usize).collect();
+        self.ask()
     }
 }
 
 impl<A: Subject> User<A> for Caller {
     fn restart(&mut self) {
         (self.client, self.at, self.is_open, self.waits_since_ns) = (None, None, false, None);
+        self.asked.clear();
     }
 
     fn is_done(&self) -> bool {
-        User::<A>::acknowledged(self) >= self.messages
+        User::<A>::acknowledged(self) >= self.messages && self.asked.is_empty()
     }
 
     fn is_searching(&self) -> bool {
@@ -231,11 +264,11 @@ impl<A: Subject> User<A> for Caller {
             _ if outcome.is_ok() => outcome = self.take(&incoming, application, answers),
             _ => {}
         });
-        let awaits = client.in_flight(key) > 0 || !client.can_send(key);
+        let awaits = client.in_flight(key) > 0 || !client.can_send(key) || !self.asked.is_empty();
         self.client = Some((client, key));
         outcome?;
         if is_opened {
-            self.opened()?;
+            self.opened(answers)?;
         }
         let polled = match polled {
             Ok(polled) => polled,
@@ -262,6 +295,10 @@ impl<A: Subject> User<A> for Caller {
 
     fn repeated(&self) -> u64 {
         self.repeated
+    }
+
+    fn resolved(&self) -> u64 {
+        self.resolved
     }
 
     fn describe(&self) -> String {

@@ -146,10 +146,11 @@ fn print(summary: &Summary, arguments: &Arguments) {
     let Summary { seeds, failures, tally } = summary;
     let seconds = tally.virtual_ns as f64 / 1e9;
     println!("{seeds} seeds, {seconds:.1} s of virtual time, {} events", tally.events);
-    let Tally { released, acknowledged, repeated, notices, timers, terms, times_kept, .. } = tally;
+    let Tally { released, acknowledged, repeated, resolved, notices, timers, terms, times_kept, .. } = tally;
     println!(
-        "  {released} frames released, {acknowledged} messages acknowledged, {repeated} replies given once more, {timers} \
-         timers, {notices} notices, {terms} terms with a leader, of which {times_kept} went on with the time of the one before"
+        "  {released} frames released, {acknowledged} messages acknowledged, {repeated} replies given once more, {resolved} \
+         outcomes told to clients started anew, {timers} timers, {notices} notices, {terms} terms with a leader, of which \
+         {times_kept} went on with the time of the one before"
     );
     let Tally {
         crashes,

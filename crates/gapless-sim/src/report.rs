@@ -17,6 +17,8 @@ pub struct Tally {
     pub acknowledged: u64,
     /// Replies that came once more.
     pub repeated: u64,
+    /// Answers to clients that were started anew, about what they had sent before.
+    pub resolved: u64,
     /// Notices that services have sent.
     pub notices: u64,
     /// Timers that came.
@@ -72,6 +74,7 @@ impl Tally {
         self.released += other.released;
         self.acknowledged += other.acknowledged;
         self.repeated += other.repeated;
+        self.resolved += other.resolved;
         self.notices += other.notices;
         self.timers += other.timers;
         self.times_kept += other.times_kept;

@@ -37,6 +37,11 @@ pub(crate) trait User<A> {
         0
     }
 
+    /// Answers to what it has asked, after a restart, of what its earlier lives had sent.
+    fn resolved(&self) -> u64 {
+        0
+    }
+
     /// How it stands, for people.
     fn describe(&self) -> String;
 }

@@ -142,6 +142,7 @@ impl<'a, A: Subject> World<'a, A> {
         let released = self.checker.last_sequence();
         let acknowledged = self.users.iter().map(|user| user.acknowledged()).sum();
         let repeated = self.users.iter().map(|user| user.repeated()).sum();
+        let resolved = self.users.iter().map(|user| user.resolved()).sum();
         let (terms, timers, times_kept) = (self.checker.terms, self.checker.timers, self.checker.times_kept);
         let notices = self.reference.as_ref().map_or(0, |reference| reference.answers.notices.len() as u64);
         let virtual_ns = self.now_ns;
@@ -151,6 +152,7 @@ impl<'a, A: Subject> World<'a, A> {
             released,
             acknowledged,
             repeated,
+            resolved,
             notices,
             terms,
             timers,

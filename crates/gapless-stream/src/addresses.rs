@@ -37,25 +37,25 @@ impl<A: Display> Addresses<A> {
     }
 
     /// Nobody is there: the next one's turn. Returns how long to wait before.
-    pub fn failed(&mut self) -> Duration {
+    pub fn failed(&mut self, now: Instant) -> Duration {
         self.at = (self.at + 1) % self.all.len();
-        self.wait()
+        self.wait(now)
     }
 
     /// Who is there does not lead: the turn of the one that `leaders` names, an address a line, if it is one of these;
     /// else of the next. Returns how long to wait before.
-    pub fn turned_away(&mut self, leaders: &str) -> Duration {
+    pub fn turned_away(&mut self, leaders: &str, now: Instant) -> Duration {
         let is_named = |address: &A| {
             let address = address.to_string();
             leaders.lines().any(|leader| leader == address)
         };
         let named = self.all.iter().position(is_named).filter(|named| *named != self.at);
         self.at = named.unwrap_or((self.at + 1) % self.all.len());
-        self.wait()
+        self.wait(now)
     }
 
-    fn wait(&mut self) -> Duration {
-        if self.failed_at.replace(Instant::now()).is_none_or(|before| before.elapsed() > CALM) {
+    fn wait(&mut self, now: Instant) -> Duration {
+        if self.failed_at.replace(now).is_none_or(|before| now.saturating_duration_since(before) > CALM) {
             self.failed = 0;
         }
         self.failed = self.failed.saturating_add(1);
@@ -76,7 +76,7 @@ mod tests {
         let mut addresses = Addresses::new(vec!["a", "b", "c"]);
         let mut waits_ms = Vec::new();
         for expected in ["b", "c", "a"].repeat(8) {
-            waits_ms.push(addresses.failed().as_millis());
+            waits_ms.push(addresses.failed(Instant::now()).as_millis());
             assert_eq!(*addresses.current(), expected);
         }
         let at_the_end: Vec<u128> = waits_ms.iter().skip(2).step_by(3).copied().collect();
@@ -87,14 +87,14 @@ mod tests {
     #[test]
     fn who_is_named_is_next_if_it_is_known() {
         let mut addresses = Addresses::new(vec!["a", "b", "c"]);
-        assert_eq!(addresses.turned_away("10.0.0.1:9\nc"), Duration::ZERO);
+        assert_eq!(addresses.turned_away("10.0.0.1:9\nc", Instant::now()), Duration::ZERO);
         assert_eq!(*addresses.current(), "c");
-        addresses.turned_away("c");
+        addresses.turned_away("c", Instant::now());
         assert_eq!(*addresses.current(), "a", "it has said itself that it does not lead");
-        assert!(addresses.turned_away("z") > Duration::ZERO, "a round, though nobody was gone");
+        assert!(addresses.turned_away("z", Instant::now()) > Duration::ZERO, "a round, though nobody was gone");
         assert_eq!(*addresses.current(), "b");
         let mut alone = Addresses::new(vec!["a"]);
-        assert!(alone.turned_away("") > Duration::ZERO);
+        assert!(alone.turned_away("", Instant::now()) > Duration::ZERO);
         assert_eq!((*alone.current(), alone.count()), ("a", 1));
     }
 }

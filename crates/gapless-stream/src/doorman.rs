@@ -80,6 +80,18 @@ pub struct PublisherLink {
     pub(crate) pump: Option<Box<Pump>>,
 }
 
+impl PublisherLink {
+    /// A publisher's end over rings whose other ends somebody in this process has.
+    ///
+    /// # Errors
+    /// The process has as many descriptors as it may have.
+    pub fn of_rings(welcome: Welcome, writer: RingWriter, reader: RingReader) -> Result<Self, StreamError> {
+        // Nobody sleeps at the other ends.
+        let (wake_service, wake_publisher) = (new_eventfd()?, new_eventfd()?);
+        Ok(Self { welcome, writer, reader, wake_service, wake_publisher, socket: None, window: None, pump: None })
+    }
+}
+
 struct Room {
     description: StreamDescription,
     links: DoormanLinks,

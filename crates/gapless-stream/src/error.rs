@@ -99,8 +99,8 @@ pub enum StreamError {
     /// The node was closed.
     #[error("the node is closed")]
     Closed,
-    /// The node's session is not open yet, or it was made to read only.
-    #[error("the node's session is not open; poll until it is")]
+    /// The session is not open yet, or the node was made to read only.
+    #[error("the session is not open; poll until it is")]
     NotOpen,
     /// The stream is halted.
     #[error("the stream is halted; poll until it is resumed")]
@@ -195,15 +195,16 @@ pub enum StreamError {
         "this client has no session {0:?}, or no more: it was closed or has expired, and its token opens a new one"
     )]
     NoSuchSession(crate::client::SessionKey),
-    /// The command that was to be repeated is no longer kept.
-    #[error("session {session}: command {session_seq} is no longer kept; the last {window_messages} are")]
-    NotKept {
+    /// No command of the session has this number: the last frame of none that was sent, or it is that of an acknowledgement
+    /// of notices. Nothing was sent.
+    #[error("session {session}: no command has the number {session_seq}; the next one gets {next_session_seq}")]
+    NotSent {
         /// The session.
         session: u64,
-        /// The command.
+        /// The number.
         session_seq: u64,
-        /// How many are kept.
-        window_messages: u32,
+        /// The next that is free.
+        next_session_seq: u64,
     },
     /// The message does not fit the ring.
     #[error("a message of {length_bytes} bytes is longer than the limit of {limit_bytes}")]
@@ -224,7 +225,7 @@ pub enum StreamError {
         reason: String,
     },
     /// A command was sent, and what has become of it is not known: it has its effect once, or will have it, or never. Its reply
-    /// comes to a later poll if there is one; [`crate::Client::repeat`] asks for it.
+    /// comes to a later poll if there is one; [`crate::Client::outcome`] asks for it, also after a restart of this process.
     #[error("command {session_seq} was sent, and its outcome is not known: {reason}")]
     OutcomeUnknown {
         /// Its number in its session.

@@ -105,7 +105,7 @@ impl SessionOpened {
 pub enum RefusalCode {
     /// The stream has no such session (another incarnation, or it has expired).
     SessionUnknown = 1,
-    /// The command is a repeat whose reply is no longer kept.
+    /// The command is a repeat whose reply is no longer kept; the detail is the first number whose reply is.
     ReplyExpired = 2,
     /// Earlier commands of the session are missing; the detail names the next expected number.
     Gap = 3,
@@ -128,6 +128,8 @@ pub enum RefusalCode {
     /// The command is done and has had its effects, but its reply is longer than any may be, and is not kept; the detail
     /// is its length in bytes.
     ReplyTooLong = 11,
+    /// The number is no command's. The detail is the number of the command whose frame it is; 0 if it acknowledges notices.
+    NotACommand = 12,
 }
 
 impl RefusalCode {
@@ -146,6 +148,7 @@ impl RefusalCode {
             9 => Self::Limit,
             10 => Self::NotLeader,
             11 => Self::ReplyTooLong,
+            12 => Self::NotACommand,
             _ => return None,
         })
     }
@@ -157,7 +160,8 @@ impl RefusalCode {
 ///  0  u32  code
 ///  4  u32  reserved, 0
 ///  8  u64  detail           for a gap: the next expected session_seq; throttled: until when;
-///                          a session too many: the low half of its token; else 0
+///                          a session too many: the low half of its token; a reply that is
+///                          no longer kept, a number that is no command's: see there; else 0
 /// 16  …    text, UTF-8
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,7 +169,7 @@ pub struct Refusal<'a> {
     /// What was wrong.
     pub code: RefusalCode,
     /// For a gap the next expected session_seq, for a throttled publisher until when, of a command that its handler has
-    /// refused the application's own code; else 0.
+    /// refused the application's own code, a number for [`RefusalCode::ReplyExpired`] and [`RefusalCode::NotACommand`]; else 0.
     pub detail: u64,
     /// For a person.
     pub text: &'a str,

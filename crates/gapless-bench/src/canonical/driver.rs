@@ -244,7 +244,9 @@ fn inject(form: &Form, client: &mut Client, load: &Load, key: SessionKey, index:
     });
     match written {
         Ok(_) => Ok(true),
-        Err(StreamError::Log(LogError::Full { .. }) | StreamError::WindowFull { .. }) => Ok(false),
+        Err(StreamError::Log(LogError::Full { .. }) | StreamError::WindowFull { .. } | StreamError::NotOpen) => {
+            Ok(false)
+        }
         Err(error) => Err(stream_error(error)),
     }
 }

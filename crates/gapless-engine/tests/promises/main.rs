@@ -24,6 +24,7 @@ mod a_refusal_has_a_code;
 mod a_refusal_with_an_effect_is_named;
 mod a_replicated_state_needs_no_cluster;
 mod a_reply_that_was_not_given_is_told;
+mod a_restarted_client_asks_for_outcomes;
 mod a_service_on_a_stream_runs_over_networks;
 mod a_slow_client_holds_up_nobody;
 mod a_snapshot_lets_the_journal_go;

@@ -5,4 +5,5 @@
 
 mod a_refusal_with_an_effect_is_found;
 mod replicas_that_differ_are_found;
+mod what_a_client_is_told_is_true;
 mod whole_clusters_keep_their_promises;

@@ -48,8 +48,8 @@ fn under_faults_and_after_them() {
     for count in [crashes, kills, power_losses, flips, pauses, cuts, broken, jumps, transfers, publishers] {
         assert!(count > 50, "{sum:?}");
     }
-    let Tally { full_disks, disk_errors, changes, repeated, timers, notices, times_kept, .. } = sum;
-    for count in [full_disks, disk_errors, changes, repeated, timers, notices, times_kept] {
+    let Tally { full_disks, disk_errors, changes, repeated, resolved, timers, notices, times_kept, .. } = sum;
+    for count in [full_disks, disk_errors, changes, repeated, resolved, timers, notices, times_kept] {
         assert!(count > 20, "{sum:?}");
     }
 }

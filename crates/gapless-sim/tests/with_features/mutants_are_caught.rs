@@ -11,8 +11,8 @@ type Offers = Option<&'static str>;
 /// and with which offers. The rare ones begin where one was caught before.
 const MUTANTS: [(&str, u64, u64, Offers); 9] = [
     ("acknowledge_before_journal", 101, 60, None),
-    ("vote_after_power_loss", 141, 60, None),
-    ("forget_vote", 221, 60, None),
+    ("vote_after_power_loss", 241, 60, None),
+    ("forget_vote", 121, 60, None),
     ("skip_truncation", 1, 60, None),
     ("commit_without_quorum", 1, 60, None),
     ("drop_session_table", 1, 60, None),

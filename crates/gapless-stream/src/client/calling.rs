@@ -4,6 +4,8 @@ use super::incoming::Held;
 use super::reconnecting::Aside;
 use super::{Client, Incoming, MessageType, OwnedReply, SessionKey};
 use crate::StreamError;
+use gapless_agent::fault::mutant;
+use gapless_wire::control::RefusalCode;
 use std::time::{Duration, Instant};
 
 /// A token for a new session: random, so that nobody else has it.
@@ -20,7 +22,7 @@ pub fn random_token() -> u128 {
 
 impl Client {
     /// Sends `payload` and waits for the reply. A service that is restarted meanwhile is connected to
-    /// again; the command has its effect once. Where the session's window is full, it is waited for first.
+    /// again; the command has its effect once. Where the session's window is full, or it is not open, that is waited for first.
     ///
     /// Whatever else arrives meanwhile, notices and the replies to other commands, is handed out by the next
     /// [`Client::poll`], in its order. Who calls and never polls keeps it: the service refuses a command once its session
@@ -28,7 +30,8 @@ impl Client {
     ///
     /// # Errors
     /// Each says what has become of the command:
-    /// - not sent: [`StreamError::WindowFull`] and what else [`Client::send`] says;
+    /// - not sent: [`StreamError::WindowFull`], [`StreamError::NotOpen`] and what else [`Client::send`] says;
+    ///   [`StreamError::Disconnected`] and [`StreamError::TimedOut`], where the service is gone before there was room;
     /// - sent, its outcome unknown: [`StreamError::OutcomeUnknown`], with its number, where there is no reply within `timeout`
     ///   or the service is gone and does not come back in that time;
     /// - refused: [`StreamError::Refused`];
@@ -42,15 +45,15 @@ impl Client {
         payload: &[u8],
         timeout: Duration,
     ) -> Result<OwnedReply, StreamError> {
-        let deadline = Instant::now() + timeout;
+        let deadline = self.now() + if mutant("give_up_early") { timeout * 4 / 5 } else { timeout };
         let number = loop {
             let sent = self.send(key, message, payload.len(), |buffer| {
                 buffer.copy_from_slice(payload);
                 Ok(payload.len())
             });
             match sent {
-                Err(StreamError::WindowFull { .. }) if Instant::now() < deadline && self.session(key)?.is_open() => {
-                    if let Some(Err(error)) = self.await_reply(key, None, deadline)? {
+                Err(StreamError::WindowFull { .. } | StreamError::NotOpen) if self.now() < deadline => {
+                    if let Some(Err(error)) = self.await_reply(key, None, deadline, deadline)? {
                         return Err(error);
                     }
                 }
@@ -58,9 +61,12 @@ impl Client {
             }
         };
         loop {
-            match self.await_reply(key, Some(number), deadline) {
+            match self.await_reply(key, Some(number), deadline, deadline) {
+                Ok(Some(Err(StreamError::Refused { code: RefusalCode::ReplyExpired, reason, .. }))) => {
+                    return Err(StreamError::OutcomeUnknown { session_seq: number, reason });
+                }
                 Ok(Some(answer)) => return answer,
-                Ok(None) if Instant::now() < deadline => {}
+                Ok(None) if self.now() < deadline => {}
                 Ok(None) => {
                     let reason = format!("no reply from {} within {} ms", self.peer(), timeout.as_millis());
                     return Err(StreamError::OutcomeUnknown { session_seq: number, reason });
@@ -73,12 +79,13 @@ impl Client {
         }
     }
 
-    /// Takes what has come, or sleeps until something does. Keeps for the next poll whatever is not the reply to the
-    /// session's command `number`.
-    fn await_reply(
+    /// Takes what has come, or sleeps until something does, at most until `until`. Keeps for the next poll whatever is not
+    /// the reply to the session's command `number`. A service that is gone is connected to again, until `deadline`.
+    pub(super) fn await_reply(
         &mut self,
         key: SessionKey,
         number: Option<u64>,
+        until: Instant,
         deadline: Instant,
     ) -> Result<Option<Result<OwnedReply, StreamError>>, StreamError> {
         let mut answer = None;
@@ -105,7 +112,7 @@ impl Client {
         if answer.is_some() {
             return Ok(answer);
         }
-        let left = deadline.saturating_duration_since(Instant::now());
+        let left = until.saturating_duration_since(self.now());
         let slept = match polled {
             // A reply may have made room for what waits for it.
             Ok(_) if is_new || left.is_zero() => Ok(()),

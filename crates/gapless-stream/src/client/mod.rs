@@ -5,23 +5,32 @@
 //! |---|---|
 //! | this | [`Client`]: connecting, sending, polling |
 //! | `calling` | [`Client::call`]: one command and its reply |
+//! | `asking` | [`Client::outcome`]: what has become of a command; sending one again under its number |
+//! | `saved` | [`SavedSession`]: what a process keeps, to go on after its death |
 //! | `reconnecting` | going on with the same sessions, there or at another member of a cluster |
+//! | `surroundings` | time, sleep and connections, which a simulation decides |
 //! | `waiting` | sleeping until the service sends something; noticing that it is gone |
 //! | `pump` | the way to a service on another machine |
 //! | `session` | one session's commands in flight |
 //! | `connection` | the handshake from the publisher's side |
 //! | `incoming` | what a poll hands out |
 
+mod asking;
 mod calling;
 pub(crate) mod connection;
 mod incoming;
 pub(crate) mod pump;
 mod reconnecting;
+mod saved;
 mod session;
+mod surroundings;
 mod waiting;
 
+pub use asking::Outcome;
 pub use calling::random_token;
 pub use incoming::{Incoming, OwnedReply, Reply};
+pub use saved::SavedSession;
+pub use surroundings::Surroundings;
 
 use crate::StreamError;
 use crate::addresses::Addresses;
@@ -31,6 +40,7 @@ use crate::link::LinkOptions;
 use crate::network::guests::Credentials;
 use crate::past::Seen;
 use crate::tier::Tier;
+use gapless_agent::fault::mutant;
 use gapless_log::{LogError, StreamIdentity};
 use gapless_wire::control::SessionOpen;
 use gapless_wire::{Encoding, Fragment, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
@@ -106,6 +116,8 @@ pub struct Client {
     link: PublisherLink,
     /// Where to connect again; `None` inside the service's process.
     addresses: Option<Addresses<Door>>,
+    /// `None`: the machine's own.
+    surroundings: Option<Box<dyn Surroundings>>,
     /// The stream that it found first: another member serves the same.
     identity: StreamIdentity,
     /// The latest frame that an answer came from.
@@ -126,6 +138,8 @@ pub struct Client {
     resends: bool,
     /// Whether what else comes is kept for the next poll.
     awaits_reply: bool,
+    /// Whether it has asked for an outcome, and waits for the answer.
+    asks: bool,
     silence: Silence,
 }
 
@@ -159,9 +173,9 @@ impl Client {
         let at_the_door = options.at_the_door(addresses.count() > 1);
         for remaining in (0..addresses.count()).rev() {
             match addresses.current().connect(&at_the_door, &options.credentials) {
-                Ok(link) => return Ok(Self::over(link, Some(addresses), options)),
+                Ok(link) => return Ok(Self::over(link, Some(addresses), None, options)),
                 Err(error) if remaining == 0 => return Err(error),
-                Err(_) => _ = addresses.failed(),
+                Err(_) => _ = addresses.failed(Instant::now()),
             }
         }
         unreachable!("the last attempt returns")
@@ -173,15 +187,31 @@ impl Client {
     /// Ring sizes out of range, or no memory for them.
     pub fn connect_local(doorman: &Doorman, options: ClientOptions) -> Result<Self, StreamError> {
         let link = doorman.connect(options.link)?;
-        Ok(Self::over(link, None, options))
+        Ok(Self::over(link, None, None, options))
     }
 
-    fn over(link: PublisherLink, addresses: Option<Addresses<Door>>, options: ClientOptions) -> Self {
+    /// Connects where `surroundings` say. It takes its time from there, too, and sleeps there.
+    ///
+    /// # Errors
+    /// What they say.
+    pub fn connect_in(mut surroundings: Box<dyn Surroundings>, options: ClientOptions) -> Result<Self, StreamError> {
+        let link = surroundings.connect(options.timeout)?;
+        let addresses = Addresses::new(vec![Door::Surroundings]);
+        Ok(Self::over(link, Some(addresses), Some(surroundings), options))
+    }
+
+    fn over(
+        link: PublisherLink,
+        addresses: Option<Addresses<Door>>,
+        surroundings: Option<Box<dyn Surroundings>>,
+        options: ClientOptions,
+    ) -> Self {
         Self {
             identity: link.welcome.identity,
             seen: Seen::nothing_of(link.welcome.identity),
             link,
             addresses,
+            surroundings,
             aside: Aside::default(),
             was_turned_away: false,
             options,
@@ -194,6 +224,7 @@ impl Client {
             empty_polls: 0,
             resends: false,
             awaits_reply: false,
+            asks: false,
             silence: Silence::default(),
         }
     }
@@ -225,16 +256,17 @@ impl Client {
     /// A token of 0 or a window out of range; no answer in time; the service is gone.
     pub fn open_session(&mut self, token: u128, window_messages: u32) -> Result<SessionKey, StreamError> {
         let key = self.begin_session(token, window_messages)?;
-        let deadline = Instant::now() + self.options.timeout;
+        let deadline = self.now() + self.options.timeout;
         while !self.session(key)?.is_open() {
             let outcome = self.take_openings();
             if self.session(key)?.is_open() {
                 break;
             }
-            if Instant::now() > deadline {
+            let left = deadline.saturating_duration_since(self.now());
+            if left.is_zero() {
                 return Err(self.timed_out("a session open"));
             }
-            match outcome.and_then(|()| self.sleep(Duration::from_millis(20))) {
+            match outcome.and_then(|()| self.sleep(left.min(Duration::from_millis(20)))) {
                 Err(StreamError::Disconnected { .. }) if self.can_go_elsewhere() => self.reconnect_until(deadline)?,
                 other => other?,
             }
@@ -316,8 +348,10 @@ impl Client {
         self.sessions.get(key.index()).and_then(Session::id)
     }
 
-    /// The number that a session's next command will carry; 1 for a session that is new to the stream. It
-    /// tells a process that was started anew how far its predecessor came, unless the session has expired.
+    /// The session's next number, that of the next command if it has one frame; 1 for a session that is new to the stream.
+    /// It tells a process that was started anew how far its predecessor came: what has become of each number below it,
+    /// [`Client::outcome`] says. Each frame of a longer command has a number, and each acknowledgement of notices, which
+    /// [`Client::poll`] alone sends.
     #[must_use]
     pub fn next_session_seq(&self, key: SessionKey) -> Option<u64> {
         self.sessions.get(key.index()).filter(|session| session.is_open()).map(Session::next_session_seq)
@@ -340,7 +374,7 @@ impl Client {
     /// length of. Returns the command's number in the session, which its reply carries.
     ///
     /// # Errors
-    /// [`StreamError::WindowFull`] and [`LogError::Full`]: poll for replies and try again.
+    /// [`StreamError::WindowFull`], [`StreamError::NotOpen`] and [`LogError::Full`]: poll and try again.
     /// [`StreamError::NoSuchSession`]: the service has lost it; open its token again.
     pub fn send(
         &mut self,
@@ -426,17 +460,6 @@ impl Client {
         session.next_command()?.0.keep(&frames, header.session_seq, last_seq);
         session.sent(count as u64);
         Ok(last_seq)
-    }
-
-    /// Sends the command `session_seq` of a session once more, with the same bytes. It has no second
-    /// effect; its original reply comes again.
-    ///
-    /// # Errors
-    /// [`StreamError::NotKept`] if it lies further back than the session's window; [`LogError::Full`].
-    pub fn repeat(&mut self, key: SessionKey, session_seq: u64) -> Result<(), StreamError> {
-        let session = self.sessions.get(key.index()).ok_or(StreamError::NoSuchSession(key))?;
-        let frames = session.kept(session_seq)?;
-        append_all(&mut self.link, frames)
     }
 
     /// Lets the service see everything enqueued.
@@ -540,13 +563,21 @@ impl Client {
     /// Acknowledges received notices once enough of them have come.
     #[cold]
     fn acknowledge_notices(&mut self, key: SessionKey) -> Result<(), StreamError> {
+        match self.session(key)?.due_acknowledgement().map(|number| self.acknowledge(key, number)) {
+            // The next notice tries again.
+            Some(Err(StreamError::Log(LogError::Full { .. }))) | None => Ok(()),
+            Some(other) => other,
+        }
+    }
+
+    /// Acknowledges the notices up to `number`, by the session's next number.
+    fn acknowledge(&mut self, key: SessionKey, number: u64) -> Result<(), StreamError> {
         let session = self.sessions.get_mut(key.index()).ok_or(StreamError::NoSuchSession(key))?;
-        let Some(number) = session.due_acknowledgement() else { return Ok(()) };
         let (slot, header) = session.next_command()?;
-        // A full ring: the next notice tries again.
-        let Ok(claim) = self.link.writer.claim(HEADER_LENGTH + 8) else { return Ok(()) };
+        let claim = self.link.writer.claim(HEADER_LENGTH + 8)?;
         let mut writer = FrameWriter::new(claim);
-        writer.payload_mut()[..8].copy_from_slice(&number.to_le_bytes());
+        let said = if mutant("acknowledge_what_was_not_taken") { number + 10 } else { number };
+        writer.payload_mut()[..8].copy_from_slice(&said.to_le_bytes());
         let length = writer.finish(&FrameHeader { kind: Kind::Acknowledge, ..header }, 8);
         slot.keep(&claim[..aligned_length(length)], header.session_seq, header.session_seq);
         self.link.writer.commit(length);
@@ -587,9 +618,9 @@ impl Client {
     ) -> Result<(), StreamError> {
         loop {
             match send(self) {
-                Err(StreamError::Log(LogError::Full { .. })) if Instant::now() < deadline => {
+                Err(StreamError::Log(LogError::Full { .. })) if self.now() < deadline => {
                     self.flush();
-                    std::thread::yield_now();
+                    self.pause(Duration::ZERO);
                 }
                 other => return other,
             }

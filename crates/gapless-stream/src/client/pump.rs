@@ -6,7 +6,7 @@
 use super::connection::ConnectOptions;
 use crate::StreamError;
 use crate::client::random_token;
-use crate::doorman::{PublisherLink, new_eventfd, ring_size_reason};
+use crate::doorman::{PublisherLink, ring_size_reason};
 use crate::handshake::{Status, Welcome};
 use crate::network::TcpConnection;
 use crate::network::guests::Credentials;
@@ -176,27 +176,19 @@ fn over(
         spoke: Instant::now(),
         is_over: false,
     };
-    Ok(PublisherLink {
-        welcome: Welcome {
-            status: Status::Welcome,
-            // Its number and its process there are nobody's business here.
-            connection: 0,
-            process_id: 0,
-            identity,
-            frame_length_max: welcome.frame_length_max,
-            tier: welcome.tier,
-            message_length_max: welcome.message_bytes_max,
-            released_sequence: welcome.released_sequence,
-        },
-        writer,
-        reader,
-        // Nobody sleeps at the other ends: the pump is moved by who has these.
-        wake_service: new_eventfd()?,
-        wake_publisher: new_eventfd()?,
-        socket: None,
-        window: None,
-        pump: Some(Box::new(pump)),
-    })
+    let welcome = Welcome {
+        status: Status::Welcome,
+        // Its number and its process there are nobody's business here.
+        connection: 0,
+        process_id: 0,
+        identity,
+        frame_length_max: welcome.frame_length_max,
+        tier: welcome.tier,
+        message_length_max: welcome.message_bytes_max,
+        released_sequence: welcome.released_sequence,
+    };
+    // The pump is moved by who has these.
+    Ok(PublisherLink { pump: Some(Box::new(pump)), ..PublisherLink::of_rings(welcome, writer, reader)? })
 }
 
 /// Waits until something has come, or can be sent if `sends`, or for `timeout`.

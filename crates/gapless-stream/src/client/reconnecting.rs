@@ -28,6 +28,8 @@ pub(super) enum Door {
     },
     /// On this one or another: a host and a port.
     Tcp(String),
+    /// Where the client's [`super::Surroundings`] say.
+    Surroundings,
 }
 
 impl Door {
@@ -46,6 +48,7 @@ impl Door {
         match self {
             Self::Socket { path, .. } => connection::connect(path, options),
             Self::Tcp(address) => pump::connect(address, options, credentials),
+            Self::Surroundings => unreachable!("who has them asks them"),
         }
     }
 
@@ -53,7 +56,7 @@ impl Door {
     pub fn given(&self) -> String {
         match self {
             Self::Socket { path, .. } => path.display().to_string(),
-            Self::Tcp(_) => self.to_string(),
+            Self::Tcp(_) | Self::Surroundings => self.to_string(),
         }
     }
 }
@@ -63,6 +66,7 @@ impl fmt::Display for Door {
         match self {
             Self::Socket { named, .. } => named.display().fmt(f),
             Self::Tcp(address) => write!(f, "{TCP_PREFIX}{address}"),
+            Self::Surroundings => f.write_str("the simulated service"),
         }
     }
 }
@@ -111,16 +115,17 @@ impl Client {
     /// [`StreamError::TimedOut`], or the last refusal; [`StreamError::Disconnected`] inside the
     /// service's own process, where there is nothing to connect to.
     pub fn reconnect(&mut self) -> Result<(), StreamError> {
-        self.reconnect_until(Instant::now() + self.options.timeout)
+        self.reconnect_until(self.now() + self.options.timeout)
     }
 
     /// As [`Client::reconnect`], with the last attempt at `deadline`.
     pub(super) fn reconnect_until(&mut self, deadline: Instant) -> Result<(), StreamError> {
+        let now = self.now();
         if self.silence.is_left
             && let Some(addresses) = &mut self.addresses
         {
             // Not awaited: who stands still is no round in vain.
-            let _ = addresses.failed();
+            let _ = addresses.failed(now);
         }
         loop {
             self.silence = Silence::default();
@@ -128,17 +133,18 @@ impl Client {
                 Ok(()) => return Ok(()),
                 Err(error) => error,
             };
+            let now = self.now();
             let Some(addresses) = &mut self.addresses else { return Err(error) };
             // Who is told that a member does not lead has been sent to another already.
             let wait = match error {
-                StreamError::NotLeader { ref leader } => addresses.turned_away(leader),
-                _ => addresses.failed(),
+                StreamError::NotLeader { ref leader } => addresses.turned_away(leader, now),
+                _ => addresses.failed(now),
             };
             // What another attempt does not mend is told at once.
-            if Instant::now() >= deadline || matches!(error, StreamError::OtherHistory { .. }) {
+            if now >= deadline || matches!(error, StreamError::OtherHistory { .. }) {
                 return Err(error);
             }
-            std::thread::sleep(wait.min(deadline.saturating_duration_since(Instant::now())));
+            self.pause(wait.min(deadline.saturating_duration_since(now)));
         }
     }
 
@@ -161,6 +167,13 @@ impl Client {
     fn begin_connection(&mut self, link: PublisherLink) {
         if self.seen.identity != link.welcome.identity {
             self.seen = Seen::nothing_of(link.welcome.identity);
+            // Another life of the stream may have sessions with the same identifiers, which are not these.
+            for (number, session) in self.sessions.iter_mut().enumerate() {
+                if !session.is_blank() && !session.is_lost() {
+                    session.lost();
+                    self.aside.lost.push(SessionKey(number as u32));
+                }
+            }
         }
         self.link = link;
         self.was_turned_away = false;
@@ -171,18 +184,22 @@ impl Client {
     /// One attempt, at the address whose turn it is.
     fn go_on(&mut self, deadline: Instant) -> Result<(), StreamError> {
         let peer = self.peer();
+        let now = self.now();
         let Some(addresses) = &self.addresses else { return Err(StreamError::Disconnected { peer }) };
         let has_others = addresses.count() > 1;
         let mut options = self.options.at_the_door(has_others);
         // Who lets in and then stands still is left for the next one.
-        let deadline = if has_others { deadline.min(Instant::now() + SILENCE_MAX) } else { deadline };
+        let deadline = if has_others { deadline.min(now + SILENCE_MAX) } else { deadline };
         if has_others {
             options.identity = self.identity;
         }
         options.seen = self.seen;
         // At the end of its time it still looks whether anybody is there.
-        options.timeout = options.timeout.min(deadline.saturating_duration_since(Instant::now()).max(ATTEMPT_TIME_MIN));
-        let link = addresses.current().connect(&options, &self.options.credentials)?;
+        options.timeout = options.timeout.min(deadline.saturating_duration_since(now).max(ATTEMPT_TIME_MIN));
+        let link = match &mut self.surroundings {
+            Some(surroundings) => surroundings.connect(options.timeout)?,
+            None => addresses.current().connect(&options, &self.options.credentials)?,
+        };
         self.begin_connection(link);
         for number in 0..self.sessions.len() {
             if self.sessions[number].is_lost() {
@@ -193,7 +210,7 @@ impl Client {
         }
         while self.sessions.iter().any(|session| !session.is_open() && !session.is_lost()) {
             self.look_for_openings()?;
-            if Instant::now() > deadline {
+            if self.now() >= deadline {
                 return Err(self.timed_out("a session open"));
             }
         }
@@ -235,10 +252,10 @@ impl Client {
     /// Who is there does not lead.
     #[cold]
     pub(super) fn turned_away(&mut self, leader: &str) -> StreamError {
-        let peer = self.peer();
+        let (peer, now) = (self.peer(), self.now());
         if let Some(addresses) = &mut self.addresses {
             // Not awaited here: reconnecting waits where nobody is found.
-            let _ = addresses.turned_away(leader);
+            let _ = addresses.turned_away(leader, now);
         }
         self.was_turned_away = true;
         StreamError::Disconnected { peer }

@@ -2,6 +2,7 @@
 
 use super::SessionKey;
 use crate::StreamError;
+use gapless_agent::fault::mutant;
 use gapless_wire::control::{SessionOpen, SessionOpened};
 use gapless_wire::{FrameHeader, Kind};
 
@@ -33,6 +34,21 @@ pub(super) enum Answered {
     Again,
     /// An acknowledgement of notices.
     Acknowledgement,
+}
+
+/// What a number of a session is, as far as its client knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Known<'a> {
+    /// A command of this client, with its frames.
+    Kept { frames: &'a [u8], in_flight: bool },
+    /// An acknowledgement of notices.
+    Acknowledgement,
+    /// A frame of the longer command with this number.
+    PartOf(u64),
+    /// Something that the stream has: it has said so, or its reply was there.
+    InStream,
+    /// Nothing so far.
+    NotSent,
 }
 
 /// Notices that are received before they are acknowledged together.
@@ -88,6 +104,14 @@ impl Session {
         self.token
     }
 
+    pub(super) const fn window_messages(&self) -> u32 {
+        self.window_messages
+    }
+
+    pub(super) const fn notices_acknowledged(&self) -> u64 {
+        self.notices_acknowledged
+    }
+
     pub(super) const fn next_session_seq(&self) -> u64 {
         self.next_session_seq
     }
@@ -98,6 +122,11 @@ impl Session {
 
     pub(super) const fn is_lost(&self) -> bool {
         self.lost
+    }
+
+    /// Nothing has happened in it.
+    pub(super) const fn is_blank(&self) -> bool {
+        self.next_session_seq == 1 && self.notices_seen == 0
     }
 
     pub(super) const fn in_flight(&self) -> u32 {
@@ -119,6 +148,9 @@ impl Session {
         if !self.has_room() {
             if self.lost {
                 return Err(StreamError::NoSuchSession(self.key));
+            }
+            if !self.open {
+                return Err(StreamError::NotOpen);
             }
             let (session, window_messages) = (self.id.unwrap_or(0), self.window_messages);
             return Err(StreamError::WindowFull { session, window_messages });
@@ -170,14 +202,18 @@ impl Session {
         self.slots[index].acknowledges = true;
     }
 
-    /// The frames of a command that is still kept.
-    pub(super) fn kept(&self, session_seq: u64) -> Result<&[u8], StreamError> {
-        let slot = self.slots.iter().find(|slot| slot.last_seq == session_seq && !slot.frames.is_empty());
-        slot.map(|slot| slot.frames.as_slice()).ok_or(StreamError::NotKept {
-            session: self.id.unwrap_or(0),
-            session_seq,
-            window_messages: self.window_messages,
-        })
+    /// What a number is.
+    pub(super) fn known(&self, session_seq: u64) -> Known<'_> {
+        if session_seq == 0 || session_seq >= self.next_session_seq {
+            return Known::NotSent;
+        }
+        let mut kept = self.slots.iter().filter(|slot| !slot.frames.is_empty());
+        match kept.find(|slot| (slot.first_seq..=slot.last_seq).contains(&session_seq)) {
+            Some(slot) if slot.acknowledges => Known::Acknowledgement,
+            Some(slot) if slot.last_seq != session_seq => Known::PartOf(slot.last_seq),
+            Some(Slot { frames, in_flight, .. }) => Known::Kept { frames, in_flight: *in_flight },
+            None => Known::InStream,
+        }
     }
 
     /// Every command from number `from` on that has no reply, oldest first: its first number, and its frames.
@@ -200,9 +236,10 @@ impl Session {
     /// was: the stream has forgotten commands that had their replies (another incarnation, or the session
     /// had expired), or somebody else uses the token.
     pub(super) fn opened(&mut self, id: u64, opened: &SessionOpened) -> bool {
-        if self.messages == 0 {
+        if self.id.is_none() || self.is_blank() {
             // A process that was started anew goes on where its predecessor ended.
-            self.next_session_seq = opened.next_session_seq;
+            let forgotten = u64::from(mutant("forget_the_last_number") && opened.next_session_seq > 1);
+            self.next_session_seq = opened.next_session_seq - forgotten;
             self.notices_seen = opened.notices_acknowledged;
             self.notices_acknowledged = opened.notices_acknowledged;
         } else {
@@ -245,6 +282,6 @@ impl Session {
         if new {
             self.notices_seen = number;
         }
-        new
+        new && !(mutant("drop_notice") && number.is_multiple_of(50))
     }
 }

@@ -27,13 +27,14 @@ impl Silence {
         self.since = None;
     }
 
-    /// How long it may last yet, if something is awaited.
-    fn left(&mut self, awaits: bool) -> Option<Duration> {
-        if !awaits {
+    /// How long it may last yet, at the time at which something is awaited.
+    fn left(&mut self, now: Option<Instant>) -> Option<Duration> {
+        let Some(now) = now else {
             self.since = None;
             return None;
-        }
-        Some(SILENCE_MAX.saturating_sub(self.since.get_or_insert_with(Instant::now).elapsed()))
+        };
+        let since = *self.since.get_or_insert(now);
+        Some(SILENCE_MAX.saturating_sub(now.saturating_duration_since(since)))
     }
 }
 
@@ -59,13 +60,17 @@ impl Client {
     }
 
     pub(super) fn sleep(&mut self, timeout: Duration) -> Result<(), StreamError> {
-        let until = Instant::now().checked_add(timeout);
+        let until = self.now().checked_add(timeout);
         loop {
-            let left = until.map_or(timeout, |until| until.saturating_duration_since(Instant::now()));
+            let left = until.map_or(timeout, |until| until.saturating_duration_since(self.now()));
             let silence = self.silence_left();
             self.link.reader.arm();
             if self.link.reader.next_length()?.is_none() {
-                self.link.sleep(silence.map_or(left, |silence| silence.min(left)))?;
+                let left = silence.map_or(left, |silence| silence.min(left));
+                match &mut self.surroundings {
+                    Some(surroundings) => surroundings.sleep(left),
+                    None => self.link.sleep(left)?,
+                }
             }
             self.link.reader.disarm();
             if self.link.reader.next_length()?.is_some() {
@@ -79,12 +84,26 @@ impl Client {
         }
     }
 
+    pub(super) fn now(&self) -> Instant {
+        self.surroundings.as_ref().map_or_else(Instant::now, |surroundings| surroundings.now())
+    }
+
+    /// Lets time go by, whatever comes.
+    pub(super) fn pause(&mut self, pause: Duration) {
+        match &mut self.surroundings {
+            Some(surroundings) => surroundings.sleep(pause),
+            None if pause.is_zero() => std::thread::yield_now(),
+            None => std::thread::sleep(pause),
+        }
+    }
+
     /// How long the service may say nothing yet; `None` where it owes nothing, or nobody else could be asked.
     fn silence_left(&mut self) -> Option<Duration> {
         let has_others = self.addresses.as_ref().is_some_and(|addresses| addresses.count() > 1);
         let owes = |session: &Session| session.in_flight() > 0 || (!session.is_open() && !session.is_lost());
-        let awaits = has_others && self.sessions.iter().any(owes);
-        self.silence.left(awaits)
+        let awaits = has_others && (self.asks || self.sessions.iter().any(owes));
+        let now = awaits.then(|| self.now());
+        self.silence.left(now)
     }
 
     pub(super) fn check_connected(&mut self) -> Result<(), StreamError> {

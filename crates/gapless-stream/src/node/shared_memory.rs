@@ -221,7 +221,7 @@ impl SharedMemoryLink {
     /// Nobody is there, or nobody of use: the next one's turn.
     fn go_on(&mut self) {
         if let Some(places) = self.places.as_mut().filter(|places| places.count() > 1) {
-            self.pause = places.failed();
+            self.pause = places.failed(Instant::now());
         }
     }
 }
@@ -429,7 +429,7 @@ impl NodeLink for SharedMemoryLink {
     fn turned_away(&mut self, leaders: &str) -> Result<(), StreamError> {
         let Some(places) = self.places.as_mut().filter(|places| places.count() > 1) else { return Ok(()) };
         let peer = places.current().layout.socket().display().to_string();
-        self.pause = places.turned_away(leaders);
+        self.pause = places.turned_away(leaders, Instant::now());
         self.up = None;
         Err(StreamError::Disconnected { peer })
     }

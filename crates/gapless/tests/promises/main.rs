@@ -6,6 +6,7 @@
 mod ledger_fold;
 mod ledger_process;
 
+mod a_killed_client_books_each_deposit_once;
 mod a_killed_ledger_loses_and_doubles_nothing;
 mod a_ledger_refuses_bad_lines_with_their_reason;
 mod a_ledger_says_what_is_wrong;

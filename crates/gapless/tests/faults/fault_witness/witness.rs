@@ -105,7 +105,6 @@ impl Witness {
             {
                 match self.client.repeat(key, number) {
                     Ok(()) => asked.push((key, number)),
-                    Err(StreamError::NotKept { .. }) => {}
                     Err(error) => return self.gone_or(error),
                 }
             }

@@ -1,0 +1,330 @@
+//! A client that was killed and comes back with its saved session is told what has become of each command that it had sent,
+//! and may send each again under its number: in the service's process, between processes, by TCP; after a restart of the
+//! service and after a change of leader, too. Asking leaves no trace in the stream.
+
+use crate::replicas::{Cluster, PATIENCE};
+use gapless_engine::{Context, Handlers, Node, NodeOptions, OUTPUT_LENGTH_MAX, Reject, Service};
+use gapless_schema::Encoding;
+use gapless_stream::client::{ClientOptions, MessageType, Outcome, OwnedReply, SavedSession, random_token};
+use gapless_stream::{Client, Incoming, SessionKey, StreamError};
+use gapless_wire::control::RefusalCode;
+use std::net::TcpListener;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const ADD: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
+const REFUSE: MessageType = MessageType { schema: 1 << 16 | 2, encoding: Encoding::Opaque };
+/// Is replied to with more than any reply may be.
+const SHOUT: MessageType = MessageType { schema: 1 << 16 | 3, encoding: Encoding::Opaque };
+/// Sends as many notices as an acknowledgement waits for.
+const TELL: MessageType = MessageType { schema: 1 << 16 | 4, encoding: Encoding::Opaque };
+const NOTICES: u64 = 64;
+const WINDOW: u32 = 8;
+
+/// Sums lengths; each reply is the sum.
+#[derive(Default)]
+struct Sum(u64);
+
+impl Sum {
+    fn add(&mut self, payload: &[u8], context: &mut Context<'_>) -> Result<(), Reject> {
+        self.0 += payload.len() as u64;
+        context.reply_with(ADD, &self.0.to_le_bytes())
+    }
+}
+
+impl Service for Sum {
+    fn handlers(handlers: &mut Handlers<Self>) {
+        handlers.on_bytes(ADD.schema, Self::add);
+        handlers.on_bytes(REFUSE.schema, |_: &mut Self, _: &[u8], _: &mut Context<'_>| Err(Reject::new(42, "no")));
+        handlers.on_bytes(SHOUT.schema, |it: &mut Self, payload: &[u8], context: &mut Context<'_>| {
+            it.0 += payload.len() as u64;
+            context.reply_with(ADD, &vec![0; OUTPUT_LENGTH_MAX + 1])
+        });
+        handlers.on_bytes(TELL.schema, |it: &mut Self, payload: &[u8], context: &mut Context<'_>| {
+            for _ in 0..NOTICES {
+                context.send_bytes(context.session(), TELL.schema, Encoding::Opaque, 1, |_| Ok::<_, String>(1))?;
+            }
+            it.add(payload, context)
+        });
+    }
+
+    fn snapshot(&self, state: &mut Vec<u8>) {
+        state.extend_from_slice(&self.0.to_le_bytes());
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), String> {
+        self.0 = u64::from_le_bytes(state.try_into().map_err(|_| "eight bytes are expected")?);
+        Ok(())
+    }
+}
+
+fn send(client: &mut Client, key: SessionKey, message: MessageType, length: usize) -> u64 {
+    client.send(key, message, length, |_| Ok(length)).unwrap()
+}
+
+fn outcome(client: &mut Client, key: SessionKey, number: u64) -> Outcome {
+    client.outcome(key, number, PATIENCE).unwrap()
+}
+
+/// The sum that is the reply.
+#[track_caller]
+fn sum(outcome: &Outcome) -> u64 {
+    match outcome {
+        Outcome::Done(OwnedReply { payload, .. }) => u64::from_le_bytes(payload.as_slice().try_into().unwrap()),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Takes so many notices and acknowledges them.
+fn take_notices(client: &mut Client, key: SessionKey, count: u64) {
+    let (mut notices, deadline) = (0, Instant::now() + PATIENCE);
+    while notices < count || client.in_flight(key) > 0 {
+        assert!(Instant::now() < deadline, "{notices} of {count} notices have come");
+        client.poll(64, |incoming| notices += u64::from(matches!(incoming, Incoming::Notice { .. }))).unwrap();
+        client.wait(Duration::from_millis(1)).unwrap();
+    }
+    assert_eq!(notices, count);
+}
+
+/// Sends one of each kind, so that the last number is 9, and dies without having taken the replies.
+fn live_and_die(mut client: Client) -> SavedSession {
+    let key = client.resume_session(&SavedSession::new(random_token(), WINDOW)).unwrap();
+    let saved = client.saved_session(key).unwrap();
+    assert_eq!(send(&mut client, key, ADD, 5), 1);
+    assert_eq!(send(&mut client, key, REFUSE, 1), 2);
+    assert_eq!(send(&mut client, key, SHOUT, 7), 3);
+    assert_eq!(client.number_for(key, 10_000), Some(6));
+    assert_eq!(send(&mut client, key, ADD, 10_000), 6, "of three frames");
+    assert_eq!(send(&mut client, key, TELL, 1), 7);
+    take_notices(&mut client, key, NOTICES);
+    // The eighth acknowledges them.
+    assert_eq!(send(&mut client, key, ADD, 3), 9);
+    assert_eq!(sum(&outcome(&mut client, key, 9)), 10_016);
+    SavedSession::from_bytes(&saved.to_bytes()).unwrap()
+}
+
+/// What [`live_and_die`] has left.
+fn looks_back(client: &mut Client, saved: &SavedSession) -> SessionKey {
+    let key = client.resume_session(saved).unwrap();
+    assert_eq!(client.next_session_seq(key), Some(10));
+    for _ in 0..2 {
+        assert_eq!(sum(&outcome(client, key, 1)), 5);
+        let refused = Outcome::Refused { code: RefusalCode::Rejected, detail: 42, reason: "no".to_owned() };
+        assert_eq!(outcome(client, key, 2), refused);
+        let shouted = outcome(client, key, 3);
+        let length = (OUTPUT_LENGTH_MAX + 1) as u64;
+        assert!(matches!(shouted, Outcome::ReplyTooLong { length_bytes, .. } if length_bytes == length), "{shouted:?}");
+        for frame in [4, 5] {
+            assert_eq!(outcome(client, key, frame), Outcome::NoCommand { part_of: Some(6) });
+        }
+        assert_eq!(sum(&outcome(client, key, 6)), 10_012);
+        assert_eq!(sum(&outcome(client, key, 7)), 10_013);
+        assert_eq!(outcome(client, key, 8), Outcome::NoCommand { part_of: None });
+        assert_eq!(sum(&outcome(client, key, 9)), 10_016);
+        for never in [10, 17, u64::MAX] {
+            assert_eq!(outcome(client, key, never), Outcome::NotArrived { next_session_seq: 10 });
+        }
+    }
+    key
+}
+
+/// Each new command takes the place of the oldest reply.
+fn goes_on(client: &mut Client, key: SessionKey) {
+    for (number, total) in (10..13).zip(10_017..) {
+        client.send_as(key, number, ADD, &[1]).unwrap();
+        assert_eq!(sum(&outcome(client, key, number)), total);
+    }
+    // Numbers 1 and 2 have gone: 3, 6, 7, 8, 9, 10, 11 and 12 are kept.
+    for gone in [1, 2] {
+        assert_eq!(outcome(client, key, gone), Outcome::NoLongerKept { first_kept: 3 });
+    }
+    assert!(matches!(outcome(client, key, 3), Outcome::ReplyTooLong { .. }));
+    assert_eq!(outcome(client, key, 5), Outcome::NoCommand { part_of: Some(6) });
+    // By hand the same comes by a poll.
+    client.repeat(key, 6).unwrap();
+    let (mut came, deadline) = (None, Instant::now() + PATIENCE);
+    while came.is_none() {
+        assert!(Instant::now() < deadline, "the repeat has no reply");
+        let take = |incoming: Incoming<'_>| {
+            if let Incoming::Reply { reply, first, .. } = incoming {
+                assert!(!first);
+                came = Some((reply.session_seq, reply.payload.to_vec()));
+            }
+        };
+        client.poll(1, take).unwrap();
+    }
+    assert_eq!(came, Some((6, 10_012u64.to_le_bytes().to_vec())));
+    let never = client.repeat(key, 13);
+    assert!(matches!(never, Err(StreamError::NotSent { session_seq: 13, next_session_seq: 13, .. })), "{never:?}");
+}
+
+/// A process that has noted its commands sends them again, whichever have arrived.
+fn sends_again(connect: &mut dyn FnMut() -> Client) {
+    let mut client = connect();
+    let key = client.resume_session(&SavedSession::new(random_token(), WINDOW)).unwrap();
+    let saved = client.saved_session(key).unwrap();
+    let before = sum(&{
+        assert_eq!(send(&mut client, key, ADD, 0), 1);
+        outcome(&mut client, key, 1)
+    });
+    let long = vec![0; 10_000];
+    let notes: [(u64, &[u8]); 5] = [(2, &[0; 2]), (5, &long), (6, &[0; 3]), (9, &long), (12, &[0; 4])];
+    // It has sent two of them when it is killed; between the last two it had acknowledged notices, which never arrived.
+    assert_eq!(send(&mut client, key, ADD, 2), 2);
+    assert_eq!(send(&mut client, key, ADD, 10_000), 5);
+    drop(client);
+    let mut replies = Vec::new();
+    for _ in 0..3 {
+        let mut client = connect();
+        let key = client.resume_session(&saved).unwrap();
+        let mut came = Vec::new();
+        for (number, payload) in notes {
+            client.send_as(key, number, ADD, payload).unwrap();
+            came.push(sum(&outcome(&mut client, key, number)) - before);
+        }
+        for left_out in [10, 11] {
+            assert_eq!(outcome(&mut client, key, left_out), Outcome::NoCommand { part_of: None });
+        }
+        assert_eq!(client.next_session_seq(key), Some(13));
+        replies.push(came);
+        let far = client.send_as(key, 12 + 2 + u64::from(WINDOW), ADD, &[]);
+        assert!(matches!(far, Err(StreamError::Option { option: "session_seq", .. })), "{far:?}");
+    }
+    assert_eq!(replies, [[2, 10_002, 10_005, 20_005, 20_009]; 3], "each had its effect once, and its reply again");
+}
+
+fn options() -> ClientOptions {
+    ClientOptions { timeout: PATIENCE, ..ClientOptions::default() }
+}
+
+fn node(directory: &Path) -> Node {
+    let options = NodeOptions { frame_length_max: 4096, ..NodeOptions::in_directory(directory) };
+    Node::start(Sum::default(), options).unwrap()
+}
+
+fn connect(directory: &Path) -> Client {
+    Client::connect(directory.join("node.socket"), options()).unwrap()
+}
+
+#[test]
+fn in_its_process() {
+    let node = Node::start(Sum::default(), NodeOptions { frame_length_max: 4096, ..NodeOptions::in_memory() }).unwrap();
+    let saved = live_and_die(node.connect(options()).unwrap());
+    let mut client = node.connect(options()).unwrap();
+    client.resume_session(&saved).unwrap();
+    let (released, repeated) = (node.released_sequence(), node.repeated_count());
+    let key = looks_back(&mut client, &saved);
+    assert!(node.repeated_count() > repeated);
+    assert_eq!(node.released_sequence(), released, "asking leaves no trace");
+    goes_on(&mut client, key);
+    sends_again(&mut || node.connect(options()).unwrap());
+}
+
+#[test]
+fn from_another_process_and_after_a_restart_of_the_service() {
+    let directory = tempfile::tempdir().unwrap();
+    let first = node(directory.path());
+    let saved = live_and_die(connect(directory.path()));
+    looks_back(&mut connect(directory.path()), &saved);
+    first.stop().unwrap();
+    let second = node(directory.path());
+    let mut client = connect(directory.path());
+    let key = looks_back(&mut client, &saved);
+    goes_on(&mut client, key);
+    // One that asks while the service is away gets its answer when that is back.
+    drop(second);
+    let place = directory.path().to_owned();
+    let back = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(300));
+        node(&place)
+    });
+    assert_eq!(sum(&outcome(&mut client, key, 6)), 10_012);
+    let _third = back.join().unwrap();
+    sends_again(&mut || connect(directory.path()));
+}
+
+#[test]
+fn by_tcp_and_after_a_change_of_leader() {
+    let mut cluster = Cluster::new(3, "");
+    let listeners: Vec<_> = (0..3).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    let ports: Vec<_> = listeners.iter().map(|listener| listener.local_addr().unwrap()).collect();
+    drop(listeners);
+    for (member, port) in (1..).zip(&ports) {
+        let text = std::fs::read_to_string(cluster.file(member)).unwrap();
+        let text = text.replace("[journal]", "frame_length_max = \"4 KiB\"\n[journal]");
+        std::fs::write(cluster.file(member), format!("{text}[clients]\naddress = \"{port}\"\n")).unwrap();
+        cluster.start(member, Sum::default()).unwrap();
+    }
+    let addresses: Vec<_> = ports.iter().map(|port| format!("tcp:{port}")).collect();
+    let connect = || Client::connect_any(&addresses, options()).unwrap();
+    cluster.leader();
+    let saved = live_and_die(connect());
+    let mut client = connect();
+    let key = looks_back(&mut client, &saved);
+    // Who is connected already asks the next leader; who comes anew, too.
+    let leader = cluster.leader();
+    cluster.members[leader - 1].take().unwrap().stop().unwrap();
+    assert_eq!(sum(&outcome(&mut client, key, 6)), 10_012);
+    let mut client = connect();
+    let key = looks_back(&mut client, &saved);
+    goes_on(&mut client, key);
+    sends_again(&mut || connect());
+    cluster.start(leader, Sum::default()).unwrap();
+    cluster.ends_equal(&[1, 2, 3]);
+}
+
+#[test]
+fn a_session_of_another_life_is_not_this_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let in_memory =
+        || NodeOptions { socket_path: Some(directory.path().join("node.socket")), ..NodeOptions::in_memory() };
+    let first = Node::start(Sum::default(), in_memory()).unwrap();
+    let mut client = connect(directory.path());
+    let key = client.resume_session(&SavedSession::new(7, WINDOW)).unwrap();
+    let saved = client.saved_session(key).unwrap();
+    send(&mut client, key, ADD, 1);
+    outcome(&mut client, key, 1);
+    drop(first);
+    let _second = Node::start(Sum::default(), in_memory()).unwrap();
+    // The token opens a session there with the same identifier.
+    let mut other = connect(directory.path());
+    let lost = other.resume_session(&saved);
+    assert!(matches!(lost, Err(StreamError::NoSuchSession(_))), "{lost:?}");
+    let again = other.open_session(7, WINDOW).unwrap();
+    assert_eq!(other.saved_session(again).unwrap().session, saved.session);
+    assert_eq!(outcome(&mut other, again, 1), Outcome::NotArrived { next_session_seq: 1 });
+    // Who was connected is told as well, although identifier and number are what they were.
+    send(&mut other, again, ADD, 5);
+    assert_eq!(sum(&outcome(&mut other, again, 1)), 5);
+    let lost = client.outcome(key, 1, PATIENCE);
+    assert!(matches!(lost, Err(StreamError::NoSuchSession(lost)) if lost == key), "{lost:?}");
+}
+
+#[test]
+fn an_expired_session_is_not_taken_for_a_new_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let short =
+        NodeOptions { session_expiry: Duration::from_millis(50), ..NodeOptions::in_directory(directory.path()) };
+    let _node = Node::start(Sum::default(), short).unwrap();
+    let mut client = connect(directory.path());
+    let key = client.resume_session(&SavedSession::new(7, WINDOW)).unwrap();
+    let saved = client.saved_session(key).unwrap();
+    send(&mut client, key, ADD, 1);
+    drop(client);
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        // Others' commands make time go by.
+        std::thread::sleep(Duration::from_millis(200));
+        let mut client = connect(directory.path());
+        match client.resume_session(&saved) {
+            Ok(_) => assert!(Instant::now() < deadline, "it never expires"),
+            Err(StreamError::NoSuchSession(lost)) => {
+                assert!(matches!(client.outcome(lost, 1, PATIENCE), Err(StreamError::NoSuchSession(_))));
+                let again = client.open_session(saved.token, WINDOW).unwrap();
+                assert_ne!(client.saved_session(again).unwrap().session, saved.session);
+                return;
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+}

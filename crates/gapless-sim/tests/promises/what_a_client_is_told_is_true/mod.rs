@@ -1,0 +1,103 @@
+//! Whatever a client is told is true, and it is told everything: a shipped client and a shipped member on one virtual clock,
+//! with a wire between them that loses whole messages, keeps some back and breaks, deaths on both sides, and sessions that
+//! expire, against a small model of what was promised. Each command has its effect at most once, and once if its outcome says
+//! so; each reply is that of its own number; notices come in their order, all of them, and again to the next life of a process
+//! if the one before had not taken them; what has a time-out ends with it, not before, and later by no more than a poll and an
+//! attempt to connect.
+//!
+//! `GAPLESS_SEED` replays one run; `GAPLESS_SEEDS` is how many there are.
+
+mod book;
+mod facts;
+mod process;
+mod world;
+
+use gapless_sim::Random;
+use process::Process;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::Duration;
+use world::{Place, Weather, World};
+
+const SEEDS: u64 = 60;
+const ACTS: u64 = 150;
+
+fn variable(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().expect("a number is expected"))
+}
+
+fn weather(random: &mut Random) -> Weather {
+    Weather {
+        command_lost: random.pick(&[0, 2_000, 20_000]),
+        answer_lost: random.pick(&[0, 2_000, 20_000]),
+        kept_back: random.pick(&[0, 50_000]),
+        broken: random.pick(&[0, 100, 1_000]),
+        killed: random.pick(&[0, 50, 300]),
+    }
+}
+
+/// One run; how often what happened in it.
+fn run(seed: u64) -> BTreeMap<&'static str, u64> {
+    let place = Place::new(World::new(seed));
+    place.world().weather = weather(&mut Random::of(seed, &[3]));
+    let mut process = Process::new(place.clone(), seed);
+    for _ in 0..ACTS {
+        process.act();
+    }
+    place.world().weather = Weather::default();
+    process.come_to_rest();
+    process.rest(Duration::from_millis(100));
+    let world = place.world();
+    process.facts.hold(&world.pages.lock().unwrap());
+    let mut counts = std::mem::take(&mut process.facts.counts);
+    counts.extend([("members killed", world.kills), ("wires broken", world.breaks)]);
+    counts
+}
+
+#[test]
+fn through_losses_deaths_and_expiry() {
+    let seeds = match variable("GAPLESS_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 1..variable("GAPLESS_SEEDS").unwrap_or(SEEDS) + 1,
+    };
+    let mut sum: BTreeMap<&str, u64> = BTreeMap::new();
+    for seed in seeds.clone() {
+        match catch_unwind(AssertUnwindSafe(|| run(seed))) {
+            Ok(counts) => counts.into_iter().for_each(|(what, count)| *sum.entry(what).or_default() += count),
+            Err(panic) => {
+                eprintln!("GAPLESS_SEED={seed} replays this");
+                resume_unwind(panic);
+            }
+        }
+    }
+    println!("{sum:#?}");
+    if seeds.end - seeds.start >= SEEDS {
+        for what in ALL {
+            assert!(sum.get(what).is_some_and(|count| *count >= 5), "{what} hardly happens: {sum:?}");
+        }
+    }
+}
+
+/// What has to happen in so many runs, or they would show little.
+const ALL: [&str; 20] = [
+    "calls done",
+    "calls not sent",
+    "calls refused",
+    "calls unknown",
+    "deaths",
+    "done",
+    "members killed",
+    "no command",
+    "no longer kept",
+    "not arrived",
+    "not yet done",
+    "notices",
+    "notices told again",
+    "outcome unknown",
+    "reconnects",
+    "refused",
+    "sent under its number",
+    "sessions lost",
+    "time-outs",
+    "wires broken",
+];

@@ -1,0 +1,489 @@
+//! [`Process`]: an application with a shipped client, its dice, and its death. Of its memory only its notes outlive it.
+
+use super::book::{DO, REFUSE, TELL, bytes, numbers};
+use super::facts::{Facts, Said};
+use super::world::{EXPIRY, MS, Place, STEP};
+use gapless_log::LogError;
+use gapless_sim::Random;
+use gapless_stream::client::{ClientOptions, MessageType, Outcome, OwnedReply, SavedSession};
+use gapless_stream::{Client, Incoming, LinkOptions, Reply, SessionKey, StreamError};
+use gapless_wire::control::RefusalCode;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+const TIMEOUT: Duration = Duration::from_millis(300);
+/// What a call may take longer than it was given: an attempt to connect, and a poll.
+const SLACK: Duration = Duration::from_millis(2);
+const WINDOWS: [u32; 5] = [1, 2, 5, 16, 64];
+
+/// What a process writes down before it sends a command.
+#[derive(Clone, Debug)]
+struct Note {
+    id: u64,
+    message: MessageType,
+    payload: Vec<u8>,
+}
+
+pub struct Process {
+    place: Place,
+    random: Random,
+    pub facts: Facts,
+    client: Option<(Client, SessionKey)>,
+    saved: SavedSession,
+    sessions: u64,
+    /// Commands of this session without an outcome, by their numbers.
+    notes: BTreeMap<u64, Note>,
+    /// All commands of this session, by their numbers.
+    ids: BTreeMap<u64, u64>,
+    /// The last notice of this session that was taken.
+    taken: u64,
+    /// The first notice of this life may be an earlier one.
+    may_hear_again: bool,
+}
+
+impl Process {
+    pub fn new(place: Place, seed: u64) -> Self {
+        let mut process = Self {
+            place,
+            random: Random::of(seed, &[2]),
+            facts: Facts::default(),
+            client: None,
+            saved: SavedSession::new(1, 1),
+            sessions: 0,
+            notes: BTreeMap::new(),
+            ids: BTreeMap::new(),
+            taken: 0,
+            may_hear_again: true,
+        };
+        process.begin_session();
+        process
+    }
+
+    /// Another session, of which nothing is known yet.
+    fn begin_session(&mut self) {
+        self.sessions += 1;
+        self.saved = SavedSession::new(u128::from(self.sessions) << 64 | 7, self.random.pick(&WINDOWS));
+        (self.notes, self.ids) = (BTreeMap::new(), BTreeMap::new());
+        (self.taken, self.may_hear_again) = (0, true);
+    }
+
+    /// It is killed. What it has not noted is gone.
+    fn die(&mut self) {
+        self.facts.count("deaths");
+        self.client = None;
+        self.may_hear_again = true;
+        self.place.world().break_wire();
+    }
+
+    /// The service has lost its session: of what had no outcome nobody knows.
+    fn lose_session(&mut self) {
+        self.facts.count("sessions lost");
+        self.begin_session();
+        if let Some((mut client, _)) = self.client.take() {
+            match client.resume_session(&self.saved) {
+                Ok(key) => {
+                    self.saved = client.saved_session(key).unwrap();
+                    self.client = Some((client, key));
+                }
+                Err(_) => self.die(),
+            }
+        }
+    }
+
+    /// What is done takes no longer than it was given, and an error of time no less.
+    fn timed<T>(&mut self, timeout: Duration, is_late: impl Fn(&T) -> bool, act: impl FnOnce(&mut Self) -> T) -> T {
+        let begun_ns = self.place.world().now_ns;
+        let outcome = act(self);
+        let took = Duration::from_nanos(self.place.world().now_ns - begun_ns);
+        assert!(took <= timeout + SLACK, "{took:?} instead of {timeout:?}");
+        if is_late(&outcome) {
+            self.facts.count("time-outs");
+            assert!(took >= timeout, "it gave up after {took:?} of {timeout:?}");
+        }
+        outcome
+    }
+
+    /// It is started again, if it is not running.
+    fn live(&mut self) -> bool {
+        if self.client.is_some() {
+            return true;
+        }
+        let link = LinkOptions { command_ring_bytes: 64 << 10, reply_ring_bytes: 64 << 10 };
+        let options = ClientOptions { timeout: TIMEOUT, link, ..ClientOptions::default() };
+        let Ok(mut client) = Client::connect_in(Box::new(self.place.clone()), options) else { return false };
+        let saved = self.saved;
+        let is_late = |resumed: &Result<_, _>| matches!(resumed, Err(StreamError::TimedOut { .. }));
+        let key = match self.timed(TIMEOUT, is_late, |_| client.resume_session(&saved)) {
+            Ok(key) => key,
+            Err(StreamError::NoSuchSession(lost)) => {
+                self.client = Some((client, lost));
+                self.lose_session();
+                return self.client.is_some();
+            }
+            Err(StreamError::TimedOut { .. } | StreamError::Disconnected { .. }) => return false,
+            Err(error) => panic!("{error}"),
+        };
+        self.saved = SavedSession::from_bytes(&client.saved_session(key).unwrap().to_bytes()).unwrap();
+        assert!(saved.session == 0 || saved == self.saved);
+        self.client = Some((client, key));
+        // Against advice: an acknowledgement of notices may take the number of a command that has not arrived.
+        while self.random.happens(30_000) {
+            self.poll();
+        }
+        self.settle();
+        self.client.is_some()
+    }
+
+    /// Asks for each command that has no outcome, in their order.
+    pub fn settle(&mut self) {
+        let sessions = self.sessions;
+        for (number, note) in self.notes.clone() {
+            if self.sessions != sessions {
+                return;
+            }
+            let mut sends = self.random.happens(50_000);
+            loop {
+                if sends && !self.send_as(number, &note) {
+                    break;
+                }
+                let Some(outcome) = self.outcome(number) else { return };
+                if outcome == Told::NotArrived && self.random.happens(50_000) {
+                    // It is sent after all, under its number.
+                    sends = true;
+                    continue;
+                }
+                break;
+            }
+        }
+    }
+
+    /// Sends a noted command; false if it did not go.
+    fn send_as(&mut self, number: u64, note: &Note) -> bool {
+        let Some((client, key)) = &mut self.client else { return false };
+        self.facts.sent_again(note.id);
+        match client.send_as(*key, number, note.message, &note.payload) {
+            Ok(()) => {
+                self.facts.count("sent under its number");
+                self.notes.insert(number, note.clone());
+                self.ids.insert(number, note.id);
+                true
+            }
+            // The number has gone to something else, or is none: the command was not sent.
+            Err(StreamError::NotSent { .. } | StreamError::Option { option: "session_seq", .. }) => {
+                self.facts.say(note.id, Said::Never);
+                self.forget(number);
+                false
+            }
+            Err(StreamError::WindowFull { .. } | StreamError::Log(LogError::Full { .. }) | StreamError::NotOpen) => {
+                false
+            }
+            Err(StreamError::NoSuchSession(_)) => {
+                self.lose_session();
+                false
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// The command is no longer one of this session's.
+    fn forget(&mut self, number: u64) {
+        self.notes.remove(&number);
+        self.ids.remove(&number);
+    }
+
+    fn timeout(&mut self) -> Duration {
+        let longest = self.random.pick(&[2, 30, 300, 1_000]);
+        Duration::from_millis(1 + self.random.below(longest))
+    }
+
+    /// Asks for a command's outcome; `None` where there is none, for what reason ever.
+    fn outcome(&mut self, number: u64) -> Option<Told> {
+        let timeout = self.timeout();
+        let (mut client, key) = self.client.take()?;
+        let is_late = |outcome: &Result<Outcome, _>| {
+            matches!(outcome, Ok(Outcome::NotYetDone) | Err(StreamError::OutcomeUnknown { .. } | StreamError::NotOpen))
+        };
+        let outcome = self.timed(timeout, is_late, |_| client.outcome(key, number, timeout));
+        let next = client.next_session_seq(key);
+        self.client = Some((client, key));
+        let Some(id) = self.ids.get(&number).copied() else {
+            if matches!(outcome, Ok(Outcome::NoCommand { .. })) {
+                self.facts.count("no command");
+            }
+            let is_any =
+                matches!(outcome, Ok(Outcome::Done(_) | Outcome::Refused { .. } | Outcome::ReplyTooLong { .. }));
+            assert!(!is_any, "{number} was never sent, and is {outcome:?}");
+            return None;
+        };
+        match outcome {
+            Ok(Outcome::Done(reply)) => self.done(number, id, &reply.payload),
+            Ok(Outcome::Refused { code, detail, .. }) => self.refused(number, id, code, detail),
+            Ok(Outcome::NotYetDone) => {
+                self.facts.count("not yet done");
+                self.facts.say(id, Said::WillBe);
+            }
+            Ok(Outcome::NotArrived { next_session_seq }) => {
+                self.facts.count("not arrived");
+                assert!(next_session_seq <= number);
+                self.facts.say(id, Said::Never);
+                self.forget(number);
+                return Some(Told::NotArrived);
+            }
+            Ok(Outcome::NoLongerKept { first_kept }) => {
+                self.facts.count("no longer kept");
+                let window = u64::from(self.saved.window_messages);
+                let next = next.unwrap();
+                assert!(
+                    number < first_kept && number + window < next,
+                    "{number} of {next}, window {window}: {first_kept}"
+                );
+                if !self.facts.is_refused(id) {
+                    self.facts.say(id, Said::WillBe);
+                }
+                self.notes.remove(&number);
+            }
+            Ok(Outcome::NoCommand { .. }) => {
+                self.facts.count("no command");
+                self.facts.say(id, Said::Never);
+                self.forget(number);
+            }
+            Err(StreamError::OutcomeUnknown { session_seq, .. }) => {
+                self.facts.count("outcome unknown");
+                assert_eq!(session_seq, number);
+            }
+            Err(StreamError::NotOpen | StreamError::Disconnected { .. } | StreamError::TimedOut { .. }) => {}
+            Err(StreamError::NoSuchSession(_)) => {
+                self.lose_session();
+                return None;
+            }
+            other => panic!("{other:?}"),
+        }
+        Some(Told::Other)
+    }
+
+    fn done(&mut self, number: u64, id: u64, payload: &[u8]) {
+        self.facts.count("done");
+        let (said, place) = numbers(payload);
+        assert_eq!(said, id, "the reply to {number} is that of another");
+        self.facts.say(id, Said::Done(place));
+        self.notes.remove(&number);
+    }
+
+    fn refused(&mut self, number: u64, id: u64, code: RefusalCode, detail: u64) {
+        self.facts.count("refused");
+        assert!(self.facts.is_refused(id), "{number}: {code:?}");
+        assert_eq!((code, detail), (RefusalCode::Rejected, id), "the refusal of {number} is that of another");
+        self.facts.say(id, Said::Never);
+        self.notes.remove(&number);
+    }
+
+    /// Something from a poll.
+    fn hear(&mut self, incoming: &Incoming<'_>) {
+        match incoming {
+            Incoming::Reply { reply, .. } => self.hear_reply(reply),
+            Incoming::Notice { notice, .. } => {
+                let number = notice.session_seq;
+                let is_due = number == self.taken + 1;
+                let is_again = self.may_hear_again && number <= self.taken;
+                assert!(is_due || is_again, "notice {number} behind {}", self.taken);
+                assert_eq!(numbers(notice.payload).0, number, "notice {number} is another");
+                self.facts.count(if is_due { "notices" } else { "notices told again" });
+                (self.taken, self.may_hear_again) = (number, false);
+            }
+            Incoming::SessionLost { .. } => self.facts.count("losses told by a poll"),
+            Incoming::Opened { .. } => {}
+        }
+    }
+
+    fn hear_reply(&mut self, reply: &Reply<'_>) {
+        let number = reply.session_seq;
+        match (self.ids.get(&number).copied(), &reply.refusal) {
+            (Some(id), None) => self.done(number, id, reply.payload),
+            (Some(id), Some(refusal)) if refusal.code == RefusalCode::Rejected => {
+                self.refused(number, id, refusal.code, refusal.detail);
+            }
+            (_, Some(refusal)) if [RefusalCode::ReplyExpired, RefusalCode::NotACommand].contains(&refusal.code) => {}
+            (None, _) => panic!("a reply to {number}, which was never sent: {reply:?}"),
+            (_, Some(refusal)) => panic!("{number}: {refusal:?}"),
+        }
+    }
+
+    pub fn poll(&mut self) {
+        let Some((mut client, key)) = self.client.take() else { return };
+        let most = 1 + self.random.below(100) as usize;
+        let mut is_lost = false;
+        let polled = client.poll(most, |incoming| {
+            let (Incoming::Reply { session, .. }
+            | Incoming::Notice { session, .. }
+            | Incoming::Opened { session }
+            | Incoming::SessionLost { session }) = incoming;
+            // Of a session that was lost something may be left.
+            if session == key {
+                is_lost |= matches!(incoming, Incoming::SessionLost { .. });
+                self.hear(&incoming);
+            }
+        });
+        let waited = polled.and_then(|_| client.wait(STEP * 5));
+        self.client = Some((client, key));
+        if is_lost {
+            return self.lose_session();
+        }
+        match waited {
+            Ok(()) => {}
+            Err(StreamError::Disconnected { .. }) => self.reconnect(),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    fn reconnect(&mut self) {
+        let Some((mut client, key)) = self.client.take() else { return };
+        let is_late = |outcome: &Result<_, _>| outcome.is_err();
+        let outcome = self.timed(TIMEOUT, is_late, |_| client.reconnect());
+        let is_lost = outcome.is_ok() && client.saved_session(key).is_none();
+        self.client = Some((client, key));
+        match outcome {
+            Ok(()) => self.facts.count("reconnects"),
+            Err(StreamError::TimedOut { .. } | StreamError::Disconnected { .. }) => {}
+            Err(error) => panic!("{error}"),
+        }
+        if is_lost {
+            self.lose_session();
+        }
+    }
+
+    fn command(&mut self) -> Note {
+        let (message, notices) = match self.random.below(10) {
+            0 | 1 => (REFUSE, 0),
+            2 | 3 => (TELL, 1 + self.random.below(60)),
+            _ => (DO, 0),
+        };
+        let id = self.facts.begin(message == REFUSE);
+        let mut payload = bytes(id, notices).to_vec();
+        // Now and then of several frames.
+        payload.resize(16 + if self.random.happens(10_000) { self.random.below(12_000) as usize } else { 0 }, 0);
+        Note { id, message, payload }
+    }
+
+    /// Whether the next number is free: none is noted for a command that may be sent again.
+    fn is_free(&self) -> bool {
+        let next = self.client.as_ref().and_then(|(client, key)| client.next_session_seq(*key));
+        next.is_some_and(|next| self.notes.range(next..).next().is_none())
+    }
+
+    /// Notes a command, sends it and waits for its outcome, or does not.
+    fn noted(&mut self) {
+        let note = self.command();
+        let Some((client, key)) = &self.client else { return };
+        let Some(number) = client.number_for(*key, note.payload.len()) else { return };
+        if !self.send_as(number, &note) {
+            return self.facts.say(note.id, Said::Never);
+        }
+        if self.random.happens(60_000) {
+            self.outcome(number);
+        }
+    }
+
+    /// One that is not noted.
+    fn call(&mut self) {
+        let Note { id, message, payload } = self.command();
+        let timeout = self.timeout();
+        let Some((mut client, key)) = self.client.take() else { return };
+        let is_late = |outcome: &Result<OwnedReply, _>| matches!(outcome, Err(StreamError::OutcomeUnknown { .. }));
+        // What it waits for before it can send counts, too.
+        let outcome = self.timed(timeout, is_late, |_| client.call(key, message, &payload, timeout));
+        // The last number of the session is its, if it was sent.
+        let number = client.next_session_seq(key).map(|next| next - 1);
+        self.client = Some((client, key));
+        match outcome {
+            Ok(reply) => {
+                self.facts.count("calls done");
+                let (said, place) = numbers(&reply.payload);
+                assert_eq!(said, id, "the reply of a call is that of another");
+                self.facts.say(id, Said::Done(place));
+                self.ids.extend(number.map(|number| (number, id)));
+            }
+            Err(StreamError::Refused { code, detail, .. }) => {
+                self.facts.count("calls refused");
+                assert_eq!((code, detail), (RefusalCode::Rejected, id));
+                assert!(self.facts.is_refused(id));
+                self.facts.say(id, Said::Never);
+                self.ids.extend(number.map(|number| (number, id)));
+            }
+            Err(StreamError::OutcomeUnknown { session_seq, .. }) => {
+                self.facts.count("calls unknown");
+                self.ids.insert(session_seq, id);
+                self.notes.insert(session_seq, Note { id, message, payload });
+            }
+            Err(StreamError::WindowFull { .. } | StreamError::Log(LogError::Full { .. }) | StreamError::NotOpen) => {
+                self.facts.count("calls not sent");
+                self.facts.say(id, Said::Never);
+            }
+            Err(StreamError::NoSuchSession(_)) => self.lose_session(),
+            // Before it was sent: while it waited for room the service went.
+            Err(StreamError::Disconnected { .. } | StreamError::TimedOut { .. }) => self.facts.say(id, Said::Never),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// One of the things that a process does, or that happens to it.
+    pub fn act(&mut self) {
+        if !self.live() {
+            return self.rest(Duration::from_millis(20));
+        }
+        match self.random.below(100) {
+            0..60 if !self.is_free() => self.settle(),
+            0..35 => self.noted(),
+            35..60 => self.call(),
+            60..85 => self.poll(),
+            85..88 => self.settle(),
+            88..90 => self.reconnect(),
+            90..94 => self.die(),
+            94 => self.rest(EXPIRY + Duration::from_secs(2)),
+            _ => {
+                let next = self.client.as_ref().and_then(|(client, key)| client.next_session_seq(*key)).unwrap_or(1);
+                let any = self.random.below(next + 3);
+                self.outcome(any);
+            }
+        }
+    }
+
+    pub fn rest(&mut self, time: Duration) {
+        let until_ns = self.place.world().now_ns + time.as_nanos() as u64;
+        while self.place.world().now_ns < until_ns {
+            self.place.world().step(STEP);
+        }
+    }
+
+    /// Whether everything has its outcome, and every notice was taken.
+    pub fn is_settled(&self) -> bool {
+        let world = self.place.world();
+        let pages = world.pages.lock().unwrap();
+        let told = pages.told.get(&self.saved.session).copied().unwrap_or(0);
+        self.client.is_some() && self.notes.is_empty() && self.taken == told
+    }
+
+    /// In a world without accidents: everything arrives.
+    pub fn come_to_rest(&mut self) {
+        let until_ns = self.place.world().now_ns + 60_000 * MS;
+        while !self.is_settled() {
+            assert!(self.place.world().now_ns < until_ns, "not everything has arrived: {:?}", self.notes);
+            if !self.live() {
+                self.rest(Duration::from_millis(20));
+                continue;
+            }
+            self.settle();
+            self.poll();
+            // Of notices that were lost on the way nobody is told but who connects again.
+            if self.random.happens(5_000) {
+                self.reconnect();
+            }
+        }
+    }
+}
+
+/// What an outcome was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    NotArrived,
+    Other,
+}

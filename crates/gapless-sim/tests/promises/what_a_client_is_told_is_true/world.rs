@@ -1,0 +1,264 @@
+//! [`World`]: a member that runs the service, the wire to it, and one virtual clock. The wire loses whole messages, keeps some
+//! back, and breaks; the member is killed and started again; what a dead client has left on its wire may arrive late.
+
+use super::book::{Book, Pages};
+use gapless_agent::Now;
+use gapless_cluster::ClusterMember;
+use gapless_cluster::config::ClusterConfig;
+use gapless_cluster::member::Surroundings as OfMember;
+use gapless_engine::{Replica, ReplicaOptions};
+use gapless_journal::Environment;
+use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, ring};
+use gapless_sim::Random;
+use gapless_stream::client::Surroundings;
+use gapless_stream::doorman::PublisherLink;
+use gapless_stream::{LinkOptions, StreamError};
+use gapless_wire::{Frame, aligned_length};
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+pub const MS: u64 = 1_000_000;
+/// One poll of everything takes so long.
+pub const STEP: Duration = Duration::from_millis(1);
+/// A session that is silent for so long is closed.
+pub const EXPIRY: Duration = Duration::from_secs(3);
+const BEGINNING_NS: u64 = 1_900_000_000_000_000_000;
+const RINGS: LinkOptions = LinkOptions { command_ring_bytes: 64 << 10, reply_ring_bytes: 64 << 10 };
+
+/// How often what goes wrong, times in a hundred thousand; of messages, or of steps.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Weather {
+    pub command_lost: u64,
+    pub answer_lost: u64,
+    pub kept_back: u64,
+    pub broken: u64,
+    pub killed: u64,
+}
+
+/// One way of a wire.
+#[derive(Default)]
+struct Way {
+    frame: Vec<u8>,
+    is_lost: bool,
+    has_frame: bool,
+}
+
+struct Wire {
+    commands: RingReader,
+    replies: RingWriter,
+    far: PublisherLink,
+    there: Way,
+    back: Way,
+}
+
+/// Moves messages from one ring to the other, as far as there is room: lost ones as a whole.
+fn carry(way: &mut Way, from: &mut RingReader, to: &mut RingWriter, lost: u64, random: &mut Random) {
+    loop {
+        if !way.has_frame {
+            let Some(length) = from.next_length().unwrap() else { break };
+            way.frame.resize(aligned_length(length), 0);
+            from.copy(&mut way.frame);
+            from.advance(length);
+            if Frame::parse(&way.frame).unwrap().fragment().index == 0 {
+                way.is_lost = random.happens(lost);
+            }
+        }
+        way.has_frame = false;
+        if !way.is_lost {
+            match to.append(&way.frame) {
+                Ok(()) => {}
+                Err(LogError::Full { .. }) => {
+                    way.has_frame = true;
+                    break;
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+    from.release();
+    let _ = to.publish();
+}
+
+impl Wire {
+    fn turn(&mut self, weather: &Weather, random: &mut Random) {
+        if random.happens(weather.kept_back) {
+            return;
+        }
+        carry(&mut self.there, &mut self.commands, &mut self.far.writer, weather.command_lost, random);
+        carry(&mut self.back, &mut self.far.reader, &mut self.replies, weather.answer_lost, random);
+    }
+}
+
+pub struct World {
+    beginning: Instant,
+    pub now_ns: u64,
+    pub weather: Weather,
+    pub random: Random,
+    config: ClusterConfig,
+    surroundings: OfMember,
+    member: Option<ClusterMember>,
+    up_at_ns: u64,
+    wire: Option<Wire>,
+    /// Of clients that are dead or have another, and until when they still deliver.
+    left_behind: Vec<(Wire, u64)>,
+    /// What the service of the running member has done.
+    pub pages: Arc<Mutex<Pages>>,
+    /// How often what happened.
+    pub kills: u64,
+    pub breaks: u64,
+    _directory: tempfile::TempDir,
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+impl World {
+    pub fn new(seed: u64) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let text = format!(
+            "[cluster]\nname = \"model\"\nmember = 1\n[[member]]\nid = 1\naddresses = [\"127.0.0.1:{port}\"]\n[election]\n\
+             timeout = \"100 ms\"\nheartbeat_interval = \"10 ms\"\n[stream]\ndirectory = \"{}\"\nwindow = \"4 MiB\"\n\
+             frame_length_max = \"4 KiB\"\nmessage_length_max = \"64 KiB\"\nsession_expiry = \"{} s\"\n[journal]\n\
+             segment_length = \"1280 KiB\"\n",
+            directory.path().join("member").display(),
+            EXPIRY.as_secs()
+        );
+        let surroundings = OfMember {
+            instance: Some(1),
+            journal: Environment { epoch_ns: || BEGINNING_NS, ..Environment::default() },
+            message_bytes_max: Some(1 << 20),
+            without_helpers: true,
+            ..OfMember::default()
+        };
+        Self {
+            beginning: Instant::now(),
+            now_ns: 0,
+            weather: Weather::default(),
+            random: Random::of(seed, &[1]),
+            config: ClusterConfig::parse(&text, "model.toml").unwrap(),
+            surroundings,
+            member: None,
+            up_at_ns: 0,
+            wire: None,
+            left_behind: Vec::new(),
+            pages: Arc::default(),
+            kills: 0,
+            breaks: 0,
+            _directory: directory,
+        }
+    }
+
+    /// The member's process dies, and everything that it had in memory.
+    pub fn kill(&mut self) {
+        (self.wire, self.left_behind) = (None, Vec::new());
+        if let Some(member) = self.member.take() {
+            member.abandon();
+        }
+    }
+
+    /// The connection breaks: what is on its way may still arrive there, and nothing comes back.
+    pub fn break_wire(&mut self) {
+        let late_ns = self.random.below(2) * self.random.below(100 * MS);
+        self.left_behind.extend(self.wire.take().map(|wire| (wire, self.now_ns + late_ns)));
+    }
+
+    fn start(&mut self) {
+        self.pages = Arc::default();
+        let options = ReplicaOptions { snapshot_interval_frames: Some(30), ..ReplicaOptions::default() };
+        let service = Replica::member_service(Book(Arc::clone(&self.pages)), options, &self.config);
+        let member = ClusterMember::start_by_hand_with_in(&self.config, service, &self.surroundings);
+        self.member = Some(member.unwrap());
+    }
+
+    /// Time goes on by `step`, and everything has its turn.
+    pub fn step(&mut self, step: Duration) {
+        self.now_ns += step.as_nanos() as u64;
+        if self.member.is_none() && self.now_ns >= self.up_at_ns {
+            self.start();
+        }
+        let (is_killed, is_broken) =
+            (self.random.happens(self.weather.killed), self.random.happens(self.weather.broken));
+        if self.member.is_some() && is_killed {
+            self.kills += 1;
+            self.kill();
+            self.up_at_ns = self.now_ns + self.random.below(300 * MS);
+        }
+        if self.wire.is_some() && is_broken {
+            self.breaks += 1;
+            self.break_wire();
+        }
+        for _ in 0..3 {
+            if let Some(wire) = &mut self.wire {
+                wire.turn(&self.weather, &mut self.random);
+            }
+            for (wire, _) in &mut self.left_behind {
+                wire.turn(&Weather { answer_lost: 100_000, ..self.weather }, &mut self.random);
+            }
+            if let Some(member) = &mut self.member {
+                let now = Now { monotonic_ns: self.now_ns + MS, epoch_ns: BEGINNING_NS + self.now_ns };
+                member.turn(now).unwrap();
+            }
+        }
+        self.left_behind.retain(|(_, until_ns)| *until_ns > self.now_ns);
+    }
+
+    /// Lets time go by until something has come over the wire, or it is gone, or for `timeout`.
+    fn sleep(&mut self, timeout: Duration) {
+        let until_ns = self.now_ns + timeout.as_nanos() as u64;
+        loop {
+            let left = Duration::from_nanos(until_ns.saturating_sub(self.now_ns));
+            self.step(if left.is_zero() { STEP / 20 } else { left.min(STEP) });
+            let has_come = self.wire.as_ref().is_none_or(|wire| wire.replies.backlog_bytes() > 0);
+            if has_come || self.now_ns >= until_ns {
+                return;
+            }
+        }
+    }
+
+    fn connect(&mut self) -> Result<PublisherLink, StreamError> {
+        self.break_wire();
+        self.step(STEP);
+        let gone = || StreamError::Disconnected { peer: "the model's member".to_owned() };
+        let far = self.member.as_ref().ok_or_else(gone)?.stream().connect(RINGS)?;
+        let identity = far.welcome.identity;
+        let (writer, commands) = ring::create(&MemoryKind::Anonymous, RINGS.command_ring_bytes, identity)?;
+        let (replies, reader) = ring::create(&MemoryKind::Anonymous, RINGS.reply_ring_bytes, identity)?;
+        let near = PublisherLink::of_rings(far.welcome, writer, reader)?;
+        self.wire = Some(Wire { commands, replies, far, there: Way::default(), back: Way::default() });
+        Ok(near)
+    }
+}
+
+/// The world as a client has it.
+#[derive(Clone)]
+pub struct Place(Arc<Mutex<World>>);
+
+impl Place {
+    pub fn new(world: World) -> Self {
+        Self(Arc::new(Mutex::new(world)))
+    }
+
+    pub fn world(&self) -> MutexGuard<'_, World> {
+        self.0.lock().unwrap()
+    }
+}
+
+impl Surroundings for Place {
+    fn now(&self) -> Instant {
+        let world = self.world();
+        world.beginning + Duration::from_nanos(world.now_ns)
+    }
+
+    fn sleep(&mut self, timeout: Duration) {
+        self.world().sleep(timeout);
+    }
+
+    fn connect(&mut self, _: Duration) -> Result<PublisherLink, StreamError> {
+        self.world().connect()
+    }
+}

@@ -1,0 +1,58 @@
+//! A client that may be killed at any moment: each of its deposits is booked once, and it hears of each.
+//!
+//! ```sh
+//! surviving_client SOCKET HOME [AMOUNT]
+//! ```
+//!
+//! Run it again after it was killed, with or without another amount. The guide `connecting-clients` explains it.
+
+use gapless::prelude::*;
+use std::{error::Error, fs, io, path::Path};
+
+const DEPOSIT: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The file is as it was or as it is to be, whenever the process is killed.
+fn keep(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    fs::write(path.with_extension("new"), bytes)?;
+    fs::rename(path.with_extension("new"), path)
+}
+
+fn run(socket: &Path, home: &Path, mut amount: Option<u64>) -> Result<(), Box<dyn Error>> {
+    let (session, outbox) = (home.join("session"), home.join("outbox"));
+    let saved = fs::read(&session).ok().map(|bytes| SavedSession::from_bytes(&bytes)).transpose()?;
+    let saved = saved.unwrap_or_else(|| SavedSession::new(random_token(), 16));
+    keep(&session, &saved.to_bytes())?; // Before the stream hears of it.
+    let mut client = Client::connect(socket, ClientOptions::default())?;
+    let key = client.resume_session(&saved)?; // `NoSuchSession`: it has expired, and what is in the outbox is not known.
+    keep(&session, &client.saved_session(key).ok_or("it is open")?.to_bytes())?;
+    loop {
+        if !outbox.exists() {
+            let Some(amount) = amount.take() else { return Ok(()) };
+            let number = client.number_for(key, 8).ok_or("it is open")?;
+            keep(&outbox, &[number.to_le_bytes(), amount.to_le_bytes()].concat())?; // Before it is sent.
+        }
+        let note = fs::read(&outbox)?;
+        let number = u64::from_le_bytes(note[..8].try_into()?);
+        client.send_as(key, number, DEPOSIT, &note[8..])?; // Has its effect once, however often it is sent.
+        match client.outcome(key, number, PATIENCE) {
+            Ok(Outcome::Done(reply)) => println!("done: {:?}", reply.payload),
+            Ok(Outcome::Refused { reason, .. }) => println!("refused: {reason}"),
+            Ok(Outcome::ReplyTooLong { .. } | Outcome::NoLongerKept { .. }) => println!("done; its reply is gone"),
+            Ok(Outcome::NotYetDone) => continue,
+            Err(StreamError::OutcomeUnknown { .. }) if client.reconnect().is_ok() => continue,
+            other => return Err(format!("{other:?}").into()), // The outbox keeps it for the next run.
+        }
+        fs::remove_file(&outbox)?;
+        // Notices: up to 64 may come once more to the next life.
+        client.poll(64, |incoming| println!("{incoming:?}")).or_else(|_| client.reconnect().map(|()| 0))?;
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [socket, home, amount @ ..] = arguments.as_slice() else {
+        return Err("SOCKET HOME [AMOUNT] are expected".into());
+    };
+    run(Path::new(socket), Path::new(home), amount.first().map(|amount| amount.parse()).transpose()?)
+}
