@@ -230,6 +230,7 @@ impl Recorded {
             last: last_sequence,
             written: last_sequence,
             hash: OutputHash::new(),
+            settled: OutputHash::new(),
             written_ns: 0,
             news_ns: 0,
         })
@@ -257,7 +258,9 @@ pub struct OutputRecord {
     first: u64,
     last: u64,
     written: u64,
+    /// Of all that was put out, and of what was put out up to `last`: of a batch that was not finished nothing is written.
     pub(crate) hash: OutputHash,
+    settled: OutputHash,
     written_ns: u64,
     news_ns: u64,
 }
@@ -267,7 +270,7 @@ impl OutputRecord {
     #[inline]
     pub(crate) fn after_batch(&mut self, last: u64, now_ns: u64) {
         if last != self.last {
-            self.last = last;
+            (self.last, self.settled) = (last, self.hash);
             self.news_ns = now_ns;
             if last - self.first < FRAMES_MAX - 1 && now_ns.saturating_sub(self.written_ns) < WRITE_INTERVAL_NS {
                 return;
@@ -287,7 +290,7 @@ impl OutputRecord {
     fn write(&mut self, now_ns: u64) {
         let Self { first, last, .. } = *self;
         if let (Some(file), true) = (&self.file, self.written != last) {
-            let record = Record { first, last, hash: self.hash.0 };
+            let record = Record { first, last, hash: self.settled.0 };
             let offset = HEADER_LENGTH as u64 + self.number * RECORD_LENGTH as u64;
             if let Err(error) = file.write_all_at(&record.to_bytes(), offset) {
                 let path = self.path.display();
@@ -304,7 +307,7 @@ impl OutputRecord {
     fn begin_another(&mut self) {
         self.number += 1;
         self.first = self.last + 1;
-        self.hash = OutputHash::new();
+        (self.hash, self.settled) = (OutputHash::new(), OutputHash::new());
     }
 
     /// A snapshot stands behind what was handled last: a replay begins there.
@@ -462,6 +465,23 @@ mod tests {
         // A start takes back what the journal does not have, and what no replay needs.
         drop(Recorded::read(directory.path(), IDENTITY).unwrap().go_on(9, 21, end - 1).unwrap());
         assert_eq!(records(directory.path()), [(21, end - 1)]);
+    }
+
+    #[test]
+    fn of_a_batch_that_was_not_finished_nothing_is_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let hash = || Recorded::read(directory.path(), IDENTITY).unwrap().records[0].hash;
+        let mut written = record(directory.path(), 0);
+        written.hash.timer(1, 2);
+        written.after_batch(10, 0);
+        drop(written);
+        let whole = hash();
+        let mut written = record(directory.path(), 0);
+        written.hash.timer(1, 2);
+        written.after_batch(10, 0);
+        written.hash.timer(3, 4);
+        drop(written);
+        assert_eq!(hash(), whole);
     }
 
     #[test]
