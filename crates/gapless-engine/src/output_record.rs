@@ -43,35 +43,48 @@ const WRITE_INTERVAL_NS: u64 = 1_000_000_000;
 /// And when nothing has come for so long, ns.
 const IDLE_NS: u64 = 20_000_000;
 
-/// A hash over outputs in their order: each word is folded in by a multiplication to 128 bits (as in wyhash by Wang Yi).
-/// Two programs that put out other things come to the same value by chance alone.
+/// A hash over outputs in their order. What is put out at a time is summed up by multiplications to 128 bits that do not wait
+/// for each other, with another key for each 16 bytes (as in NH by Black and others, "UMAC", CRYPTO 1999), and the sum is
+/// folded in. Two programs that put out other things come to the same value by chance alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OutputHash(u64);
 
-impl OutputHash {
-    const SECRET: [u64; 2] = [0xA076_1D64_78BD_642F, 0xE703_7ED1_A0B4_28DB];
+/// Odd numbers without a pattern.
+const KEYS: [u64; 4] = [0xA076_1D64_78BD_642F, 0xE703_7ED1_A0B4_28DB, 0x8EBC_6AF0_9C88_C6E3, 0x9E37_79B9_7F4A_7C15];
 
+#[inline]
+fn product(one: u64, other: u64) -> u64 {
+    let product = u128::from(one) * u128::from(other);
+    (product as u64) ^ (product >> 64) as u64
+}
+
+impl OutputHash {
     pub const fn new() -> Self {
-        Self(Self::SECRET[0])
+        Self(KEYS[0])
     }
 
     #[inline]
-    fn word(&mut self, word: u64) {
-        let product = u128::from(self.0 ^ word) * u128::from(word ^ Self::SECRET[1] | 1);
-        self.0 = (product as u64) ^ (product >> 64) as u64 ^ self.0.rotate_left(17);
+    fn fold(&mut self, value: u64) {
+        self.0 = product(self.0 ^ value, KEYS[1]).wrapping_add(KEYS[3]);
     }
 
     /// `head` says what the bytes are.
     #[inline]
     pub fn add(&mut self, head: u64, bytes: &[u8]) {
-        self.word(head ^ (bytes.len() as u64) << 32);
-        let (words, rest) = bytes.as_chunks::<8>();
-        words.iter().for_each(|word| self.word(u64::from_le_bytes(*word)));
+        let (mut sum, mut key) = (product(head ^ KEYS[0], bytes.len() as u64 ^ KEYS[1]), KEYS[2]);
+        let mut pair = |words: &[u8; 16]| {
+            let number = u128::from_le_bytes(*words);
+            sum = sum.wrapping_add(product(number as u64 ^ key, (number >> 64) as u64 ^ key.rotate_left(32)));
+            key = key.wrapping_add(KEYS[3]);
+        };
+        let (pairs, rest) = bytes.as_chunks::<16>();
+        pairs.iter().for_each(&mut pair);
         if !rest.is_empty() {
-            let mut last = [0; 8];
+            let mut last = [0; 16];
             last[..rest.len()].copy_from_slice(rest);
-            self.word(u64::from_le_bytes(last));
+            pair(&last);
         }
+        self.fold(sum);
     }
 
     #[inline]
@@ -87,8 +100,7 @@ impl OutputHash {
     }
 
     pub fn timer(&mut self, timer: u64, deadline_ns: u64) {
-        self.word(timer);
-        self.word(deadline_ns);
+        self.fold(product(timer ^ KEYS[0], deadline_ns ^ KEYS[2]));
     }
 }
 
