@@ -80,7 +80,8 @@ fn text(report: &StatusReport) -> String {
             writeln!(text, "its machine has lost power: its vote counts only with everybody's until it has caught up");
     }
     for PartedReport { member, same_sequence, index, sequence } in &report.parted {
-        let same = same_sequence.map_or_else(|| "nothing is known to be the same".to_owned(), |same| format!("the same up to {same}"));
+        let same = same_sequence
+            .map_or_else(|| "nothing is known to be the same".to_owned(), |same| format!("the same up to {same}"));
         let _ = writeln!(
             text,
             "OTHER HISTORY: the log of member {member} parts from this one's: {same}, another one at {sequence} (entry {index})"
