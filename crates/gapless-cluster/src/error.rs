@@ -44,13 +44,36 @@ pub enum ClusterError {
         /// What it holds.
         reason: String,
     },
-    /// A file is damaged.
+    /// A file is damaged, or another directory's.
     #[error(
-        "{path} is damaged; begin the member anew with an empty directory and `gapless cluster add --replace`, never with a copy"
+        "{path} is damaged, or of another directory; begin the member anew with an empty directory and `gapless cluster add \
+         --replace`, never with a copy"
     )]
     Damaged {
         /// The file.
         path: PathBuf,
+    },
+    /// A file is gone that the directory has had.
+    #[error(
+        "{path} is missing, and this directory has had it; begin the member anew with an empty directory and `gapless \
+         cluster add --replace`, never with a copy"
+    )]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file says less than another one knows that it has said.
+    #[error(
+        "{path} is an older copy of itself: {found}, and {expected}; begin the member anew with an empty directory and \
+         `gapless cluster add --replace`, never with a copy"
+    )]
+    Older {
+        /// The file.
+        path: PathBuf,
+        /// What it says.
+        found: String,
+        /// What another file says.
+        expected: String,
     },
     /// It was removed from its cluster.
     #[error(

@@ -1,20 +1,56 @@
 //! [`KeptFeeds`]: the feed sessions that a relay knows, in a small text file beside its journal. The journal itself tells
 //! of those that begin in it; retention, or a start in the middle of the stream, may have left it without the frame that
 //! says which one its oldest frames belong to.
+//!
+//! ```text
+//! sealed <CRC-32C over stream, incarnation and the lines below, as 8 hexadecimal digits>
+//! a line for each feed session, oldest first: its first sequence, its last one or `-`, its name
+//! ```
+//!
+//! It is written before the journal has the frame that begins a feed session. So one that lacks what the journal or the
+//! stream tells is an older copy, and counts as little as a damaged one. A version before wrote no first line.
 
 use crate::StreamError;
 use crate::feeds::{Feed, Feeds};
+use gapless_log::StreamIdentity;
+use gapless_wire::checksum::crc32c;
 use gapless_wire::feed_session::FeedSession;
 use std::path::PathBuf;
 
-/// The file: a line for each feed session, oldest first, of its first sequence, its last one or `-`, and its name.
+const SEAL: &str = "sealed ";
+
+/// The file.
 pub(crate) struct KeptFeeds {
     path: PathBuf,
+    identity: StreamIdentity,
 }
 
 impl KeptFeeds {
-    pub const fn at(path: PathBuf) -> Self {
-        Self { path }
+    /// That of a relay of this stream.
+    pub const fn at(path: PathBuf, identity: StreamIdentity) -> Self {
+        Self { path, identity }
+    }
+
+    fn seal(&self, lines: &str) -> String {
+        let StreamIdentity { stream_id, incarnation } = self.identity;
+        format!("{:08x}", crc32c(format!("{stream_id:032x} {incarnation:016x}\n{lines}").as_bytes()))
+    }
+
+    /// All feed sessions in the file; `None` if it is damaged, or of another stream.
+    fn parse(&self, text: &str) -> Option<Vec<Feed>> {
+        let lines = match text.strip_prefix(SEAL) {
+            None => text,
+            Some(sealed) => sealed.split_once('\n').filter(|(seal, lines)| *seal == self.seal(lines))?.1,
+        };
+        lines.lines().map(parse).collect()
+    }
+
+    /// Whether the file lacks a feed session of these that begins at `first_sequence` or later: then it is an older copy.
+    pub fn is_older(&self, feeds: &Feeds, first_sequence: u64) -> bool {
+        let known = std::fs::read_to_string(&self.path).ok().and_then(|text| self.parse(&text)).unwrap_or_default();
+        let is_known =
+            |feed: &Feed| known.iter().any(|it| (it.name, it.first_sequence) == (feed.name, feed.first_sequence));
+        feeds.all().iter().filter(|feed| feed.first_sequence >= first_sequence).any(|feed| !is_known(feed))
     }
 
     /// The feed session that the frame before `first_sequence` belongs to and those before it, as they stood there: what
@@ -28,7 +64,7 @@ impl KeptFeeds {
                 return Feeds::default();
             }
         };
-        let Some(feeds) = text.lines().map(parse).collect::<Option<Vec<_>>>() else {
+        let Some(feeds) = self.parse(&text) else {
             // Frames older than the journal's first mark are served to nobody then, which is better than to the wrong
             // name.
             tracing::warn!(path = %self.path.display(), "the file of the feed sessions of before is damaged");
@@ -48,7 +84,8 @@ impl KeptFeeds {
             let last = feed.last_sequence.map_or_else(|| "-".to_owned(), |last| last.to_string());
             format!("{} {last} {}\n", feed.first_sequence, feed.name)
         };
-        let text: String = feeds.all().iter().map(line).collect();
+        let lines: String = feeds.all().iter().map(line).collect();
+        let text = format!("{SEAL}{}\n{lines}", self.seal(&lines));
         let beside = self.path.with_extension("new");
         let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, &self.path));
         written.map_err(|source| StreamError::System { action: format!("writing {}", self.path.display()), source })
@@ -70,6 +107,8 @@ fn parse(line: &str) -> Option<Feed> {
 mod tests {
     use super::*;
 
+    const IDENTITY: StreamIdentity = StreamIdentity { stream_id: 7, incarnation: 9 };
+
     fn feeds() -> Feeds {
         let mut feeds = Feeds::default();
         for (name, first, last) in [("MONDAY", 1, 10), ("TUESDAY", 11, 30), ("WEDNESDAY", 31, 31)] {
@@ -84,7 +123,7 @@ mod tests {
     #[test]
     fn what_begins_before_the_journal_comes_back_as_it_stood_there() {
         let directory = tempfile::tempdir().unwrap();
-        let kept = KeptFeeds::at(directory.path().join("feeds"));
+        let kept = KeptFeeds::at(directory.path().join("feeds"), IDENTITY);
         assert_eq!(kept.before(100), Feeds::default(), "nothing was written yet");
         kept.write(&feeds()).unwrap();
         let names = |feeds: Feeds| -> Vec<_> {
@@ -104,7 +143,42 @@ mod tests {
         let path = directory.path().join("feeds");
         for text in ["1 - ", "1 -", "x - MONDAY", "1 2 MONDAY MORNING", "1 x MONDAY", "\u{0}\u{0}"] {
             std::fs::write(&path, text).unwrap();
-            assert_eq!(KeptFeeds::at(path.clone()).before(100), Feeds::default(), "{text:?}");
+            assert_eq!(KeptFeeds::at(path.clone(), IDENTITY).before(100), Feeds::default(), "{text:?}");
         }
+    }
+
+    #[test]
+    fn each_changed_byte_each_length_and_another_streams_file_is_as_good_as_none() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("feeds");
+        let kept = KeptFeeds::at(path.clone(), IDENTITY);
+        kept.write(&feeds()).unwrap();
+        let right = std::fs::read(&path).unwrap();
+        assert_ne!(kept.before(100), Feeds::default());
+        for at in 0..right.len() {
+            let mut bytes = right.clone();
+            bytes[at] ^= 1;
+            for bytes in [&bytes[..], &right[..at]] {
+                std::fs::write(&path, bytes).unwrap();
+                assert_eq!(kept.before(100), Feeds::default(), "byte {at}");
+            }
+        }
+        std::fs::write(&path, &right).unwrap();
+        let other = StreamIdentity { incarnation: 10, ..IDENTITY };
+        assert_eq!(KeptFeeds::at(path.clone(), other).before(100), Feeds::default());
+        // Of a version that did not seal it.
+        std::fs::write(&path, "1 10 MONDAY\n").unwrap();
+        assert_eq!(kept.before(5).all().len(), 1);
+    }
+
+    #[test]
+    fn one_that_lacks_what_the_journal_tells_is_an_older_copy() {
+        let directory = tempfile::tempdir().unwrap();
+        let kept = KeptFeeds::at(directory.path().join("feeds"), IDENTITY);
+        kept.write(&feeds()).unwrap();
+        assert!(!kept.is_older(&feeds(), 1));
+        let mut more = feeds();
+        more.begin(FeedSession::new("THURSDAY").unwrap(), 40);
+        assert!(kept.is_older(&more, 32) && !kept.is_older(&more, 41));
     }
 }

@@ -53,6 +53,21 @@ pub enum RecoveryError {
         /// The committed index.
         commit: u64,
     },
+    /// A checkpoint that was written aside is from before what the journal says.
+    #[error(
+        "it is an older copy of itself, of term {term} and with entries up to {commit} committed; the journal beside it says \
+         term {journal_term} and {journal_commit}"
+    )]
+    OlderAside {
+        /// Its term.
+        term: u64,
+        /// Its committed index.
+        commit: u64,
+        /// The journal's newest term.
+        journal_term: u64,
+        /// The committed index that the journal knows.
+        journal_commit: u64,
+    },
     /// Frames are missing before an entry's record: a journal that lost something in the middle.
     #[error("entry {index} covers frames up to {end_sequence}, the journal has them up to {found_sequence}")]
     FramesMissing {
@@ -175,6 +190,29 @@ impl Recovered {
     #[must_use]
     pub fn acknowledged(&self) -> Vec<(MemberId, Acknowledged)> {
         self.state.as_ref().map(|state| state.acknowledged.clone()).unwrap_or_default()
+    }
+
+    /// Whether a checkpoint that was written aside may take the place of these records of the journal: it says all that they
+    /// say, but for entries that were cut. What is wrong with the records themselves is not looked at.
+    ///
+    /// # Errors
+    /// It is older than they are.
+    pub fn check_aside<'a>(
+        records: impl IntoIterator<Item = (u64, bool, &'a [u8])>,
+        aside: &[u8],
+    ) -> Result<(), RecoveryError> {
+        let Ok(RecordContent::Checkpoint(aside)) = RecordContent::from_bytes(aside) else { return Ok(()) };
+        let Ok(Self { state: Some(journal), .. }) = Self::from_records(records, u64::MAX) else { return Ok(()) };
+        let (its, known) = (aside.hard_state, journal.hard_state);
+        if its.term >= known.term && its.commit >= known.commit {
+            return Ok(());
+        }
+        Err(RecoveryError::OlderAside {
+            term: its.term,
+            commit: its.commit,
+            journal_term: known.term,
+            journal_commit: known.commit,
+        })
     }
 
     /// Where the log ends: the chain goes on from here.
@@ -346,6 +384,28 @@ mod tests {
         }
         assert!(Recovered::nothing().has_voted(b"nonsense").is_err());
         assert!(Recovered::nothing().has_voted(&RecordContent::HardState(state(1, 1)).to_bytes()).is_ok());
+    }
+
+    #[test]
+    fn a_checkpoint_that_was_written_aside_before_what_the_journal_says_is_refused() {
+        let checkpoint = |term, commit| {
+            let hard_state = HardState { term, vote: None, commit };
+            let start = Place { index: commit, term: 1, sequence: 0, hash: 0 };
+            let (members, entries, acknowledged) = (Members::default(), Vec::new(), Vec::new());
+            RecordContent::Checkpoint(Box::new(Checkpoint { hard_state, start, members, entries, acknowledged }))
+                .to_bytes()
+        };
+        let journal = checkpoint(5, 7);
+        let check = |aside: &[u8]| Recovered::check_aside([(0, true, &journal[..])], aside);
+        for (term, commit) in [(5, 7), (6, 7), (5, 9)] {
+            assert_eq!(check(&checkpoint(term, commit)), Ok(()));
+        }
+        for (term, commit) in [(4, 7), (5, 6), (6, 6), (4, 9)] {
+            assert!(
+                matches!(check(&checkpoint(term, commit)), Err(RecoveryError::OlderAside { .. })),
+                "{term}, {commit}"
+            );
+        }
     }
 
     #[test]

@@ -7,20 +7,24 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Before the payload: its CRC-32C and its length, little-endian.
+/// Before the rest: its CRC-32C and its length, little-endian. The rest is the number in the file `instance`, if the length
+/// says so, and the payload.
 const HEADER_LENGTH: usize = 8;
+/// Set in the length if the number is there; a version before did not write it.
+const NUMBERED: u32 = 1 << 31;
 
 /// The file.
 #[derive(Debug)]
 pub(crate) struct Aside {
     path: PathBuf,
+    instance: u64,
     disk: Environment,
 }
 
 impl Aside {
-    /// In the directory of a member.
-    pub fn new(directory: &Path) -> Self {
-        Self { path: directory.join("checkpoint"), disk: Environment::default() }
+    /// In the directory of a member, whose file `instance` says this.
+    pub fn new(directory: &Path, instance: u64) -> Self {
+        Self { path: directory.join("checkpoint"), instance, disk: Environment::default() }
     }
 
     /// The same on a disk that may refuse.
@@ -36,13 +40,11 @@ impl Aside {
     /// Writes it, durably.
     pub fn write(&self, payload: &[u8]) -> Result<(), ClusterError> {
         let partial = self.path.with_extension("new");
-        let length = u32::try_from(payload.len()).expect("a checkpoint is shorter than a frame may be");
+        let rest = [&self.instance.to_le_bytes(), payload].concat();
+        let length = u32::try_from(rest.len()).expect("a checkpoint is shorter than a frame may be");
         let room = self.disk.ask(DiskWork::Allocate);
         let mut file = room.and_then(|()| File::create(&partial)).map_err(self.failed("writing"))?;
-        let mut bytes = Vec::with_capacity(HEADER_LENGTH + payload.len());
-        bytes.extend_from_slice(&crc32c(payload).to_le_bytes());
-        bytes.extend_from_slice(&length.to_le_bytes());
-        bytes.extend_from_slice(payload);
+        let bytes = [&crc32c(&rest).to_le_bytes(), &(length | NUMBERED).to_le_bytes(), &rest[..]].concat();
         let written = file.write_all(&bytes).and_then(|()| self.disk.ask(DiskWork::Sync));
         written.and_then(|()| file.sync_all()).map_err(self.failed("writing"))?;
         std::fs::rename(&partial, &self.path).map_err(self.failed("renaming"))?;
@@ -57,10 +59,19 @@ impl Aside {
             Err(error) => return Err(self.failed("reading")(error)),
         };
         let damaged = || ClusterError::Damaged { path: self.path.clone() };
-        let (header, payload) = bytes.split_at_checked(HEADER_LENGTH).ok_or_else(damaged)?;
+        let (header, rest) = bytes.split_at_checked(HEADER_LENGTH).ok_or_else(damaged)?;
         let word = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
-        let is_right = word(4) as usize == payload.len() && word(0) == crc32c(payload);
-        if is_right { Ok(Some(payload.to_vec())) } else { Err(damaged()) }
+        if (word(4) & !NUMBERED) as usize != rest.len() || word(0) != crc32c(rest) {
+            return Err(damaged());
+        }
+        let payload =
+            if word(4) & NUMBERED == 0 { Some(rest) } else { rest.strip_prefix(&self.instance.to_le_bytes()) };
+        payload.map(|payload| Some(payload.to_vec())).ok_or_else(damaged)
+    }
+
+    /// Where it stands.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Whether it is there.
@@ -91,7 +102,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read_until_it_is_removed_and_damage_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
-        let aside = Aside::new(directory.path());
+        let aside = Aside::new(directory.path(), 7);
         assert_eq!(aside.read().unwrap(), None);
         aside.write(b"one").unwrap();
         aside.write(b"another").unwrap();
@@ -107,6 +118,11 @@ mod tests {
             std::fs::write(&aside.path, &bytes[..length]).unwrap();
             assert!(aside.read().is_err(), "length {length}");
         }
+        std::fs::write(&aside.path, &bytes).unwrap();
+        assert!(Aside::new(directory.path(), 8).read().is_err(), "of another directory");
+        let unnumbered = [&crc32c(b"old").to_le_bytes(), &3u32.to_le_bytes(), &b"old"[..]].concat();
+        std::fs::write(&aside.path, unnumbered).unwrap();
+        assert_eq!(aside.read().unwrap().as_deref(), Some(&b"old"[..]));
         aside.remove().unwrap();
         aside.remove().unwrap();
         assert_eq!(aside.read().unwrap(), None);

@@ -3,92 +3,151 @@
 //! `quorum` may be hundreds of megabytes, in the very moment in which a cluster has no leader.
 //!
 //! ```text
-//! two slots of 4096 bytes, written in turn; of each
-//!   0  u32  CRC-32C of bytes 4 to 16 + length
-//!   4  u32  length of the record, bytes; 0 in a slot that was never written
+//! two slots of 4096 bytes, written in turn: each is synced, and then copied over the other one, where the next goes; of each
+//!   0  u32  CRC-32C of everything behind it
+//!   4  u32  length of what is behind the header, bytes; the highest bit says that a mark is
 //!   8  u64  number: the slot with the higher one counts
-//!  16  …    the record, as in the journal
+//!  16  u64  of the mark: the number in the file `instance`
+//!  24  u64  of the mark: how often the member was started
+//!  32  …    the record, as in the journal; none before the first vote
 //! ```
 //!
-//! A slot that a crash tore was not answered for, and the other one counts; what it lacks the journal has, unless the power
-//! was lost as well.
+//! Each start writes a mark, and the number of that slot to the file `voting`, which counts the starts, too. So an older
+//! copy of one of the two is told from the right one, as of an earlier start; and a ballot that is gone or another
+//! directory's is. A slot of a version that did not write marks has its record at 16.
+//!
+//! A slot that a crash tore was not answered for, and the other one counts. One that is damaged later has its copy there.
 
 use crate::ClusterError;
 use gapless_journal::{DiskWork, Environment};
 use gapless_wire::checksum::crc32c;
 use std::fs::{File, OpenOptions};
+use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 const SLOT_LENGTH: usize = 4096;
+const FILE_LENGTH: usize = 2 * SLOT_LENGTH;
 const HEADER_LENGTH: usize = 16;
+
+/// Set in the length of a slot with a mark.
+const MARKED: u32 = 1 << 31;
+const MARK_LENGTH: usize = 16;
+
+/// What the file says at a start.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// The newest record, if there is one.
+    pub record: Option<Vec<u8>>,
+    /// Of the newest slot; 0 if there is none.
+    pub number: u64,
+    /// How often the member was started, as the newest slot says; 0 if it does not.
+    pub starts: u64,
+}
+
+impl Found {
+    /// Reads that of the member in `directory`, whose file `instance` says this. Changes nothing.
+    pub fn read(directory: &Path, instance: u64) -> Result<Self, ClusterError> {
+        let path = directory.join("ballot");
+        let mut bytes = match std::fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
+            Err(source) => {
+                return Err(ClusterError::System { action: format!("reading {}", path.display()), source });
+            }
+        };
+        bytes.resize(FILE_LENGTH, 0);
+        let mut newest = Self::default();
+        for slot in bytes.chunks_exact(SLOT_LENGTH) {
+            match read(slot) {
+                Slot::Empty => {}
+                Slot::Torn => tracing::warn!(path = %path.display(), "a slot is torn or damaged; the other one counts"),
+                Slot::Record { mark: Some((found, _)), .. } if found != instance => {
+                    return Err(ClusterError::Damaged { path });
+                }
+                Slot::Record { number, mark, record } if number > newest.number => {
+                    let record = Some(record).filter(|record| !record.is_empty());
+                    newest = Self { record, number, starts: mark.map_or(0, |(_, starts)| starts) };
+                }
+                Slot::Record { .. } => {}
+            }
+        }
+        Ok(newest)
+    }
+}
 
 /// The file.
 #[derive(Debug)]
 pub(crate) struct Ballot {
     path: PathBuf,
     file: File,
+    instance: u64,
+    starts: u64,
+    /// Of the slot that was written last.
     number: u64,
     disk: Environment,
 }
 
 impl Ballot {
-    /// Opens or makes that of the member in `directory`. Returns the record that it holds, if any.
-    pub fn open(directory: &Path) -> Result<(Self, Option<Vec<u8>>), ClusterError> {
+    /// The member in `directory` is started for the so-manieth time, and this was found: says so, and goes on from there.
+    pub fn begin(
+        directory: &Path,
+        found: &Found,
+        (instance, starts): (u64, u64),
+        disk: Environment,
+    ) -> Result<Self, ClusterError> {
         let path = directory.join("ballot");
         let failed = |source| ClusterError::System { action: format!("opening {}", path.display()), source };
-        let options = || OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+        let options = || OpenOptions::new().write(true).create(true).truncate(false).open(&path);
         let file = options().map_err(failed)?;
-        let mut bytes = [0; 2 * SLOT_LENGTH];
-        if file.metadata().map_err(failed)?.len() < bytes.len() as u64 {
+        let length = file.metadata().map_err(failed)?.len().min(FILE_LENGTH as u64);
+        if length < FILE_LENGTH as u64 {
             // Room and zeros, so that later a sync is of data alone. A crash before the end leaves it short.
             let parent = File::open(directory).map_err(failed)?;
-            file.write_all_at(&bytes, 0).and_then(|()| file.sync_all()).map_err(failed)?;
+            let zeros = vec![0; FILE_LENGTH - length as usize];
+            file.write_all_at(&zeros, length).and_then(|()| file.sync_all()).map_err(failed)?;
             parent.sync_all().map_err(failed)?;
         }
-        file.read_exact_at(&mut bytes, 0).map_err(failed)?;
-        let mut newest: Option<(u64, Vec<u8>)> = None;
-        for slot in bytes.chunks_exact(SLOT_LENGTH) {
-            match read(slot) {
-                Slot::Empty => {}
-                Slot::Torn => tracing::warn!(path = %path.display(), "a slot is torn or damaged; the other one counts"),
-                Slot::Record(number, record) => {
-                    if newest.as_ref().is_none_or(|(other, _)| *other < number) {
-                        newest = Some((number, record));
-                    }
-                }
-            }
-        }
-        let (number, record) = newest.map_or((0, None), |(number, record)| (number, Some(record)));
-        Ok((Self { path, file, number, disk: Environment::default() }, record))
+        let mut ballot = Self { path, file, instance, starts, number: found.number, disk };
+        ballot.write(found.record.as_deref().unwrap_or_default())?;
+        Ok(ballot)
     }
 
-    /// The same on a disk that may refuse.
-    pub fn on(self, disk: Environment) -> Self {
-        Self { disk, ..self }
+    /// The number of the slot that was written last.
+    pub const fn number(&self) -> u64 {
+        self.number
     }
 
     /// Writes `record` and waits until it is on the device.
     pub fn write(&mut self, record: &[u8]) -> Result<(), ClusterError> {
-        let mut slot = vec![0; HEADER_LENGTH];
         self.number += 1;
-        slot[4..8].copy_from_slice(&(record.len() as u32).to_le_bytes());
+        let mut slot = vec![0; HEADER_LENGTH];
+        slot[4..8].copy_from_slice(&(MARKED | (MARK_LENGTH + record.len()) as u32).to_le_bytes());
         slot[8..16].copy_from_slice(&self.number.to_le_bytes());
+        slot.extend_from_slice(&self.instance.to_le_bytes());
+        slot.extend_from_slice(&self.starts.to_le_bytes());
         slot.extend_from_slice(record);
         assert!(slot.len() <= SLOT_LENGTH, "term and vote are a few bytes");
         let crc = crc32c(&slot[4..]);
         slot[..4].copy_from_slice(&crc.to_le_bytes());
-        let at = (self.number % 2) * SLOT_LENGTH as u64;
+        let [at, other] = [self.number % 2, (self.number + 1) % 2].map(|slot| slot * SLOT_LENGTH as u64);
         let written = self.disk.ask(DiskWork::Write).and_then(|()| self.file.write_all_at(&slot, at));
         let synced = written.and_then(|()| self.disk.ask(DiskWork::Sync)).and_then(|()| self.file.sync_data());
-        synced.map_err(|source| ClusterError::System { action: format!("writing {}", self.path.display()), source })
+        synced
+            .and_then(|()| self.file.write_all_at(&slot, other))
+            .map_err(|source| ClusterError::System { action: format!("writing {}", self.path.display()), source })
     }
 }
 
 enum Slot {
     Empty,
     Torn,
-    Record(u64, Vec<u8>),
+    Record {
+        number: u64,
+        /// Instance and starts.
+        mark: Option<(u64, u64)>,
+        record: Vec<u8>,
+    },
 }
 
 fn read(slot: &[u8]) -> Slot {
@@ -96,12 +155,16 @@ fn read(slot: &[u8]) -> Slot {
         return Slot::Empty;
     }
     let word = |at: usize| u32::from_le_bytes([slot[at], slot[at + 1], slot[at + 2], slot[at + 3]]);
-    let length = word(4) as usize;
-    if length == 0 || length > SLOT_LENGTH - HEADER_LENGTH || word(0) != crc32c(&slot[4..HEADER_LENGTH + length]) {
+    let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
+    let (is_marked, length) = (word(4) & MARKED != 0, (word(4) & !MARKED) as usize);
+    let mark_length = if is_marked { MARK_LENGTH } else { 0 };
+    let is_long_enough = if is_marked { length >= MARK_LENGTH } else { length > 0 };
+    if !is_long_enough || length > SLOT_LENGTH - HEADER_LENGTH || word(0) != crc32c(&slot[4..HEADER_LENGTH + length]) {
         return Slot::Torn;
     }
-    let number = u64::from(word(8)) | u64::from(word(12)) << 32;
-    Slot::Record(number, slot[HEADER_LENGTH..HEADER_LENGTH + length].to_vec())
+    let mark = is_marked.then(|| (long(HEADER_LENGTH), long(HEADER_LENGTH + 8)));
+    let record = slot[HEADER_LENGTH + mark_length..HEADER_LENGTH + length].to_vec();
+    Slot::Record { number: long(8), mark, record }
 }
 
 #[cfg(test)]
@@ -109,32 +172,75 @@ fn read(slot: &[u8]) -> Slot {
 mod tests {
     use super::*;
 
+    const INSTANCE: u64 = 7;
+
+    fn found(directory: &tempfile::TempDir) -> Found {
+        Found::read(directory.path(), INSTANCE).unwrap()
+    }
+
+    fn begin(directory: &tempfile::TempDir, starts: u64) -> Ballot {
+        Ballot::begin(directory.path(), &found(directory), (INSTANCE, starts), Environment::default()).unwrap()
+    }
+
     #[test]
     fn the_last_record_is_read_and_a_torn_one_gives_way_to_that_before() {
         let directory = tempfile::tempdir().unwrap();
-        let (mut ballot, found) = Ballot::open(directory.path()).unwrap();
-        assert_eq!(found, None);
+        let path = directory.path().join("ballot");
+        let is_read = |bytes: &[u8], expected: &str, what: &str| {
+            std::fs::write(&path, bytes).unwrap();
+            assert_eq!(found(&directory).record.as_deref(), Some(expected.as_bytes()), "{what}");
+        };
+        assert_eq!(found(&directory), Found::default());
+        let mut ballot = begin(&directory, 1);
         ballot.write(b"one").unwrap();
         for (before, now) in [("one", "two"), ("two", "three"), ("three", "four")] {
+            let old = std::fs::read(&path).unwrap();
             ballot.write(now.as_bytes()).unwrap();
-            let read = || Ballot::open(directory.path()).unwrap().1.unwrap();
-            assert_eq!(read(), now.as_bytes());
-            let at = (ballot.number % 2) * SLOT_LENGTH as u64;
-            for byte in 0..HEADER_LENGTH as u64 + now.len() as u64 {
-                let mut bytes = [0];
-                ballot.file.read_exact_at(&mut bytes, at + byte).unwrap();
-                ballot.file.write_all_at(&[bytes[0] ^ 1], at + byte).unwrap();
-                assert_eq!(read(), before.as_bytes(), "byte {byte}");
-                ballot.file.write_all_at(&bytes, at + byte).unwrap();
+            let whole = std::fs::read(&path).unwrap();
+            let at = (ballot.number % 2) as usize * SLOT_LENGTH;
+            let slot = at..at + SLOT_LENGTH;
+            for byte in 0..HEADER_LENGTH + MARK_LENGTH + now.len() {
+                for start in [0, SLOT_LENGTH] {
+                    let mut bytes = whole.clone();
+                    bytes[start + byte] ^= 1;
+                    is_read(&bytes, now, "the other slot has a copy");
+                }
+                let mut torn = old.clone();
+                torn[slot.clone()].copy_from_slice(&whole[slot.clone()]);
+                is_read(&torn, now, "the copy was not made");
+                torn[at + byte] ^= 1;
+                is_read(&torn, before, "it was not synced");
             }
+            std::fs::write(&path, &whole).unwrap();
         }
-        drop(ballot);
-        let (mut ballot, found) = Ballot::open(directory.path()).unwrap();
-        assert_eq!(found.as_deref(), Some(&b"four"[..]));
-        ballot.write(b"five").unwrap();
-        assert_eq!(Ballot::open(directory.path()).unwrap().1.as_deref(), Some(&b"five"[..]));
-        // Cut off while it was made.
-        ballot.file.set_len(100).unwrap();
-        assert!(Ballot::open(directory.path()).is_ok());
+        let whole = std::fs::read(&path).unwrap();
+        is_read(&whole[..SLOT_LENGTH + 3], "four", "cut off, and what is there counts");
+        assert_eq!(begin(&directory, 2).number(), 6);
+        std::fs::write(&path, &whole[..20]).unwrap();
+        assert_eq!(found(&directory), Found::default());
+    }
+
+    #[test]
+    fn a_start_is_marked_and_keeps_the_vote_and_another_directorys_ballot_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut ballot = begin(&directory, 1);
+        assert_eq!(found(&directory), Found { record: None, number: 1, starts: 1 });
+        ballot.write(b"vote").unwrap();
+        drop(begin(&directory, 2));
+        assert_eq!(found(&directory), Found { record: Some(b"vote".to_vec()), number: 3, starts: 2 });
+        let refused = Found::read(directory.path(), INSTANCE + 1).unwrap_err().to_string();
+        assert!(refused.contains("ballot is damaged, or of another directory"), "{refused}");
+    }
+
+    #[test]
+    fn a_slot_without_a_mark_is_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut slot = [&[0; 4][..], &4u32.to_le_bytes(), &9u64.to_le_bytes(), b"vote"].concat();
+        let crc = crc32c(&slot[4..]);
+        slot[..4].copy_from_slice(&crc.to_le_bytes());
+        std::fs::write(directory.path().join("ballot"), slot).unwrap();
+        assert_eq!(found(&directory), Found { record: Some(b"vote".to_vec()), number: 9, starts: 0 });
+        drop(begin(&directory, 1));
+        assert_eq!(found(&directory), Found { record: Some(b"vote".to_vec()), number: 10, starts: 1 });
     }
 }

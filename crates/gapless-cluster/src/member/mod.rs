@@ -24,7 +24,7 @@
 //! | `time` | what time it is in the stream |
 //! | [`recover`] | a member whose partners are lost becomes a cluster of one |
 //! | `voting` | whether this one may vote |
-//! | `standing_files` | who the others are, and that one was removed |
+//! | `standing_files` | small sealed files: which directory this is, who the others are, that one was removed |
 //! | `aside` | a checkpoint beside the journal |
 //! | `ballot` | term and vote beside the journal |
 //! | `durable` | the thread of tier `quorum-sync` |

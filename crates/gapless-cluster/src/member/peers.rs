@@ -6,7 +6,6 @@ use crate::ClusterError;
 use crate::config::{ClusterConfig, MemberConfig};
 use crate::consensus::{MemberId, Members};
 use crate::link::{Links, Peer};
-use std::path::Path;
 
 /// Whom the file names, and what is known of who they are.
 pub(super) struct Peers {
@@ -16,8 +15,8 @@ pub(super) struct Peers {
 }
 
 impl Peers {
-    pub fn new(config: &ClusterConfig, directory: &Path) -> Result<Self, ClusterError> {
-        Ok(Self { file: config.members.clone(), instances: Instances::read(directory)?, is_compared: false })
+    pub fn new(config: &ClusterConfig, instances: Instances) -> Self {
+        Self { file: config.members.clone(), instances, is_compared: false }
     }
 
     /// Where a member is reached: as was agreed on; where nothing was, as the file says.

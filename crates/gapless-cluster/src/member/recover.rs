@@ -5,8 +5,9 @@
 //! crash the recovery is begun again. Last, the journal says who the members are.
 
 use super::aside::Aside;
+use super::ballot;
 use super::parcel::install::install;
-use super::standing_files::{check_not_removed, keep_incarnation};
+use super::standing_files::{Instances, StandingFiles, check_not_removed, keep_incarnation};
 use super::start;
 use super::voting::Voting;
 use crate::ClusterError;
@@ -23,6 +24,7 @@ use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 /// A member's directory, locked, and what it holds.
 pub struct ForcedRecovery {
     member: MemberId,
+    files: StandingFiles,
     addresses: Vec<String>,
     stream_id: u128,
     layout: StreamLayout,
@@ -56,17 +58,21 @@ impl ForcedRecovery {
         let stream_id = start::stream_id(&config.name);
         // Opening the journal makes it one of this boot, and whoever asks may think better of it.
         let is_synced = options.tier.is_synced();
-        Voting::begin(layout.root(), &layout.journal(), Environment::default(), is_synced, Vec::new())?;
+        let files = StandingFiles::open(layout.root(), None)?;
+        Instances::read(&files)?;
+        let found = ballot::Found::read(layout.root(), files.instance())?;
+        Voting::begin(&files, &layout.journal(), Environment::default(), &found, is_synced, Vec::new())?;
         let points = state_keeper::points(&layout.state())?;
         let points = points.into_iter().map(|point| FilePoint { identity: None, ..point }).collect();
         let new_stream_id = Some(stream_id);
         let opening = Opening { new_stream_id, points, ..Opening::new(options.tier, FRAME_LENGTH_MAX) };
         let opened = options.persistence.open(&layout.journal(), opening)?;
-        let aside = Aside::new(layout.root());
+        let aside = Aside::new(layout.root(), files.instance());
         let recovered = start::recover(&layout, &opened.journal, opened.identity.stream_id == stream_id, &aside)?;
         let Some(end) = recovered.end() else { return Err(nothing(layout.root())) };
         Ok(Self {
             member: start::member_id(config.member),
+            files,
             addresses: config.own().addresses.clone(),
             stream_id,
             layout,
@@ -105,7 +111,7 @@ impl ForcedRecovery {
     /// If `incarnation` is 0.
     pub fn apply(mut self, incarnation: u64) -> Result<(), ClusterError> {
         assert_ne!(incarnation, 0, "incarnations are counted from 1");
-        keep_incarnation(self.layout.root(), incarnation)?;
+        keep_incarnation(&self.files, incarnation)?;
         let identity = StreamIdentity { stream_id: self.stream_id, incarnation };
         state_keeper::adopt(&self.layout.state(), identity)?;
         let checkpoint = self.recovered.alone(self.member, &self.addresses).expect("there is a state");

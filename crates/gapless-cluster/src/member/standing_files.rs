@@ -1,13 +1,24 @@
-//! Small files in a member's directory that outlive its journal's records: who the other members are ([`Instances`]), and
-//! that this one was removed. Each is written aside, synced and renamed.
+//! Small text files in a member's directory that outlive its journal's records. Each is written aside, synced and renamed,
+//! and sealed: its first line holds a checksum over its name, the number in `instance`, and its text, so that a damaged file
+//! and one of another directory are told from the right one. Files of a version that did not seal them are read, and sealed
+//! when the member starts.
 //!
 //! ```text
-//! instances   a line for each member: its number, its instance as 16 hexadecimal digits
+//! sealed      <CRC-32C as 8 hexadecimal digits>, the first line of each of these:
+//! instance    16 hexadecimal digits: the number by which this directory is told from another
+//! instances   a line for each other member that was met: its number, its instance
 //! incarnation a decimal number: that of the configuration that the directory was begun or recovered with
-//! removed     in words, who said so
+//! voting      see `voting`
+//! base        see `parcel`
+//!
+//! removed     in words, who said that this member was removed; not sealed: that it is there is enough
 //! ```
+//!
+//! A directory has all of the first four before it has a journal, so one that is missing beside others is an error.
 
 use crate::ClusterError;
+use gapless_stream::client::random_token;
+use gapless_wire::checksum::crc32c;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::File;
@@ -16,9 +27,103 @@ use std::path::{Path, PathBuf};
 
 /// Members of which an instance is kept, those that were removed included; more are not remembered.
 const INSTANCES_MAX: usize = 1024;
+const SEAL: &str = "sealed ";
+
+/// A file's text.
+pub(super) struct Text {
+    pub text: String,
+    /// No version that did not seal has written it.
+    pub is_sealed: bool,
+}
+
+/// The sealed files of one directory.
+#[derive(Clone, Debug)]
+pub(super) struct StandingFiles {
+    directory: PathBuf,
+    instance: u64,
+}
+
+impl StandingFiles {
+    /// Those of `directory`, which is new if it has none: then `given` is its number, or one at random.
+    pub fn open(directory: &Path, given: Option<u64>) -> Result<Self, ClusterError> {
+        let files = Self { directory: directory.to_owned(), instance: 0 };
+        let Some(found) = files.read("instance")? else {
+            // Durable before anybody is told of it: they keep it for ever.
+            let neighbours = ["incarnation", "voting"].map(|name| is_sealed(&directory.join(name)));
+            if neighbours.into_iter().collect::<Result<Vec<_>, _>>()?.contains(&true) {
+                return Err(files.missing("instance"));
+            }
+            let number = given.unwrap_or_else(|| random_token() as u64).max(1);
+            files.write("instance", &format!("{number:016x}\n"))?;
+            return Ok(Self { instance: number, ..files });
+        };
+        let number = u64::from_str_radix(found.text.trim(), 16).ok().filter(|number| *number != 0);
+        let number = number.ok_or_else(|| files.damaged("instance"))?;
+        if !found.is_sealed {
+            files.write("instance", &format!("{number:016x}\n"))?;
+        }
+        Ok(Self { instance: number, ..files })
+    }
+
+    /// The number by which the directory is told from any other.
+    pub const fn instance(&self) -> u64 {
+        self.instance
+    }
+
+    /// What a file says; `None` if it is not there.
+    pub fn read(&self, name: &str) -> Result<Option<Text>, ClusterError> {
+        let Some(text) = read_text(&self.path(name))? else { return Ok(None) };
+        let Some(sealed) = text.strip_prefix(SEAL) else {
+            // Nobody ever wrote an empty one.
+            let is_there = !text.is_empty();
+            return if is_there { Ok(Some(Text { text, is_sealed: false })) } else { Err(self.damaged(name)) };
+        };
+        let (sum, text) = sealed.split_once('\n').ok_or_else(|| self.damaged(name))?;
+        if sum != self.sum(name, text) {
+            return Err(self.damaged(name));
+        }
+        Ok(Some(Text { text: text.to_owned(), is_sealed: true }))
+    }
+
+    /// Writes a file durably.
+    pub fn write(&self, name: &str, text: &str) -> Result<(), ClusterError> {
+        self.write_at(&self.path(name), name, text)
+    }
+
+    /// The same to a place from which it is moved to its own name later.
+    pub fn write_at(&self, path: &Path, name: &str, text: &str) -> Result<(), ClusterError> {
+        write_durably(path, &format!("{SEAL}{}\n{text}", self.sum(name, text)))
+    }
+
+    /// Where a file stands.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    /// The error for a file that cannot be right.
+    pub fn damaged(&self, name: &str) -> ClusterError {
+        ClusterError::Damaged { path: self.path(name) }
+    }
+
+    /// The error for a file that must be there.
+    pub fn missing(&self, name: &str) -> ClusterError {
+        ClusterError::Missing { path: self.path(name) }
+    }
+
+    fn sum(&self, name: &str, text: &str) -> String {
+        // The number is no part of the file that says it.
+        let instance = if name == "instance" { 0 } else { self.instance };
+        format!("{:08x}", crc32c(format!("{name}\n{instance:016x}\n{text}").as_bytes()))
+    }
+}
+
+/// Whether a file is there that no version that did not seal has written.
+fn is_sealed(path: &Path) -> Result<bool, ClusterError> {
+    Ok(read_text(path)?.is_some_and(|text| text.starts_with(SEAL)))
+}
 
 /// Writes a small file durably: after a crash it has the old or the new text.
-pub(crate) fn write_durably(path: &Path, text: &str) -> Result<(), ClusterError> {
+fn write_durably(path: &Path, text: &str) -> Result<(), ClusterError> {
     let failed = |source| ClusterError::System { action: format!("writing {}", path.display()), source };
     let partial = path.with_extension("new");
     let mut file = File::create(&partial).map_err(failed)?;
@@ -29,9 +134,10 @@ pub(crate) fn write_durably(path: &Path, text: &str) -> Result<(), ClusterError>
 }
 
 /// A small file's text; `None` if it is not there.
-pub(crate) fn read_text(path: &Path) -> Result<Option<String>, ClusterError> {
-    match std::fs::read_to_string(path) {
-        Ok(text) => Ok(Some(text)),
+fn read_text(path: &Path) -> Result<Option<String>, ClusterError> {
+    match std::fs::read(path) {
+        // Text of these files is ASCII.
+        Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| ClusterError::Damaged { path: path.to_owned() }),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(source) => Err(ClusterError::System { action: format!("reading {}", path.display()), source }),
     }
@@ -40,21 +146,28 @@ pub(crate) fn read_text(path: &Path) -> Result<Option<String>, ClusterError> {
 /// Who the other members are.
 #[derive(Debug)]
 pub(super) struct Instances {
-    path: PathBuf,
+    files: StandingFiles,
     known: BTreeMap<u64, u64>,
 }
 
 impl Instances {
-    pub fn read(directory: &Path) -> Result<Self, ClusterError> {
-        let path = directory.join("instances");
-        let text = read_text(&path)?.unwrap_or_default();
+    /// To be called before `voting` is written, which says that this file is there.
+    pub fn read(files: &StandingFiles) -> Result<Self, ClusterError> {
+        let found = files.read("instances")?;
+        if found.is_none() && is_sealed(&files.path("voting"))? {
+            return Err(files.missing("instances"));
+        }
         let line = |line: &str| {
             let (member, instance) = line.split_once(' ')?;
             Some((member.parse().ok()?, u64::from_str_radix(instance, 16).ok().filter(|instance| *instance != 0)?))
         };
-        let known = text.lines().map(line).collect::<Option<_>>();
-        let known = known.ok_or_else(|| ClusterError::Damaged { path: path.clone() })?;
-        Ok(Self { path, known })
+        let text = found.as_ref().map(|found| found.text.as_str()).unwrap_or_default();
+        let known = text.lines().map(line).collect::<Option<_>>().ok_or_else(|| files.damaged("instances"))?;
+        let instances = Self { files: files.clone(), known };
+        if !found.is_some_and(|found| found.is_sealed) {
+            instances.write()?;
+        }
+        Ok(instances)
     }
 
     pub fn get(&self, member: u64) -> Option<u64> {
@@ -71,25 +184,37 @@ impl Instances {
             return Ok(());
         }
         self.known.insert(member, instance);
+        self.write()
+    }
+
+    fn write(&self) -> Result<(), ClusterError> {
         let mut text = String::new();
         for (member, instance) in &self.known {
             let _ = writeln!(text, "{member} {instance:016x}");
         }
-        write_durably(&self.path, &text)
+        self.files.write("instances", &text)
     }
 }
 
 /// Keeps which incarnation the directory is of.
-pub(super) fn keep_incarnation(directory: &Path, incarnation: u64) -> Result<(), ClusterError> {
-    write_durably(&directory.join("incarnation"), &format!("{incarnation}\n"))
+pub(super) fn keep_incarnation(files: &StandingFiles, incarnation: u64) -> Result<(), ClusterError> {
+    files.write("incarnation", &format!("{incarnation}\n"))
 }
 
 /// Refuses the file of another incarnation; a directory without one is of this one from now on.
-pub(super) fn check_incarnation(directory: &Path, configured: u64) -> Result<(), ClusterError> {
-    let path = directory.join("incarnation");
-    let Some(text) = read_text(&path)? else { return keep_incarnation(directory, configured) };
-    let found: u64 = text.trim().parse().map_err(|_| ClusterError::Damaged { path: path.clone() })?;
-    if found == configured { Ok(()) } else { Err(ClusterError::OtherIncarnation { path, found, configured }) }
+pub(super) fn check_incarnation(files: &StandingFiles, configured: u64) -> Result<(), ClusterError> {
+    let Some(found) = files.read("incarnation")? else {
+        if is_sealed(&files.path("voting"))? {
+            return Err(files.missing("incarnation"));
+        }
+        return keep_incarnation(files, configured);
+    };
+    let path = files.path("incarnation");
+    let number: u64 = found.text.trim().parse().map_err(|_| files.damaged("incarnation"))?;
+    if number != configured {
+        return Err(ClusterError::OtherIncarnation { path, found: number, configured });
+    }
+    if found.is_sealed { Ok(()) } else { keep_incarnation(files, configured) }
 }
 
 /// Where it stands that a member was removed.
@@ -104,9 +229,13 @@ pub(super) fn mark_removed(directory: &Path, reason: &str) -> Result<(), Cluster
 
 /// Refuses the directory of a member that was removed.
 pub(super) fn check_not_removed(directory: &Path, member: u64) -> Result<(), ClusterError> {
-    match read_text(&removed_path(directory))? {
-        None => Ok(()),
-        Some(reason) => Err(ClusterError::Removed { member, reason: reason.trim().to_owned() }),
+    match std::fs::read(removed_path(directory)) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        // Whatever it says.
+        found => {
+            let reason = found.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned()).unwrap_or_default();
+            Err(ClusterError::Removed { member, reason })
+        }
     }
 }
 
@@ -115,40 +244,123 @@ pub(super) fn check_not_removed(directory: &Path, member: u64) -> Result<(), Clu
 mod tests {
     use super::*;
 
+    fn directory() -> (tempfile::TempDir, StandingFiles) {
+        let directory = tempfile::tempdir().unwrap();
+        let files = StandingFiles::open(directory.path(), Some(7)).unwrap();
+        (directory, files)
+    }
+
+    #[test]
+    fn each_changed_byte_each_length_and_another_directorys_file_is_an_error() {
+        let (directory, files) = directory();
+        let (_other, others) = directory_of(8);
+        for name in ["incarnation", "voting", "instances", "base"] {
+            let path = directory.path().join(name);
+            files.write(name, "12 3 word\n").unwrap();
+            let right = std::fs::read(&path).unwrap();
+            assert_eq!(
+                files.read(name).unwrap().map(|it| (it.text, it.is_sealed)),
+                Some(("12 3 word\n".to_owned(), true))
+            );
+            let is_taken = |bytes: &[u8]| {
+                std::fs::write(&path, bytes).unwrap();
+                files.read(name).is_ok_and(|found| found.is_some_and(|found| found.is_sealed))
+            };
+            for at in 0..right.len() {
+                let mut bytes = right.clone();
+                bytes[at] ^= 1;
+                assert!(!is_taken(&bytes), "{name}: byte {at}");
+                assert!(!is_taken(&right[..at]), "{name}: length {at}");
+            }
+            others.write_at(&path, name, "12 3 word\n").unwrap();
+            assert!(files.read(name).is_err(), "{name} of another directory");
+            std::fs::write(&path, "").unwrap();
+            assert!(files.read(name).is_err(), "nobody has written an empty one");
+        }
+    }
+
+    fn directory_of(instance: u64) -> (tempfile::TempDir, StandingFiles) {
+        let directory = tempfile::tempdir().unwrap();
+        let files = StandingFiles::open(directory.path(), Some(instance)).unwrap();
+        (directory, files)
+    }
+
+    #[test]
+    fn what_a_version_wrote_that_did_not_seal_is_read_and_sealed() {
+        let directory = tempfile::tempdir().unwrap();
+        for (name, text) in
+            [("instance", "00000000000000ab\n"), ("instances", "2 0000000000000007\n"), ("incarnation", "1\n")]
+        {
+            std::fs::write(directory.path().join(name), text).unwrap();
+        }
+        let files = StandingFiles::open(directory.path(), None).unwrap();
+        assert_eq!(files.instance(), 0xab);
+        check_incarnation(&files, 1).unwrap();
+        assert_eq!(Instances::read(&files).unwrap().get(2), Some(7));
+        for name in ["instance", "instances", "incarnation"] {
+            assert!(is_sealed(&directory.path().join(name)).unwrap(), "{name}");
+        }
+        assert_eq!(StandingFiles::open(directory.path(), None).unwrap().instance(), 0xab);
+    }
+
+    #[test]
+    fn one_that_is_missing_beside_others_is_an_error() {
+        let (directory, files) = directory();
+        check_incarnation(&files, 1).unwrap();
+        let _instances = Instances::read(&files).unwrap();
+        files.write("voting", "level 1 synced\n").unwrap();
+        for name in ["instance", "instances", "incarnation"] {
+            let path = directory.path().join(name);
+            let bytes = std::fs::read(&path).unwrap();
+            std::fs::remove_file(&path).unwrap();
+            let opened = StandingFiles::open(directory.path(), None).and_then(|files| {
+                check_incarnation(&files, 1)?;
+                Instances::read(&files).map(drop)
+            });
+            let refused = opened.unwrap_err().to_string();
+            assert!(refused.contains(&format!("/{name} is missing")), "{refused}");
+            std::fs::write(&path, bytes).unwrap();
+        }
+    }
+
     #[test]
     fn instances_are_kept_and_damage_is_an_error() {
-        let directory = tempfile::tempdir().unwrap();
-        let mut instances = Instances::read(directory.path()).unwrap();
+        let (directory, files) = directory();
+        let mut instances = Instances::read(&files).unwrap();
         assert_eq!(instances.get(2), None);
         instances.keep(2, 7).unwrap();
         instances.keep(3, u64::MAX).unwrap();
-        let again = Instances::read(directory.path()).unwrap();
+        let again = Instances::read(&files).unwrap();
         assert_eq!((again.get(2), again.get(3), again.get(4)), (Some(7), Some(u64::MAX), None));
         for text in ["2\n", "2 x\n", "a 1\n", "2 0000000000000000\n"] {
             std::fs::write(directory.path().join("instances"), text).unwrap();
-            assert!(Instances::read(directory.path()).is_err(), "{text:?}");
+            assert!(Instances::read(&files).is_err(), "{text:?}");
         }
     }
 
     #[test]
     fn another_incarnation_is_refused() {
-        let directory = tempfile::tempdir().unwrap();
-        check_incarnation(directory.path(), 1).unwrap();
-        check_incarnation(directory.path(), 1).unwrap();
-        let refused = check_incarnation(directory.path(), 2).unwrap_err().to_string();
+        let (directory, files) = directory();
+        check_incarnation(&files, 1).unwrap();
+        check_incarnation(&files, 1).unwrap();
+        let refused = check_incarnation(&files, 2).unwrap_err().to_string();
         assert!(refused.contains("incarnation 1") && refused.contains("says 2"), "{refused}");
-        keep_incarnation(directory.path(), 2).unwrap();
-        check_incarnation(directory.path(), 2).unwrap();
+        keep_incarnation(&files, 2).unwrap();
+        check_incarnation(&files, 2).unwrap();
         std::fs::write(directory.path().join("incarnation"), "one").unwrap();
-        assert!(check_incarnation(directory.path(), 1).unwrap_err().to_string().contains("damaged"));
+        assert!(check_incarnation(&files, 1).unwrap_err().to_string().contains("damaged"));
     }
 
     #[test]
-    fn a_removed_member_is_refused() {
+    fn a_removed_member_is_refused_whatever_the_file_says() {
         let directory = tempfile::tempdir().unwrap();
         check_not_removed(directory.path(), 3).unwrap();
         mark_removed(directory.path(), "member 1 says so").unwrap();
         let refused = check_not_removed(directory.path(), 3).unwrap_err().to_string();
         assert!(refused.contains("member 3") && refused.contains("member 1 says so"), "{refused}");
+        for bytes in [&b""[..], b"\xff\xfe"] {
+            std::fs::write(directory.path().join("removed"), bytes).unwrap();
+            assert!(matches!(check_not_removed(directory.path(), 3), Err(ClusterError::Removed { .. })));
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! [`ClusterMember`]: a member of a replicated event stream, put together from what its directory holds, and run.
 
 use super::aside::Aside;
-use super::ballot::Ballot;
+use super::ballot::{self, Ballot};
 use super::catch_up::CatchUp;
 use super::control::ControlThread;
 use super::copies::{Copies, HASHES_MAX};
@@ -15,10 +15,10 @@ use super::late::LateAppends;
 use super::late_budget::LateBudget;
 use super::membership::Membership;
 use super::parcel::install::install;
-use super::parcel::{OpenJournal, Parcels, Tools, is_complete};
+use super::parcel::{OpenJournal, Parcels, Tools, base_file, is_complete};
 use super::peers::Peers;
 use super::shared::{MemberShared, MemberStatus, Outcome, Wish};
-use super::standing_files::{check_incarnation, check_not_removed, read_text, write_durably};
+use super::standing_files::{Instances, StandingFiles, check_incarnation, check_not_removed};
 use super::surroundings::Surroundings;
 use super::time::Told;
 use super::voting::Voting;
@@ -35,7 +35,6 @@ use gapless_agent::{Agent, Clock, Now, OptimizeFor};
 use gapless_journal::{FilePoint, Journal, JournalReader, Retention};
 use gapless_log::{Scope, StreamIdentity};
 use gapless_stream::answer_desk::AnswerDesk;
-use gapless_stream::client::random_token;
 use gapless_stream::coverage::Coverage;
 use gapless_stream::event_stream::foundation::{Foundation, Head, OwnJournaling};
 use gapless_stream::event_stream::{EventStream, EventStreamOptions, StreamRecovery};
@@ -218,8 +217,12 @@ fn start(
     }
     let layout = Foundation::make_directory(&options)?.expect("a replicated tier has a directory");
     check_not_removed(layout.root(), config.member)?;
-    check_incarnation(layout.root(), config.incarnation)?;
+    let files = StandingFiles::open(layout.root(), surroundings.instance)?;
+    check_incarnation(&files, config.incarnation)?;
     install(&layout)?;
+    // It is read when somebody needs it; a damaged one is told of now.
+    base_file(&files)?;
+    let instances = Instances::read(&files)?;
     let stream_id = stream_id(&config.name);
     let identity = StreamIdentity { stream_id, incarnation: config.incarnation };
     let journal_directory = layout.journal();
@@ -227,8 +230,9 @@ fn start(
     // Who joins is told who it is by a leader.
     let awaited = if config.joins { Vec::new() } else { voters.collect() };
     let is_synced = options.tier.is_synced();
-    let mut voting =
-        Voting::begin(layout.root(), &journal_directory, surroundings.journal.clone(), is_synced, awaited)?;
+    let found = ballot::Found::read(layout.root(), files.instance())?;
+    let environment = surroundings.journal.clone();
+    let mut voting = Voting::begin(&files, &journal_directory, environment, &found, is_synced, awaited)?;
     // Records of consensus may be longer than the stream's frames.
     let of_state = points_of(identity, state_keeper::points(&layout.state())?)?;
     let of_service = match &service {
@@ -244,14 +248,14 @@ fn start(
     };
     let mut opened = options.persistence.open(&journal_directory, opening)?;
     let root = layout.root().to_owned();
-    let aside = Aside::new(&root).on(surroundings.journal.clone());
+    let aside = Aside::new(&root, files.instance()).on(surroundings.journal.clone());
     let mut recovered = recover(&layout, &opened.journal, opened.identity.stream_id == stream_id, &aside)?;
-    let (ballot, voted) = Ballot::open(&root)?;
-    let ballot = ballot.on(surroundings.journal.clone());
-    if let Some(voted) = voted {
-        recovered.has_voted(&voted).map_err(|source| ClusterError::Recovery { path: root.join("ballot"), source })?;
+    if let Some(voted) = &found.record {
+        recovered.has_voted(voted).map_err(|source| ClusterError::Recovery { path: root.join("ballot"), source })?;
     }
-    let behind = voting.recovered(recovered.hard_state().term)?;
+    let begun = (files.instance(), voting.starts());
+    let ballot = Ballot::begin(&root, &found, begun, surroundings.journal.clone())?;
+    let behind = voting.recovered(recovered.hard_state().term, ballot.number())?;
     let journal = &mut opened.journal;
     if is_synced {
         journal.sync()?;
@@ -314,8 +318,8 @@ fn start(
     let [coverage, service_coverage] = Coverage::shared(&preparer, [state_sequence, of_service]);
     let held_by_all = is_witness.then(|| service_coverage.clone());
     let consensus = Consensus::new(consensus_options(config, identity, options.window_bytes), recovered)?;
-    let mut links = links(config, tls, identity, layout.root(), surroundings)?;
-    let peers = Peers::new(config, layout.root())?;
+    let mut links = links(config, tls, identity, files.instance(), surroundings)?;
+    let peers = Peers::new(config, instances);
     peers.tell_instances(&mut links);
 
     let mut foundation = Foundation::lay(&options, Some(layout.clone()), identity, committed + 1, Some(opened), head)?;
@@ -379,6 +383,7 @@ fn start(
     let tools = Tools {
         member: member_id(config.member),
         layout: layout.clone(),
+        files,
         identity,
         shared: Arc::clone(&shared),
         with_snapshot: service.is_some(),
@@ -530,6 +535,9 @@ pub(super) fn recover(
     }
     if let Some(payload) = aside.read()? {
         // It was written when the journal was about to be cut, and says all that the records said.
+        let of_aside = |source| ClusterError::Recovery { path: aside.path().to_owned(), source };
+        let known = records.iter().map(|each| (each.behind_sequence, each.is_checkpoint, &each.payload[..]));
+        Recovered::check_aside(known, &payload).map_err(of_aside)?;
         records.push(gapless_journal::Record { behind_sequence: last_sequence, is_checkpoint: true, payload });
     }
     let records = records.iter().map(|each| (each.behind_sequence, each.is_checkpoint, &each.payload[..]));
@@ -622,7 +630,7 @@ fn links(
     config: &ClusterConfig,
     tls: Option<LinkTls>,
     identity: StreamIdentity,
-    directory: &Path,
+    instance: u64,
     surroundings: &Surroundings,
 ) -> Result<Links, ClusterError> {
     let own = config.own();
@@ -635,7 +643,7 @@ fn links(
         stream_id: identity.stream_id,
         incarnation: identity.incarnation,
         member: own.id,
-        instance: instance(directory, surroundings.instance)?,
+        instance,
     };
     let peers: Vec<_> =
         config.others().map(|each| Peer { member: each.id, addresses: each.addresses.clone() }).collect();
@@ -659,21 +667,4 @@ fn resolve(address: &str) -> Result<SocketAddr, ClusterError> {
     let failed = |source| ClusterError::System { action: format!("looking up {address}"), source };
     let mut found = address.to_socket_addrs().map_err(failed)?;
     found.next().ok_or_else(|| failed(std::io::Error::other("the name has no address")))
-}
-
-/// The random number by which this directory's member is told from another that claims its identity.
-fn instance(directory: &Path, given: Option<u64>) -> Result<u64, ClusterError> {
-    let path = directory.join("instance");
-    match read_text(&path)? {
-        Some(text) => match u64::from_str_radix(text.trim(), 16) {
-            Ok(number) if number != 0 => Ok(number),
-            _ => Err(ClusterError::Damaged { path }),
-        },
-        None => {
-            let number = given.unwrap_or_else(|| random_token() as u64).max(1);
-            // Durable before anybody is told of it: they keep it for ever.
-            write_durably(&path, &format!("{number:016x}\n"))?;
-            Ok(number)
-        }
-    }
 }

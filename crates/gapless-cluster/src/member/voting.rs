@@ -1,14 +1,19 @@
-//! [`Voting`]: whether a member may vote, as its directory says. A small file beside the journal:
+//! [`Voting`]: whether a member may vote, as its directory says. A small file beside the journal, sealed:
 //!
 //! ```text
-//! voting   <state> <starts> <tier>
+//! voting   <state> <starts> <tier> <ballot>
 //!          state   new         it has not voted yet
 //!                  level       it has all that it ever acknowledged, if the machine has not lost power since
 //!                  behind:7    it may lack what it acknowledged in terms up to 7
 //!                  behind:?    the same; nobody has looked yet up to which term
 //!          starts  how often it was started
 //!          tier    synced or unsynced: how what the journal holds came there
+//!          ballot  the number that the newest slot of `ballot` has had; not written by an older version
 //! ```
+//!
+//! **An older copy.** `ballot` says at which start it was written, and this file how far `ballot` was: if one of the two is
+//! put back to what it was before the last start, or is gone, the other one tells, and the member does not start. Without
+//! either of them, as a version may have left it that wrote neither, a member is taken for one that is behind.
 //!
 //! **A lost disk.** A new member takes part once it has heard from all other voters of its file. Each of them keeps which
 //! instance it is before it says anything, so from then on every voter refuses another directory under this number: one
@@ -18,13 +23,16 @@
 //! **Lost power.** At a tier that does not sync, a machine that starts anew makes the member one that is behind (see
 //! `consensus::behind`). That stands here before the journal is opened: opening it makes it one of this boot.
 
-use super::standing_files::{read_text, write_durably};
+use super::ballot;
+use super::standing_files::StandingFiles;
 use crate::ClusterError;
 use crate::consensus::{Behind, MemberId, Standing};
 use gapless_journal::{Environment, JournalError, JournalReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// What the file says.
+const NAME: &str = "voting";
+
+/// Whether it may vote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     New,
@@ -33,13 +41,20 @@ enum State {
     Behind(Option<u64>),
 }
 
-/// The file.
+/// What the file says.
 #[derive(Debug)]
-pub(super) struct Voting {
-    path: PathBuf,
+struct Said {
     state: State,
     starts: u64,
     is_synced: bool,
+    ballot_number: u64,
+}
+
+/// The file.
+#[derive(Debug)]
+pub(super) struct Voting {
+    files: StandingFiles,
+    said: Said,
     /// From whom a new member has not heard yet, and from whom it has.
     awaited: Vec<u64>,
     heard: Vec<u64>,
@@ -50,13 +65,13 @@ pub(super) struct Voting {
 impl Voting {
     /// To be called before the journal is opened for writing. `awaited`: the other voters of a new cluster's file.
     pub fn begin(
-        directory: &Path,
+        files: &StandingFiles,
         journal: &Path,
         environment: Environment,
+        ballot: &ballot::Found,
         is_synced: bool,
         awaited: Vec<u64>,
     ) -> Result<Self, ClusterError> {
-        let path = directory.join("voting");
         let boot = match JournalReader::open_in(journal, environment) {
             Ok(reader) => Some(reader.is_same_boot()),
             Err(JournalError::NoJournal { .. }) => None,
@@ -64,14 +79,15 @@ impl Voting {
             Err(_) if journal.is_dir() => Some(false),
             Err(_) => None,
         };
-        let found = read_text(&path)?.map(|text| parse(&text).ok_or(())).transpose();
-        let Ok(found) = found else { return Err(ClusterError::Damaged { path }) };
-        let (state, starts, was_synced) = match (found, boot) {
-            (None, None) => (State::New, 0, is_synced),
-            // Of a version that did not write it.
-            (None, Some(_)) => (State::Level, 0, is_synced),
-            (Some((State::New, ..)), _) | (Some(_), Some(_)) => found.expect("it is there"),
-            (Some(_), None) => {
+        let found = files.read(NAME)?;
+        let found = found.map(|found| Said::parse(&found.text).ok_or_else(|| files.damaged(NAME))).transpose()?;
+        found.as_ref().map_or_else(|| missing(files, ballot), |found| found.agrees(files, ballot))?;
+        let Said { state, starts, is_synced: was_synced, ballot_number } = match (found, boot) {
+            (None, None) => Said { state: State::New, starts: 0, is_synced, ballot_number: 0 },
+            // Of a version that did not write it: nobody knows.
+            (None, Some(_)) => Said { state: State::Behind(None), starts: 0, is_synced, ballot_number: 0 },
+            (Some(found), _) if found.state == State::New || boot.is_some() => found,
+            (Some(_), _) => {
                 let reason = "the member has voted, and its journal is gone; put it back, or remove the member from its \
                               cluster and add a new one with an empty directory";
                 return Err(ClusterError::Foreign { path: journal.to_owned(), reason: reason.to_owned() });
@@ -80,38 +96,36 @@ impl Voting {
         let has_lost_power = state != State::New && boot == Some(false) && !was_synced;
         let state = if has_lost_power { State::Behind(None) } else { state };
         let awaited = if state == State::New { awaited } else { Vec::new() };
-        let voting = Self {
-            path,
-            state,
-            starts: starts + 1,
-            is_synced: is_synced && was_synced,
-            awaited,
-            heard: Vec::new(),
-            told_index: 0,
-        };
+        let said = Said { state, starts: starts + 1, is_synced: is_synced && was_synced, ballot_number };
+        let voting = Self { files: files.clone(), said, awaited, heard: Vec::new(), told_index: 0 };
         voting.write()?;
         Ok(voting)
     }
 
-    /// The journal is read, and says that this is the newest term. Returns whether the member is behind.
-    pub fn recovered(&mut self, term: u64) -> Result<Option<Behind>, ClusterError> {
-        let State::Behind(known) = self.state else { return Ok(None) };
+    /// How often the member was started, this time included.
+    pub const fn starts(&self) -> u64 {
+        self.said.starts
+    }
+
+    /// The journal is read, and says that this is the newest term; the ballot has said that the member is started, in the slot
+    /// with this number. Returns whether the member is behind.
+    pub fn recovered(&mut self, term: u64, ballot_number: u64) -> Result<Option<Behind>, ClusterError> {
+        self.said.ballot_number = ballot_number;
+        let State::Behind(known) = self.said.state else { return self.write().map(|()| None) };
         let term = known.unwrap_or(term);
-        if known.is_none() {
-            self.state = State::Behind(Some(term));
-            self.write()?;
-        }
+        self.said.state = State::Behind(Some(term));
+        self.write()?;
         tracing::warn!(
             term,
             "this machine has started anew, and at this tier the end of the journal may be missing: the member's vote \
              counts only together with everybody's until it has caught up"
         );
-        Ok(Some(Behind { term, start: self.starts }))
+        Ok(Some(Behind { term, start: self.said.starts }))
     }
 
     /// All of the journal is on the device, and what follows will be.
     pub fn is_synced_now(&mut self) -> Result<(), ClusterError> {
-        if std::mem::replace(&mut self.is_synced, true) {
+        if std::mem::replace(&mut self.said.is_synced, true) {
             return Ok(());
         }
         self.write()
@@ -119,7 +133,7 @@ impl Voting {
 
     /// Whether it has to hear from others before it takes part.
     pub fn is_new(&self) -> bool {
-        self.state == State::New
+        self.said.state == State::New
     }
 
     /// From whom it has to hear.
@@ -155,7 +169,7 @@ impl Voting {
         if !self.is_new() || !self.awaited.is_empty() {
             return Ok(!self.is_new());
         }
-        self.state = State::Level;
+        self.said.state = State::Level;
         self.write()?;
         tracing::info!("all members have met; this one takes part");
         Ok(true)
@@ -163,14 +177,43 @@ impl Voting {
 
     /// Consensus says that it is behind, or not.
     pub fn follow(&mut self, is_behind: bool) -> Result<(), ClusterError> {
-        if is_behind || !matches!(self.state, State::Behind(_)) {
+        if is_behind || !matches!(self.said.state, State::Behind(_)) {
             return Ok(());
         }
-        self.state = State::Level;
+        self.said.state = State::Level;
         self.write()
     }
 
     fn write(&self) -> Result<(), ClusterError> {
+        self.files.write(NAME, &self.said.to_text())
+    }
+}
+
+/// There is no `voting`, and there must be one if the ballot says so.
+fn missing(files: &StandingFiles, ballot: &ballot::Found) -> Result<(), ClusterError> {
+    if ballot.starts == 0 { Ok(()) } else { Err(files.missing(NAME)) }
+}
+
+impl Said {
+    fn parse(text: &str) -> Option<Self> {
+        let mut words = text.split_ascii_whitespace();
+        let state = match words.next()? {
+            "new" => State::New,
+            "level" => State::Level,
+            "behind:?" => State::Behind(None),
+            word => State::Behind(Some(word.strip_prefix("behind:")?.parse().ok()?)),
+        };
+        let starts = words.next()?.parse().ok().filter(|starts| *starts < u64::MAX)?;
+        let is_synced = match words.next()? {
+            "synced" => true,
+            "unsynced" => false,
+            _ => return None,
+        };
+        let ballot_number = words.next().map_or(Some(0), |word| word.parse().ok())?;
+        words.next().is_none().then_some(Self { state, starts, is_synced, ballot_number })
+    }
+
+    fn to_text(&self) -> String {
         let state = match self.state {
             State::New => "new".to_owned(),
             State::Level => "level".to_owned(),
@@ -178,25 +221,29 @@ impl Voting {
             State::Behind(Some(term)) => format!("behind:{term}"),
         };
         let tier = if self.is_synced { "synced" } else { "unsynced" };
-        write_durably(&self.path, &format!("{state} {} {tier}\n", self.starts))
+        format!("{state} {} {tier} {}\n", self.starts, self.ballot_number)
     }
-}
 
-fn parse(text: &str) -> Option<(State, u64, bool)> {
-    let mut words = text.split_ascii_whitespace();
-    let state = match words.next()? {
-        "new" => State::New,
-        "level" => State::Level,
-        "behind:?" => State::Behind(None),
-        word => State::Behind(Some(word.strip_prefix("behind:")?.parse().ok()?)),
-    };
-    let starts = words.next()?.parse().ok().filter(|starts| *starts < u64::MAX)?;
-    let is_synced = match words.next()? {
-        "synced" => true,
-        "unsynced" => false,
-        _ => return None,
-    };
-    words.next().is_none().then_some((state, starts, is_synced))
+    /// Whether this and the ballot are of one time: both are written at each start, this one before and behind it.
+    fn agrees(&self, files: &StandingFiles, ballot: &ballot::Found) -> Result<(), ClusterError> {
+        let older = |name: &str, found, expected| Err(ClusterError::Older { path: files.path(name), found, expected });
+        if self.starts < ballot.starts {
+            let (found, expected) =
+                (format!("it was written at start {}", self.starts), format!("`ballot` at {}", ballot.starts));
+            return older(NAME, found, expected);
+        }
+        if self.ballot_number > ballot.number {
+            if ballot.number == 0 {
+                return Err(files.missing("ballot"));
+            }
+            let (found, expected) = (
+                format!("its newest slot is number {}", ballot.number),
+                format!("`voting` knows of {}", self.ballot_number),
+            );
+            return older("ballot", found, expected);
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -204,30 +251,44 @@ fn parse(text: &str) -> Option<(State, u64, bool)> {
 mod tests {
     use super::*;
     use crate::consensus::Members;
+    use crate::member::ballot::Ballot;
     use gapless_journal::{BootId, Journal, JournalOptions};
 
     struct Machine {
         root: tempfile::TempDir,
         boot: u128,
         is_synced: bool,
+        /// Whether a start comes as far as the ballot.
+        has_ballot: bool,
     }
 
     impl Machine {
         fn new(is_synced: bool) -> Self {
-            Self { root: tempfile::tempdir().unwrap(), boot: 1, is_synced }
+            Self { root: tempfile::tempdir().unwrap(), boot: 1, is_synced, has_ballot: false }
         }
 
         /// As a member starts: the file, then the journal.
         fn start(&self) -> Result<Voting, ClusterError> {
             let journal = self.root.path().join("journal");
             let environment = Environment { boot_id: Some(BootId(self.boot)), ..Environment::default() };
-            let voting = Voting::begin(self.root.path(), &journal, environment.clone(), self.is_synced, vec![2, 3])?;
+            let files = StandingFiles::open(self.root.path(), None)?;
+            let ballot = ballot::Found::read(self.root.path(), files.instance())?;
+            let mut voting = Voting::begin(&files, &journal, environment.clone(), &ballot, self.is_synced, vec![2, 3])?;
             std::fs::create_dir_all(&journal).unwrap();
             let mut options = JournalOptions::new(&journal, 5);
             options.segment_length_bytes = 2 << 20;
             options.environment = environment;
             Journal::open(options).unwrap();
+            if self.has_ballot {
+                let begun = (files.instance(), voting.starts());
+                let ballot = Ballot::begin(self.root.path(), &ballot, begun, Environment::default())?;
+                voting.recovered(1, ballot.number())?;
+            }
             Ok(voting)
+        }
+
+        fn path(&self, name: &str) -> std::path::PathBuf {
+            self.root.path().join(name)
         }
 
         fn admitted(&self) -> Voting {
@@ -247,7 +308,7 @@ mod tests {
         machine.boot = 2;
         // It has acknowledged nothing.
         let mut again = machine.start().unwrap();
-        assert!(again.is_new() && again.recovered(1).unwrap().is_none());
+        assert!(again.is_new() && again.recovered(1, 0).unwrap().is_none());
         drop(machine.admitted());
         assert!(machine.start().unwrap().takes_part().unwrap());
     }
@@ -279,20 +340,20 @@ mod tests {
     fn another_boot_puts_a_member_behind_until_it_is_level_whatever_dies_meanwhile() {
         let mut machine = Machine::new(false);
         drop(machine.admitted());
-        assert_eq!(machine.start().unwrap().recovered(4).unwrap(), None, "the same boot");
+        assert_eq!(machine.start().unwrap().recovered(4, 0).unwrap(), None, "the same boot");
         machine.boot = 2;
         // Killed before anybody has looked: the journal is of this boot now.
         drop(machine.start().unwrap());
-        assert_eq!(machine.start().unwrap().recovered(4).unwrap(), Some(Behind { term: 4, start: 4 }));
+        assert_eq!(machine.start().unwrap().recovered(4, 0).unwrap(), Some(Behind { term: 4, start: 4 }));
         let mut voting = machine.start().unwrap();
-        assert_eq!(voting.recovered(6).unwrap(), Some(Behind { term: 4, start: 5 }), "as it was at the loss");
+        assert_eq!(voting.recovered(6, 0).unwrap(), Some(Behind { term: 4, start: 5 }), "as it was at the loss");
         voting.follow(true).unwrap();
         voting.follow(false).unwrap();
-        assert_eq!(machine.start().unwrap().recovered(6).unwrap(), None);
+        assert_eq!(machine.start().unwrap().recovered(6, 0).unwrap(), None);
         machine.boot = 3;
-        assert_eq!(machine.start().unwrap().recovered(6).unwrap(), Some(Behind { term: 6, start: 7 }));
+        assert_eq!(machine.start().unwrap().recovered(6, 0).unwrap(), Some(Behind { term: 6, start: 7 }));
         machine.boot = 4;
-        assert_eq!(machine.start().unwrap().recovered(8).unwrap().map(|behind| behind.term), Some(8));
+        assert_eq!(machine.start().unwrap().recovered(8, 0).unwrap().map(|behind| behind.term), Some(8));
     }
 
     #[test]
@@ -300,18 +361,18 @@ mod tests {
         let mut machine = Machine::new(true);
         drop(machine.admitted());
         machine.boot = 2;
-        assert_eq!(machine.start().unwrap().recovered(4).unwrap(), None);
+        assert_eq!(machine.start().unwrap().recovered(4, 0).unwrap(), None);
         // What came while the tier was another one is.
         machine.is_synced = false;
         drop(machine.start().unwrap());
         machine.is_synced = true;
         machine.boot = 3;
         let mut voting = machine.start().unwrap();
-        assert!(voting.recovered(4).unwrap().is_some());
+        assert!(voting.recovered(4, 0).unwrap().is_some());
         voting.is_synced_now().unwrap();
         voting.follow(false).unwrap();
         machine.boot = 4;
-        assert_eq!(machine.start().unwrap().recovered(4).unwrap(), None);
+        assert_eq!(machine.start().unwrap().recovered(4, 0).unwrap(), None);
     }
 
     #[test]
@@ -320,10 +381,50 @@ mod tests {
         drop(machine.admitted());
         std::fs::remove_dir_all(machine.root.path().join("journal")).unwrap();
         assert!(machine.start().unwrap_err().to_string().contains("journal is gone"));
-        for text in ["", "level", "level 1", "level x synced", "behind 1 synced", "level 1 synced 2", "other 1 synced"]
+        for text in ["", "level", "level 1", "level x synced", "behind 1 synced", "level 1 synced x", "other 1 synced"]
         {
             std::fs::write(machine.root.path().join("voting"), text).unwrap();
             assert!(machine.start().unwrap_err().to_string().contains("damaged"), "{text:?}");
         }
+    }
+
+    #[test]
+    fn an_older_copy_of_it_or_of_the_ballot_is_refused_and_so_is_one_that_is_gone() {
+        for name in [NAME, "ballot"] {
+            let machine = Machine { has_ballot: true, ..Machine::new(false) };
+            drop(machine.admitted());
+            let old = std::fs::read(machine.path(name)).unwrap();
+            drop(machine.start().unwrap());
+            let now = std::fs::read(machine.path(name)).unwrap();
+            let refused = |what: &str| {
+                let said = machine.start().unwrap_err().to_string();
+                assert!(said.contains(&format!("/{name} is {what}")), "{said}");
+            };
+            std::fs::write(machine.path(name), &old).unwrap();
+            refused("an older copy");
+            std::fs::remove_file(machine.path(name)).unwrap();
+            refused("missing");
+            std::fs::write(machine.path(name), &now).unwrap();
+            drop(machine.start().unwrap());
+        }
+    }
+
+    #[test]
+    fn a_start_that_comes_not_as_far_as_the_ballot_is_no_older_copy() {
+        let mut machine = Machine { has_ballot: true, ..Machine::new(false) };
+        drop(machine.admitted());
+        machine.has_ballot = false;
+        drop(machine.start().unwrap());
+        drop(machine.start().unwrap());
+        machine.has_ballot = true;
+        drop(machine.start().unwrap());
+    }
+
+    #[test]
+    fn where_no_file_says_anything_a_member_is_behind() {
+        let machine = Machine::new(true);
+        drop(machine.admitted());
+        std::fs::remove_file(machine.path(NAME)).unwrap();
+        assert_eq!(machine.start().unwrap().recovered(3, 0).unwrap(), Some(Behind { term: 3, start: 1 }));
     }
 }

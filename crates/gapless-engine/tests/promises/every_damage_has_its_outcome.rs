@@ -3,6 +3,9 @@
 //! next; at the tiers `journal` and `sync`: what a start makes of it is what the table in the guide says, and no start goes
 //! on with less than was acknowledged without a word.
 
+use crate::damages::{
+    DAMAGES, Damage, PATIENCE, await_that, copy, files, is_held_against_guide, newest_history_slot, other_boot,
+};
 use gapless_engine::{Context, Handlers, Node, NodeOptions, Reject, Service};
 use gapless_engine::{output_record, whole_directory};
 use gapless_journal::descriptor::{self as d, NameMeaning};
@@ -14,15 +17,13 @@ use gapless_stream::event_stream::{EventStream, EventStreamOptions};
 use gapless_stream::node::{NodeOptions as PublisherNodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
 use gapless_stream::stream_layout::StreamLayout;
 use gapless_stream::{Persistence, Tier};
-use gapless_wire::checksum::crc32c;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::OpenOptions;
-use std::os::unix::fs::{FileExt, FileTypeExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-const PATIENCE: Duration = Duration::from_secs(60);
 const MESSAGE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 const TOKEN: u128 = 0xda4a;
 const SEGMENT_LENGTH: u64 = 64 << 10;
@@ -37,9 +38,6 @@ const SEGMENTS: usize = 8;
 const IN_FRAMES: u64 = d::frames_offset(SEGMENT_LENGTH) + 5 * 168 + 70;
 /// Damages tried at a time.
 const SIDE_BY_SIDE: usize = 6;
-/// The guide with the table.
-const GUIDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guides/damaged-directories.md");
-
 /// What has a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Subject {
@@ -86,33 +84,6 @@ impl fmt::Display for Kind {
             Self::Socket => "socket",
             Self::DeadLetters => "`dead-letters.jsonl`",
             Self::Outputs => "`outputs`",
-        })
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Damage {
-    Remove,
-    Truncate,
-    /// Its neighbour of the same kind stands under its name.
-    Exchange,
-    OldCopy,
-    Foreign,
-    Flip,
-}
-
-const DAMAGES: [Damage; 6] =
-    [Damage::Remove, Damage::Truncate, Damage::Exchange, Damage::OldCopy, Damage::Foreign, Damage::Flip];
-
-impl fmt::Display for Damage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Remove => "removed",
-            Self::Truncate => "cut short",
-            Self::Exchange => "exchanged for its neighbour",
-            Self::OldCopy => "an older copy of it",
-            Self::Foreign => "another stream's",
-            Self::Flip => "one bit changed",
         })
     }
 }
@@ -289,30 +260,6 @@ impl Subject {
     }
 }
 
-fn await_that(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "{what} is still missing");
-        std::thread::sleep(Duration::from_millis(1));
-    }
-}
-
-/// Every file below a directory, by its path in there.
-fn files(directory: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(directory).unwrap() {
-        let entry = entry.unwrap();
-        if entry.file_type().unwrap().is_dir() {
-            let inner = files(&entry.path()).into_iter().map(|path| Path::new(&entry.file_name()).join(path));
-            found.extend(inner);
-        } else {
-            found.push(PathBuf::from(entry.file_name()));
-        }
-    }
-    found.sort();
-    found
-}
-
 /// Puts a segment into a directory as the helper thread prepares it when the newest one is half full; at which moment
 /// it does so nobody can tell.
 fn prepare_next(directory: &Path) {
@@ -336,24 +283,6 @@ fn prepare_next(directory: &Path) {
 fn meanings(directory: &Path) -> Vec<NameMeaning> {
     let meaning = |file: PathBuf| d::meaning_of_name(file.file_name()?.to_str()?);
     files(directory).into_iter().filter_map(meaning).collect()
-}
-
-/// As `cp -r` does it, while the original may be running: sockets are named and nothing more. Begun again where a file
-/// goes away meanwhile.
-fn copy(from: &Path, to: &Path) {
-    await_that("a copy", || {
-        let _absent = std::fs::remove_dir_all(to);
-        files(from).iter().all(|file| {
-            std::fs::create_dir_all(to.join(file).parent().unwrap()).unwrap();
-            let metadata = std::fs::symlink_metadata(from.join(file));
-            let is_socket = metadata.is_ok_and(|metadata| metadata.file_type().is_socket());
-            if is_socket {
-                std::fs::write(to.join(file), []).is_ok()
-            } else {
-                std::fs::copy(from.join(file), to.join(file)).is_ok()
-            }
-        })
-    });
 }
 
 /// What each file of a directory is. One that nobody has thought of fails here.
@@ -599,31 +528,6 @@ const fn is_segment(kind: Kind) -> bool {
     matches!(kind, OldestSegment | CoveredSegment | SealedSegment | FormerSegment | NewestSegment)
 }
 
-fn newest_history_slot(file: &std::fs::File) -> u64 {
-    let generation = |at: u64| {
-        let mut bytes = [0; 8];
-        file.read_exact_at(&mut bytes, at + 8).unwrap();
-        u64::from_le_bytes(bytes)
-    };
-    if generation(0) > generation(2048) { 0 } else { 2048 }
-}
-
-/// As if the machine had started again since the journal was written.
-fn other_boot(journal: &Path) {
-    for file in files(journal) {
-        let Some(_) = d::meaning_of_name(file.to_str().unwrap()) else { continue };
-        let file = OpenOptions::new().read(true).write(true).open(journal.join(file)).unwrap();
-        let mut slot = Vec::new();
-        for word in [0xb007_u64, 0, 1] {
-            slot.extend_from_slice(&word.to_le_bytes());
-        }
-        let check = 1_u64 << 32 | u64::from(crc32c(&slot));
-        slot.extend_from_slice(&check.to_le_bytes());
-        slot.resize(64, 0);
-        file.write_all_at(&slot, d::BOOT_MARK_OFFSET as u64).unwrap();
-    }
-}
-
 /// A line of the table: what a start makes of it at tier `journal` on the same and on another boot and at tier `sync`, and
 /// what `journal verify` says at tier `journal`.
 fn line(kind: Kind, damage: Damage, outcomes: [(Outcome, &'static str); 4]) -> String {
@@ -652,31 +556,12 @@ fn table(subject: Subject) -> Vec<String> {
     })
 }
 
-/// The rows of the guide's table below the heading of this subject.
-fn guide(heading: &str) -> Vec<String> {
-    let text = std::fs::read_to_string(GUIDE).unwrap();
-    let section = text.split("\n## ").find(|section| section.starts_with(heading)).expect("the guide has the heading");
-    section.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| file |")).map(str::to_owned).collect()
-}
-
-fn holds(subject: Subject, heading: &str) {
-    let (found, expected) = (table(subject), guide(heading));
-    let differing: Vec<&String> = found.iter().filter(|line| !expected.contains(line)).collect();
-    let missing: Vec<&String> = expected.iter().filter(|line| !found.contains(line)).collect();
-    assert!(
-        differing.is_empty() && missing.is_empty(),
-        "what was found and is not in the guide:\n{}\nwhat the guide says and was not found:\n{}",
-        differing.iter().map(|line| line.as_str()).collect::<Vec<_>>().join("\n"),
-        missing.iter().map(|line| line.as_str()).collect::<Vec<_>>().join("\n"),
-    );
-}
-
 #[test]
 fn of_a_stream() {
-    holds(Subject::Stream, "The directory of a stream");
+    is_held_against_guide("The directory of a stream", &table(Subject::Stream));
 }
 
 #[test]
 fn of_a_node() {
-    holds(Subject::Node, "The directory of a node");
+    is_held_against_guide("The directory of a node", &table(Subject::Node));
 }

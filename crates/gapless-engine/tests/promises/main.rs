@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 mod attacked;
+mod damages;
 mod following_member;
 mod replicas;
 
@@ -36,5 +37,7 @@ mod another_program_is_noticed;
 mod clients_come_by_tcp;
 mod copies_of_a_service_on_a_stream_publish_once;
 mod every_damage_has_its_outcome;
+mod every_damage_to_a_member_has_its_outcome;
+mod every_damage_to_a_relay_has_its_outcome;
 mod every_reply_arrives_or_is_said_to_be_too_long;
 mod long_messages_survive_a_restart;

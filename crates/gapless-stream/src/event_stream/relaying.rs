@@ -19,6 +19,8 @@ use gapless_journal::{JournalError, JournalReader};
 use gapless_log::StreamIdentity;
 use gapless_wire::mark::Mark;
 use gapless_wire::{Fragment, Kind};
+use std::fs::File;
+use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -42,22 +44,35 @@ pub(super) fn start(
     let mut feeds = Feeds::default();
     let mut opened = None;
     let mut seen = Seen::default();
-    let kept = layout.as_ref().filter(|_| options.tier != Tier::Memory).map(|layout| KeptFeeds::at(layout.feeds()));
-    if let (Some(layout), Some(origin), true) = (&layout, &origin, options.tier != Tier::Memory)
+    let layout_kept = layout.as_ref().filter(|_| options.tier != Tier::Memory);
+    let kept_of = |identity| layout_kept.map(|layout| KeptFeeds::at(layout.feeds(), identity));
+    let mut first_sequence = 0;
+    if let Some(layout) = layout_kept
+        && layout.journal().is_dir()
         && !matches!(JournalReader::open(layout.journal()), Err(JournalError::NoJournal { .. }))
     {
+        // It is on the device before there is a journal.
+        let Some(origin) = &origin else {
+            let reason = "it is missing beside a journal; remove the directory, and the relay fetches the stream again";
+            return Err(StreamError::State { path: layout.origin(), reason: reason.to_owned() });
+        };
         let mut found = open(options, layout, origin.identity, 1)?;
-        let before = kept.as_ref().map(|kept| kept.before(found.journal.first_sequence())).unwrap_or_default();
+        first_sequence = found.journal.first_sequence();
+        let before = kept_of(origin.identity).map(|kept| kept.before(first_sequence)).unwrap_or_default();
         (feeds, seen) = fold(layout, &mut found, before, &mut recovery, Seen::nothing_of(origin.identity))?;
         opened = Some(found);
     }
-    let start = if opened.is_some() { Start::Sequence(recovery.last_sequence + 1) } else { start };
+    let opened_before = opened.is_some();
+    let start = if opened_before { Start::Sequence(recovery.last_sequence + 1) } else { start };
     let connected = connect(&mut *upstream, (start, seen), &clock, stopped)?;
-    if let Some(origin) = &origin
+    if let (Some(layout), Some(origin)) = (&layout, &origin)
         && origin.identity != connected.identity
     {
         let (peer, expected, found) = (upstream.peer(), origin.identity, connected.identity);
-        return Err(StreamError::OtherStream { peer, expected, found });
+        let other = StreamError::OtherStream { peer, expected, found };
+        let reason =
+            format!("the directory is of another stream than it is to pass on, or this file is damaged: {other}");
+        return Err(StreamError::State { path: layout.origin(), reason });
     }
     let limits = RelayLimits::agree(options, &connected, &upstream.peer())?;
     if let (Some(layout), true) = (&layout, options.tier != Tier::Memory) {
@@ -70,6 +85,18 @@ pub(super) fn start(
         }
     } else {
         recovery.last_sequence = connected.position - 1;
+    }
+    let kept = kept_of(connected.identity);
+    if let Some(kept) = &kept {
+        // What the stream is in now, if that began before the journal.
+        let now = connected.feed.filter(|feed| feed.first_sequence < first_sequence);
+        let is_unknown = now.is_some_and(|now| feeds.named(now.name).is_none());
+        if is_unknown || (opened_before && kept.is_older(&feeds, first_sequence)) {
+            let path = layout_kept.map(StreamLayout::feeds).unwrap_or_default();
+            tracing::warn!(path = %path.display(), "the file of the feed sessions of before is damaged, or an older copy");
+            feeds =
+                Feeds::restored(feeds.all().iter().filter(|it| it.first_sequence >= first_sequence).copied().collect());
+        }
     }
     if feeds.newest().is_none()
         && let Some(feed) = connected.feed
@@ -198,7 +225,13 @@ impl Origin {
     fn write(&self, layout: &StreamLayout) -> Result<(), StreamError> {
         let path = layout.origin();
         let text = format!("{:032x} {:016x}\n", self.identity.stream_id, self.identity.incarnation);
-        std::fs::write(&path, text)
-            .map_err(|source| StreamError::System { action: format!("writing {}", path.display()), source })
+        let beside = path.with_extension("new");
+        let write = || {
+            let mut file = File::create(&beside)?;
+            file.write_all(text.as_bytes()).and_then(|()| file.sync_all())?;
+            std::fs::rename(&beside, &path)?;
+            File::open(layout.root())?.sync_all()
+        };
+        write().map_err(|source| StreamError::System { action: format!("writing {}", path.display()), source })
     }
 }

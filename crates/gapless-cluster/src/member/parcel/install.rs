@@ -34,7 +34,7 @@ pub(in crate::member) fn install(layout: &StreamLayout) -> Result<(), ClusterErr
     if complete.exists() {
         tracing::info!("the state that was fetched from another member takes the place of what is here");
         // It would speak of the old journal.
-        Aside::new(root).remove()?;
+        Aside::new(root, 0).remove()?;
         for (from, to) in [("sequencer", layout.state()), ("snapshots", layout.snapshots())] {
             let from = incoming.join(from);
             if from.is_dir() {

@@ -9,7 +9,8 @@
 //! ```text
 //! incoming/sequencer   the state          what is complete is named by
 //! incoming/snapshots   the snapshot       incoming/complete   the base: its sequence, and the chain's value behind it as 16
-//! incoming/journal     the frames                             hexadecimal digits; it becomes `base` in the directory
+//! incoming/journal     the frames                             hexadecimal digits; it becomes `base` in the directory, and
+//!                                             is sealed as that (see `standing_files`)
 //! ```
 //!
 //! | module | what lives there |
@@ -26,7 +27,7 @@ mod sender;
 pub mod wire;
 
 use super::shared::MemberShared;
-use super::standing_files::read_text;
+use super::standing_files::StandingFiles;
 use crate::ClusterError;
 use crate::consensus::{Consensus, MemberId};
 use crate::link::Links;
@@ -47,6 +48,7 @@ pub(super) type OpenJournal = Box<dyn Fn(&Path, u64) -> Result<Journal, ClusterE
 pub(super) struct Tools {
     pub member: MemberId,
     pub layout: StreamLayout,
+    pub files: StandingFiles,
     pub identity: StreamIdentity,
     pub shared: Arc<MemberShared>,
     /// Whether it runs a service, whose snapshot it needs.
@@ -192,12 +194,11 @@ fn base_text(base: Base) -> String {
 }
 
 /// Behind which frame the journal of this directory began, if a parcel was put there.
-fn base_file(root: &Path) -> Result<Option<Base>, ClusterError> {
-    let path = root.join("base");
-    let Some(text) = read_text(&path)? else { return Ok(None) };
+pub(super) fn base_file(files: &StandingFiles) -> Result<Option<Base>, ClusterError> {
+    let Some(found) = files.read("base")? else { return Ok(None) };
     let parse = || {
-        let (sequence, hash) = text.trim().split_once(' ')?;
+        let (sequence, hash) = found.text.trim().split_once(' ')?;
         Some(Base { sequence: sequence.parse().ok()?, hash: u64::from_str_radix(hash, 16).ok()? })
     };
-    parse().map(Some).ok_or(ClusterError::Damaged { path })
+    parse().map(Some).ok_or_else(|| files.damaged("base"))
 }

@@ -10,7 +10,6 @@ use crate::ClusterError;
 use crate::consensus::{Chain, Consensus, MemberId};
 use crate::link::{Content, Links};
 use crate::member::catch_up::header;
-use crate::member::standing_files::write_durably;
 use gapless_agent::fault::crash_point;
 use gapless_agent::thread::spawn_helper;
 use gapless_journal::Journal;
@@ -335,7 +334,7 @@ impl Receiver {
             return Ok(further(offer));
         }
         crash_point("parcel_before_complete");
-        write_durably(&complete_file(tools.layout.root()), &base_text(offer.base))?;
+        tools.files.write_at(&complete_file(tools.layout.root()), "base", &base_text(offer.base))?;
         crash_point("parcel_complete");
         Err(ClusterError::StartAgain { member: tools.member.get(), sequence: offer.place.sequence })
     }

@@ -182,7 +182,7 @@ fn newest_base(tools: &Tools, consensus: &Consensus, least: u64) -> Result<Optio
     })?;
     if found.is_none() {
         // Of a journal that began behind a parcel's base itself.
-        found = base_file(tools.layout.root())?.filter(|base| (before..=least).contains(&base.sequence));
+        found = base_file(&tools.files)?.filter(|base| (before..=least).contains(&base.sequence));
     }
     // All that the journal says of consensus may stand behind state and snapshot, and nothing newer be committed without who
     // asks; what is applied is known here.

@@ -1,0 +1,129 @@
+//! Damages to the files of a directory, and the table in the guide that says what becomes of each.
+
+use gapless_journal::descriptor as d;
+use gapless_wire::checksum::crc32c;
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{FileExt, FileTypeExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// The guide with the table.
+const GUIDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guides/damaged-directories.md");
+
+/// What is done to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Damage {
+    Remove,
+    Truncate,
+    /// Its neighbour of the same kind stands under its name.
+    Exchange,
+    OldCopy,
+    Foreign,
+    Flip,
+}
+
+pub(crate) const DAMAGES: [Damage; 6] =
+    [Damage::Remove, Damage::Truncate, Damage::Exchange, Damage::OldCopy, Damage::Foreign, Damage::Flip];
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Remove => "removed",
+            Self::Truncate => "cut short",
+            Self::Exchange => "exchanged for its neighbour",
+            Self::OldCopy => "an older copy of it",
+            Self::Foreign => "another stream's",
+            Self::Flip => "one bit changed",
+        })
+    }
+}
+
+pub(crate) fn await_that(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what} is still missing");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Every file below a directory, by its path in there.
+pub(crate) fn files(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_type().unwrap().is_dir() {
+            let inner = files(&entry.path()).into_iter().map(|path| Path::new(&entry.file_name()).join(path));
+            found.extend(inner);
+        } else {
+            found.push(PathBuf::from(entry.file_name()));
+        }
+    }
+    found.sort();
+    found
+}
+
+/// As `cp -r` does it, while the original may be running: sockets are named and nothing more. Begun again where a file
+/// goes away meanwhile.
+pub(crate) fn copy(from: &Path, to: &Path) {
+    await_that("a copy", || {
+        let _absent = std::fs::remove_dir_all(to);
+        files(from).iter().all(|file| {
+            std::fs::create_dir_all(to.join(file).parent().unwrap()).unwrap();
+            let metadata = std::fs::symlink_metadata(from.join(file));
+            let is_socket = metadata.is_ok_and(|metadata| metadata.file_type().is_socket());
+            if is_socket {
+                std::fs::write(to.join(file), []).is_ok()
+            } else {
+                std::fs::copy(from.join(file), to.join(file)).is_ok()
+            }
+        })
+    });
+}
+
+/// Where the slot of `history` begins that was written last: it counts, and is not always the same.
+pub(crate) fn newest_history_slot(file: &File) -> u64 {
+    let generation = |at: u64| {
+        let mut bytes = [0; 8];
+        file.read_exact_at(&mut bytes, at + 8).unwrap();
+        u64::from_le_bytes(bytes)
+    };
+    if generation(0) > generation(2048) { 0 } else { 2048 }
+}
+
+/// As if the machine had started again since the journal was written.
+pub(crate) fn other_boot(journal: &Path) {
+    for file in files(journal) {
+        let Some(_) = d::meaning_of_name(file.to_str().unwrap()) else { continue };
+        let file = OpenOptions::new().read(true).write(true).open(journal.join(file)).unwrap();
+        let mut slot = Vec::new();
+        for word in [0xb007_u64, 0, 1] {
+            slot.extend_from_slice(&word.to_le_bytes());
+        }
+        let check = 1_u64 << 32 | u64::from(crc32c(&slot));
+        slot.extend_from_slice(&check.to_le_bytes());
+        slot.resize(64, 0);
+        file.write_all_at(&slot, d::BOOT_MARK_OFFSET as u64).unwrap();
+    }
+}
+
+/// The rows of the guide's table below the heading of this subject.
+fn guide(heading: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(GUIDE).unwrap();
+    let section = text.split("\n## ").find(|section| section.starts_with(heading)).expect("the guide has the heading");
+    section.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| file |")).map(str::to_owned).collect()
+}
+
+/// Each line that was found is in the guide below the heading, and each there was found.
+pub(crate) fn is_held_against_guide(heading: &str, found: &[String]) {
+    let expected = guide(heading);
+    let differing: Vec<&String> = found.iter().filter(|line| !expected.contains(line)).collect();
+    let missing: Vec<&String> = expected.iter().filter(|line| !found.contains(line)).collect();
+    assert!(
+        differing.is_empty() && missing.is_empty(),
+        "what was found and is not in the guide:\n{}\nwhat the guide says and was not found:\n{}",
+        differing.iter().map(|line| line.as_str()).collect::<Vec<_>>().join("\n"),
+        missing.iter().map(|line| line.as_str()).collect::<Vec<_>>().join("\n"),
+    );
+}

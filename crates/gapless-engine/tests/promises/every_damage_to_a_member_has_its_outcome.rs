@@ -1,0 +1,659 @@
+//! Each kind of file in the directory of a member of a cluster, removed, cut short, exchanged for its neighbour, for an older
+//! copy of itself and for another member's, or with one bit changed; on the boot on which it was written and on the next; at
+//! the tiers `quorum` and `quorum-sync`. The member is started again in its cluster, in which the two others run: what comes
+//! of it is what the table in the guide says, and no member goes on with less than it acknowledged, or with another vote.
+//!
+//! The members are turned by this thread, on a clock of its own.
+
+use crate::damages::{DAMAGES, Damage, PATIENCE, copy, files, is_held_against_guide, newest_history_slot, other_boot};
+use gapless_agent::Now;
+use gapless_cluster::ClusterMember;
+use gapless_cluster::config::ClusterConfig;
+use gapless_cluster::consensus::Role;
+use gapless_cluster::member::surroundings::Surroundings;
+use gapless_engine::{Context, Handlers, Reject, Replica, ReplicaOptions, Service};
+use gapless_journal::descriptor::{self as d, NameMeaning};
+use gapless_schema::Encoding;
+use gapless_stream::Incoming;
+use gapless_stream::client::{ClientOptions, MessageType, random_token};
+use gapless_stream::late_reader::LateRead;
+use gapless_stream::stream_layout::StreamLayout;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::OpenOptions;
+use std::net::TcpListener;
+use std::os::unix::fs::FileExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+const MESSAGE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
+const PAYLOAD: [u8; 3_000] = [7; 3_000];
+const SEGMENT_LENGTH: u64 = 1_280 << 10;
+/// States and snapshots are written after so many frames, which take more than two segments.
+const INTERVAL_FRAMES: u64 = 1_500;
+/// Where a frame in the middle of a segment's beginning has its payload: others are behind it.
+const IN_FRAMES: u64 = d::frames_offset(SEGMENT_LENGTH) + 5 * 3_100;
+/// The member whose directory is damaged. It waits so long for a leader that it never becomes one.
+const DAMAGED: usize = 2;
+/// Of virtual time, for each turn of all members, ns.
+const STEP_NS: u64 = 2_000_000;
+/// Longer than a member goes on that has to stop, ns.
+const SETTLES_NS: u64 = 500_000_000;
+/// Within this a member is level with the others, or has stopped, ns.
+const ENDS_NS: u64 = 5_000_000_000;
+/// Frames that are compared when it is level.
+const COMPARED_FRAMES: u64 = 300;
+
+/// A kind of file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Instance,
+    Instances,
+    Incarnation,
+    Voting,
+    Ballot,
+    Base,
+    OldestSegment,
+    /// Sealed, and wholly before the newest state and snapshot; the newest when the older copy was made.
+    CoveredSegment,
+    /// Sealed, and behind them.
+    SealedSegment,
+    NewestSegment,
+    PreparedSegment,
+    History,
+    Lock,
+    OlderState,
+    NewestState,
+    OlderSnapshot,
+    NewestSnapshot,
+    Counters,
+    /// Empty here: what it says is for people.
+    DeadLetters,
+    Outputs,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Instance => "`instance`",
+            Self::Instances => "`instances`",
+            Self::Incarnation => "`incarnation`",
+            Self::Voting => "`voting`",
+            Self::Ballot => "`ballot`",
+            Self::Base => "`base`",
+            Self::OldestSegment => "oldest segment",
+            Self::CoveredSegment => "segment that state and snapshot cover",
+            Self::SealedSegment => "sealed segment behind them",
+            Self::NewestSegment => "newest segment",
+            Self::PreparedSegment => "prepared segment",
+            Self::History => "`history`",
+            Self::Lock => "`lock`",
+            Self::OlderState => "older state",
+            Self::NewestState => "newest state",
+            Self::OlderSnapshot => "older snapshot",
+            Self::NewestSnapshot => "newest snapshot",
+            Self::Counters => "`counters`",
+            Self::DeadLetters => "`dead-letters.jsonl`",
+            Self::Outputs => "`outputs`",
+        })
+    }
+}
+
+/// What comes of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// The start ends with an error that names a place in the directory; the journal is as it was.
+    Refused,
+    /// It stops soon behind its start, with an error that names the member.
+    Stops,
+    /// It has everything that the others have.
+    Starts,
+    /// What no mark vouched for was cut, and came from the others.
+    Fetched,
+    /// It cannot be done with this file.
+    Nothing,
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Refused => "refused",
+            Self::Stops => "stops",
+            Self::Starts => "starts",
+            Self::Fetched => "fetched",
+            Self::Nothing => "–",
+        })
+    }
+}
+
+/// Counts its commands, also for who looks.
+struct Count(u64, Arc<AtomicU64>);
+
+impl Service for Count {
+    fn handlers(handlers: &mut Handlers<Self>) {
+        handlers.on_bytes(MESSAGE.schema, |it: &mut Self, _: &[u8], context: &mut Context<'_>| -> Result<(), Reject> {
+            it.0 += 1;
+            it.1.store(it.0, Ordering::Relaxed);
+            context.reply_with(MESSAGE, &it.0.to_le_bytes())
+        });
+    }
+
+    fn snapshot(&self, state: &mut Vec<u8>) {
+        state.extend_from_slice(&self.0.to_le_bytes());
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), String> {
+        self.0 = u64::from_le_bytes(state.try_into().map_err(|_| "8 bytes")?);
+        self.1.store(self.0, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// Three members that this thread turns.
+struct Cluster {
+    root: tempfile::TempDir,
+    configs: Vec<ClusterConfig>,
+    members: Vec<Option<ClusterMember>>,
+    counts: Vec<Arc<AtomicU64>>,
+    now_ns: u64,
+    begun: Instant,
+}
+
+impl Cluster {
+    fn new(tier: &str) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let listeners: Vec<_> = (0..3).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+        let addresses: String = (1..)
+            .zip(&listeners)
+            .map(|(id, at)| format!("[[member]]\nid = {id}\naddresses = [\"{}\"]\n", at.local_addr().unwrap()))
+            .collect();
+        let config = |at: usize| {
+            let (timeout, retention) =
+                if at == DAMAGED { ("10 s", "") } else { ("100 ms", "retention_bytes = \"1 MiB\"\n") };
+            let text = format!(
+                "[cluster]\nname = \"damaged\"\nmember = {}\ntier = \"{tier}\"\n{addresses}[election]\ntimeout = \
+                 \"{timeout}\"\nheartbeat_interval = \"10 ms\"\n[stream]\ndirectory = {:?}\nwindow = \"8 MiB\"\n\
+                 message_length_max = \"64 KiB\"\nstate_interval_frames = {INTERVAL_FRAMES}\nstate_interval_min = \"1 ms\"\n\
+                 [journal]\nsegment_length = \"1280 KiB\"\n{retention}[service]\nsnapshot_interval_frames = \
+                 {INTERVAL_FRAMES}\n",
+                at + 1,
+                root.path().join(format!("member-{}", at + 1))
+            );
+            ClusterConfig::parse(&text, "test.toml").unwrap()
+        };
+        let configs = (0..3).map(config).collect();
+        let (members, counts) = ((0..3).map(|_| None).collect(), (0..3).map(|_| Arc::default()).collect());
+        Self { root, configs, members, counts, now_ns: 1, begun: Instant::now() }
+    }
+
+    fn directory(&self, at: usize) -> PathBuf {
+        self.root.path().join(format!("member-{}", at + 1))
+    }
+
+    fn try_start(&mut self, at: usize) -> Result<(), String> {
+        let config = &self.configs[at];
+        let service =
+            Replica::member_service(Count(0, Arc::clone(&self.counts[at])), ReplicaOptions::default(), config);
+        let surroundings = Surroundings { without_helpers: true, ..Surroundings::default() };
+        let start = || ClusterMember::start_by_hand_with_in(config, service, &surroundings);
+        let started = catch_unwind(AssertUnwindSafe(start)).map_err(|_| "it panics".to_owned())?;
+        self.members[at] = Some(started.map_err(|error| error.to_string())?);
+        Ok(())
+    }
+
+    fn start(&mut self, at: usize) {
+        self.try_start(at).unwrap();
+    }
+
+    fn crash(&mut self, at: usize) {
+        self.members[at].take().unwrap().abandon();
+    }
+
+    fn get(&self, at: usize) -> &ClusterMember {
+        self.members[at].as_ref().unwrap()
+    }
+
+    /// What the damaged member says if it stops.
+    fn turn(&mut self) -> Option<String> {
+        self.now_ns += STEP_NS;
+        let now = Now { monotonic_ns: self.now_ns, epoch_ns: self.now_ns };
+        let mut said = None;
+        for (at, member) in self.members.iter_mut().enumerate() {
+            let Some(running) = member else { continue };
+            match catch_unwind(AssertUnwindSafe(|| running.turn(now))).expect("no member panics") {
+                Ok(_) => {}
+                Err(error) if at == DAMAGED => said = Some(error.to_string()),
+                Err(error) => panic!("member {} stops: {error}", at + 1),
+            }
+        }
+        said
+    }
+
+    fn run(&mut self, ns: u64) {
+        let until_ns = self.now_ns + ns;
+        while self.now_ns < until_ns {
+            assert_eq!(self.turn(), None);
+        }
+    }
+
+    fn leader(&self) -> Option<usize> {
+        let leads = |member: &Option<ClusterMember>| {
+            let status = member.as_ref().and_then(ClusterMember::status);
+            status.is_some_and(|status| status.consensus.role == Role::Leader && !status.consensus.peers.is_empty())
+        };
+        self.members.iter().position(leads)
+    }
+
+    #[track_caller]
+    fn until<T>(&mut self, what: &str, is_there: impl Fn(&Self) -> Option<T>) -> T {
+        loop {
+            if let Some(found) = is_there(self) {
+                return found;
+            }
+            let states = || self.members.iter().flatten().map(ClusterMember::status).collect::<Vec<_>>();
+            assert!(self.begun.elapsed() < PATIENCE, "{what} has not come: {:#?}", states());
+            assert_eq!(self.turn(), None);
+        }
+    }
+
+    /// Whether the damaged member has what its leader has.
+    fn is_level(&self) -> Option<()> {
+        let leader = self.get(self.leader()?).status()?;
+        let own = self.get(DAMAGED).status()?;
+        let has_all = own.consensus.applied_index == leader.consensus.end.index
+            && own.consensus.term == leader.consensus.term
+            && own.released_sequence == leader.released_sequence;
+        (has_all && !own.consensus.is_behind).then_some(())
+    }
+
+    /// So many commands, all of them answered.
+    fn send(&mut self, count: u64) {
+        let leader = self.until("a leader", Self::leader);
+        let mut client = self.get(leader).stream().client(ClientOptions::default()).unwrap();
+        let key = client.begin_session(random_token(), 64).unwrap();
+        let (mut sent, mut came, mut is_open) = (0, 0, false);
+        while came < count {
+            assert!(self.begun.elapsed() < PATIENCE, "{came} of {count} are answered");
+            while is_open && sent < count && client.can_send(key) {
+                let encode = |room: &mut [u8]| {
+                    room.copy_from_slice(&PAYLOAD);
+                    Ok(PAYLOAD.len())
+                };
+                if client.send(key, MESSAGE, PAYLOAD.len(), encode).is_err() {
+                    break;
+                }
+                sent += 1;
+            }
+            assert_eq!(self.turn(), None);
+            let polled = client.poll(64, |incoming| match incoming {
+                Incoming::Opened { .. } => is_open = true,
+                Incoming::Reply { first: true, .. } => came += 1,
+                _ => {}
+            });
+            polled.unwrap();
+        }
+    }
+
+    /// The damaged member's last frames.
+    fn last_frames(&self, at: usize, last: u64) -> Vec<u8> {
+        let mut reader = self.get(at).stream().reader(last.saturating_sub(COMPARED_FRAMES).max(1));
+        let mut bytes = Vec::new();
+        while reader.sequence() <= last {
+            match reader.read().unwrap() {
+                LateRead::Frame(frame) => bytes.extend_from_slice(frame.bytes()),
+                _ => assert!(self.begun.elapsed() < PATIENCE, "frames up to {last} are not there"),
+            }
+        }
+        bytes
+    }
+}
+
+/// The states of a sequencer, or the snapshots of a service, in a directory.
+fn points(directory: &Path) -> Vec<PathBuf> {
+    let is_point = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        name.starts_with("state-") || name.ends_with(".snapshot")
+    };
+    let mut found: Vec<_> = files(directory).into_iter().map(|file| directory.join(file)).filter(is_point).collect();
+    found.sort();
+    found
+}
+
+/// By its path in the directory.
+fn newest_segment(directory: &Path) -> PathBuf {
+    let is_segment = |file: &PathBuf| {
+        matches!(d::meaning_of_name(file.file_name().unwrap().to_str().unwrap()), Some(NameMeaning::Segment(_)))
+    };
+    files(directory).into_iter().filter(is_segment).max().unwrap()
+}
+
+fn sequence_of(point: &Path) -> u64 {
+    point.file_stem().unwrap().to_str().unwrap().trim_start_matches("state-").parse().unwrap()
+}
+
+/// What each file of a directory is. One that nobody has thought of fails here.
+fn kinds(directory: &Path, old: &Path) -> BTreeMap<Kind, PathBuf> {
+    let layout = StreamLayout::new(directory);
+    let relative = |path: &Path| path.strip_prefix(directory).unwrap().to_owned();
+    let (states, snapshots) = (points(&layout.state()), points(&layout.snapshots()));
+    let mut kinds = BTreeMap::new();
+    for (points, older, newest) in
+        [(&states, Kind::OlderState, Kind::NewestState), (&snapshots, Kind::OlderSnapshot, Kind::NewestSnapshot)]
+    {
+        let [.., before, last] = points.as_slice() else { panic!("two of {points:?}") };
+        kinds.extend([(older, relative(before)), (newest, relative(last))]);
+    }
+    let mut segments = Vec::new();
+    for file in files(directory) {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        let path = directory.join(&file);
+        let kind = match d::meaning_of_name(name) {
+            Some(NameMeaning::Segment(first)) => {
+                segments.push((first, file));
+                continue;
+            }
+            Some(NameMeaning::Prepared(_)) => Kind::PreparedSegment,
+            None if path.parent() == Some(&layout.journal()) && name == d::HISTORY_NAME => Kind::History,
+            None if path.parent() == Some(&layout.journal()) && name == d::LOCK_NAME => Kind::Lock,
+            None if states.contains(&path) || snapshots.contains(&path) => continue,
+            None if path == layout.counters() => Kind::Counters,
+            None if path.parent() == Some(directory) && name == "dead-letters.jsonl" => Kind::DeadLetters,
+            None if path.parent() == Some(directory) && name == gapless_engine::output_record::FILE_NAME => {
+                Kind::Outputs
+            }
+            None if path.parent() == Some(directory) && name == "instance" => Kind::Instance,
+            None if path.parent() == Some(directory) && name == "instances" => Kind::Instances,
+            None if path.parent() == Some(directory) && name == "incarnation" => Kind::Incarnation,
+            None if path.parent() == Some(directory) && name == "voting" => Kind::Voting,
+            None if path.parent() == Some(directory) && name == "ballot" => Kind::Ballot,
+            None if path.parent() == Some(directory) && name == "base" => Kind::Base,
+            None => panic!("{} is a file of which this test knows nothing", path.display()),
+        };
+        kinds.insert(kind, file);
+    }
+    segments.sort();
+    let covered = [states.last(), snapshots.last()].map(|point| sequence_of(point.unwrap())).into_iter().min().unwrap();
+    let is_behind = |(first, _): &&(u64, PathBuf)| *first > covered;
+    let last_covered = segments.iter().rposition(|(first, _)| *first <= covered).unwrap();
+    assert!(last_covered >= 2 && segments.iter().filter(is_behind).count() >= 2, "{segments:?} around {covered}");
+    kinds.insert(Kind::OldestSegment, segments[0].1.clone());
+    kinds.insert(Kind::CoveredSegment, newest_segment(old));
+    assert!(segments[1..last_covered].iter().any(|(_, file)| *file == kinds[&Kind::CoveredSegment]), "{kinds:?}");
+    kinds.insert(Kind::SealedSegment, segments[last_covered + 1].1.clone());
+    kinds.insert(Kind::NewestSegment, segments.last().unwrap().1.clone());
+    kinds
+}
+
+const fn is_segment(kind: Kind) -> bool {
+    use Kind::{CoveredSegment, NewestSegment, OldestSegment, SealedSegment};
+    matches!(kind, OldestSegment | CoveredSegment | SealedSegment | NewestSegment)
+}
+
+/// A file of the same kind, in the same directory.
+fn neighbour(kind: Kind) -> Option<Kind> {
+    Some(match kind {
+        Kind::OldestSegment => Kind::CoveredSegment,
+        Kind::CoveredSegment => Kind::OldestSegment,
+        Kind::SealedSegment => Kind::NewestSegment,
+        Kind::NewestSegment => Kind::SealedSegment,
+        Kind::OlderState => Kind::NewestState,
+        Kind::NewestState => Kind::OlderState,
+        Kind::OlderSnapshot => Kind::NewestSnapshot,
+        Kind::NewestSnapshot => Kind::OlderSnapshot,
+        Kind::Instance => Kind::Instances,
+        Kind::Instances => Kind::Instance,
+        Kind::Incarnation => Kind::Voting,
+        Kind::Voting => Kind::Incarnation,
+        _ => return None,
+    })
+}
+
+/// A cluster in which the damaged member does not run, its directory as it was then, older copies, and another member's.
+struct Trials {
+    cluster: Cluster,
+    now: tempfile::TempDir,
+    /// Before its last start, and before a leader was elected with its vote.
+    old: tempfile::TempDir,
+    /// A little older than now: the newest segment is there.
+    recent: tempfile::TempDir,
+    foreign: tempfile::TempDir,
+    kinds: BTreeMap<Kind, PathBuf>,
+    last_sequence: u64,
+    term: u64,
+}
+
+impl Trials {
+    fn begin(tier: &str) -> Self {
+        let [now, old, recent, foreign] = [(); 4].map(|()| tempfile::tempdir().unwrap());
+        let mut cluster = Cluster::new(tier);
+        (0..3).for_each(|at| cluster.start(at));
+        cluster.send(10);
+        // It is away for longer than the others keep their journals, so it fetches a state.
+        cluster.crash(DAMAGED);
+        cluster.send(2 * INTERVAL_FRAMES);
+        cluster.start(DAMAGED);
+        let said = loop {
+            assert!(cluster.begun.elapsed() < PATIENCE, "it fetches no state");
+            if let Some(said) = cluster.turn() {
+                break said;
+            }
+        };
+        assert!(cluster.get(DAMAGED).must_start_again(), "{said}");
+        cluster.crash(DAMAGED);
+        cluster.start(DAMAGED);
+        cluster.until("its return", Cluster::is_level);
+        cluster.send(INTERVAL_FRAMES / 2);
+        copy(&cluster.directory(DAMAGED), old.path());
+        cluster.send(INTERVAL_FRAMES * 2 / 3);
+        cluster.crash(DAMAGED);
+        cluster.start(DAMAGED);
+        cluster.until("its return", Cluster::is_level);
+        let leader = cluster.leader().unwrap();
+        cluster.crash(leader);
+        cluster.until("another leader", Cluster::leader);
+        cluster.start(leader);
+        let count = |cluster: &Cluster| {
+            let layout = StreamLayout::new(cluster.directory(DAMAGED));
+            points(&layout.state()).last().cloned().zip(points(&layout.snapshots()).last().cloned())
+        };
+        let before = count(&cluster);
+        while count(&cluster).zip(before.clone()).is_none_or(|(now, then)| now.0 == then.0 || now.1 == then.1) {
+            cluster.send(100);
+        }
+        cluster.send(INTERVAL_FRAMES * 2 / 3);
+        copy(&cluster.directory(DAMAGED), recent.path());
+        cluster.send(20);
+        cluster.until("everything everywhere", Cluster::is_level);
+        // The others are told what it has acknowledged.
+        cluster.run(SETTLES_NS);
+        copy(&cluster.directory(DAMAGED), now.path());
+        copy(&cluster.directory(1), foreign.path());
+        let leader = cluster.get(cluster.leader().unwrap()).status().unwrap();
+        let (last_sequence, term) = (leader.released_sequence, leader.consensus.term);
+        cluster.crash(DAMAGED);
+        let kinds = kinds(now.path(), old.path());
+        Self { cluster, now, old, recent, foreign, kinds, last_sequence, term }
+    }
+
+    /// Damages a file of the directory. `false` if that cannot be done with it.
+    fn damage(&self, kind: Kind, damage: Damage) -> bool {
+        let directory = self.cluster.directory(DAMAGED);
+        std::fs::remove_dir_all(&directory).unwrap();
+        copy(self.now.path(), &directory);
+        let Some(file) = self.kinds.get(&kind) else { return false };
+        let path = directory.join(file);
+        let length = std::fs::metadata(&path).unwrap().len();
+        let put = |from: PathBuf| {
+            let differs = from.exists() && std::fs::read(&from).unwrap() != std::fs::read(&path).unwrap();
+            if differs {
+                std::fs::copy(from, &path).unwrap();
+            }
+            differs
+        };
+        match damage {
+            Damage::Remove => std::fs::remove_file(&path).is_ok(),
+            Damage::Truncate | Damage::Flip if length == 0 => false,
+            Damage::Truncate => {
+                let length = match kind {
+                    _ if is_segment(kind) => IN_FRAMES,
+                    Kind::History => 60,
+                    // The first slot is there; the other may be the newer one.
+                    Kind::Ballot => 1,
+                    _ => length * 2 / 3,
+                };
+                OpenOptions::new().write(true).open(&path).unwrap().set_len(length).unwrap();
+                true
+            }
+            Damage::Exchange => neighbour(kind).is_some_and(|other| put(self.now.path().join(&self.kinds[&other]))),
+            // Written by the clock, so that an older copy says more or less from run to run.
+            Damage::OldCopy if kind == Kind::Outputs => false,
+            Damage::OldCopy if kind == Kind::NewestSegment => put(self.recent.path().join(file)),
+            Damage::OldCopy if is_segment(kind) && kind != Kind::CoveredSegment => false,
+            Damage::OldCopy => put(self.old.path().join(file)),
+            Damage::Foreign => put(self.foreign_of(kind, file)),
+            Damage::Flip => {
+                let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+                let position = match kind {
+                    _ if is_segment(kind) => IN_FRAMES,
+                    Kind::History => newest_history_slot(&file) + 50,
+                    // Of the term or the vote, in the slot that counts.
+                    Kind::Ballot => newest_ballot_slot(&file) + 40,
+                    _ => length / 2,
+                };
+                let mut byte = [0];
+                file.read_exact_at(&mut byte, position).unwrap();
+                file.write_all_at(&[byte[0] ^ 4], position).unwrap();
+                true
+            }
+        }
+    }
+
+    /// The file of the same kind, and of the same name where there is one, of another member.
+    fn foreign_of(&self, kind: Kind, file: &Path) -> PathBuf {
+        let same = self.foreign.path().join(file);
+        if same.exists() || !is_segment(kind) {
+            return same;
+        }
+        self.foreign.path().join(newest_segment(self.foreign.path()))
+    }
+
+    /// What comes of it.
+    fn try_damage(&mut self, kind: Kind, damage: Damage, is_other_boot: bool) -> Outcome {
+        let case = format!("{kind}, {damage}, other boot {is_other_boot}");
+        if !self.damage(kind, damage) {
+            return Outcome::Nothing;
+        }
+        let directory = self.cluster.directory(DAMAGED);
+        if is_other_boot {
+            other_boot(&StreamLayout::new(&directory).journal());
+        }
+        let before = content(&directory);
+        self.cluster.counts[DAMAGED].store(0, Ordering::Relaxed);
+        if let Err(said) = self.cluster.try_start(DAMAGED) {
+            assert!(said.contains(directory.to_str().unwrap()), "{case}: no place is named: {said}");
+            assert!(content(&directory) == before, "{case}: refused, and something was changed: {said}");
+            return Outcome::Refused;
+        }
+        let recovery = self.cluster.get(DAMAGED).stream().recovery().clone();
+        let outcome = self.ends(&case);
+        if outcome == Outcome::Starts {
+            let leader = self.cluster.leader().unwrap();
+            let counts = [leader, DAMAGED].map(|at| self.cluster.counts[at].load(Ordering::Relaxed));
+            assert_eq!(counts[0], counts[1], "{case}: its service has another state");
+            let frames = [leader, DAMAGED].map(|at| self.cluster.last_frames(at, self.last_sequence));
+            assert!(frames[0] == frames[1], "{case}: it has other frames");
+        }
+        self.cluster.crash(DAMAGED);
+        let leader = self.cluster.get(self.cluster.leader().unwrap()).status().unwrap();
+        assert_eq!((leader.released_sequence, leader.consensus.term), (self.last_sequence, self.term), "{case}");
+        if outcome == Outcome::Starts && recovery.last_sequence < self.last_sequence {
+            Outcome::Fetched
+        } else {
+            outcome
+        }
+    }
+
+    fn ends(&mut self, case: &str) -> Outcome {
+        let end_ns = self.cluster.now_ns + ENDS_NS;
+        let mut settled_ns = None;
+        while self.cluster.now_ns < end_ns {
+            if let Some(said) = self.cluster.turn() {
+                let names_it = said.contains(&format!("member {}", DAMAGED + 1))
+                    || said.contains(self.cluster.directory(DAMAGED).to_str().unwrap());
+                assert!(names_it, "{case}: it stops, and names nobody: {said}");
+                return Outcome::Stops;
+            }
+            if self.cluster.is_level().is_none() {
+                settled_ns = None;
+            } else if settled_ns.get_or_insert(self.cluster.now_ns + SETTLES_NS) <= &mut self.cluster.now_ns {
+                return Outcome::Starts;
+            }
+        }
+        panic!("{case}: it is not level, and does not stop: {:#?}", self.cluster.get(DAMAGED).status());
+    }
+}
+
+fn newest_ballot_slot(file: &std::fs::File) -> u64 {
+    let number = |at: u64| {
+        let mut bytes = [0; 8];
+        file.read_exact_at(&mut bytes, at + 8).unwrap();
+        u64::from_le_bytes(bytes)
+    };
+    if number(0) > number(4_096) { 0 } else { 4_096 }
+}
+
+/// Frames, states and snapshots: what a start that is refused must not change.
+fn content(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let read = |file: PathBuf| {
+        let bytes = std::fs::read(directory.join(&file)).unwrap();
+        let name = file.file_name().unwrap().to_str().unwrap();
+        match d::meaning_of_name(name) {
+            Some(NameMeaning::Segment(_)) => {
+                let frames = bytes.get(d::frames_offset(SEGMENT_LENGTH) as usize..).unwrap_or_default().to_vec();
+                Some((file, frames))
+            }
+            None if name.starts_with("state-") || name.ends_with(".snapshot") => Some((file, bytes)),
+            _ => None,
+        }
+    };
+    files(directory).into_iter().filter_map(read).collect()
+}
+
+/// What comes of a damage, on the same boot and on another.
+type Found = (Kind, Damage, [Outcome; 2]);
+
+/// The outcomes at a tier, on the same boot and on another, by kind and damage.
+fn outcomes(tier: &str) -> Vec<Found> {
+    let mut trials = Trials::begin(tier);
+    let kinds: Vec<Kind> = trials.kinds.keys().copied().collect();
+    let mut found = Vec::new();
+    for kind in kinds {
+        for damage in DAMAGES {
+            let outcomes = [false, true].map(|is_other_boot| trials.try_damage(kind, damage, is_other_boot));
+            if outcomes != [Outcome::Nothing; 2] {
+                found.push((kind, damage, outcomes));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn of_a_member() {
+    let [quorum, synced] = std::thread::scope(|scope| {
+        ["quorum", "quorum-sync"]
+            .map(|tier| scope.spawn(move || outcomes(tier)))
+            .map(|run| run.join().expect("it has said why"))
+    });
+    let line = |(at_quorum, at_synced): (&Found, &Found)| {
+        let ((kind, damage, [same, other]), (_, _, [synced, synced_other])) = (at_quorum, at_synced);
+        assert_eq!((kind, damage), (&at_synced.0, &at_synced.1), "both tiers have the same files");
+        let damage = if *damage == Damage::Foreign { "another member's".to_owned() } else { damage.to_string() };
+        format!("| {kind} | {damage} | {same} | {other} | {synced} | {synced_other} |")
+    };
+    let lines: Vec<String> = quorum.iter().zip(&synced).map(line).collect();
+    is_held_against_guide("The directory of a member", &lines);
+}

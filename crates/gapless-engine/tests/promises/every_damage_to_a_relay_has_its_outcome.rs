@@ -1,0 +1,384 @@
+//! Each kind of file in the directory of a relay, removed, cut short, exchanged for its neighbour, for an older copy of
+//! itself and for another stream's relay's, or with one bit changed; on the boot on which it was written and on the next:
+//! started again beside its stream, it passes on what the stream has, under the names that the stream has given it, or says
+//! why not. The table in the guide says which.
+
+use crate::damages::{
+    DAMAGES, Damage, PATIENCE, await_that, copy, files, is_held_against_guide, newest_history_slot, other_boot,
+};
+use gapless_journal::JournalReader;
+use gapless_journal::descriptor::{self as d, NameMeaning};
+use gapless_schema::Encoding;
+use gapless_stream::Tier;
+use gapless_stream::client::MessageType;
+use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::late_reader::LateRead;
+use gapless_stream::link::ForSequencer;
+use gapless_stream::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode};
+use gapless_stream::stream_layout::StreamLayout;
+use gapless_wire::feed_session::FeedSession;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+const MESSAGE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
+const SEGMENT_LENGTH: u64 = 64 << 10;
+/// Where a frame in the middle of a segment's beginning has its payload: others are behind it.
+const IN_FRAMES: u64 = d::frames_offset(SEGMENT_LENGTH) + 5 * 1_080;
+
+/// A kind of file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Origin,
+    Feeds,
+    OldestSegment,
+    MiddleSegment,
+    NewestSegment,
+    History,
+    Lock,
+    Counters,
+    Socket,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Origin => "`origin`",
+            Self::Feeds => "`feeds`",
+            Self::OldestSegment => "oldest segment",
+            Self::MiddleSegment => "segment in the middle",
+            Self::NewestSegment => "newest segment",
+            Self::History => "`history`",
+            Self::Lock => "`lock`",
+            Self::Counters => "`counters`",
+            Self::Socket => "socket",
+        })
+    }
+}
+
+/// What comes of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// The start ends with an error that names a place in the directory, or whose stream it is not.
+    Refused,
+    /// It passes on what it did.
+    Starts,
+    /// The same; what it had lost came from the stream.
+    Fetched,
+    /// The same, but for the names of the feed sessions of its oldest frames, which nobody gets then.
+    Unnamed,
+    /// It cannot be done with this file.
+    Nothing,
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Refused => "refused",
+            Self::Starts => "starts",
+            Self::Fetched => "fetched",
+            Self::Unnamed => "unnamed",
+            Self::Nothing => "–",
+        })
+    }
+}
+
+fn options(directory: &Path, tier: Tier) -> EventStreamOptions {
+    let mut options = EventStreamOptions::in_directory(directory);
+    options.tier = tier;
+    options.persistence.segment_length_bytes = SEGMENT_LENGTH;
+    options.window_bytes = 1 << 20;
+    options.message_length_max = 64 << 10;
+    options.frame_length_max = 1_376;
+    options.feed_session = FeedSession::new("MONDAY").unwrap();
+    options
+}
+
+fn relay(directory: &Path, upstream: &Path, (tier, bytes_max): (Tier, Option<u64>)) -> Result<EventStream, String> {
+    let mut options = options(directory, tier);
+    options.persistence.retention.bytes_max = bytes_max;
+    let upstream = SharedMemoryLink::new(upstream, SharedMemoryOptions::default());
+    EventStream::relay(&options, Box::new(upstream), Start::First, &AtomicBool::new(false))
+        .map_err(|error| error.to_string())
+}
+
+fn publish(publisher: &mut StreamNode<SharedMemoryLink>, count: u64) {
+    for number in 0..count {
+        publisher.publish(MESSAGE, &[7; 1_000]).unwrap();
+        if number % 20 == 19 || number + 1 == count {
+            publisher.poll_until(PATIENCE, "all to come back", |node| node.in_flight() == 0, |_| {}).unwrap();
+        }
+    }
+}
+
+fn begin_feed(stream: &EventStream, publisher: &mut StreamNode<SharedMemoryLink>, name: &str) {
+    stream.ask(ForSequencer::BeginFeed { name: FeedSession::new(name).unwrap() }).unwrap();
+    let mut began = false;
+    await_that("a feed session", || {
+        publisher.poll(64, |event| began |= matches!(event, NodeEvent::FeedBegan { .. })).unwrap();
+        began
+    });
+}
+
+fn settle(stream: &EventStream, relay: &EventStream) {
+    await_that("what the stream has", || relay.released_sequence() == stream.released_sequence());
+}
+
+/// The segments of a directory, by their paths in there, the oldest first.
+fn segments(directory: &Path) -> Vec<PathBuf> {
+    let is_segment = |file: &PathBuf| {
+        matches!(d::meaning_of_name(file.file_name().unwrap().to_str().unwrap()), Some(NameMeaning::Segment(_)))
+    };
+    files(directory).into_iter().filter(is_segment).collect()
+}
+
+/// What each file of a directory is. One that nobody has thought of fails here.
+fn kinds(directory: &Path) -> BTreeMap<Kind, PathBuf> {
+    let layout = StreamLayout::new(directory);
+    let mut kinds = BTreeMap::new();
+    for file in files(directory) {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        let path = directory.join(&file);
+        let kind = match d::meaning_of_name(name) {
+            Some(NameMeaning::Segment(_)) => continue,
+            Some(NameMeaning::Prepared(_)) => panic!("it was removed"),
+            None if path.parent() == Some(&layout.journal()) && name == d::HISTORY_NAME => Kind::History,
+            None if path.parent() == Some(&layout.journal()) && name == d::LOCK_NAME => Kind::Lock,
+            None if path == layout.origin() => Kind::Origin,
+            None if path == layout.feeds() => Kind::Feeds,
+            None if path == layout.counters() => Kind::Counters,
+            None if path == layout.socket() => Kind::Socket,
+            None => panic!("{} is a file of which this test knows nothing", path.display()),
+        };
+        kinds.insert(kind, file);
+    }
+    let segments = segments(directory);
+    assert!(segments.len() >= 4, "{segments:?}");
+    kinds.insert(Kind::OldestSegment, segments[0].clone());
+    kinds.insert(Kind::MiddleSegment, segments[2].clone());
+    kinds.insert(Kind::NewestSegment, segments.last().unwrap().clone());
+    kinds
+}
+
+const fn is_segment(kind: Kind) -> bool {
+    matches!(kind, Kind::OldestSegment | Kind::MiddleSegment | Kind::NewestSegment)
+}
+
+/// A stream that runs, and directories of a relay that does not.
+struct Trials {
+    tier: Tier,
+    _place: tempfile::TempDir,
+    upstream: PathBuf,
+    stream: EventStream,
+    now: tempfile::TempDir,
+    /// From another feed session, and with other segments.
+    old: tempfile::TempDir,
+    /// A little older than now: the newest segment is there.
+    recent: tempfile::TempDir,
+    foreign: tempfile::TempDir,
+    kinds: BTreeMap<Kind, PathBuf>,
+    /// Of the relay when nothing is damaged: its first frame, and what it says of feed sessions.
+    first_sequence: u64,
+    feeds: String,
+}
+
+/// A relay's directory as it was when its stream was in the first feed session, a little before it went, and when it went.
+fn run(upstream: &Path, beside: &Path, tier: Tier, images: [&Path; 3]) -> EventStream {
+    let stream = EventStream::start(&options(upstream, tier)).unwrap();
+    let relay = relay(beside, upstream, (tier, Some(6 * SEGMENT_LENGTH))).unwrap();
+    let link = SharedMemoryLink::new(upstream, SharedMemoryOptions::default());
+    let mut publisher = StreamNode::new(link, NodeOptions::default());
+    publisher.wait_open(PATIENCE).unwrap();
+    publish(&mut publisher, 100);
+    settle(&stream, &relay);
+    copy(beside, images[0]);
+    begin_feed(&stream, &mut publisher, "TUESDAY");
+    let begun = Instant::now();
+    // Until the beginning of the second feed session is gone.
+    while relay.reader(1).first_held() < 200 {
+        assert!(begun.elapsed() < PATIENCE, "nothing is deleted");
+        publish(&mut publisher, 60);
+        settle(&stream, &relay);
+    }
+    begin_feed(&stream, &mut publisher, "WEDNESDAY");
+    publish(&mut publisher, 50);
+    settle(&stream, &relay);
+    // Retention deletes with the next segment, and nothing more comes with so few frames.
+    let newest = || segments(beside).pop();
+    let before = newest();
+    while newest() == before {
+        publish(&mut publisher, 1);
+        settle(&stream, &relay);
+    }
+    publish(&mut publisher, 10);
+    settle(&stream, &relay);
+    copy(beside, images[1]);
+    publish(&mut publisher, 10);
+    settle(&stream, &relay);
+    await_that("its journal", || {
+        copy(beside, images[2]);
+        let read = JournalReader::open(StreamLayout::new(images[2]).journal());
+        let last = read.and_then(|reader| reader.last_sequence());
+        last.is_ok_and(|last| last == stream.released_sequence())
+    });
+    // Whether a helper thread has prepared a segment by now nobody can tell; the table of a stream has what becomes of one.
+    let is_prepared = |file: &PathBuf| {
+        matches!(d::meaning_of_name(file.file_name().unwrap().to_str().unwrap()), Some(NameMeaning::Prepared(_)))
+    };
+    for file in files(images[2]).into_iter().filter(is_prepared) {
+        std::fs::remove_file(images[2].join(file)).unwrap();
+    }
+    relay.abandon();
+    stream
+}
+
+fn feeds_of(directory: &Path) -> String {
+    std::fs::read_to_string(StreamLayout::new(directory).feeds()).unwrap()
+}
+
+impl Trials {
+    fn begin(tier: Tier) -> Self {
+        let place = tempfile::tempdir().unwrap();
+        let [now, old, recent, foreign, ignored] = [(); 5].map(|()| tempfile::tempdir().unwrap());
+        let at = |name: &str| place.path().join(name);
+        let stream = run(&at("stream"), &at("relay"), tier, [old.path(), recent.path(), now.path()]);
+        let other = run(&at("other"), &at("beside"), tier, [ignored.path(), ignored.path(), foreign.path()]);
+        other.stop().unwrap();
+        let kinds = kinds(now.path());
+        let whole = at("whole");
+        copy(now.path(), &whole);
+        let upstream = at("stream");
+        let relay = relay(&whole, &upstream, (tier, None)).unwrap();
+        settle(&stream, &relay);
+        let first_sequence = relay.reader(1).first_held();
+        relay.stop().unwrap();
+        let feeds = feeds_of(&whole);
+        assert!(feeds.contains("TUESDAY") && feeds.contains("WEDNESDAY"), "{feeds}");
+        assert!(first_sequence > 110, "the second feed session's first frame is gone");
+        Self { tier, _place: place, upstream, stream, now, old, recent, foreign, kinds, first_sequence, feeds }
+    }
+
+    fn damage(&self, directory: &Path, kind: Kind, damage: Damage) -> bool {
+        copy(self.now.path(), directory);
+        let Some(file) = self.kinds.get(&kind) else { return false };
+        let path = directory.join(file);
+        let length = std::fs::metadata(&path).unwrap().len();
+        let put = |from: PathBuf| {
+            let differs = from.exists() && std::fs::read(&from).unwrap() != std::fs::read(&path).unwrap();
+            if differs {
+                std::fs::copy(from, &path).unwrap();
+            }
+            differs
+        };
+        let neighbour = match kind {
+            Kind::Origin => Kind::Feeds,
+            Kind::Feeds => Kind::Origin,
+            Kind::OldestSegment | Kind::NewestSegment => Kind::MiddleSegment,
+            Kind::MiddleSegment => Kind::NewestSegment,
+            _ => kind,
+        };
+        match damage {
+            Damage::Remove => std::fs::remove_file(&path).is_ok(),
+            Damage::Truncate | Damage::Flip if length == 0 => false,
+            Damage::Truncate => {
+                let length = match kind {
+                    _ if is_segment(kind) => IN_FRAMES,
+                    Kind::History => 60,
+                    _ => length * 2 / 3,
+                };
+                OpenOptions::new().write(true).open(&path).unwrap().set_len(length).unwrap();
+                true
+            }
+            Damage::Exchange => neighbour != kind && put(self.now.path().join(&self.kinds[&neighbour])),
+            Damage::OldCopy if kind == Kind::NewestSegment => put(self.recent.path().join(file)),
+            Damage::OldCopy if is_segment(kind) => false,
+            Damage::OldCopy => put(self.old.path().join(file)),
+            Damage::Foreign if is_segment(kind) => {
+                put(self.foreign.path().join(segments(self.foreign.path()).pop().unwrap()))
+            }
+            Damage::Foreign => put(self.foreign.path().join(file)),
+            Damage::Flip => {
+                let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+                let position = match kind {
+                    _ if is_segment(kind) => IN_FRAMES,
+                    Kind::History => newest_history_slot(&file) + 50,
+                    _ => length / 2,
+                };
+                let mut byte = [0];
+                file.read_exact_at(&mut byte, position).unwrap();
+                file.write_all_at(&[byte[0] ^ 4], position).unwrap();
+                true
+            }
+        }
+    }
+
+    fn try_damage(&self, kind: Kind, damage: Damage, is_other_boot: bool) -> Outcome {
+        let case = format!("{kind}, {damage}, other boot {is_other_boot}");
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path();
+        if !self.damage(directory, kind, damage) {
+            return Outcome::Nothing;
+        }
+        if is_other_boot {
+            other_boot(&StreamLayout::new(directory).journal());
+        }
+        let relay = match relay(directory, &self.upstream, (self.tier, None)) {
+            Ok(relay) => relay,
+            Err(said) => {
+                assert!(said.contains(directory.to_str().unwrap()), "{case}: no place is named: {said}");
+                return Outcome::Refused;
+            }
+        };
+        settle(&self.stream, &relay);
+        let recovery = relay.recovery().clone();
+        assert_eq!(relay.reader(1).first_held(), self.first_sequence, "{case}: it begins elsewhere");
+        // What is read at its start; an older damage is told to who reads there.
+        let last = self.stream.released_sequence();
+        let frames = |stream: &EventStream| {
+            let mut reader = stream.reader(last - 5);
+            let mut bytes = Vec::new();
+            while reader.sequence() <= last {
+                if let LateRead::Frame(frame) = reader.read().unwrap() {
+                    bytes.extend_from_slice(frame.bytes());
+                }
+            }
+            bytes
+        };
+        assert!(frames(&relay) == frames(&self.stream), "{case}: it passes on other frames");
+        relay.stop().unwrap();
+        let feeds = feeds_of(directory);
+        // The newest is always known; what is not known of the older ones is left out, and never wrong.
+        let lines: Vec<&str> = feeds.lines().skip(1).collect();
+        assert!(
+            lines.iter().all(|line| self.feeds.lines().any(|it| it == *line)),
+            "{case}: {feeds}, not {}",
+            self.feeds
+        );
+        match (recovery.last_sequence < last, feeds == self.feeds) {
+            (true, _) => Outcome::Fetched,
+            (false, true) => Outcome::Starts,
+            (false, false) => Outcome::Unnamed,
+        }
+    }
+}
+
+#[test]
+fn of_a_relay() {
+    let trials = [Tier::Journal, Tier::Sync].map(Trials::begin);
+    let mut lines = Vec::new();
+    for kind in trials[0].kinds.keys() {
+        for damage in DAMAGES {
+            let outcomes = [(0, false), (0, true), (1, false), (1, true)]
+                .map(|(tier, is_other_boot)| trials[tier].try_damage(*kind, damage, is_other_boot));
+            if outcomes.iter().any(|outcome| *outcome != Outcome::Nothing) {
+                let [journal, journal_other, sync, sync_other] = outcomes;
+                lines.push(format!("| {kind} | {damage} | {journal} | {journal_other} | {sync} | {sync_other} |"));
+            }
+        }
+    }
+    is_held_against_guide("The directory of a relay", &lines);
+}
