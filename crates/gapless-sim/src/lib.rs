@@ -118,7 +118,8 @@ fn simulate_subject(subject: &impl Subject, options: &Options, seed: u64) -> Res
 }
 
 /// One of the simulator's own applications, by the seed: a service, one whose state is replicated, or an event stream, and
-/// now and then with long messages. `offer` leaves no choice of the first.
+/// now and then with long messages; in some runs older copies of directories are put back. `offer` leaves no choice of the
+/// first.
 ///
 /// # Errors
 /// As for [`simulate`].
@@ -132,6 +133,7 @@ pub fn simulate_own(offer: Option<Offer>, options: &Options, seed: u64) -> Resul
         (true, false) => Offer::Service,
         (true, true) => Offer::State,
     };
+    let options = &Options { puts_copies_back: true, ..options.clone() };
     match offer.unwrap_or(drawn) {
         Offer::Service => simulate(&Ledger { is_bulky }, options, seed),
         Offer::State => simulate_state(&Vault { is_bulky }, options, seed),

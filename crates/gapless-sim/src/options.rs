@@ -88,13 +88,24 @@ pub struct Options {
     pub calm_ms: u64,
     /// The services' states are compared behind each so many frames; 1 finds the very frame.
     pub compare_interval: u64,
+    /// Whether in some runs older copies of members' directories are put back, or exchanged. From then on it is checked alone
+    /// that no member goes on with another history than the others in silence, and nothing of the application.
+    pub puts_copies_back: bool,
     /// Whether what happens is printed.
     pub is_told: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { shape: None, messages: 60, faults_ms: 1_500, calm_ms: 20_000, compare_interval: 1, is_told: false }
+        Self {
+            shape: None,
+            messages: 60,
+            faults_ms: 1_500,
+            calm_ms: 20_000,
+            compare_interval: 1,
+            puts_copies_back: false,
+            is_told: false,
+        }
     }
 }
 

@@ -107,7 +107,7 @@ impl Weather {
             weather.power = if is_synced { weather.power } else { 0 };
         }
         // Of its own numbers, too.
-        if Random::of(seed, &[14]).happens(25_000) && shape.members() > 1 {
+        if options.puts_copies_back && Random::of(seed, &[14]).happens(25_000) && shape.members() > 1 {
             // Seldom enough that much is published between a copy and its return.
             weather.copy = 200;
             // Of a disk that is gone, and a bit that has changed, members say other things.

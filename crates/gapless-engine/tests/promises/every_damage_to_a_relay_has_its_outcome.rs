@@ -23,7 +23,7 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const MESSAGE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 const SEGMENT_LENGTH: u64 = 64 << 10;
@@ -221,6 +221,11 @@ fn run(upstream: &Path, beside: &Path, tier: Tier, images: [&Path; 3]) -> EventS
     settle(&stream, &relay);
     await_that("its journal", || {
         copy(beside, images[2]);
+        // Not in the middle of a deletion.
+        std::thread::sleep(Duration::from_millis(50));
+        if segments(beside) != segments(images[2]) {
+            return false;
+        }
         let read = JournalReader::open(StreamLayout::new(images[2]).journal());
         let last = read.and_then(|reader| reader.last_sequence());
         last.is_ok_and(|last| last == stream.released_sequence())
@@ -297,6 +302,8 @@ impl Trials {
             Damage::OldCopy if kind == Kind::NewestSegment => put(self.recent.path().join(file)),
             Damage::OldCopy if is_segment(kind) => false,
             Damage::OldCopy => put(self.old.path().join(file)),
+            // Whether it was there when the other relay went nobody can tell; it is made anew at each start.
+            Damage::Foreign if kind == Kind::Counters => false,
             Damage::Foreign if is_segment(kind) => {
                 put(self.foreign.path().join(segments(self.foreign.path()).pop().unwrap()))
             }
