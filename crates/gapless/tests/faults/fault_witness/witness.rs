@@ -100,9 +100,11 @@ impl Witness {
         }
         let mut asked: Vec<(SessionKey, u64)> = Vec::new();
         for key in self.keys.clone() {
-            for number in
-                self.acknowledged[&key].iter().rev().take(WINDOW_MESSAGES as usize).copied().collect::<Vec<_>>()
-            {
+            // The replies to those before are no longer kept: later commands have acknowledged them.
+            let newest = self.sent.keys().filter(|(of, _)| *of == key).map(|(_, number)| *number).max().unwrap_or(0);
+            let is_kept = |number: &u64| number + u64::from(WINDOW_MESSAGES) > newest;
+            let acknowledged = self.acknowledged[&key].iter().rev().copied();
+            for number in acknowledged.filter(is_kept).take(WINDOW_MESSAGES as usize).collect::<Vec<_>>() {
                 match self.client.repeat(key, number) {
                     Ok(()) => asked.push((key, number)),
                     Err(error) => return self.gone_or(error),
