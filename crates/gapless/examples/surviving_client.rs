@@ -18,10 +18,19 @@ fn keep(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::rename(path.with_extension("new"), path)
 }
 
+/// A file that cannot be read is no reason to begin anew: what is in the outbox may have been sent in that session.
+fn saved_or_new(session: &Path, outbox: &Path) -> Result<SavedSession, Box<dyn Error>> {
+    match fs::read(session) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !outbox.exists() => {
+            Ok(SavedSession::new(random_token(), 16))
+        }
+        found => Ok(SavedSession::from_bytes(&found?)?),
+    }
+}
+
 fn run(socket: &Path, home: &Path, mut amount: Option<u64>) -> Result<(), Box<dyn Error>> {
     let (session, outbox) = (home.join("session"), home.join("outbox"));
-    let saved = fs::read(&session).ok().map(|bytes| SavedSession::from_bytes(&bytes)).transpose()?;
-    let saved = saved.unwrap_or_else(|| SavedSession::new(random_token(), 16));
+    let saved = saved_or_new(&session, &outbox)?;
     keep(&session, &saved.to_bytes())?; // Before the stream hears of it.
     let mut client = Client::connect(socket, ClientOptions::default())?;
     let key = client.resume_session(&saved)?; // `NoSuchSession`: it has expired, and what is in the outbox is not known.
@@ -38,7 +47,8 @@ fn run(socket: &Path, home: &Path, mut amount: Option<u64>) -> Result<(), Box<dy
         match client.outcome(key, number, PATIENCE) {
             Ok(Outcome::Done(reply)) => println!("done: {:?}", reply.payload),
             Ok(Outcome::Refused { reason, .. }) => println!("refused: {reason}"),
-            Ok(Outcome::ReplyTooLong { .. } | Outcome::NoLongerKept { .. }) => println!("done; its reply is gone"),
+            Ok(Outcome::ReplyTooLong { .. }) => println!("done; its reply is longer than any may be"),
+            Ok(Outcome::NoLongerKept { .. }) => println!("done or refused; its reply is gone"),
             Ok(Outcome::NotYetDone) => continue,
             Err(StreamError::OutcomeUnknown { .. }) if client.reconnect().is_ok() => continue,
             other => return Err(format!("{other:?}").into()), // The outbox keeps it for the next run.

@@ -103,7 +103,7 @@ impl History {
 
 /// A list with its number: of each member what it has acknowledged.
 pub(super) fn put_acknowledged<const N: usize>(bytes: &mut Vec<u8>, list: impl ExactSizeIterator<Item = [u64; N]>) {
-    debug_assert!(list.len() <= MEMBERS_MAX, "there are no more members");
+    assert!(list.len() <= MEMBERS_MAX, "there are no more members");
     bytes.push(list.len() as u8);
     list.flatten().for_each(|number| put_u64(bytes, number));
 }

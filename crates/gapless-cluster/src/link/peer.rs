@@ -200,7 +200,7 @@ impl PeerLink {
         let no = |code, text| Some(Box::new(Refusal::new(code, text)));
         if self.known_instance != 0 && self.known_instance != theirs.from.instance {
             let text = format!(
-                "it may have forgotten what it acknowledged; bring back the directory that member {member} had, or run \
+                "it may have forgotten what it acknowledged; bring back its original directory, no copy, or run \
                  `gapless cluster remove --member {member}` and add a new member"
             );
             return no(RefusalCode::OtherDirectory, text);

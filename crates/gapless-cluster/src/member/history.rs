@@ -27,7 +27,8 @@ pub(super) struct Histories {
     failed_fetches: u32,
     /// From whom this member differs that it has to follow, where, and when it ends.
     stops: Option<(MemberId, Parting, u64)>,
-    told: Option<(History, usize)>,
+    /// What each member was told last, as far as its connection took it.
+    told: BTreeMap<u64, History>,
     next_ns: u64,
 }
 
@@ -51,6 +52,7 @@ impl Histories {
     pub fn forget(&mut self, member: MemberId) {
         self.waiting.remove(&member);
         self.parted.remove(&member);
+        self.told.remove(&member.get());
     }
 
     /// What was fetched has come to the leader's chain.
@@ -127,8 +129,15 @@ impl Member {
     /// Tells a member that has just connected.
     pub(super) fn tell_history_to(&mut self, member: u64) {
         let history = self.core.consensus.history();
-        // Not sent, here and below: then it is not connected any more.
-        let _ = self.links.send(member, Content::History, &history.to_bytes(), &[]);
+        self.core.histories.told.remove(&member);
+        self.send_history(member, &history, &history.to_bytes());
+    }
+
+    /// What is not taken, because the member is not connected or too much waits for it, is told again later.
+    fn send_history(&mut self, member: u64, history: &History, bytes: &[u8]) {
+        if self.links.send(member, Content::History, bytes, &[]).is_ok() {
+            self.core.histories.told.insert(member, history.clone());
+        }
     }
 
     /// Before the first handshake: what this member's log holds, and what others are known to have acknowledged.
@@ -159,15 +168,14 @@ impl Member {
         self.core.compare_waiting();
         self.core.consensus.remember_own();
         self.expect_acknowledged();
-        let told = (self.core.consensus.history(), self.links.peers().count());
-        if self.core.histories.told.as_ref() == Some(&told) {
-            return Ok(());
+        let history = self.core.consensus.history();
+        let told = &self.core.histories.told;
+        let waits = |peer: &u64| self.links.is_connected(*peer) && told.get(peer) != Some(&history);
+        let waiting: Vec<_> = self.links.peers().filter(waits).collect();
+        if !waiting.is_empty() {
+            let bytes = history.to_bytes();
+            waiting.into_iter().for_each(|peer| self.send_history(peer, &history, &bytes));
         }
-        let bytes = told.0.to_bytes();
-        for peer in self.links.peers().collect::<Vec<_>>() {
-            let _ = self.links.send(peer, Content::History, &bytes, &[]);
-        }
-        self.core.histories.told = Some(told);
         Ok(())
     }
 }
