@@ -338,7 +338,7 @@ pub enum JournalError {
     },
     /// The newest segment is missing.
     #[error(
-        "the segment from sequence {sequence} on is missing behind {newest}: {path} says that it was in use; put it back"
+        "the segment from sequence {sequence} on is missing behind {newest}: {path} says that it was in use; put it back from a copy of this directory (a member of a cluster: `gapless cluster add --replace` instead)"
     )]
     NewestMissing {
         /// The newest segment that is there.
