@@ -12,7 +12,7 @@ type Offers = Option<&'static str>;
 const MUTANTS: [(&str, u64, u64, Offers); 9] = [
     ("acknowledge_before_journal", 101, 60, None),
     ("vote_after_power_loss", 241, 60, None),
-    ("forget_vote", 121, 60, None),
+    ("forget_vote", 271, 60, None),
     ("skip_truncation", 1, 60, None),
     ("commit_without_quorum", 1, 60, None),
     ("drop_session_table", 1, 60, None),
