@@ -93,9 +93,10 @@ impl History {
             fields.end()?;
             let falls =
                 places.windows(2).all(|pair| pair[0].index > pair[1].index && pair[0].sequence >= pair[1].sequence);
+            let is_in_log = places.first().is_none_or(|newest| newest.index <= last_index);
             let (is_leader, is_answer) = (flags & LEADS_FLAG != 0, flags & ANSWER_FLAG != 0);
             let history = Self { is_leader, is_answer, term, last_index, places, acknowledged };
-            if falls { Ok(history) } else { Err(FieldError::Value("order of places")) }
+            if falls && is_in_log { Ok(history) } else { Err(FieldError::Value("order of places")) }
         };
         take().ok()
     }
