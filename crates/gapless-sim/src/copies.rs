@@ -69,7 +69,9 @@ impl<A: Subject> World<'_, A> {
         let is_said = |one: u64, other: u64| parted[&one].contains(&other) || parted[&other].contains(&one);
         for machine in self.machines.iter_mut().filter(|machine| machine.is_up()) {
             let (number, released) = (machine.number, machine.released());
-            if let Some((leader, last)) = leader.filter(|(_, last)| *last > released + 200) {
+            // Who has released nothing that differs, and refuses what its leader sends, says that in its log and status.
+            let refuses = machine.status().is_some_and(|status| status.consensus.refused_messages > 0);
+            if let Some((leader, last)) = leader.filter(|(_, last)| *last > released + 200 && !refuses) {
                 return Err(format!("member {number} has {released}, its leader {leader} {last}, and nobody says why"));
             }
             machine.die();
