@@ -69,7 +69,6 @@ impl Core {
             return None;
         };
         self.consensus.remember(&history);
-        let answer = (!history.is_answer).then(|| self.consensus.history_beside(&history));
         let differs = match self.consensus.goes_beyond(&history) {
             Some(parting) if self.consensus.parting(&history).is_none() => {
                 self.parts(from, parting, true);
@@ -77,7 +76,7 @@ impl Core {
             }
             _ => self.compare_history(from, &history),
         };
-        if differs { answer } else { None }
+        (differs && !history.is_answer).then(|| self.consensus.history_beside(&history))
     }
 
     /// Whether a member's log is another one; looked at again later if that cannot be told yet.
