@@ -7,6 +7,10 @@ use gapless_log::LogError;
 use gapless_stream::StreamError;
 use std::path::PathBuf;
 
+/// What remains where the way of an error is closed: it leads by way of the other members.
+const NOBODY_ELSE: &str = "; where no other member has what this one had, `gapless cluster recover --force-single` makes it \
+                           a cluster of one, for which its journal is enough";
+
 /// What a member cannot start with, or go on after.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
@@ -47,7 +51,8 @@ pub enum ClusterError {
     /// A file is damaged, or another directory's.
     #[error(
         "{path} is damaged, or of another directory; begin the member anew with an empty directory and `gapless cluster add \
-         --replace`, never with a copy"
+         --replace`, never with a copy{}",
+        NOBODY_ELSE
     )]
     Damaged {
         /// The file.
@@ -56,7 +61,8 @@ pub enum ClusterError {
     /// A file is gone that the directory has had.
     #[error(
         "{path} is missing, and this directory has had it; begin the member anew with an empty directory and `gapless \
-         cluster add --replace`, never with a copy"
+         cluster add --replace`, never with a copy{}",
+        NOBODY_ELSE
     )]
     Missing {
         /// The file.
@@ -65,7 +71,8 @@ pub enum ClusterError {
     /// A file says less than another one knows that it has said.
     #[error(
         "{path} is an older copy of itself: {found}, and {expected}; begin the member anew with an empty directory and \
-         `gapless cluster add --replace`, never with a copy"
+         `gapless cluster add --replace`, never with a copy{}",
+        NOBODY_ELSE
     )]
     Older {
         /// The file.
@@ -122,10 +129,10 @@ pub enum ClusterError {
     },
     /// Its log is not that of its leader, or of the member that it is compared with.
     #[error(
-        "what member {member} has released is not what member {leader} has: {}, and they part at frame {sequence} (entry \
-         {index}) at the latest. A directory of the cluster was put back to an older copy, or exchanged. Find out which \
-         members have what was acknowledged, and replace the others by new ones with empty directories: `gapless cluster \
-         add --replace`",
+        "the log of member {member} is not that of member {leader}: {}, and they part at frame {sequence} (entry \
+         {index}) at the latest. A directory of the cluster was put back to an older copy, or exchanged, or a majority of the \
+         machines lost power at tier `quorum`. Keep this directory until you know which members have what was \
+         acknowledged; then replace the others by new ones with empty directories: `gapless cluster add --replace`",
         same_sequence.map_or_else(|| "no frame is known up to which it is the same".to_owned(),
             |sequence| format!("it is the same up to frame {sequence}"))
     )]

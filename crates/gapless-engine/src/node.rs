@@ -29,7 +29,7 @@ use gapless_stream::past::Past;
 use gapless_stream::persistence::{OpenedJournal, Opening};
 use gapless_stream::preparing::PreparerThread;
 use gapless_stream::sequencer::SequencerRules;
-use gapless_stream::stream_layout::StreamLayout;
+use gapless_stream::stream_layout::{StreamLayout, TakenDirectory};
 use gapless_stream::syncer::SyncThread;
 use gapless_stream::{Client, Doorman, Ingress, IngressOptions, Journaler, Sequencer, StreamError, Tier};
 use std::path::Path;
@@ -56,6 +56,8 @@ pub struct Node {
     journal_report: Option<RecoveryReport>,
     plan: ThreadPlan,
     tier: Tier,
+    /// Behind all that writes there.
+    _directory: Option<TakenDirectory>,
 }
 
 /// Mailboxes hold this many messages.
@@ -135,16 +137,13 @@ impl Node {
     fn start_fold(mut fold: Fold, options: NodeOptions) -> Result<Self, EngineError> {
         let expiry_ns = options.session_expiry.as_nanos().min(u128::from(u64::MAX)) as u64;
         let mut sequencer = Sequencer::new(SequencerRules::of_service(expiry_ns));
-        let layout = options.directory.as_deref().map(StreamLayout::new);
+        let directory = options.directory.as_deref().map(|root| StreamLayout::new(root).take()).transpose()?;
+        let layout = directory.as_ref().map(TakenDirectory::layout);
         let (mut opened, mut record) = (None, None);
         let mut recovered = Recovered::default();
         let mut identity = StreamIdentity { stream_id: random_token(), incarnation: random_token() as u64 };
         let mut dead_letters = DeadLetters::counting();
-        if let Some(layout) = &layout {
-            let root = layout.root();
-            std::fs::create_dir_all(root).map_err(EngineError::system(format!("making {}", root.display())))?;
-        }
-        if let (Some(layout), true) = (&layout, options.tier != Tier::Memory) {
+        if let (Some(layout), true) = (layout, options.tier != Tier::Memory) {
             let points = snapshot::points(&layout.snapshots())?;
             let opening = Opening { points, ..Opening::new(options.tier, options.frame_length_max) };
             let mut found = options.persistence.open(&layout.journal(), opening)?;
@@ -159,7 +158,7 @@ impl Node {
             dead_letters = DeadLetters::open(layout.root(), recovered.last_sequence)?;
             opened = Some(found);
         }
-        let counters = match &layout {
+        let counters = match layout {
             Some(layout) => Counters::create(layout.counters(), COUNTERS_MAX)?,
             None => Counters::in_memory(COUNTERS_MAX)?,
         };
@@ -225,7 +224,7 @@ impl Node {
         if let (Some(opened), Some(cursor), Some(releaser)) = (opened, journal_cursor, journal_releaser) {
             let OpenedJournal { journal, report, .. } = opened;
             journal_report = Some(report);
-            let layout = layout.as_ref().expect("a journal has a directory");
+            let layout = layout.expect("a journal has a directory");
             let rules = SnapshotRules {
                 interval_frames: options.snapshot_interval_frames,
                 on_stop: options.snapshot_on_stop && options.snapshot_interval_frames.is_some(),
@@ -299,7 +298,7 @@ impl Node {
         };
         let threads = ThreadGroup::launch(&seats.plan, agents, &clock, seats.wakers)?;
         // Last: whoever connects finds everything running.
-        let journal = layout.as_ref().filter(|_| options.tier != Tier::Memory).map(StreamLayout::journal);
+        let journal = layout.filter(|_| options.tier != Tier::Memory).map(StreamLayout::journal);
         let past = Some(Past::new(window.clone(), journal, false));
         let doorman = Doorman::start(options.socket_path.as_deref(), description, doorman_links, None, None, past)?;
         Ok(Self {
@@ -319,6 +318,7 @@ impl Node {
             journal_report,
             plan: seats.plan,
             tier: options.tier,
+            _directory: directory,
         })
     }
 

@@ -6,7 +6,7 @@
 use crate::EngineError;
 use crate::snapshot;
 use gapless_journal::inspect::{self, Verdict, VerifyReport};
-use gapless_journal::{Environment, FilePoint, Restore};
+use gapless_journal::{Environment, FilePoint, JournalError, JournalReader, Restore};
 use gapless_log::StreamIdentity;
 use gapless_stream::state_keeper;
 use gapless_stream::stream_layout::StreamLayout;
@@ -96,32 +96,63 @@ pub fn restore(layout: &StreamLayout) -> Result<Restored, EngineError> {
     let mut restoring = Restore::begin(&layout.journal())?;
     let (before, incarnation) = restoring.incarnations();
     let stream_id = restoring.reader().stream_id();
+    let last_sequence = restoring.last_sequence();
+    let is_ours = |of| [before, incarnation].contains(&of);
+    let set_aside = set_strangers_aside(layout, restoring.reader(), last_sequence, (stream_id, &is_ours))?;
+    restoring.apply()?;
+    give_identity(layout, StreamIdentity { stream_id, incarnation })?;
+    restoring.finish()?;
+    Ok(Restored { last_sequence, incarnation_before: before, incarnation, set_aside })
+}
+
+/// Gives the states and snapshots of a member that is recovered by force its cluster's new incarnation: those that come
+/// from one history with the journal up to `last_sequence`. The others get another name; returns these.
+///
+/// # Errors
+/// A file cannot be read or written.
+pub fn adopt(
+    layout: &StreamLayout,
+    journal: &JournalReader,
+    last_sequence: u64,
+    identity: StreamIdentity,
+) -> Result<Vec<PathBuf>, EngineError> {
+    let set_aside = set_strangers_aside(layout, journal, last_sequence, (identity.stream_id, &|_| true))?;
+    give_identity(layout, identity)?;
+    Ok(set_aside)
+}
+
+/// Gives another name to states and snapshots that are of another stream or incarnation, that the journal contradicts, or
+/// that are damaged, because nobody could give those the new incarnation.
+fn set_strangers_aside(
+    layout: &StreamLayout,
+    journal: &JournalReader,
+    last_sequence: u64,
+    (stream_id, is_ours): (u128, &dyn Fn(u64) -> bool),
+) -> Result<Vec<PathBuf>, EngineError> {
     let mut set_aside = Vec::new();
     let (states, snapshots) = (state_keeper::points(&layout.state())?, snapshot::points(&layout.snapshots())?);
     for (point, check) in beside(&states, &snapshots) {
-        let is_ours =
-            point.identity.is_some_and(|(stream, of)| stream == stream_id && [before, incarnation].contains(&of));
-        // A damaged one, too: nobody could give it the new incarnation.
-        let belongs = is_ours && point.sequence <= restoring.last_sequence() && damage_of(point, check).is_none() && {
+        let is_ours = point.identity.is_some_and(|(stream, incarnation)| stream == stream_id && is_ours(incarnation));
+        let belongs = is_ours && point.sequence <= last_sequence && damage_of(point, check).is_none() && {
             let timed = FilePoint { identity: None, ..point.clone() };
-            restoring.reader().check_point(&timed).is_ok()
+            // Damage on the way there says nothing against it.
+            !matches!(journal.check_point(&timed), Err(JournalError::OtherHistory { .. }))
         };
         if !belongs {
             set_aside.push(move_aside(&point.path)?);
         }
     }
-    restoring.apply()?;
-    let identity = StreamIdentity { stream_id, incarnation };
-    state_keeper::adopt(&layout.state(), identity)?;
-    snapshot::adopt(&layout.snapshots(), identity)?;
-    let last_sequence = restoring.last_sequence();
-    restoring.finish()?;
-    Ok(Restored { last_sequence, incarnation_before: before, incarnation, set_aside })
+    Ok(set_aside)
 }
 
-/// Whether a member of a cluster lives there: its votes are in a file.
+fn give_identity(layout: &StreamLayout, identity: StreamIdentity) -> Result<(), EngineError> {
+    state_keeper::adopt(&layout.state(), identity)?;
+    snapshot::adopt(&layout.snapshots(), identity)
+}
+
+/// Whether a member of a cluster lives there, or what is left of one.
 fn is_member(layout: &StreamLayout) -> bool {
-    layout.root().join("ballot").exists()
+    ["instance", "voting", "ballot"].iter().any(|name| layout.root().join(name).exists())
 }
 
 /// How a file is looked at by itself; what is wrong with it.

@@ -32,8 +32,9 @@ pub(crate) fn sync_directory(directory: &Path) -> Result<(), JournalError> {
         .map_err(|error| JournalError::io("sync the directory", directory, error))
 }
 
-/// The lock of a journal's directory; let go by the kernel when the process dies, however it dies. An open
-/// [`crate::Journal`] holds it; taken by itself it keeps others from opening one, while its directory is replaced.
+/// The lock of a directory; let go by the kernel when the process dies, however it dies. An open [`crate::Journal`] holds
+/// that of its own; taken by itself it keeps others from opening one, while its directory is replaced, or from a directory
+/// in which a journal is one thing among others.
 #[derive(Debug)]
 pub struct DirectoryLock {
     file: File,

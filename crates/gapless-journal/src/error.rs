@@ -123,10 +123,10 @@ pub enum JournalError {
     },
     /// Another process has the journal.
     #[error(
-        "the journal {directory} is in use by {holder}; stop it, or choose another directory (reading needs no lock: `gapless journal dump`)"
+        "{directory} is in use by {holder}; stop it, or choose another directory (reading needs no lock: `gapless journal dump`)"
     )]
     Locked {
-        /// The journal.
+        /// The journal, or the directory that it lies in.
         directory: PathBuf,
         /// Process identifier and program, as the holder wrote them into the lock file.
         holder: String,

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use crate::directory::{Found, Survey, survey};
 use crate::error::{JournalError, MarkName};
-use crate::options::Environment;
+use crate::evaluation::evaluate;
+use crate::options::{Environment, RecoveryCheck};
 use crate::records::{Held, Record, Records};
 use crate::replay::Replay;
 
@@ -100,6 +101,17 @@ impl JournalReader {
         }
         while replay.next_batch()?.is_some() {}
         Ok(replay.next_sequence() - 1)
+    }
+
+    /// The last sequence that opening the journal for writing would keep: all is looked at that it would look at, and
+    /// nothing is changed.
+    ///
+    /// # Errors
+    /// Those of opening it.
+    pub fn recoverable_sequence(&self) -> Result<u64, JournalError> {
+        self.survey.check_complete(&self.directory)?;
+        let evaluation = evaluate(&self.survey, &self.environment, RecoveryCheck::Tail)?;
+        Ok(evaluation.kept.last().map_or(0, |kept| kept.last_sequence))
     }
 
     /// Frames from `from_sequence` on, each with both checksums checked. `from_sequence` may be one

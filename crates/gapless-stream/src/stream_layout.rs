@@ -1,5 +1,8 @@
-//! [`StreamLayout`]: what lies where in the directory of a stream, or of a node with a stream of its own.
+//! [`StreamLayout`]: what lies where in the directory of a stream, or of a node with a stream of its own; and taking it
+//! ([`TakenDirectory`]).
 
+use crate::StreamError;
+use gapless_journal::DirectoryLock;
 use std::path::{Path, PathBuf};
 
 /// The directory of a stream.
@@ -19,6 +22,17 @@ impl StreamLayout {
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Takes the directory, which is made if it is missing: to be done before anything in it is read or written.
+    ///
+    /// # Errors
+    /// It cannot be made, or another process has it.
+    pub fn take(self) -> Result<TakenDirectory, StreamError> {
+        std::fs::create_dir_all(&self.root)
+            .map_err(|source| StreamError::System { action: format!("making {}", self.root.display()), source })?;
+        let lock = DirectoryLock::take(&self.root)?;
+        Ok(TakenDirectory { layout: self, lock })
     }
 
     /// The journal's segments.
@@ -67,5 +81,24 @@ impl StreamLayout {
     #[must_use]
     pub fn counters(&self) -> PathBuf {
         self.root.join("counters")
+    }
+}
+
+/// The directory of a stream, on which nobody else starts meanwhile. Its file `lock` says who has it.
+#[derive(Debug)]
+pub struct TakenDirectory {
+    layout: StreamLayout,
+    lock: DirectoryLock,
+}
+
+impl TakenDirectory {
+    /// What lies where in it.
+    #[must_use]
+    pub const fn layout(&self) -> &StreamLayout {
+        &self.layout
+    }
+
+    pub(crate) fn split(self) -> (StreamLayout, DirectoryLock) {
+        (self.layout, self.lock)
     }
 }

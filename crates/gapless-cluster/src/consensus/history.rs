@@ -163,6 +163,12 @@ impl Consensus {
         all
     }
 
+    /// What this member's log has at this index.
+    #[must_use]
+    pub fn place_at(&self, index: u64) -> Option<Place> {
+        self.storage().place_at(index)
+    }
+
     /// Whether a history is of who leads this member, or is about to.
     #[must_use]
     pub fn is_led_by(&self, history: &History) -> bool {

@@ -4,6 +4,7 @@
 use super::behind::is_about_end;
 use super::chain::Chain;
 use super::core::{Consensus, READS_MAX};
+use super::history::Parting;
 use super::storage::place_of;
 use super::types::{Batch, MemberId, Place};
 use super::wire::{batch_in, frames_of};
@@ -34,6 +35,9 @@ pub enum Refused {
     /// It cannot be true of this member's log.
     #[error("a message contradicts the log: {0}")]
     Contradiction(&'static str),
+    /// Its sender leads, and has another entry at a place where two members cannot have different ones.
+    #[error("an entry is another one than the leader's: it has other frames in the same term, or is committed here")]
+    OtherEntry(Parting),
     /// A place is being persisted, or the last poll's effects are missing; it will be sent again.
     #[error("a message came while another change of the log is being made")]
     Busy,
@@ -164,11 +168,9 @@ impl Consensus {
             }
             if let Some(kept) = self.storage().batch_at(index) {
                 let is_same_term = log.match_term(index, entry.term);
-                if !is_same_term && index <= log.committed {
-                    return Err(Refused::Contradiction("it would replace a committed entry"));
-                }
-                if is_same_term && kept != batch {
-                    return Err(Refused::Contradiction("an entry of the same index and term has other frames"));
+                let is_replaced = if is_same_term { kept != batch } else { index <= log.committed };
+                if is_replaced && let Some(other) = self.storage().place_at(index) {
+                    return Err(Refused::OtherEntry(Parting { same: Some(end), other }));
                 }
             }
             end = Place { index, term: entry.term, sequence: batch.end_sequence, hash: batch.hash };

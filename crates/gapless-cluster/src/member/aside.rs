@@ -17,14 +17,20 @@ const NUMBERED: u32 = 1 << 31;
 #[derive(Debug)]
 pub(crate) struct Aside {
     path: PathBuf,
-    instance: u64,
+    /// `None`: not known, and any will do.
+    instance: Option<u64>,
     disk: Environment,
 }
 
 impl Aside {
     /// In the directory of a member, whose file `instance` says this.
     pub fn new(directory: &Path, instance: u64) -> Self {
-        Self { path: directory.join("checkpoint"), instance, disk: Environment::default() }
+        Self { instance: Some(instance), ..Self::of_any_instance(directory) }
+    }
+
+    /// In the directory of a member whose file `instance` may be lost. To be read, not written.
+    pub fn of_any_instance(directory: &Path) -> Self {
+        Self { path: directory.join("checkpoint"), instance: None, disk: Environment::default() }
     }
 
     /// The same on a disk that may refuse.
@@ -40,7 +46,8 @@ impl Aside {
     /// Writes it, durably.
     pub fn write(&self, payload: &[u8]) -> Result<(), ClusterError> {
         let partial = self.path.with_extension("new");
-        let rest = [&self.instance.to_le_bytes(), payload].concat();
+        let instance = self.instance.expect("who writes knows the number");
+        let rest = [&instance.to_le_bytes(), payload].concat();
         let length = u32::try_from(rest.len()).expect("a checkpoint is shorter than a frame may be");
         let room = self.disk.ask(DiskWork::Allocate);
         let mut file = room.and_then(|()| File::create(&partial)).map_err(self.failed("writing"))?;
@@ -52,6 +59,9 @@ impl Aside {
     }
 
     /// What was written, if it was not removed since.
+    ///
+    /// # Errors
+    /// It is damaged, or another directory's.
     pub fn read(&self) -> Result<Option<Vec<u8>>, ClusterError> {
         let bytes = match std::fs::read(&self.path) {
             Ok(bytes) => bytes,
@@ -64,9 +74,12 @@ impl Aside {
         if (word(4) & !NUMBERED) as usize != rest.len() || word(0) != crc32c(rest) {
             return Err(damaged());
         }
-        let payload =
-            if word(4) & NUMBERED == 0 { Some(rest) } else { rest.strip_prefix(&self.instance.to_le_bytes()) };
-        payload.map(|payload| Some(payload.to_vec())).ok_or_else(damaged)
+        if word(4) & NUMBERED == 0 {
+            return Ok(Some(rest.to_vec()));
+        }
+        let (found, payload) = rest.split_first_chunk().ok_or_else(damaged)?;
+        let is_ours = self.instance.is_none_or(|instance| *found == instance.to_le_bytes());
+        if is_ours { Ok(Some(payload.to_vec())) } else { Err(damaged()) }
     }
 
     /// Where it stands.

@@ -58,10 +58,11 @@ impl Found {
         };
         bytes.resize(FILE_LENGTH, 0);
         let mut newest = Self::default();
+        let mut torn = 0;
         for slot in bytes.chunks_exact(SLOT_LENGTH) {
             match read(slot) {
                 Slot::Empty => {}
-                Slot::Torn => tracing::warn!(path = %path.display(), "a slot is torn or damaged; the other one counts"),
+                Slot::Torn => torn += 1,
                 Slot::Record { mark: Some((found, _)), .. } if found != instance => {
                     return Err(ClusterError::Damaged { path });
                 }
@@ -71,6 +72,12 @@ impl Found {
                 }
                 Slot::Record { .. } => {}
             }
+        }
+        match torn {
+            0 => {}
+            1 => tracing::warn!(path = %path.display(), "a slot is torn or damaged; the other one counts"),
+            // One is synced before the other is written.
+            _ => return Err(ClusterError::Damaged { path }),
         }
         Ok(newest)
     }
@@ -218,6 +225,11 @@ mod tests {
         assert_eq!(begin(&directory, 2).number(), 6);
         std::fs::write(&path, &whole[..20]).unwrap();
         assert_eq!(found(&directory), Found::default());
+        let mut bytes = whole;
+        (bytes[9], bytes[SLOT_LENGTH + 9]) = (1, 1);
+        std::fs::write(&path, bytes).unwrap();
+        let refused = Found::read(directory.path(), INSTANCE).unwrap_err().to_string();
+        assert!(refused.contains("ballot is damaged"), "no crash tears both: {refused}");
     }
 
     #[test]

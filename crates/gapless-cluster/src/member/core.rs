@@ -175,9 +175,15 @@ impl Core {
             self.dropped_full += 1;
             return Ok(());
         }
-        if let Err(error) = self.consensus.verify_append(&message, frames) {
-            self.warn(from, &error);
-            return Ok(());
+        match self.consensus.verify_append(&message, frames) {
+            Ok(_) => self.histories.is_appended(),
+            Err(error) => {
+                self.warn(from, &error);
+                if message.from == from.get() {
+                    self.append_differs(from, &message, error);
+                }
+                return Ok(());
+            }
         }
         if let Err(error) = self.consensus.step(from, message) {
             tracing::debug!(%from, %error, "a message was refused");

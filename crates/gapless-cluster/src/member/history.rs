@@ -5,7 +5,7 @@
 use super::Member;
 use super::core::Core;
 use crate::ClusterError;
-use crate::consensus::{History, MemberId, Parting};
+use crate::consensus::{AppendRefused, History, MemberId, Message, Parting, Refused};
 use crate::link::Content;
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 const TELL_INTERVAL_NS: u64 = 100_000_000;
 /// Who has to stop goes on telling why for so long, ns. It takes no part any more.
 const LINGERS_NS: u64 = 300_000_000;
-/// After so many fetches whose chain did not come to the leader's, the base of the chain is another one.
-const FAILED_FETCHES_MAX: u32 = 3;
+/// After so many messages one behind the other whose frames do not come to the leader's chain, its base is another one.
+const FAILURES_MAX: u32 = 3;
 
 /// What a member knows of the others' logs.
 #[derive(Default)]
@@ -25,6 +25,7 @@ pub(super) struct Histories {
     parted: BTreeMap<MemberId, Parting>,
     partings: u64,
     failed_fetches: u32,
+    failed_appends: u32,
     /// From whom this member differs that it has to follow, where, and when it ends.
     stops: Option<(MemberId, Parting, u64)>,
     /// What each member was told last, as far as its connection took it.
@@ -53,6 +54,11 @@ impl Histories {
         self.waiting.remove(&member);
         self.parted.remove(&member);
         self.told.remove(&member.get());
+    }
+
+    /// A leader's frames have come to its chain, or were none.
+    pub const fn is_appended(&mut self) {
+        self.failed_appends = 0;
     }
 
     /// What was fetched has come to the leader's chain.
@@ -111,8 +117,23 @@ impl Core {
     pub fn fetched_another(&mut self, leader: MemberId) {
         self.histories.failed_fetches += 1;
         let Some((own, _)) = self.consensus.applied_place() else { return };
-        if self.histories.failed_fetches >= FAILED_FETCHES_MAX {
+        if self.histories.failed_fetches >= FAILURES_MAX {
             self.parts(leader, Parting { same: None, other: own }, true);
+        }
+    }
+
+    /// What a leader sends does not go with this member's log.
+    pub fn append_differs(&mut self, leader: MemberId, message: &Message, error: AppendRefused) {
+        match error {
+            AppendRefused::Entries(Refused::OtherEntry(parting)) => self.parts(leader, parting, true),
+            AppendRefused::Hash { .. } => {
+                self.histories.failed_appends += 1;
+                let base = self.consensus.place_at(message.index);
+                if let Some(other) = base.filter(|_| self.histories.failed_appends >= FAILURES_MAX) {
+                    self.parts(leader, Parting { same: None, other }, true);
+                }
+            }
+            _ => {}
         }
     }
 

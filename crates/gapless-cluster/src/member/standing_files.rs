@@ -28,13 +28,8 @@ use std::path::{Path, PathBuf};
 /// Members of which an instance is kept, those that were removed included; more are not remembered.
 const INSTANCES_MAX: usize = 1024;
 const SEAL: &str = "sealed ";
-
-/// A file's text.
-pub(super) struct Text {
-    pub text: String,
-    /// No version that did not seal has written it.
-    pub is_sealed: bool,
-}
+/// The files that carry the number of `instance`, which they are written behind.
+const SEALED_BEHIND: [&str; 4] = ["incarnation", "instances", "voting", "base"];
 
 /// The sealed files of one directory.
 #[derive(Clone, Debug)]
@@ -47,22 +42,40 @@ impl StandingFiles {
     /// Those of `directory`, which is new if it has none: then `given` is its number, or one at random.
     pub fn open(directory: &Path, given: Option<u64>) -> Result<Self, ClusterError> {
         let files = Self { directory: directory.to_owned(), instance: 0 };
-        let Some(found) = files.read("instance")? else {
-            // Durable before anybody is told of it: they keep it for ever.
-            let neighbours = ["incarnation", "voting"].map(|name| is_sealed(&directory.join(name)));
-            if neighbours.into_iter().collect::<Result<Vec<_>, _>>()?.contains(&true) {
-                return Err(files.missing("instance"));
+        let Some(found) = read_text(&files.path("instance"))? else {
+            for name in SEALED_BEHIND {
+                if read_text(&files.path(name))?.is_some_and(|text| text.starts_with(SEAL)) {
+                    return Err(files.missing("instance"));
+                }
             }
-            let number = given.unwrap_or_else(|| random_token() as u64).max(1);
-            files.write("instance", &format!("{number:016x}\n"))?;
-            return Ok(Self { instance: number, ..files });
+            return Self::begin(directory, given.unwrap_or_else(|| random_token() as u64));
         };
-        let number = u64::from_str_radix(found.text.trim(), 16).ok().filter(|number| *number != 0);
-        let number = number.ok_or_else(|| files.damaged("instance"))?;
-        if !found.is_sealed {
-            files.write("instance", &format!("{number:016x}\n"))?;
+        let is_sealed = found.starts_with(SEAL);
+        let text = if is_sealed { files.unsealed("instance", &found)? } else { &found };
+        let number = u64::from_str_radix(text.trim(), 16).ok().filter(|number| *number != 0);
+        let files = Self { instance: number.ok_or_else(|| files.damaged("instance"))?, ..files };
+        if is_sealed {
+            return Ok(files);
         }
-        Ok(Self { instance: number, ..files })
+        // Of a version that did not seal. This one's seal says that all have one, and comes last.
+        for name in SEALED_BEHIND {
+            match read_text(&files.path(name))? {
+                // Nobody ever wrote an empty one.
+                Some(text) if text.is_empty() => return Err(files.damaged(name)),
+                Some(text) if !text.starts_with(SEAL) => files.write(name, &text)?,
+                // It came with the first member that was met.
+                None if name == "instances" => files.write(name, "")?,
+                _ => {}
+            }
+        }
+        Self::begin(directory, files.instance)
+    }
+
+    /// The directory gets this number, durably: before anybody is told of it, who keeps it for ever.
+    pub fn begin(directory: &Path, number: u64) -> Result<Self, ClusterError> {
+        let files = Self { directory: directory.to_owned(), instance: number.max(1) };
+        files.write("instance", &format!("{:016x}\n", files.instance))?;
+        Ok(files)
     }
 
     /// The number by which the directory is told from any other.
@@ -71,18 +84,21 @@ impl StandingFiles {
     }
 
     /// What a file says; `None` if it is not there.
-    pub fn read(&self, name: &str) -> Result<Option<Text>, ClusterError> {
+    pub fn read(&self, name: &str) -> Result<Option<String>, ClusterError> {
         let Some(text) = read_text(&self.path(name))? else { return Ok(None) };
-        let Some(sealed) = text.strip_prefix(SEAL) else {
-            // Nobody ever wrote an empty one.
-            let is_there = !text.is_empty();
-            return if is_there { Ok(Some(Text { text, is_sealed: false })) } else { Err(self.damaged(name)) };
-        };
-        let (sum, text) = sealed.split_once('\n').ok_or_else(|| self.damaged(name))?;
-        if sum != self.sum(name, text) {
-            return Err(self.damaged(name));
-        }
-        Ok(Some(Text { text: text.to_owned(), is_sealed: true }))
+        self.unsealed(name, &text).map(|text| Some(text.to_owned()))
+    }
+
+    /// What stands behind the seal.
+    fn unsealed<'a>(&self, name: &str, text: &'a str) -> Result<&'a str, ClusterError> {
+        let sealed = text.strip_prefix(SEAL).and_then(|sealed| sealed.split_once('\n'));
+        let whole = sealed.filter(|(sum, text)| *sum == self.sum(name, text));
+        whole.map(|(_, text)| text).ok_or_else(|| self.damaged(name))
+    }
+
+    /// Whether a file is there.
+    pub fn has(&self, name: &str) -> bool {
+        self.path(name).exists()
     }
 
     /// Writes a file durably.
@@ -117,11 +133,6 @@ impl StandingFiles {
     }
 }
 
-/// Whether a file is there that no version that did not seal has written.
-fn is_sealed(path: &Path) -> Result<bool, ClusterError> {
-    Ok(read_text(path)?.is_some_and(|text| text.starts_with(SEAL)))
-}
-
 /// Writes a small file durably: after a crash it has the old or the new text.
 fn write_durably(path: &Path, text: &str) -> Result<(), ClusterError> {
     let failed = |source| ClusterError::System { action: format!("writing {}", path.display()), source };
@@ -154,17 +165,17 @@ impl Instances {
     /// To be called before `voting` is written, which says that this file is there.
     pub fn read(files: &StandingFiles) -> Result<Self, ClusterError> {
         let found = files.read("instances")?;
-        if found.is_none() && is_sealed(&files.path("voting"))? {
+        if found.is_none() && files.has("voting") {
             return Err(files.missing("instances"));
         }
         let line = |line: &str| {
             let (member, instance) = line.split_once(' ')?;
             Some((member.parse().ok()?, u64::from_str_radix(instance, 16).ok().filter(|instance| *instance != 0)?))
         };
-        let text = found.as_ref().map(|found| found.text.as_str()).unwrap_or_default();
+        let text = found.as_deref().unwrap_or_default();
         let known = text.lines().map(line).collect::<Option<_>>().ok_or_else(|| files.damaged("instances"))?;
         let instances = Self { files: files.clone(), known };
-        if !found.is_some_and(|found| found.is_sealed) {
+        if found.is_none() {
             instances.write()?;
         }
         Ok(instances)
@@ -204,17 +215,17 @@ pub(super) fn keep_incarnation(files: &StandingFiles, incarnation: u64) -> Resul
 /// Refuses the file of another incarnation; a directory without one is of this one from now on.
 pub(super) fn check_incarnation(files: &StandingFiles, configured: u64) -> Result<(), ClusterError> {
     let Some(found) = files.read("incarnation")? else {
-        if is_sealed(&files.path("voting"))? {
+        if files.has("voting") {
             return Err(files.missing("incarnation"));
         }
         return keep_incarnation(files, configured);
     };
     let path = files.path("incarnation");
-    let number: u64 = found.text.trim().parse().map_err(|_| files.damaged("incarnation"))?;
+    let number: u64 = found.trim().parse().map_err(|_| files.damaged("incarnation"))?;
     if number != configured {
         return Err(ClusterError::OtherIncarnation { path, found: number, configured });
     }
-    if found.is_sealed { Ok(()) } else { keep_incarnation(files, configured) }
+    Ok(())
 }
 
 /// Where it stands that a member was removed.
@@ -258,13 +269,10 @@ mod tests {
             let path = directory.path().join(name);
             files.write(name, "12 3 word\n").unwrap();
             let right = std::fs::read(&path).unwrap();
-            assert_eq!(
-                files.read(name).unwrap().map(|it| (it.text, it.is_sealed)),
-                Some(("12 3 word\n".to_owned(), true))
-            );
+            assert_eq!(files.read(name).unwrap().as_deref(), Some("12 3 word\n"));
             let is_taken = |bytes: &[u8]| {
                 std::fs::write(&path, bytes).unwrap();
-                files.read(name).is_ok_and(|found| found.is_some_and(|found| found.is_sealed))
+                files.read(name).is_ok()
             };
             for at in 0..right.len() {
                 let mut bytes = right.clone();
@@ -274,8 +282,10 @@ mod tests {
             }
             others.write_at(&path, name, "12 3 word\n").unwrap();
             assert!(files.read(name).is_err(), "{name} of another directory");
-            std::fs::write(&path, "").unwrap();
-            assert!(files.read(name).is_err(), "nobody has written an empty one");
+            for text in ["", "12 3 word\n"] {
+                std::fs::write(&path, text).unwrap();
+                assert!(files.read(name).is_err(), "{text:?} has no seal");
+            }
         }
     }
 
@@ -298,7 +308,7 @@ mod tests {
         check_incarnation(&files, 1).unwrap();
         assert_eq!(Instances::read(&files).unwrap().get(2), Some(7));
         for name in ["instance", "instances", "incarnation"] {
-            assert!(is_sealed(&directory.path().join(name)).unwrap(), "{name}");
+            assert!(std::fs::read_to_string(directory.path().join(name)).unwrap().starts_with(SEAL), "{name}");
         }
         assert_eq!(StandingFiles::open(directory.path(), None).unwrap().instance(), 0xab);
     }
@@ -340,14 +350,14 @@ mod tests {
 
     #[test]
     fn another_incarnation_is_refused() {
-        let (directory, files) = directory();
+        let (_directory, files) = directory();
         check_incarnation(&files, 1).unwrap();
         check_incarnation(&files, 1).unwrap();
         let refused = check_incarnation(&files, 2).unwrap_err().to_string();
         assert!(refused.contains("incarnation 1") && refused.contains("says 2"), "{refused}");
         keep_incarnation(&files, 2).unwrap();
         check_incarnation(&files, 2).unwrap();
-        std::fs::write(directory.path().join("incarnation"), "one").unwrap();
+        files.write("incarnation", "one").unwrap();
         assert!(check_incarnation(&files, 1).unwrap_err().to_string().contains("damaged"));
     }
 

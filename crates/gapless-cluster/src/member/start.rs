@@ -32,7 +32,7 @@ use crate::link::wire::{ClusterName, FRAMES_LENGTH_MAX, Identity};
 use crate::link::{ADDRESSES_MAX, DiscoveryOptions, LinkError, LinkOptions, LinkTls, Links, Peer};
 use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, Clock, Now, OptimizeFor};
-use gapless_journal::{FilePoint, Journal, JournalReader, Retention};
+use gapless_journal::{FilePoint, JournalReader, Record, Retention};
 use gapless_log::{Scope, StreamIdentity};
 use gapless_stream::answer_desk::AnswerDesk;
 use gapless_stream::coverage::Coverage;
@@ -215,7 +215,9 @@ fn start(
             format!("with its headers a message takes {longest} bytes, and {limit} go to another member at once");
         return Err(StreamError::Option { option: "message_length_max", reason }.into());
     }
-    let layout = Foundation::make_directory(&options)?.expect("a replicated tier has a directory");
+    let root = options.directory.as_ref().expect("a replicated tier has a directory");
+    let directory = StreamLayout::new(root).take()?;
+    let layout = directory.layout().clone();
     check_not_removed(layout.root(), config.member)?;
     let files = StandingFiles::open(layout.root(), surroundings.instance)?;
     check_incarnation(&files, config.incarnation)?;
@@ -249,7 +251,9 @@ fn start(
     let mut opened = options.persistence.open(&journal_directory, opening)?;
     let root = layout.root().to_owned();
     let aside = Aside::new(&root, files.instance()).on(surroundings.journal.clone());
-    let mut recovered = recover(&layout, &opened.journal, opened.identity.stream_id == stream_id, &aside)?;
+    let reader = JournalReader::open_in(&journal_directory, surroundings.journal.clone())?;
+    let records = reader.records()?.collect();
+    let mut recovered = recover(&reader, records, opened.journal.last_sequence(), stream_id, Some(&aside))?;
     if let Some(voted) = &found.record {
         recovered.has_voted(voted).map_err(|source| ClusterError::Recovery { path: root.join("ballot"), source })?;
     }
@@ -322,7 +326,7 @@ fn start(
     let peers = Peers::new(config, instances);
     peers.tell_instances(&mut links);
 
-    let mut foundation = Foundation::lay(&options, Some(layout.clone()), identity, committed + 1, Some(opened), head)?;
+    let mut foundation = Foundation::lay(&options, Some(directory), identity, committed + 1, Some(opened), head)?;
     if !has_helpers {
         foundation.without_threads();
     }
@@ -507,7 +511,7 @@ fn points_of(identity: StreamIdentity, points: Vec<FilePoint>) -> Result<Vec<Fil
 }
 
 /// Where the newest file stands that can be read; 0 without one.
-fn newest_readable(points: &[FilePoint]) -> u64 {
+pub(super) fn newest_readable(points: &[FilePoint]) -> u64 {
     points.iter().filter(|point| point.timestamp_ns.is_some()).map(|point| point.sequence).max().unwrap_or(0)
 }
 
@@ -516,29 +520,32 @@ fn without_identity(point: FilePoint) -> FilePoint {
     FilePoint { identity: None, ..point }
 }
 
-/// What the journal's records say.
+/// What the records of a journal say that ends with the frame `last_sequence`, and what was written aside when it was cut.
 pub(super) fn recover(
-    layout: &StreamLayout,
-    journal: &Journal,
-    is_of_cluster: bool,
-    aside: &Aside,
+    journal: &JournalReader,
+    mut records: Vec<Record>,
+    last_sequence: u64,
+    stream_id: u128,
+    aside: Option<&Aside>,
 ) -> Result<Recovered, ClusterError> {
-    let path = layout.journal();
+    let path = journal.directory().to_owned();
     let foreign = |reason: &str| Err(ClusterError::Foreign { path: path.clone(), reason: reason.to_owned() });
-    if !is_of_cluster {
+    if journal.stream_id() != stream_id {
         return foreign("it is the journal of another cluster, or of a stream without one");
     }
-    let last_sequence = journal.last_sequence();
-    let mut records: Vec<_> = JournalReader::open(&path)?.records()?.collect();
     if records.is_empty() && last_sequence > 0 {
         return foreign("it holds a stream, and no record of a cluster");
     }
-    if let Some(payload) = aside.read()? {
+    let written = match aside {
+        Some(aside) => aside.read()?,
+        None => None,
+    };
+    if let (Some(aside), Some(payload)) = (aside, written) {
         // It was written when the journal was about to be cut, and says all that the records said.
         let of_aside = |source| ClusterError::Recovery { path: aside.path().to_owned(), source };
         let known = records.iter().map(|each| (each.behind_sequence, each.is_checkpoint, &each.payload[..]));
         Recovered::check_aside(known, &payload).map_err(of_aside)?;
-        records.push(gapless_journal::Record { behind_sequence: last_sequence, is_checkpoint: true, payload });
+        records.push(Record { behind_sequence: last_sequence, is_checkpoint: true, payload });
     }
     let records = records.iter().map(|each| (each.behind_sequence, each.is_checkpoint, &each.payload[..]));
     Recovered::from_records(records, last_sequence).map_err(|source| ClusterError::Recovery { path, source })

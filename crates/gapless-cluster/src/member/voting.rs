@@ -75,12 +75,11 @@ impl Voting {
         let boot = match JournalReader::open_in(journal, environment) {
             Ok(reader) => Some(reader.is_same_boot()),
             Err(JournalError::NoJournal { .. }) => None,
-            // Whatever is wrong with it, opening it for writing says so.
-            Err(_) if journal.is_dir() => Some(false),
-            Err(_) => None,
+            Err(_) if !journal.exists() => None,
+            Err(error) => return Err(error.into()),
         };
         let found = files.read(NAME)?;
-        let found = found.map(|found| Said::parse(&found.text).ok_or_else(|| files.damaged(NAME))).transpose()?;
+        let found = found.map(|text| Said::parse(&text).ok_or_else(|| files.damaged(NAME))).transpose()?;
         found.as_ref().map_or_else(|| missing(files, ballot), |found| found.agrees(files, ballot))?;
         let Said { state, starts, is_synced: was_synced, ballot_number } = match (found, boot) {
             (None, None) => Said { state: State::New, starts: 0, is_synced, ballot_number: 0 },
@@ -100,6 +99,12 @@ impl Voting {
         let voting = Self { files: files.clone(), said, awaited, heard: Vec::new(), told_index: 0 };
         voting.write()?;
         Ok(voting)
+    }
+
+    /// All that the journal holds is what there is of a cluster from now on, and its member is started anew. There is no ballot.
+    pub fn begin_alone(files: &StandingFiles, is_synced: bool) -> Result<(), ClusterError> {
+        let said = Said { state: State::Level, starts: 1, is_synced, ballot_number: 0 };
+        files.write(NAME, &said.to_text())
     }
 
     /// How often the member was started, this time included.
@@ -386,6 +391,22 @@ mod tests {
             std::fs::write(machine.root.path().join("voting"), text).unwrap();
             assert!(machine.start().unwrap_err().to_string().contains("damaged"), "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_journal_that_cannot_be_read_is_an_error_and_makes_nobody_one_that_is_behind() {
+        let machine = Machine::new(false);
+        drop(machine.admitted());
+        let text = || std::fs::read_to_string(machine.path("voting")).unwrap();
+        let before = text();
+        let segment = machine.path("journal/00000000000000000001.segment");
+        let bytes = std::fs::read(&segment).unwrap();
+        std::fs::write(&segment, &bytes[..7]).unwrap();
+        let refused = machine.start().unwrap_err().to_string();
+        assert!(refused.contains(".segment"), "{refused}");
+        assert_eq!(text(), before);
+        std::fs::write(&segment, &bytes).unwrap();
+        assert_eq!(machine.start().unwrap().recovered(1, 0).unwrap(), None);
     }
 
     #[test]

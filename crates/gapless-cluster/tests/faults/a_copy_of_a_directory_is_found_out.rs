@@ -52,7 +52,7 @@ fn says_so(mut cluster: Cluster) {
     cluster.start_member(2, &[]);
     assert_eq!(cluster.wait_end(2).code(), Some(3), "{}", cluster.log(2));
     let said =
-        cluster.wait_log(2, &["member failed", "what member 2 has released is not what member", "they part at frame"]);
+        cluster.wait_log(2, &["member failed", "the log of member 2 is not that of member", "they part at frame"]);
     println!("{said}");
     for member in [1, 3] {
         println!("{}", cluster.wait_log(member, &["ERROR", "a member's log is another one", "member=2"]));

@@ -10,6 +10,7 @@ use crate::scenarios::{Module, Random};
 #[cfg(feature = "fault-injection")]
 use gapless_agent::fault::PARCEL_CRASH_POINTS;
 use gapless_journal::JournalReader;
+use std::time::{Duration, Instant};
 
 /// Who comes back.
 const VICTIM: usize = 3;
@@ -107,7 +108,16 @@ fn wrong_bytes(random: &mut Random) {
         let paths = entries.map(|entry| entry.unwrap().path());
         paths.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("state-")).max().unwrap()
     };
-    let path = newest(&cluster);
+    // What was on its way when the load was paused may bring a newer one.
+    let mut path = newest(&cluster);
+    let mut since = Instant::now();
+    while since.elapsed() < Duration::from_secs(1) {
+        std::thread::sleep(Duration::from_millis(50));
+        let now = newest(&cluster);
+        if now != path {
+            (path, since) = (now, Instant::now());
+        }
+    }
     let mut bytes = std::fs::read(&path).unwrap();
     let at = random.below(bytes.len() as u64) as usize;
     bytes[at] ^= 1 << random.below(8);

@@ -3,11 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::cluster::{Cluster, Traffic, id};
+use gapless_cluster::ClusterMember;
 use gapless_cluster::config::MemberKind;
 use gapless_cluster::consensus::Role;
 use gapless_cluster::member::membership::NewMember;
-use gapless_cluster::member::recover::ForcedRecovery;
+use gapless_cluster::member::recover::{ForcedRecovery, Kept};
 use gapless_cluster::member::shared::{Outcome, Wish};
+use gapless_stream::state_keeper;
+use gapless_stream::stream_layout::StreamLayout;
 use std::time::Duration;
 
 #[test]
@@ -18,14 +21,20 @@ fn a_member_whose_partner_is_lost_goes_on_alone_in_a_new_incarnation() {
     let sent = traffic.end();
     cluster.has_exactly(sent);
     let old = cluster.config(1);
-    let refused = ForcedRecovery::open(&old).err().unwrap().to_string();
-    assert!(refused.contains("in use") || refused.contains("another process"), "a member that runs: {refused}");
+    let refused = ForcedRecovery::open(&old, |_| Ok(Vec::new())).err().unwrap().to_string();
+    assert!(refused.contains("in use by process"), "a member that runs: {refused}");
+    // Who is started twice says so, and the small files of the one that runs stay as they are.
+    let small = || ["instance", "voting", "ballot"].map(|name| std::fs::read(cluster.directory(1).join(name)).unwrap());
+    let before = small();
+    let refused = ClusterMember::start(&old).err().unwrap().to_string();
+    assert!(refused.contains("in use by process") && small() == before, "{refused}");
     cluster.forget(2).stop().unwrap();
     cluster.forget(1).stop().unwrap();
 
-    let recovery = ForcedRecovery::open(&old).unwrap();
+    let recovery = ForcedRecovery::open(&old, |_| Ok(Vec::new())).unwrap();
     assert!(recovery.last_sequence() >= sent && recovery.committed_sequence() <= recovery.last_sequence());
-    recovery.apply(7).unwrap();
+    let states = |kept: &Kept<'_>| Ok(state_keeper::adopt(&StreamLayout::new(kept.root).state(), kept.identity)?);
+    recovery.apply(7, states).unwrap();
     // The old file and the new directory do not go together, nor the new file and the old directory.
     let refused = cluster.try_start(1).err().unwrap().to_string();
     assert!(refused.contains("incarnation 7") && refused.contains("says 1"), "{refused}");

@@ -10,8 +10,10 @@ use gapless_agent::Now;
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::Role;
+use gapless_cluster::member::recover::ForcedRecovery;
 use gapless_cluster::member::surroundings::Surroundings;
 use gapless_engine::{Context, Handlers, Reject, Replica, ReplicaOptions, Service};
+use gapless_engine::{snapshot, whole_directory};
 use gapless_journal::descriptor::{self as d, NameMeaning};
 use gapless_schema::Encoding;
 use gapless_stream::Incoming;
@@ -65,6 +67,7 @@ enum Kind {
     PreparedSegment,
     History,
     Lock,
+    JournalLock,
     OlderState,
     NewestState,
     OlderSnapshot,
@@ -91,6 +94,7 @@ impl fmt::Display for Kind {
             Self::PreparedSegment => "prepared segment",
             Self::History => "`history`",
             Self::Lock => "`lock`",
+            Self::JournalLock => "`journal/lock`",
             Self::OlderState => "older state",
             Self::NewestState => "newest state",
             Self::OlderSnapshot => "older snapshot",
@@ -113,6 +117,8 @@ enum Outcome {
     Starts,
     /// What no mark vouched for was cut, and came from the others.
     Fetched,
+    /// By force it has less, and says so.
+    Less,
     /// It cannot be done with this file.
     Nothing,
 }
@@ -124,6 +130,7 @@ impl fmt::Display for Outcome {
             Self::Stops => "stops",
             Self::Starts => "starts",
             Self::Fetched => "fetched",
+            Self::Less => "less",
             Self::Nothing => "–",
         })
     }
@@ -152,9 +159,24 @@ impl Service for Count {
     }
 }
 
+/// Of one member.
+fn config(tier: &str, at: usize, incarnation: u64, members: &str, directory: &Path, journal: &str) -> ClusterConfig {
+    let timeout = if at == DAMAGED && incarnation == 1 { "10 s" } else { "100 ms" };
+    let text = format!(
+        "[cluster]\nname = \"damaged\"\nmember = {}\ntier = \"{tier}\"\nincarnation = {incarnation}\n{members}\
+         [election]\ntimeout = \"{timeout}\"\nheartbeat_interval = \"10 ms\"\n[stream]\ndirectory = {directory:?}\n\
+         window = \"8 MiB\"\nmessage_length_max = \"64 KiB\"\nstate_interval_frames = {INTERVAL_FRAMES}\n\
+         state_interval_min = \"1 ms\"\n[journal]\nsegment_length = \"1280 KiB\"\n{journal}[service]\n\
+         snapshot_interval_frames = {INTERVAL_FRAMES}\n",
+        at + 1
+    );
+    ClusterConfig::parse(&text, "test.toml").unwrap()
+}
+
 /// Three members that this thread turns.
 struct Cluster {
     root: tempfile::TempDir,
+    tier: &'static str,
     configs: Vec<ClusterConfig>,
     members: Vec<Option<ClusterMember>>,
     counts: Vec<Arc<AtomicU64>>,
@@ -163,7 +185,7 @@ struct Cluster {
 }
 
 impl Cluster {
-    fn new(tier: &str) -> Self {
+    fn new(tier: &'static str) -> Self {
         let root = tempfile::tempdir().unwrap();
         let listeners: Vec<_> = (0..3).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
         let addresses: String = (1..)
@@ -171,22 +193,12 @@ impl Cluster {
             .map(|(id, at)| format!("[[member]]\nid = {id}\naddresses = [\"{}\"]\n", at.local_addr().unwrap()))
             .collect();
         let config = |at: usize| {
-            let (timeout, retention) =
-                if at == DAMAGED { ("10 s", "") } else { ("100 ms", "retention_bytes = \"1 MiB\"\n") };
-            let text = format!(
-                "[cluster]\nname = \"damaged\"\nmember = {}\ntier = \"{tier}\"\n{addresses}[election]\ntimeout = \
-                 \"{timeout}\"\nheartbeat_interval = \"10 ms\"\n[stream]\ndirectory = {:?}\nwindow = \"8 MiB\"\n\
-                 message_length_max = \"64 KiB\"\nstate_interval_frames = {INTERVAL_FRAMES}\nstate_interval_min = \"1 ms\"\n\
-                 [journal]\nsegment_length = \"1280 KiB\"\n{retention}[service]\nsnapshot_interval_frames = \
-                 {INTERVAL_FRAMES}\n",
-                at + 1,
-                root.path().join(format!("member-{}", at + 1))
-            );
-            ClusterConfig::parse(&text, "test.toml").unwrap()
+            let more = if at == DAMAGED { "" } else { "retention_bytes = \"1 MiB\"\n" };
+            config(tier, at, 1, &addresses, &root.path().join(format!("member-{}", at + 1)), more)
         };
         let configs = (0..3).map(config).collect();
         let (members, counts) = ((0..3).map(|_| None).collect(), (0..3).map(|_| Arc::default()).collect());
-        Self { root, configs, members, counts, now_ns: 1, begun: Instant::now() }
+        Self { root, tier, configs, members, counts, now_ns: 1, begun: Instant::now() }
     }
 
     fn directory(&self, at: usize) -> PathBuf {
@@ -334,6 +346,57 @@ fn sequence_of(point: &Path) -> u64 {
     point.file_stem().unwrap().to_str().unwrap().trim_start_matches("state-").parse().unwrap()
 }
 
+/// What a forced recovery makes of the directory, and a start as a cluster of one behind it: the last sequence, and how many
+/// commands its service has counted. Before somebody has said yes it changes nothing.
+fn recovered_by_force(directory: &Path, address: &str, tier: &str) -> Result<(u64, u64), String> {
+    const INCARNATION: u64 = 7;
+    let own = format!("[[member]]\nid = {}\naddresses = [\"{address}\"]\n", DAMAGED + 1);
+    let old = config(tier, DAMAGED, 1, &own, directory, "");
+    let open = || ForcedRecovery::open(&old, |layout| Ok(snapshot::points(&layout.snapshots())?));
+    let before = all_content(directory);
+    for _ in 0..2 {
+        let opened = open();
+        assert!(all_content(directory) == before, "{tier}: nobody has said yes");
+        drop(opened.map_err(|error| error.to_string())?);
+    }
+    let recovery = open().unwrap();
+    let said = recovery.last_sequence();
+    let adopted = recovery.apply(INCARNATION, |kept| {
+        let layout = StreamLayout::new(kept.root);
+        Ok(whole_directory::adopt(&layout, kept.journal, kept.last_sequence, kept.identity).map(drop)?)
+    });
+    adopted.map_err(|error| error.to_string())?;
+    let counts: Arc<AtomicU64> = Arc::default();
+    let config = config(tier, DAMAGED, INCARNATION, &own, directory, "");
+    let service = Replica::member_service(Count(0, Arc::clone(&counts)), ReplicaOptions::default(), &config);
+    let surroundings = Surroundings { without_helpers: true, ..Surroundings::default() };
+    let mut member = ClusterMember::start_by_hand_with_in(&config, service, &surroundings).unwrap();
+    let begun = Instant::now();
+    let mut now_ns = 1;
+    let has_all = |member: &ClusterMember| {
+        let status = member.status();
+        status.is_some_and(|it| it.consensus.role == Role::Leader && it.released_sequence >= said)
+    };
+    let mut quiet_turns = 0;
+    while quiet_turns < 20 {
+        assert!(begun.elapsed() < PATIENCE, "it does not lead: {:?}", member.status());
+        now_ns += STEP_NS;
+        let before = counts.load(Ordering::Relaxed);
+        member.turn(Now { monotonic_ns: now_ns, epoch_ns: now_ns }).unwrap();
+        let is_quiet = has_all(&member) && counts.load(Ordering::Relaxed) == before;
+        quiet_turns = if is_quiet { quiet_turns + 1 } else { 0 };
+    }
+    member.abandon();
+    Ok((said, counts.load(Ordering::Relaxed)))
+}
+
+/// Every file of a directory but locks, which say who looked last.
+fn all_content(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let is_lock = |file: &PathBuf| file.file_name().is_some_and(|name| name == d::LOCK_NAME);
+    let read = |file: PathBuf| (file.clone(), std::fs::read(directory.join(file)).unwrap());
+    files(directory).into_iter().filter(|file| !is_lock(file)).map(read).collect()
+}
+
 /// What each file of a directory is. One that nobody has thought of fails here.
 fn kinds(directory: &Path, old: &Path) -> BTreeMap<Kind, PathBuf> {
     let layout = StreamLayout::new(directory);
@@ -357,7 +420,8 @@ fn kinds(directory: &Path, old: &Path) -> BTreeMap<Kind, PathBuf> {
             }
             Some(NameMeaning::Prepared(_)) => Kind::PreparedSegment,
             None if path.parent() == Some(&layout.journal()) && name == d::HISTORY_NAME => Kind::History,
-            None if path.parent() == Some(&layout.journal()) && name == d::LOCK_NAME => Kind::Lock,
+            None if path.parent() == Some(&layout.journal()) && name == d::LOCK_NAME => Kind::JournalLock,
+            None if path.parent() == Some(directory) && name == d::LOCK_NAME => Kind::Lock,
             None if states.contains(&path) || snapshots.contains(&path) => continue,
             None if path == layout.counters() => Kind::Counters,
             None if path.parent() == Some(directory) && name == "dead-letters.jsonl" => Kind::DeadLetters,
@@ -426,7 +490,7 @@ struct Trials {
 }
 
 impl Trials {
-    fn begin(tier: &str) -> Self {
+    fn begin(tier: &'static str) -> Self {
         let [now, old, recent, foreign] = [(); 4].map(|()| tempfile::tempdir().unwrap());
         let mut cluster = Cluster::new(tier);
         (0..3).for_each(|at| cluster.start(at));
@@ -576,6 +640,35 @@ impl Trials {
         }
     }
 
+    /// What comes of it if there are no others.
+    fn try_by_force(&self, kind: Kind, damage: Damage, is_other_boot: bool) -> Outcome {
+        let case = format!("{kind}, {damage}, other boot {is_other_boot}");
+        assert!(self.damage(kind, damage), "{case}");
+        let directory = self.cluster.directory(DAMAGED);
+        if is_other_boot {
+            other_boot(&StreamLayout::new(&directory).journal());
+        }
+        let before = content(&directory);
+        let address = &self.cluster.configs[DAMAGED].own().addresses[0];
+        match recovered_by_force(&directory, address, self.cluster.tier) {
+            Err(said) => {
+                assert!(said.contains(directory.to_str().unwrap()), "{case}: no place is named: {said}");
+                assert!(content(&directory) == before, "{case}: refused, and something was changed: {said}");
+                Outcome::Refused
+            }
+            Ok((last, count)) => {
+                let leader = self.cluster.leader().unwrap();
+                let has_all = last == self.last_sequence;
+                let (its, all) = (count, self.cluster.counts[leader].load(Ordering::Relaxed));
+                assert!(
+                    if has_all { its == all } else { last < self.last_sequence && its < all },
+                    "{case}: {its} of {all}"
+                );
+                if has_all { Outcome::Starts } else { Outcome::Less }
+            }
+        }
+    }
+
     fn ends(&mut self, case: &str) -> Outcome {
         let end_ns = self.cluster.now_ns + ENDS_NS;
         let mut settled_ns = None;
@@ -622,11 +715,11 @@ fn content(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     files(directory).into_iter().filter_map(read).collect()
 }
 
-/// What comes of a damage, on the same boot and on another.
-type Found = (Kind, Damage, [Outcome; 2]);
+/// What comes of a damage, on the same boot and on another: when the member is started, and when it is recovered by force.
+type Found = (Kind, Damage, [Outcome; 2], [Outcome; 2]);
 
 /// The outcomes at a tier, on the same boot and on another, by kind and damage.
-fn outcomes(tier: &str) -> Vec<Found> {
+fn outcomes(tier: &'static str) -> Vec<Found> {
     let mut trials = Trials::begin(tier);
     let kinds: Vec<Kind> = trials.kinds.keys().copied().collect();
     let mut found = Vec::new();
@@ -634,7 +727,8 @@ fn outcomes(tier: &str) -> Vec<Found> {
         for damage in DAMAGES {
             let outcomes = [false, true].map(|is_other_boot| trials.try_damage(kind, damage, is_other_boot));
             if outcomes != [Outcome::Nothing; 2] {
-                found.push((kind, damage, outcomes));
+                let forced = [false, true].map(|is_other_boot| trials.try_by_force(kind, damage, is_other_boot));
+                found.push((kind, damage, outcomes, forced));
             }
         }
     }
@@ -649,10 +743,15 @@ fn of_a_member() {
             .map(|run| run.join().expect("it has said why"))
     });
     let line = |(at_quorum, at_synced): (&Found, &Found)| {
-        let ((kind, damage, [same, other]), (_, _, [synced, synced_other])) = (at_quorum, at_synced);
+        let ((kind, damage, [same, other], forced), (_, _, [synced, synced_other], synced_forced)) =
+            (at_quorum, at_synced);
+        let forced = match (forced, synced_forced) {
+            ([same, other], synced) if same == other && forced == synced => same.to_string(),
+            ([same, other], [synced, synced_other]) => format!("{same}, {other}, {synced}, {synced_other}"),
+        };
         assert_eq!((kind, damage), (&at_synced.0, &at_synced.1), "both tiers have the same files");
         let damage = if *damage == Damage::Foreign { "another member's".to_owned() } else { damage.to_string() };
-        format!("| {kind} | {damage} | {same} | {other} | {synced} | {synced_other} |")
+        format!("| {kind} | {damage} | {same} | {other} | {synced} | {synced_other} | {forced} |")
     };
     let lines: Vec<String> = quorum.iter().zip(&synced).map(line).collect();
     is_held_against_guide("The directory of a member", &lines);

@@ -40,6 +40,7 @@ enum Kind {
     NewestSegment,
     History,
     Lock,
+    JournalLock,
     Counters,
     Socket,
 }
@@ -54,6 +55,7 @@ impl fmt::Display for Kind {
             Self::NewestSegment => "newest segment",
             Self::History => "`history`",
             Self::Lock => "`lock`",
+            Self::JournalLock => "`journal/lock`",
             Self::Counters => "`counters`",
             Self::Socket => "socket",
         })
@@ -147,7 +149,8 @@ fn kinds(directory: &Path) -> BTreeMap<Kind, PathBuf> {
             Some(NameMeaning::Segment(_)) => continue,
             Some(NameMeaning::Prepared(_)) => panic!("it was removed"),
             None if path.parent() == Some(&layout.journal()) && name == d::HISTORY_NAME => Kind::History,
-            None if path.parent() == Some(&layout.journal()) && name == d::LOCK_NAME => Kind::Lock,
+            None if path.parent() == Some(&layout.journal()) && name == d::LOCK_NAME => Kind::JournalLock,
+            None if path.parent() == Some(directory) && name == d::LOCK_NAME => Kind::Lock,
             None if path == layout.origin() => Kind::Origin,
             None if path == layout.feeds() => Kind::Feeds,
             None if path == layout.counters() => Kind::Counters,

@@ -17,12 +17,12 @@ use crate::outlets::Outlets;
 use crate::past::Past;
 use crate::persistence::OpenedJournal;
 use crate::preparing::PreparerThread;
-use crate::stream_layout::StreamLayout;
+use crate::stream_layout::{StreamLayout, TakenDirectory};
 use crate::syncer::SyncThread;
 use crate::{StreamError, Tier};
 use gapless_agent::plan::cores_available;
 use gapless_agent::{Agent, AgentGroup, AgentSpec, Clock, Counters, Seats, ThreadGroup};
-use gapless_journal::{Preparer, RecoveryReport, Syncer};
+use gapless_journal::{DirectoryLock, Preparer, RecoveryReport, Syncer};
 use gapless_log::{GatingCursor, MemoryKind, Releaser, Scope, StreamIdentity, Window, WindowOptions, WindowWriter};
 use std::sync::Arc;
 
@@ -82,6 +82,7 @@ pub struct Foundation<'a> {
     options: &'a EventStreamOptions,
     /// Where it lives.
     pub layout: Option<StreamLayout>,
+    lock: Option<DirectoryLock>,
     identity: StreamIdentity,
     next_sequence: u64,
     head: Head,
@@ -131,32 +132,19 @@ pub(super) struct Journaling {
 }
 
 impl<'a> Foundation<'a> {
-    /// The stream's directory, made if it is missing.
-    ///
-    /// # Errors
-    /// It cannot be made.
-    pub fn make_directory(options: &EventStreamOptions) -> Result<Option<StreamLayout>, StreamError> {
-        let layout = options.directory.as_ref().map(StreamLayout::new);
-        if let Some(layout) = &layout {
-            let root = layout.root();
-            std::fs::create_dir_all(root)
-                .map_err(|source| StreamError::System { action: format!("making {}", root.display()), source })?;
-        }
-        Ok(layout)
-    }
-
     /// Makes everything that does not run, for the stream `identity` that goes on with `next_sequence`.
     ///
     /// # Errors
     /// Options out of range, no memory, no files.
     pub fn lay(
         options: &'a EventStreamOptions,
-        layout: Option<StreamLayout>,
+        directory: Option<TakenDirectory>,
         identity: StreamIdentity,
         next_sequence: u64,
         opened: Option<OpenedJournal>,
         head: Head,
     ) -> Result<Self, StreamError> {
+        let (layout, lock) = directory.map(TakenDirectory::split).unzip();
         let counters = match &layout {
             Some(layout) => Counters::create(layout.counters(), COUNTERS_MAX)?,
             None => Counters::in_memory(COUNTERS_MAX)?,
@@ -183,6 +171,7 @@ impl<'a> Foundation<'a> {
         Ok(Self {
             options,
             layout,
+            lock,
             identity,
             next_sequence,
             head,
@@ -355,6 +344,7 @@ impl<'a> Foundation<'a> {
             waker,
             window: self.window,
             layout: self.layout,
+            _lock: self.lock,
             counters: self.counters,
             recovery,
             plan: self.seats.plan,

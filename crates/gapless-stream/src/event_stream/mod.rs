@@ -29,7 +29,7 @@ use crate::stream_layout::StreamLayout;
 use crate::syncer::SyncThread;
 use crate::{StreamError, Tier};
 use gapless_agent::{AgentGroup, Clock, Counters, Now, ThreadGroup, ThreadPlan, Waker};
-use gapless_journal::RecoveryReport;
+use gapless_journal::{DirectoryLock, RecoveryReport};
 use gapless_log::{StreamIdentity, Window};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -75,6 +75,8 @@ pub struct EventStream {
     status: SharedStatus,
     tcp_addresses: Option<TcpAddresses>,
     client_address: Option<SocketAddr>,
+    /// Behind all that writes there.
+    _lock: Option<DirectoryLock>,
 }
 
 impl EventStream {

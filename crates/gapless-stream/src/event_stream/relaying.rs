@@ -12,7 +12,7 @@ use crate::persistence::{OpenedJournal, Opening};
 use crate::relay::{Relay, RelayCounters, RelayLinks};
 use crate::relay_feeds::KeptFeeds;
 use crate::relay_limits::RelayLimits;
-use crate::stream_layout::StreamLayout;
+use crate::stream_layout::{StreamLayout, TakenDirectory};
 use crate::{StreamError, Tier};
 use gapless_agent::Clock;
 use gapless_journal::{JournalError, JournalReader};
@@ -35,8 +35,9 @@ pub(super) fn start(
 ) -> Result<EventStream, StreamError> {
     options.check()?;
     let (clock, _) = Clock::fastest();
-    let layout = Foundation::make_directory(options)?;
-    let origin = match &layout {
+    let directory = options.directory.as_ref().map(|root| StreamLayout::new(root).take()).transpose()?;
+    let layout = directory.as_ref().map(TakenDirectory::layout);
+    let origin = match layout {
         Some(layout) => Origin::read(layout)?,
         None => None,
     };
@@ -44,7 +45,7 @@ pub(super) fn start(
     let mut feeds = Feeds::default();
     let mut opened = None;
     let mut seen = Seen::default();
-    let layout_kept = layout.as_ref().filter(|_| options.tier != Tier::Memory);
+    let layout_kept = layout.filter(|_| options.tier != Tier::Memory);
     let kept_of = |identity| layout_kept.map(|layout| KeptFeeds::at(layout.feeds(), identity));
     let mut first_sequence = 0;
     if let Some(layout) = layout_kept
@@ -65,7 +66,7 @@ pub(super) fn start(
     let opened_before = opened.is_some();
     let start = if opened_before { Start::Sequence(recovery.last_sequence + 1) } else { start };
     let connected = connect(&mut *upstream, (start, seen), &clock, stopped)?;
-    if let (Some(layout), Some(origin)) = (&layout, &origin)
+    if let (Some(layout), Some(origin)) = (layout, &origin)
         && origin.identity != connected.identity
     {
         let (peer, expected, found) = (upstream.peer(), origin.identity, connected.identity);
@@ -75,7 +76,7 @@ pub(super) fn start(
         return Err(StreamError::State { path: layout.origin(), reason });
     }
     let limits = RelayLimits::agree(options, &connected, &upstream.peer())?;
-    if let (Some(layout), true) = (&layout, options.tier != Tier::Memory) {
+    if let (Some(layout), true) = (layout, options.tier != Tier::Memory) {
         if origin.is_none() {
             Origin { identity: connected.identity }.write(layout)?;
         }
@@ -107,7 +108,8 @@ pub(super) fn start(
         kept.write(&feeds)?;
     }
     let identity = connected.identity;
-    let mut foundation = Foundation::lay(options, layout, identity, recovery.last_sequence + 1, opened, Head::Relay)?;
+    let mut foundation =
+        Foundation::lay(options, directory, identity, recovery.last_sequence + 1, opened, Head::Relay)?;
     foundation.told_limits = (limits.frame_length_max, limits.message_bytes_max);
     let Journaling { releaser, syncer_and_preparer, report } = foundation.journal()?;
     recovery.journal = report;

@@ -12,7 +12,7 @@ use crate::persistence::{OpenedJournal, Opening};
 use crate::sequencer::{Sequencer, SequencerRules};
 use crate::sequencer_recovery::{self, Rebuilt};
 use crate::state_keeper::{self, StateInterval, StateKeeper};
-use crate::stream_layout::StreamLayout;
+use crate::stream_layout::{StreamLayout, TakenDirectory};
 use crate::{StreamError, Tier};
 use gapless_agent::Clock;
 use gapless_log::StreamIdentity;
@@ -21,12 +21,13 @@ pub(super) fn start(options: &EventStreamOptions, clock: Option<Clock>) -> Resul
     options.check()?;
     let expiry_ns = options.session_expiry.as_nanos().min(u128::from(u64::MAX)) as u64;
     let rules = SequencerRules::of_stream(expiry_ns);
-    let layout = Foundation::make_directory(options)?;
+    let directory = options.directory.as_ref().map(|root| StreamLayout::new(root).take()).transpose()?;
+    let layout = directory.as_ref().map(TakenDirectory::layout);
     let mut identity = StreamIdentity { stream_id: random_token(), incarnation: random_token() as u64 };
     let mut recovery = StreamRecovery::default();
     let mut sequencer = Sequencer::new(rules);
     let mut opened = None;
-    if let (Some(layout), true) = (&layout, options.tier != Tier::Memory) {
+    if let (Some(layout), true) = (layout, options.tier != Tier::Memory) {
         let points = state_keeper::points(&layout.state())?;
         let opening = Opening { points, ..Opening::new(options.tier, options.frame_length_max) };
         let mut found = options.persistence.open(&layout.journal(), opening)?;
@@ -35,7 +36,7 @@ pub(super) fn start(options: &EventStreamOptions, clock: Option<Clock>) -> Resul
         opened = Some(found);
     }
     let mut foundation =
-        Foundation::lay(options, layout, identity, recovery.last_sequence + 1, opened, Head::Sequencer)?;
+        Foundation::lay(options, directory, identity, recovery.last_sequence + 1, opened, Head::Sequencer)?;
     if sequencer.feeds().newest().is_none() {
         // Room there is: nobody else knows the mailbox yet.
         let _ = foundation.requests.push(ForSequencer::BeginFeed { name: options.feed_session });

@@ -6,6 +6,8 @@ use crate::commands::{Outcome, Usage, print};
 use clap::Args;
 use gapless::cluster::config::{ClusterConfig, MemberKind};
 use gapless::cluster::member::recover::ForcedRecovery;
+use gapless::engine::{snapshot, whole_directory};
+use gapless::stream::stream_layout::StreamLayout;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -38,7 +40,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let own = Own { member: config.member, joins: false, incarnation, directory };
     let alone = [(config.member, config.own().addresses.clone(), "full")];
     let text = rewritten(&template, &alone, &own)?;
-    let recovery = ForcedRecovery::open(&config)?;
+    let recovery = ForcedRecovery::open(&config, |layout| Ok(snapshot::points(&layout.snapshots())?))?;
     print(&format!(
         "member {} of {} keeps its frames up to sequence {}, of which a quorum surely had those up to {}; the last are of \
          term {}\nwhat other members have beyond that is lost, and they cannot come back: they have to be replaced by new \
@@ -52,7 +54,15 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     if !arguments.yes {
         confirm(&config.name)?;
     }
-    recovery.apply(incarnation)?;
+    let mut set_aside = Vec::new();
+    recovery.apply(incarnation, |kept| {
+        let layout = StreamLayout::new(kept.root);
+        set_aside = whole_directory::adopt(&layout, kept.journal, kept.last_sequence, kept.identity)?;
+        Ok(())
+    })?;
+    for path in set_aside {
+        print(&format!("{} does not belong to these frames; it has this name now\n", path.display()))?;
+    }
     replace(path, &text)?;
     print(&format!(
         "member {} is a cluster of one, incarnation {incarnation}; start it: gapless cluster start {}\n",

@@ -197,7 +197,7 @@ fn base_text(base: Base) -> String {
 pub(super) fn base_file(files: &StandingFiles) -> Result<Option<Base>, ClusterError> {
     let Some(found) = files.read("base")? else { return Ok(None) };
     let parse = || {
-        let (sequence, hash) = found.text.trim().split_once(' ')?;
+        let (sequence, hash) = found.trim().split_once(' ')?;
         Some(Base { sequence: sequence.parse().ok()?, hash: u64::from_str_radix(hash, 16).ok()? })
     };
     parse().map(Some).ok_or_else(|| files.damaged("base"))
