@@ -296,7 +296,8 @@ impl Agent for Executor {
             snapshots.after_batch(&mut self.fold, is_last)?;
         }
         if let Some(record) = &mut self.outbox.record {
-            record.after_batch(self.fold.last_sequence(), now.monotonic_ns);
+            let last = (self.fold.last_sequence(), self.fold.last_timestamp_ns());
+            record.after_batch(last, now.monotonic_ns);
             if self.snapshots.as_ref().is_some_and(|snapshots| snapshots.taken_sequence() != before) {
                 record.cut(now.monotonic_ns);
             }

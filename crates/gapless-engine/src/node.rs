@@ -148,8 +148,8 @@ impl Node {
             let opening = Opening { points, ..Opening::new(options.tier, options.frame_length_max) };
             let mut found = options.persistence.open(&layout.journal(), opening)?;
             identity = found.identity;
-            let recorded = Recorded::read(layout.root(), identity)?;
-            let replayed = (&mut NoSink as &mut dyn Sink, Some(&recorded));
+            let mut recorded = Recorded::read(layout.root(), identity)?;
+            let replayed = (&mut NoSink as &mut dyn Sink, Some(&mut recorded));
             recovered = recover(layout, identity, &mut fold, &mut sequencer, replayed, u64::MAX)?;
             record = Some(recorded.go_on_behind(&fold, &layout.snapshots())?);
             if recovered.incomplete_from.is_some() {

@@ -6,16 +6,18 @@
 //! compared. It is no promise of the stream: without it nothing is lost but the comparison.
 //!
 //! ```text
-//!  header, 64 bytes                              then records of 32 bytes
-//!   0  8 B  magic "GAPOUTP\1"                     0  u64  first frame
+//!  header, 64 bytes                              then records of 48 bytes
+//!   0  8 B  magic "GAPOUTP\2"                     0  u64  first frame
 //!   8  u128 stream id                             8  u64  last frame
 //!  24  u64  incarnation                          16  u64  hash of what they put out
-//!  32  u64  program                              24  u32  reserved, 0
-//!  40  20 B reserved, 0                          28  u32  CRC-32C of bytes 0–27
-//!  60  u32  CRC-32C of bytes 0–59
+//!  32  u64  program that handles what follows    24  u64  time stamp of the last frame, ns
+//!  40  20 B reserved, 0                          32  u64  program that handled them
+//!  60  u32  CRC-32C of bytes 0–59                40  u32  reserved, 0
+//!                                                44  u32  CRC-32C of bytes 0–43
 //! ```
 //!
-//! A record ends at [`FRAMES_MAX`] frames, at a snapshot and at a start; the last one is written again as it grows.
+//! A record ends at [`FRAMES_MAX`] frames, at a snapshot and at a start; the last one is written again as it grows. One whose
+//! last frame has another time stamp in the journal is of frames that were cut, and goes: nothing is compared with it.
 
 use crate::EngineError;
 use crate::fold::{DeadLetter, Fold, OnOtherProgram, Sink};
@@ -35,9 +37,9 @@ pub const FILE_NAME: &str = "outputs";
 /// Frames of one record at most.
 pub const FRAMES_MAX: u64 = 16_384;
 
-const MAGIC: [u8; 8] = *b"GAPOUTP\x01";
+const MAGIC: [u8; 8] = *b"GAPOUTP\x02";
 const HEADER_LENGTH: usize = 64;
-const RECORD_LENGTH: usize = 32;
+const RECORD_LENGTH: usize = 48;
 /// A record that grows is written so often, ns.
 const WRITE_INTERVAL_NS: u64 = 1_000_000_000;
 /// And when nothing has come for so long, ns.
@@ -110,22 +112,28 @@ struct Record {
     first: u64,
     last: u64,
     hash: u64,
+    /// Of the last frame.
+    timestamp_ns: u64,
+    /// Who handled them.
+    program: u64,
 }
 
 impl Record {
     fn to_bytes(self) -> [u8; RECORD_LENGTH] {
         let mut bytes = [0; RECORD_LENGTH];
-        for (place, word) in bytes.chunks_exact_mut(8).zip([self.first, self.last, self.hash]) {
+        let words = [self.first, self.last, self.hash, self.timestamp_ns, self.program];
+        for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
             place.copy_from_slice(&word.to_le_bytes());
         }
-        let sum = crc32c(&bytes[..28]);
-        bytes[28..].copy_from_slice(&sum.to_le_bytes());
+        let sum = crc32c(&bytes[..44]);
+        bytes[44..].copy_from_slice(&sum.to_le_bytes());
         bytes
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let word = |at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().expect("inside the record"));
-        let record = Self { first: word(0), last: word(8), hash: word(16) };
+        let [first, last, hash, timestamp_ns, program] = [0, 8, 16, 24, 32].map(word);
+        let record = Self { first, last, hash, timestamp_ns, program };
         (record.first > 0 && record.first <= record.last && record.to_bytes() == bytes).then_some(record)
     }
 }
@@ -134,7 +142,7 @@ impl Record {
 pub struct Recorded {
     path: PathBuf,
     identity: StreamIdentity,
-    /// Who handled the frames last; `None` where nobody knows.
+    /// Who handled the frames behind the records; `None` where nobody knows.
     program: Option<u64>,
     records: Vec<Record>,
 }
@@ -157,7 +165,7 @@ impl Recorded {
             && bytes[..8] == MAGIC
             && bytes[60..HEADER_LENGTH] == crc32c(&bytes[..60]).to_le_bytes();
         if !is_whole {
-            tracing::warn!(path = %recorded.path.display(), "the record of outputs is damaged, and is begun anew");
+            tracing::warn!(path = %recorded.path.display(), "the record of outputs is damaged, or of another version, and is begun anew");
             return Ok(recorded);
         }
         let of = StreamIdentity { stream_id: u128::from(word(8)) | u128::from(word(16)) << 64, incarnation: word(24) };
@@ -187,13 +195,14 @@ impl Recorded {
     /// The frames from the first to the last are replayed next by the handlers of `fold`.
     ///
     /// # Errors
-    /// Another program has handled them, and the policy refuses that.
+    /// Another program has handled some of them, and the policy refuses that.
     pub(crate) fn check_program(&self, fold: &Fold, (first, last): (u64, u64)) -> Result<(), EngineError> {
         let policy = fold.policy();
-        let is_other = self.program.is_some_and(|known| known != program(policy.program.as_deref()));
-        if !is_other || !fold.runs_handlers() {
+        if !fold.runs_handlers() {
             return Ok(());
         }
+        let of_others = self.handled_by_others(program(policy.program.as_deref()), (first, last));
+        let Some((first, last)) = of_others else { return Ok(()) };
         let error = EngineError::OtherProgram { first, last };
         if policy.on_other_program == OnOtherProgram::Refuse {
             return Err(error);
@@ -204,6 +213,16 @@ impl Recorded {
             "another program has handled the frames that are replayed: what it did is compared with what this one does, as far as it is recorded"
         );
         Ok(())
+    }
+
+    /// The first and the last of these frames that another program than this one has handled, as far as that is known.
+    fn handled_by_others(&self, own: u64, (first, last): (u64, u64)) -> Option<(u64, u64)> {
+        let behind = self.records.last().map_or(0, |record| record.last) + 1;
+        let later = self.program.map(|program| (behind, u64::MAX, program));
+        let all = self.records.iter().map(|record| (record.first, record.last, record.program)).chain(later);
+        let others = all.filter(|(from, to, program)| *program != own && *from <= last && *to >= first);
+        let others = others.map(|(from, to, _)| (from.max(first), to.min(last)));
+        others.reduce(|(from, _), (_, to)| (from, to))
     }
 
     /// Goes on behind what `fold` was found to be, with the program that runs; `snapshots` is where its snapshots are.
@@ -237,9 +256,11 @@ impl Recorded {
         Ok(OutputRecord {
             file: Some(file),
             path,
+            program,
             number: records.len() as u64,
             first: last_sequence + 1,
             last: last_sequence,
+            timestamp_ns: 0,
             written: last_sequence,
             hash: OutputHash::new(),
             settled: OutputHash::new(),
@@ -265,10 +286,12 @@ pub struct OutputRecord {
     /// None once it could not be written.
     file: Option<File>,
     path: PathBuf,
+    program: u64,
     /// Of the record that grows.
     number: u64,
     first: u64,
     last: u64,
+    timestamp_ns: u64,
     written: u64,
     /// Of all that was put out, and of what was put out up to `last`: of a batch that was not finished nothing is written.
     pub(crate) hash: OutputHash,
@@ -278,11 +301,11 @@ pub struct OutputRecord {
 }
 
 impl OutputRecord {
-    /// Everything up to `last` is handled.
+    /// Everything up to the frame `last` is handled, which has this time stamp.
     #[inline]
-    pub(crate) fn after_batch(&mut self, last: u64, now_ns: u64) {
+    pub(crate) fn after_batch(&mut self, (last, timestamp_ns): (u64, u64), now_ns: u64) {
         if last != self.last {
-            (self.last, self.settled) = (last, self.hash);
+            (self.last, self.timestamp_ns, self.settled) = (last, timestamp_ns, self.hash);
             self.news_ns = now_ns;
             if last - self.first < FRAMES_MAX - 1 && now_ns.saturating_sub(self.written_ns) < WRITE_INTERVAL_NS {
                 return;
@@ -300,9 +323,9 @@ impl OutputRecord {
 
     #[cold]
     fn write(&mut self, now_ns: u64) {
-        let Self { first, last, .. } = *self;
+        let Self { first, last, timestamp_ns, program, .. } = *self;
         if let (Some(file), true) = (&self.file, self.written != last) {
-            let record = Record { first, last, hash: self.settled.0 };
+            let record = Record { first, last, hash: self.settled.0, timestamp_ns, program };
             let offset = HEADER_LENGTH as u64 + self.number * RECORD_LENGTH as u64;
             if let Err(error) = file.write_all_at(&record.to_bytes(), offset) {
                 let path = self.path.display();
@@ -341,14 +364,14 @@ impl Drop for OutputRecord {
 /// A replay's outputs, compared with those that were recorded.
 pub(crate) struct Compared<'a> {
     sink: &'a mut dyn Sink,
-    recorded: &'a Recorded,
+    pub recorded: &'a mut Recorded,
     next: usize,
     /// While frames of the next record are replayed from its first one on.
     hash: Option<OutputHash>,
 }
 
 impl<'a> Compared<'a> {
-    pub fn new(sink: &'a mut dyn Sink, recorded: &'a Recorded) -> Self {
+    pub fn new(sink: &'a mut dyn Sink, recorded: &'a mut Recorded) -> Self {
         Self { sink, recorded, next: 0, hash: None }
     }
 
@@ -363,26 +386,29 @@ impl<'a> Compared<'a> {
         }
     }
 
-    /// The frame `sequence` was replayed.
+    /// The frame `sequence` was replayed, which has this time stamp.
     ///
     /// # Errors
     /// What the frames up to it put out is not what was recorded.
     #[inline]
-    pub fn after(&mut self, sequence: u64) -> Result<(), EngineError> {
-        let (Some(hash), Some(Record { first, last, hash: recorded })) =
-            (self.hash, self.recorded.records.get(self.next))
-        else {
+    pub fn after(&mut self, sequence: u64, timestamp_ns: u64) -> Result<(), EngineError> {
+        let (Some(hash), Some(record)) = (self.hash, self.recorded.records.get(self.next).copied()) else {
             return Ok(());
         };
-        if *last != sequence {
+        if record.last != sequence {
             return Ok(());
         }
         self.hash = None;
-        self.next += 1;
-        if hash.0 == *recorded {
+        if record.timestamp_ns != timestamp_ns {
+            tracing::info!(sequence, "a record of outputs is of frames that were cut, and goes");
+            self.recorded.records.remove(self.next);
             return Ok(());
         }
-        Err(EngineError::OtherOutputs { first: *first, last: *last, path: self.recorded.path.clone() })
+        self.next += 1;
+        if hash.0 == record.hash {
+            return Ok(());
+        }
+        Err(EngineError::OtherOutputs { first: record.first, last: record.last, path: self.recorded.path.clone() })
     }
 
     fn with(&mut self, add: impl FnOnce(&mut OutputHash)) {
@@ -430,14 +456,24 @@ pub(crate) fn program(name: Option<&str>) -> u64 {
     match name {
         Some(name) => (name.len() as u64) << 32 | u64::from(crc32c(name.as_bytes())),
         None => *OF_EXECUTABLE.get_or_init(|| {
-            let mut bytes = Vec::new();
             // What cannot be read is no program that is known: it is another one each time, and is warned of.
-            let read = File::open("/proc/self/exe").and_then(|mut file| file.read_to_end(&mut bytes));
-            match read {
-                Ok(_) => (bytes.len() as u64) << 32 | u64::from(crc32c(&bytes)),
-                Err(_) => gapless_stream::client::random_token() as u64,
-            }
+            of_file(Path::new("/proc/self/exe")).unwrap_or_else(|_| gapless_stream::client::random_token() as u64)
         }),
+    }
+}
+
+/// A number for what a file holds, which is read in pieces: executables are long.
+fn of_file(path: &Path) -> std::io::Result<u64> {
+    const PIECE_LENGTH: u64 = 1 << 20;
+    let file = File::open(path)?;
+    let (mut length, mut sum) = (0, 0u32);
+    loop {
+        let mut piece = sum.to_le_bytes().to_vec();
+        let read = (&file).take(PIECE_LENGTH).read_to_end(&mut piece)?;
+        if read == 0 {
+            return Ok(length << 32 | u64::from(sum));
+        }
+        (length, sum) = (length + read as u64, crc32c(&piece));
     }
 }
 
@@ -461,16 +497,16 @@ mod tests {
     fn records_end_at_snapshots_at_starts_and_when_they_are_full() {
         let directory = tempfile::tempdir().unwrap();
         let mut record_of = record(directory.path(), 0);
-        record_of.after_batch(10, 5);
+        record_of.after_batch((10, 7), 5);
         assert_eq!(records(directory.path()), [], "it is written later");
-        record_of.after_batch(10, 5 + IDLE_NS);
+        record_of.after_batch((10, 7), 5 + IDLE_NS);
         assert_eq!(records(directory.path()), [(1, 10)]);
-        record_of.after_batch(20, 6 + WRITE_INTERVAL_NS + IDLE_NS);
+        record_of.after_batch((20, 7), 6 + WRITE_INTERVAL_NS + IDLE_NS);
         assert_eq!(records(directory.path()), [(1, 20)]);
         record_of.cut(0);
         record_of.cut(0);
-        record_of.after_batch(FRAMES_MAX + 30, 0);
-        record_of.after_batch(FRAMES_MAX + 31, 0);
+        record_of.after_batch((FRAMES_MAX + 30, 7), 0);
+        record_of.after_batch((FRAMES_MAX + 31, 7), 0);
         drop(record_of);
         let end = FRAMES_MAX + 31;
         assert_eq!(records(directory.path()), [(1, 20), (21, end - 1), (end, end)]);
@@ -485,12 +521,12 @@ mod tests {
         let hash = || Recorded::read(directory.path(), IDENTITY).unwrap().records[0].hash;
         let mut written = record(directory.path(), 0);
         written.hash.timer(1, 2);
-        written.after_batch(10, 0);
+        written.after_batch((10, 7), 0);
         drop(written);
         let whole = hash();
         let mut written = record(directory.path(), 0);
         written.hash.timer(1, 2);
-        written.after_batch(10, 0);
+        written.after_batch((10, 7), 0);
         written.hash.timer(3, 4);
         drop(written);
         assert_eq!(hash(), whole);
@@ -501,7 +537,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let mut written = record(directory.path(), 0);
         for end in [10, 20, 30] {
-            written.after_batch(end, 0);
+            written.after_batch((end, 7), 0);
             written.cut(0);
         }
         drop(written);
@@ -525,6 +561,46 @@ mod tests {
             let recorded = Recorded::read(directory.path(), other).unwrap();
             assert!(recorded.records.is_empty() && recorded.program.is_none());
         }
+    }
+
+    #[test]
+    fn a_record_of_frames_that_were_cut_is_compared_with_nothing_and_goes() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut written = record(directory.path(), 0);
+        for (end, timestamp_ns) in [(10, 100), (20, 200)] {
+            written.hash.timer(1, end);
+            written.after_batch((end, timestamp_ns), 0);
+            written.cut(0);
+        }
+        drop(written);
+        // The second one's frames were lost with the power, and others took their place.
+        let mut recorded = Recorded::read(directory.path(), IDENTITY).unwrap();
+        let mut sink = crate::fold::NoSink;
+        let mut compared = Compared::new(&mut sink, &mut recorded);
+        for sequence in 1..=20 {
+            compared.before(sequence);
+            if sequence == 10 {
+                compared.set_timer(1, 10);
+            }
+            compared.after(sequence, 10 * sequence + u64::from(sequence > 10)).unwrap();
+        }
+        drop(recorded.go_on(9, 0, 20).unwrap());
+        assert_eq!(records(directory.path()), [(1, 10)]);
+    }
+
+    #[test]
+    fn the_frames_of_other_programs_are_known_by_their_records() {
+        let directory = tempfile::tempdir().unwrap();
+        let read = || Recorded::read(directory.path(), IDENTITY).unwrap();
+        for (program, last) in [(1, 10), (2, 20), (1, 30)] {
+            let mut written = read().go_on(program, 0, last - 10).unwrap();
+            written.after_batch((last, last), 0);
+        }
+        assert_eq!(read().handled_by_others(1, (1, 30)), Some((11, 20)));
+        assert_eq!(read().handled_by_others(1, (15, 30)), Some((15, 20)));
+        assert_eq!(read().handled_by_others(1, (21, 40)), None);
+        assert_eq!(read().handled_by_others(2, (1, 40)), Some((1, 40)));
+        assert_eq!(read().handled_by_others(3, (12, 12)), Some((12, 12)));
     }
 
     #[test]

@@ -11,7 +11,6 @@ use gapless_log::StreamIdentity;
 use gapless_stream::Sequencer;
 use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::stream_layout::StreamLayout;
-use gapless_wire::Fragment;
 use std::path::Path;
 
 /// What a recovery did.
@@ -39,7 +38,7 @@ pub fn recover(
     identity: StreamIdentity,
     fold: &mut Fold,
     sequencer: &mut Sequencer,
-    (sink, recorded): (&mut dyn Sink, Option<&Recorded>),
+    (sink, recorded): (&mut dyn Sink, Option<&mut Recorded>),
     sequence_max: u64,
 ) -> Result<Recovered, EngineError> {
     let reader = JournalReader::open(layout.journal())?;
@@ -65,18 +64,18 @@ pub fn recover(
     }
     // Of a journal of this process, or of what a majority has: nobody cuts that.
     let mut replay = reader.replay_until(from, sequence_max)?;
-    let nothing = Recorded::nothing(layout.root(), identity);
-    let recorded = recorded.unwrap_or(&nothing);
+    let mut nothing = Recorded::nothing(layout.root(), identity);
+    let recorded = recorded.unwrap_or(&mut nothing);
     let on_other_outputs = fold.policy().on_other_outputs;
     let mut sink = Compared::new(sink, recorded);
     while let Some(frame) = replay.next_frame()? {
         if recovered.frames_replayed == 0 {
             let last = reader.last_sequence().map_or(sequence_max, |last| last.min(sequence_max));
-            recorded.check_program(fold, (from, last))?;
+            sink.recorded.check_program(fold, (from, last))?;
         }
         sink.before(frame.sequence());
         fold.apply(&frame, &mut sink)?;
-        match sink.after(frame.sequence()) {
+        match sink.after(frame.sequence(), frame.timestamp_ns()) {
             Err(error) if on_other_outputs == OnOtherOutputs::Warn => tracing::warn!(%error, "a replay differs"),
             compared => compared?,
         }
@@ -84,7 +83,7 @@ pub fn recover(
         if frame.fragment().is_last() {
             sequencer.observe(&frame);
             recovered.incomplete_from = None;
-        } else if frame.fragment() != Fragment::WHOLE && frame.fragment().index == 0 {
+        } else if frame.fragment().index == 0 {
             recovered.incomplete_from = Some(frame.sequence());
         }
     }

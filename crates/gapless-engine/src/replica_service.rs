@@ -131,10 +131,10 @@ impl MemberService for ReplicaService {
         if sequence == 0 {
             return Ok(());
         }
-        let recorded = Recorded::read(layout.root(), identity)?;
+        let mut recorded = Recorded::read(layout.root(), identity)?;
         // The member's own sequencer is found by its own state.
         let mut sequencer = Sequencer::new(SequencerRules::of_service(u64::MAX));
-        let replayed = (&mut NoSink as &mut dyn Sink, Some(&recorded));
+        let replayed = (&mut NoSink as &mut dyn Sink, Some(&mut recorded));
         self.recovered = recover(layout, identity, &mut self.fold, &mut sequencer, replayed, sequence)?;
         self.recorded = Some(recorded);
         if self.recovered.last_sequence != sequence {

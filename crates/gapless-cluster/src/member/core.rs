@@ -176,7 +176,8 @@ impl Core {
             return Ok(());
         }
         match self.consensus.verify_append(&message, frames) {
-            Ok(_) => self.histories.is_appended(),
+            Ok(Some(_)) => self.histories.is_appended(),
+            Ok(None) => {}
             Err(error) => {
                 self.warn(from, &error);
                 if message.from == from.get() {

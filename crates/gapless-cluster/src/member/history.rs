@@ -56,7 +56,7 @@ impl Histories {
         self.told.remove(&member.get());
     }
 
-    /// A leader's frames have come to its chain, or were none.
+    /// A leader's frames have come to its chain.
     pub const fn is_appended(&mut self) {
         self.failed_appends = 0;
     }

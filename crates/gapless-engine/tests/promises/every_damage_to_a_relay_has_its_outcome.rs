@@ -219,20 +219,26 @@ fn run(upstream: &Path, beside: &Path, tier: Tier, images: [&Path; 3]) -> EventS
     }
     publish(&mut publisher, 10);
     settle(&stream, &relay);
-    copy(beside, images[1]);
-    publish(&mut publisher, 10);
-    settle(&stream, &relay);
-    await_that("its journal", || {
-        copy(beside, images[2]);
-        // Not in the middle of a deletion.
-        std::thread::sleep(Duration::from_millis(50));
-        if segments(beside) != segments(images[2]) {
-            return false;
+    // Again where the next segment came between them.
+    loop {
+        copy(beside, images[1]);
+        publish(&mut publisher, 10);
+        settle(&stream, &relay);
+        await_that("its journal", || {
+            copy(beside, images[2]);
+            // Not in the middle of a deletion.
+            std::thread::sleep(Duration::from_millis(50));
+            if segments(beside) != segments(images[2]) {
+                return false;
+            }
+            let read = JournalReader::open(StreamLayout::new(images[2]).journal());
+            let last = read.and_then(|reader| reader.last_sequence());
+            last.is_ok_and(|last| last == stream.released_sequence())
+        });
+        if segments(images[1]).pop() == segments(images[2]).pop() {
+            break;
         }
-        let read = JournalReader::open(StreamLayout::new(images[2]).journal());
-        let last = read.and_then(|reader| reader.last_sequence());
-        last.is_ok_and(|last| last == stream.released_sequence())
-    });
+    }
     // Whether a helper thread has prepared a segment by now nobody can tell; the table of a stream has what becomes of one.
     let is_prepared = |file: &PathBuf| {
         matches!(d::meaning_of_name(file.file_name().unwrap().to_str().unwrap()), Some(NameMeaning::Prepared(_)))

@@ -173,8 +173,8 @@ impl Client {
         message: MessageType,
         payload: &[u8],
     ) -> Result<(), StreamError> {
-        let is_new = mutant("send_again_under_a_new_number");
-        let session_seq = self.number_for(key, payload.len()).filter(|_| is_new).unwrap_or(session_seq);
+        let renumbers = mutant("send_again_under_a_new_number");
+        let session_seq = self.number_for(key, payload.len()).filter(|_| renumbers).unwrap_or(session_seq);
         if self.known(key, session_seq)? != Known::NotSent {
             return self.repeat(key, session_seq).map(|()| self.flush());
         }
