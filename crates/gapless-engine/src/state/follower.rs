@@ -149,11 +149,14 @@ impl Follower {
 
     /// Hands the state over where that is wanted, as it is behind the last frame.
     fn lend(&mut self, last_sequence: u64, timers: &TimerTable, sessions: &SessionTable) -> Result<(), EngineError> {
-        let due = self.wish.filter(|wish| wish.behind == last_sequence && !self.snapshot_waits);
-        let Some(wish) = due else { return Ok(()) };
+        let Some(wish) = self.wish.filter(|wish| wish.behind == last_sequence) else { return Ok(()) };
         if !self.catch_up(last_sequence) {
-            // What it is ahead by was cut, or it never came back.
+            // What it is ahead by was cut, or it never came back. A snapshot would wait for that for ever.
             self.reload(last_sequence)?;
+        }
+        if self.snapshot_waits {
+            // It is taken first, and says so.
+            return Ok(());
         }
         self.wish = None;
         if let Place::Here(state) = std::mem::replace(&mut self.place, Place::Lent(wish))
@@ -379,5 +382,27 @@ mod tests {
         ahead.follow(0);
         fold.attend().unwrap();
         assert!(fold.can_snapshot(true).unwrap());
+    }
+
+    #[test]
+    fn a_snapshot_that_waits_for_what_is_cut_keeps_nobody_from_the_state() {
+        let mut follower = Follower::new(make_of(|_: &mut Store| Nothing), Limits::default());
+        let mut ahead = follower.ahead(Waker::new().unwrap());
+        let mut fold = Fold::of_transactions(Box::new(follower));
+        ahead.lead(1, 0);
+        fold.attend().unwrap();
+        assert!(ahead.poll(0));
+        // A snapshot is due, and the state is eight frames ahead.
+        assert!(!fold.can_snapshot(false).unwrap());
+        assert!(!ahead.poll(8));
+        fold.attend().unwrap();
+        assert!(!fold.can_snapshot(false).unwrap(), "they are not released");
+        // They are cut, and the member leads again.
+        ahead.follow(8);
+        ahead.lead(2, 0);
+        fold.attend().unwrap();
+        assert!(fold.can_snapshot(false).unwrap(), "the state is as it was before them");
+        fold.attend().unwrap();
+        assert!(ahead.poll(0), "and goes to who leads");
     }
 }
