@@ -1,5 +1,6 @@
 //! What can go wrong between publishers and the stream.
 
+use crate::client::CommandNumber;
 use crate::outlets::ANSWER_LENGTH_MAX;
 use crate::past::Seen;
 use gapless_journal::JournalError;
@@ -205,6 +206,16 @@ pub enum StreamError {
         session_seq: u64,
         /// The next that is free.
         next_session_seq: u64,
+    },
+    /// A number that was kept for a command is of another session than the one in which it was to be sent. Nothing was sent.
+    #[error(
+        "command {number} cannot be sent in session {session}: whether it had its effect in its own one nobody can say any more"
+    )]
+    OtherSession {
+        /// The number.
+        number: CommandNumber,
+        /// The session in which it was to be sent.
+        session: u64,
     },
     /// The message does not fit the ring.
     #[error("a message of {length_bytes} bytes is longer than the limit of {limit_bytes}")]

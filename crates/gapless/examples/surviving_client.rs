@@ -39,12 +39,12 @@ fn run(socket: &Path, home: &Path, mut amount: Option<u64>) -> Result<(), Box<dy
         if !outbox.exists() {
             let Some(amount) = amount.take() else { return Ok(()) };
             let number = client.number_for(key, 8).ok_or("it is open")?;
-            keep(&outbox, &[number.to_le_bytes(), amount.to_le_bytes()].concat())?; // Before it is sent.
+            keep(&outbox, &[&number.to_bytes()[..], &amount.to_le_bytes()].concat())?; // Before it is sent.
         }
         let note = fs::read(&outbox)?;
-        let number = u64::from_le_bytes(note[..8].try_into()?);
-        client.send_as(key, number, DEPOSIT, &note[8..])?; // Has its effect once, however often it is sent.
-        match client.outcome(key, number, PATIENCE) {
+        let number = CommandNumber::from_bytes(note[..16].try_into()?);
+        client.send_as(key, number, DEPOSIT, &note[16..])?; // Has its effect once, however often it is sent.
+        match client.outcome(key, number.session_seq, PATIENCE) {
             Ok(Outcome::Done(reply)) => println!("done: {:?}", reply.payload),
             Ok(Outcome::Refused { reason, .. }) => println!("refused: {reason}"),
             Ok(Outcome::ReplyTooLong { .. }) => println!("done; its reply is longer than any may be"),

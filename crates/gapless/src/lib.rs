@@ -64,7 +64,7 @@ pub mod prelude {
     pub use gapless_engine::{Persistence, StreamService, StreamServiceOptions, Threads};
     pub use gapless_engine::{StateHandlers, StateService};
     pub use gapless_schema::{Direct, Encode, Message, Protobuf, Sbe};
-    pub use gapless_stream::client::{MessageType, Outcome, OwnedReply, SavedSession, random_token};
+    pub use gapless_stream::client::{CommandNumber, MessageType, Outcome, OwnedReply, SavedSession, random_token};
     pub use gapless_stream::event_stream::{EventStream, EventStreamOptions};
     pub use gapless_stream::node::{AnyLink, NodeEvent, NodeState, Start, StreamNode};
     pub use gapless_stream::{Client, ClientOptions, Incoming, Reply, SessionKey, StreamConfig, StreamError, Tier};

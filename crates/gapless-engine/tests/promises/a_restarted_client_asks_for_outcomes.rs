@@ -5,7 +5,9 @@
 use crate::replicas::{Cluster, PATIENCE};
 use gapless_engine::{Context, Handlers, Node, NodeOptions, OUTPUT_LENGTH_MAX, Reject, Service};
 use gapless_schema::Encoding;
-use gapless_stream::client::{ClientOptions, MessageType, Outcome, OwnedReply, SavedSession, random_token};
+use gapless_stream::client::{
+    ClientOptions, CommandNumber, MessageType, Outcome, OwnedReply, SavedSession, random_token,
+};
 use gapless_stream::{Client, Incoming, SessionKey, StreamError};
 use gapless_wire::control::RefusalCode;
 use std::net::TcpListener;
@@ -93,7 +95,7 @@ fn live_and_die(mut client: Client) -> SavedSession {
     assert_eq!(send(&mut client, key, ADD, 5), 1);
     assert_eq!(send(&mut client, key, REFUSE, 1), 2);
     assert_eq!(send(&mut client, key, SHOUT, 7), 3);
-    assert_eq!(client.number_for(key, 10_000), Some(6));
+    assert_eq!(client.number_for(key, 10_000).map(|number| number.session_seq), Some(6));
     assert_eq!(send(&mut client, key, ADD, 10_000), 6, "of three frames");
     assert_eq!(send(&mut client, key, TELL, 1), 7);
     take_notices(&mut client, key, NOTICES);
@@ -128,10 +130,14 @@ fn looks_back(client: &mut Client, saved: &SavedSession) -> SessionKey {
     key
 }
 
+fn numbered(client: &Client, key: SessionKey, session_seq: u64) -> CommandNumber {
+    CommandNumber { session: client.session_id(key).unwrap(), session_seq }
+}
+
 /// Each new command takes the place of the oldest reply.
 fn goes_on(client: &mut Client, key: SessionKey) {
     for (number, total) in (10..13).zip(10_017..) {
-        client.send_as(key, number, ADD, &[1]).unwrap();
+        client.send_as(key, numbered(client, key, number), ADD, &[1]).unwrap();
         assert_eq!(sum(&outcome(client, key, number)), total);
     }
     // Numbers 1 and 2 have gone: 3, 6, 7, 8, 9, 10, 11 and 12 are kept.
@@ -179,7 +185,7 @@ fn sends_again(connect: &mut dyn FnMut() -> Client) {
         let key = client.resume_session(&saved).unwrap();
         let mut came = Vec::new();
         for (number, payload) in notes {
-            client.send_as(key, number, ADD, payload).unwrap();
+            client.send_as(key, CommandNumber { session: saved.session, session_seq: number }, ADD, payload).unwrap();
             came.push(sum(&outcome(&mut client, key, number)) - before);
         }
         for left_out in [10, 11] {
@@ -187,8 +193,11 @@ fn sends_again(connect: &mut dyn FnMut() -> Client) {
         }
         assert_eq!(client.next_session_seq(key), Some(13));
         replies.push(came);
-        let far = client.send_as(key, 12 + 2 + u64::from(WINDOW), ADD, &[]);
+        let far = client.send_as(key, numbered(&client, key, 12 + 2 + u64::from(WINDOW)), ADD, &[]);
         assert!(matches!(far, Err(StreamError::Option { option: "session_seq", .. })), "{far:?}");
+        let strange = CommandNumber { session: saved.session + 1, session_seq: 13 };
+        let refused = client.send_as(key, strange, ADD, &[]);
+        assert!(matches!(refused, Err(StreamError::OtherSession { number, .. }) if number == strange), "{refused:?}");
     }
     assert_eq!(replies, [[2, 10_002, 10_005, 20_005, 20_009]; 3], "each had its effect once, and its reply again");
 }

@@ -14,6 +14,40 @@ use std::time::Duration;
 /// Who has not answered for so long is asked again.
 const ASK_INTERVAL: Duration = Duration::from_millis(200);
 
+/// The number that a command has, or is to have, in the session that it belongs to: to be kept with the command before that
+/// is sent, by a client that may be killed. It means nothing in another session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CommandNumber {
+    /// Identifier of the session.
+    pub session: u64,
+    /// The number in it, counted from 1: that of the last frame of the command.
+    pub session_seq: u64,
+}
+
+impl CommandNumber {
+    /// Length of [`CommandNumber::to_bytes`].
+    pub const LENGTH: usize = 16;
+
+    /// Session and number, little-endian.
+    #[must_use]
+    pub fn to_bytes(self) -> [u8; Self::LENGTH] {
+        (u128::from(self.session_seq) << 64 | u128::from(self.session)).to_le_bytes()
+    }
+
+    /// What [`CommandNumber::to_bytes`] has written.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; Self::LENGTH]) -> Self {
+        let both = u128::from_le_bytes(bytes);
+        Self { session: both as u64, session_seq: (both >> 64) as u64 }
+    }
+}
+
+impl std::fmt::Display for CommandNumber {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of session {}", self.session_seq, self.session)
+    }
+}
+
 /// What has become of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -140,7 +174,7 @@ impl Client {
         }
     }
 
-    /// Sends a command under the number `session_seq`, which somebody has noted for it: it has its effect once, however often
+    /// Sends a command under a number that somebody has noted for it: it has its effect once, however often
     /// and by however many processes, one after the other, it is sent. A number that the stream has already is asked for, and
     /// the payload not looked at; otherwise it is sent, and the numbers before it that nobody has used are used up.
     ///
@@ -148,12 +182,12 @@ impl Client {
     /// by sending those again, in their order, that have no outcome yet:
     ///
     /// ```
-    /// # use gapless_stream::{Client, SessionKey, StreamError, client::{MessageType, Outcome}};
+    /// # use gapless_stream::{Client, SessionKey, StreamError, client::{CommandNumber, MessageType}};
     /// # use std::{collections::BTreeMap, time::Duration};
-    /// fn send(client: &mut Client, session: SessionKey, notes: &mut BTreeMap<u64, Vec<u8>>, message: MessageType) -> Result<(), StreamError> {
+    /// fn send(client: &mut Client, session: SessionKey, notes: &mut BTreeMap<CommandNumber, Vec<u8>>, message: MessageType) -> Result<(), StreamError> {
     ///     for (number, payload) in std::mem::take(notes) {
     ///         client.send_as(session, number, message, &payload)?;
-    ///         let outcome = client.outcome(session, number, Duration::from_secs(5))?;
+    ///         let outcome = client.outcome(session, number.session_seq, Duration::from_secs(5))?;
     ///         println!("{number}: {outcome:?}");
     ///     }
     ///     Ok(())
@@ -164,18 +198,25 @@ impl Client {
     ///
     /// # Errors
     /// - as for [`Client::send`]; nothing was sent, but numbers before it may have been used up;
+    /// - [`StreamError::OtherSession`]: the number is of another session, and nobody can say any more whether its command had
+    ///   its effect;
     /// - [`StreamError::NotSent`]: this process has used the number for something else;
     /// - [`StreamError::Option`]: the number is none that this session's last process can have given.
     pub fn send_as(
         &mut self,
         key: SessionKey,
-        session_seq: u64,
+        number: CommandNumber,
         message: MessageType,
         payload: &[u8],
     ) -> Result<(), StreamError> {
         let renumbers = mutant("send_again_under_a_new_number");
-        let session_seq = self.number_for(key, payload.len()).filter(|_| renumbers).unwrap_or(session_seq);
-        if self.known(key, session_seq)? != Known::NotSent {
+        let number = self.number_for(key, payload.len()).filter(|_| renumbers).unwrap_or(number);
+        let session_seq = number.session_seq;
+        let is_new = self.known(key, session_seq)? == Known::NotSent;
+        if let Some(session) = self.session(key)?.id().filter(|session| *session != number.session) {
+            return Err(StreamError::OtherSession { number, session });
+        }
+        if !is_new {
             return self.repeat(key, session_seq).map(|()| self.flush());
         }
         let session = self.session(key)?;
@@ -197,8 +238,8 @@ impl Client {
             buffer.copy_from_slice(payload);
             Ok(payload.len())
         };
-        let number = self.send(key, message, payload.len(), encode)?;
-        assert_eq!(number, session_seq, "its frames were counted");
+        let sent = self.send(key, message, payload.len(), encode)?;
+        assert_eq!(sent, session_seq, "its frames were counted");
         Ok(())
     }
 
@@ -224,8 +265,9 @@ impl Client {
     /// The number that the session's next command gets, of a payload of so many bytes: that of the last of its frames.
     /// `None` if the session is not open.
     #[must_use]
-    pub fn number_for(&self, key: SessionKey, payload_length: usize) -> Option<u64> {
-        Some(self.next_session_seq(key)? + self.frames_for(payload_length) - 1)
+    pub fn number_for(&self, key: SessionKey, payload_length: usize) -> Option<CommandNumber> {
+        let session_seq = self.next_session_seq(key)? + self.frames_for(payload_length) - 1;
+        Some(CommandNumber { session: self.session_id(key)?, session_seq })
     }
 
     fn frames_for(&self, payload_length: usize) -> u64 {

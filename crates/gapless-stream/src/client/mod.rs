@@ -26,7 +26,7 @@ mod session;
 mod surroundings;
 mod waiting;
 
-pub use asking::Outcome;
+pub use asking::{CommandNumber, Outcome};
 pub use calling::random_token;
 pub use incoming::{Incoming, OwnedReply, Reply};
 pub use saved::SavedSession;

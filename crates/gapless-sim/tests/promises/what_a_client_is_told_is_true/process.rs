@@ -5,7 +5,7 @@ use super::facts::{Facts, Said};
 use super::world::{EXPIRY, MS, Place, STEP};
 use gapless_log::LogError;
 use gapless_sim::Random;
-use gapless_stream::client::{ClientOptions, MessageType, Outcome, OwnedReply, SavedSession};
+use gapless_stream::client::{ClientOptions, CommandNumber, MessageType, Outcome, OwnedReply, SavedSession};
 use gapless_stream::{Client, Incoming, LinkOptions, Reply, SessionKey, StreamError};
 use gapless_wire::control::RefusalCode;
 use std::collections::BTreeMap;
@@ -161,7 +161,10 @@ impl Process {
     fn send_as(&mut self, number: u64, note: &Note) -> bool {
         let Some((client, key)) = &mut self.client else { return false };
         self.facts.sent_again(note.id);
-        match client.send_as(*key, number, note.message, &note.payload) {
+        // One that has lost its session finds that out in the call.
+        let session = client.session_id(*key).unwrap_or(self.saved.session);
+        let number_of = CommandNumber { session, session_seq: number };
+        match client.send_as(*key, number_of, note.message, &note.payload) {
             Ok(()) => {
                 self.facts.count("sent under its number");
                 self.notes.insert(number, note.clone());
@@ -374,7 +377,9 @@ impl Process {
     fn noted(&mut self) {
         let note = self.command();
         let Some((client, key)) = &self.client else { return };
-        let Some(number) = client.number_for(*key, note.payload.len()) else { return };
+        let Some(CommandNumber { session_seq: number, .. }) = client.number_for(*key, note.payload.len()) else {
+            return;
+        };
         if !self.send_as(number, &note) {
             return self.facts.say(note.id, Said::Never);
         }
