@@ -26,6 +26,7 @@
 //! | [`replica_service`] | a service as a member of a cluster runs it |
 //! | `seats`, `node_journal` | its threads; its journal and what prepares it |
 //! | [`recovery`] | how a node finds its state again, and a journal replayed for debugging |
+//! | [`replaying`] | at which frame a start was ended without a word |
 //! | [`whole_directory`] | whether everything in a directory comes from one history, and making it one of its own |
 //!
 //! A command's walk: sequencer → window → journaler → released → [`executor`] → [`fold`] → handler →
@@ -46,6 +47,7 @@ pub mod options;
 pub mod output_record;
 pub mod outputs;
 pub mod recovery;
+pub mod replaying;
 #[cfg(feature = "cluster")]
 pub mod replica;
 pub mod replica_service;

@@ -4,6 +4,7 @@
 use crate::EngineError;
 use crate::fold::{Fold, OnOtherOutputs, Policy, Sink};
 use crate::output_record::{Compared, Recorded};
+use crate::replaying::Replaying;
 use crate::service::Service;
 use crate::snapshot;
 use gapless_journal::JournalReader;
@@ -29,7 +30,7 @@ pub struct Recovered {
 
 /// Rebuilds `fold` and `sequencer` from the snapshots and the journal of `layout`, up to
 /// `sequence_max`. Whether the snapshots are of one history with the journal was seen when that was opened. What
-/// is replayed is compared with what was recorded of it, if that is given.
+/// is replayed is compared with what was recorded of it, if that is given: then it is the start of a node.
 ///
 /// # Errors
 /// Damage, a gap between snapshot and journal, or what the policy makes an error.
@@ -64,6 +65,8 @@ pub fn recover(
     }
     // Of a journal of this process, or of what a majority has: nobody cuts that.
     let mut replay = reader.replay_until(from, sequence_max)?;
+    // Whoever only looks writes nothing.
+    let replaying = recorded.is_some().then(|| Replaying::begin(layout.root())).transpose()?;
     let mut nothing = Recorded::nothing(layout.root(), identity);
     let recorded = recorded.unwrap_or(&mut nothing);
     let on_other_outputs = fold.policy().on_other_outputs;
@@ -72,6 +75,9 @@ pub fn recover(
         if recovered.frames_replayed == 0 {
             let last = reader.last_sequence().map_or(sequence_max, |last| last.min(sequence_max));
             sink.recorded.check_program(fold, (from, last))?;
+        }
+        if let Some(replaying) = &replaying {
+            replaying.at(frame.sequence());
         }
         sink.before(frame.sequence());
         fold.apply(&frame, &mut sink)?;

@@ -475,8 +475,9 @@ impl Core {
         self.proposed_sequence = end.sequence;
         if self.ingress.is_following() {
             crash_point("becoming_leader");
+            let last_term = self.ingress.sequencer().term();
             self.ingress.lead(role.term)?;
-            self.told_time.begins_to_lead(role.term);
+            self.told_time.begins_to_lead(role.term, last_term);
             if let Some(version) = self.copies.first_version().filter(|_| end.sequence == 0) {
                 // A full mailbox would be one that nobody reads.
                 let _ = self.requests.push(ForSequencer::ServiceVersion { version });

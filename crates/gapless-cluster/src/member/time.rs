@@ -29,14 +29,16 @@ pub(super) struct Told {
     is_far_off: bool,
     /// The term of the leader whose time is known here, or 0.
     term: u64,
-    /// The one whose time this member went on with when it began to lead, or 0 where it had none but its clock's.
+    /// The one whose time this member went on with when it began to lead, or 0 where it had none but its clock's and the
+    /// last frame's.
     pub from_term: u64,
 }
 
 impl Told {
-    /// A member that begins to lead tells it at once.
-    pub const fn begins_to_lead(&mut self, term: u64) {
-        self.from_term = self.term;
+    /// A member that begins to lead tells it at once. `last_term` is that of the last frame: if nobody has told the time of
+    /// that leader, this one goes on behind its frame.
+    pub const fn begins_to_lead(&mut self, term: u64, last_term: u64) {
+        self.from_term = if self.term < last_term { 0 } else { self.term };
         (self.next_ns, self.term) = (0, term);
     }
 }

@@ -5,11 +5,16 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::attacked::*;
+use gapless_engine::replaying::interrupted_at;
 use gapless_engine::{Node, NodeOptions, OnPanic, OnUnhandled, Policy};
 use gapless_stream::StreamError;
 use gapless_wire::control::RefusalCode;
 use std::collections::BTreeSet;
 use std::path::Path;
+
+/// Of a process that runs a part of a test.
+const DIRECTORY: &str = "GAPLESS_TEST_DIRECTORY";
+const SKIP: &str = "GAPLESS_TEST_SKIP";
 
 fn with(directory: &Path, policy: Policy) -> NodeOptions {
     NodeOptions { policy, ..options(directory) }
@@ -111,4 +116,39 @@ fn both_become_dead_letters_and_the_node_goes_on() {
     assert_eq!(add(&mut client, key, 1), 5);
     node.stop().unwrap();
     assert_eq!(record(), recorded);
+}
+
+/// In a process of its own: a node that ends with the process at a command, and what its client does meanwhile.
+#[test]
+#[ignore = "a part of the next test"]
+fn a_node_with_a_handler_that_ends_the_process() {
+    let Some(directory) = std::env::var_os(DIRECTORY) else { return };
+    let skip = std::env::var(SKIP).ok().and_then(|text| text.parse().ok());
+    let skip = Vec::from_iter(skip);
+    let node = start(with(Path::new(&directory), policy(OnPanic::Stop, OnUnhandled::Stop, &skip)));
+    let mut client = connect(Path::new(&directory));
+    let key = client.open_session(5, 8).unwrap();
+    assert_eq!(add(&mut client, key, 3), if skip.is_empty() { 3 } else { 6 });
+    if skip.is_empty() {
+        let _ = call(&mut client, key, ABORT, b"?");
+    }
+    node.stop().unwrap();
+}
+
+#[test]
+fn one_that_ends_the_process_is_named_by_the_start_behind_the_one_that_ends_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = |skip: &[u64]| {
+        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+        let name = "a_handlers_fault_is_stated::a_node_with_a_handler_that_ends_the_process";
+        command.args(["--exact", "--ignored", name]).env(DIRECTORY, directory.path());
+        command.envs(skip.iter().map(|sequence| (SKIP, sequence.to_string())));
+        command.output().unwrap().status.success()
+    };
+    assert!(!run(&[]), "the handler aborts");
+    assert_eq!(interrupted_at(directory.path()), None, "nothing was replayed so far");
+    assert!(!run(&[]), "and again, while the command is replayed");
+    assert_eq!(interrupted_at(directory.path()), Some(3));
+    assert!(run(&[3]));
+    assert_eq!(interrupted_at(directory.path()), None);
 }

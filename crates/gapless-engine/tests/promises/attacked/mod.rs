@@ -16,6 +16,8 @@ pub const ADD: u32 = 1 << 16 | 1;
 pub const FILL: u32 = 1 << 16 | 2;
 /// Panics.
 pub const PANIC: u32 = 1 << 16 | 3;
+/// Ends the process.
+pub const ABORT: u32 = 1 << 16 | 4;
 /// Nobody takes it.
 pub const UNKNOWN: u32 = 1 << 16 | 9;
 /// A service that is alive answers within this time, on any machine.
@@ -33,6 +35,7 @@ impl Service for Adder {
             context.reply_with(message(ADD), &adder.sum.to_le_bytes())
         });
         handlers.on_bytes(FILL, Self::fill);
+        handlers.on_bytes(ABORT, |_, _, _| std::process::abort());
         handlers.on_bytes(PANIC, |_, _, context| {
             context.reply_with(message(PANIC), b"never seen")?;
             panic!("a handler with a bug")
