@@ -2,7 +2,8 @@
 //! nothing here runs beside the member.
 //!
 //! It needs the journal alone. What the small files say is about other members (who they are, what they were promised),
-//! and there are none any more: those files are written anew, and what was there is kept with `.old` behind its name.
+//! and there are none any more: those files are written anew, and what was there is kept with `.old` behind its name (all but
+//! `incarnation`, which the configuration of before says, too).
 //!
 //! The new incarnation is kept in the directory first: from then on a file of the old one is refused there, and after a
 //! crash the recovery is begun again. Last, the journal says who the members are.
@@ -147,7 +148,6 @@ impl ForcedRecovery {
                 StandingFiles::begin(root, random_token() as u64)?
             }
         };
-        set_aside(root, "incarnation")?;
         keep_incarnation(&files, incarnation)?;
         let identity = StreamIdentity { stream_id: self.stream_id, incarnation };
         let journal = JournalReader::open(layout.journal())?;
