@@ -130,6 +130,17 @@ pub enum StreamError {
         /// The number that the stream expects.
         found: u64,
     },
+    /// The stream has closed a publisher's session with messages under way: it had expired before they arrived.
+    #[error(
+        "session {session} has expired: what was published in it from number {first_lost} on is not in the stream, and never \
+         will be; publish that in a new session"
+    )]
+    SessionExpired {
+        /// The session.
+        session: u64,
+        /// The first number that is not in the stream.
+        first_lost: u64,
+    },
     /// Who connects has seen frames that the stream does not contain: it was put back to an older copy, or has lost
     /// something. Nothing that is in flight is sent again.
     #[error(

@@ -362,6 +362,9 @@ impl<L: NodeLink> StreamNode<L> {
             }
             Ok(())
         })?;
+        if let Some(publisher) = &mut self.publisher {
+            publisher.check_lost()?;
+        }
         if reads.is_lapped {
             self.lapped += 1;
             self.state = NodeState::Rewinding;

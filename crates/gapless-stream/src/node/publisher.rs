@@ -59,6 +59,8 @@ pub(crate) struct Publisher {
     ended: u64,
     /// It is to be closed, too.
     stray: Option<Stray>,
+    /// The session that was closed with messages under way, and the number of the first of them.
+    lost: Option<(u64, u64)>,
 }
 
 const RESEND_BACKOFF_MAX: u64 = 64;
@@ -86,6 +88,7 @@ impl Publisher {
             end: End::Open,
             ended: 0,
             stray: None,
+            lost: None,
         }
     }
 

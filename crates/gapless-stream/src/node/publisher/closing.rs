@@ -57,13 +57,29 @@ impl Publisher {
         Ok(())
     }
 
+    /// Whether the session was closed with messages under way, once.
+    ///
+    /// # Errors
+    /// [`StreamError::SessionExpired`] then.
+    #[inline]
+    pub fn check_lost(&mut self) -> Result<(), StreamError> {
+        match self.lost.take() {
+            None => Ok(()),
+            Some((session, first_lost)) => Err(StreamError::SessionExpired { session, first_lost }),
+        }
+    }
+
     /// Whether the session's close has come back.
     pub fn is_closed(&self) -> bool {
         self.end == End::Closed
     }
 
-    /// The stream has closed the session.
+    /// The stream has closed the session. What is kept but for a close of ours has not come back before that, so it is not
+    /// in the stream, and never will be.
     pub fn closed(&mut self, now_ns: u64) {
+        if let Some(session) = self.session.filter(|_| self.in_flight() > 0) {
+            self.lost = Some((session, self.kept.first_number()));
+        }
         self.ended = self.session.unwrap_or(self.ended);
         self.session = None;
         (self.is_attached, self.was_opened) = (false, false);

@@ -1,0 +1,105 @@
+//! A publisher whose session has expired loses nothing in silence: what it had published is there, and what it publishes then
+//! is there or is said to be lost.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use gapless_stream::StreamError;
+use gapless_stream::client::MessageType;
+use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
+use gapless_wire::descriptor::Encoding;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const WORD: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
+const TOKEN: u128 = 77;
+
+fn node(directory: &Path) -> StreamNode<SharedMemoryLink> {
+    let link = SharedMemoryLink::new(directory, SharedMemoryOptions::default());
+    let mut node = StreamNode::new(link, NodeOptions::with_token(TOKEN));
+    node.wait_open(PATIENCE).unwrap();
+    node
+}
+
+/// Polls until nothing is in flight, and so long at least; what came back of its own.
+fn poll(node: &mut StreamNode<SharedMemoryLink>, at_least: Duration) -> Result<Vec<Vec<u8>>, StreamError> {
+    let begun = Instant::now();
+    let mut own = Vec::new();
+    while begun.elapsed() < at_least || node.in_flight() > 0 {
+        assert!(begun.elapsed() < PATIENCE, "{} are in flight", node.in_flight());
+        node.poll(64, |event| match event {
+            NodeEvent::Message(message) if message.own => own.push(message.payload.to_vec()),
+            _ => {}
+        })?;
+        node.wait(Duration::from_millis(5))?;
+    }
+    Ok(own)
+}
+
+/// All messages of the stream, in their order.
+fn all(stream: &EventStream) -> Vec<Vec<u8>> {
+    let mut reader = stream.reader(1);
+    let mut found = Vec::new();
+    while reader.sequence() <= stream.released_sequence() {
+        if let gapless_stream::late_reader::LateRead::Frame(frame) = reader.read().unwrap()
+            && frame.kind() == gapless_wire::Kind::Event
+        {
+            found.push(frame.payload().to_vec());
+        }
+    }
+    found
+}
+
+fn stream(directory: &Path) -> EventStream {
+    let mut options = EventStreamOptions::in_directory(directory);
+    options.session_expiry = Duration::from_millis(50);
+    options.persistence.segment_length_bytes = 4 << 20;
+    EventStream::start(&options).unwrap()
+}
+
+/// Longer than a session lives, and than the sequencer takes to look for one.
+const TOO_LONG: Duration = Duration::from_secs(3);
+
+#[test]
+fn that_polls_meanwhile() {
+    let directory = tempfile::tempdir().unwrap();
+    let stream = stream(directory.path());
+    let mut node = node(directory.path());
+    let mut sessions = Vec::new();
+    for round in 0..3 {
+        node.publish(WORD, &[round]).unwrap();
+        assert_eq!(poll(&mut node, Duration::ZERO).unwrap(), [[round]]);
+        sessions.push(node.session());
+        // It opens another by itself.
+        assert_eq!(poll(&mut node, TOO_LONG).unwrap(), [[0; 0]; 0]);
+    }
+    sessions.dedup();
+    assert_eq!(sessions.len(), 3, "{sessions:?}");
+    assert_eq!(all(&stream), [[0], [1], [2]]);
+    stream.stop().unwrap();
+}
+
+#[test]
+fn that_sleeps_meanwhile() {
+    let directory = tempfile::tempdir().unwrap();
+    let stream = stream(directory.path());
+    let mut first = node(directory.path());
+    first.publish(WORD, &[1]).unwrap();
+    poll(&mut first, Duration::ZERO).unwrap();
+    let session = first.session().unwrap();
+    std::thread::sleep(TOO_LONG);
+    // It has not read that the session is closed.
+    first.publish(WORD, &[2]).unwrap();
+    let lost = first.publish(WORD, &[3]).unwrap() - 1;
+    match poll(&mut first, TOO_LONG) {
+        Err(StreamError::SessionExpired { session: expired, first_lost }) => {
+            assert_eq!((expired, first_lost), (session, lost));
+        }
+        other => panic!("{other:?}"),
+    }
+    let mut second = node(directory.path());
+    second.publish(WORD, &[2]).unwrap();
+    poll(&mut second, Duration::ZERO).unwrap();
+    assert_eq!(all(&stream), [[1], [2]]);
+    stream.stop().unwrap();
+}
