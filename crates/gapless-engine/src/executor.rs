@@ -5,6 +5,7 @@ use crate::dead_letters::DeadLetters;
 use crate::fold::{DeadLetter, Fold, Sink};
 use crate::output_record::OutputRecord;
 use crate::recovery::Recovered;
+use crate::replaying::{HANDLING, INTERRUPTED};
 use crate::sender::{SendQueue, Undelivered};
 use crate::sessions::{KeptReply, Notice, SessionEntry};
 use crate::snapshot_schedule::SnapshotSchedule;
@@ -148,6 +149,8 @@ pub struct ExecutorCounters {
     pub dead_letters: Counter,
     /// Messages that wait because their publisher's ring is full.
     pub waiting: Counter,
+    /// The frame that is handled now; see [`crate::replaying`].
+    pub handling: Counter,
 }
 
 impl ExecutorCounters {
@@ -159,7 +162,9 @@ impl ExecutorCounters {
         let last_sequence = counters.add("service.last_sequence")?;
         last_sequence.set(recovered.last_sequence);
         let dead_letters = counters.add("service.dead_letters")?;
-        Ok(Self { last_sequence, dead_letters, waiting: counters.add("service.messages_waiting")? })
+        counters.add(INTERRUPTED)?.set(recovered.interrupted_sequence);
+        let (waiting, handling) = (counters.add("service.messages_waiting")?, counters.add(HANDLING)?);
+        Ok(Self { last_sequence, dead_letters, waiting, handling })
     }
 
     /// The last sequence handled, and the dead letters, for other threads.
@@ -243,6 +248,7 @@ impl Executor {
             position += aligned_length(frame.length());
             // The next one's session, while this one is handled.
             self.fold.prefetch(peek_session(&frames[position.min(frames.len())..]));
+            self.counters.handling.set(frame.sequence());
             self.fold.apply(&frame, &mut self.outbox)?;
             if let Some(hashes) = &self.hashes {
                 hashes.after_frame(&self.fold);
@@ -250,6 +256,7 @@ impl Executor {
             applied += 1;
         }
         if position > 0 {
+            self.counters.handling.set(0);
             self.cursor.advance(position);
         }
         Ok(applied)

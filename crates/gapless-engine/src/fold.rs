@@ -10,6 +10,7 @@ pub use refusals::CheckRefusals;
 use crate::EngineError;
 use crate::any_service::{AnyService, WithHandlers};
 use crate::context::Context;
+use crate::dead_letters::DeadLetters;
 use crate::outputs::{Outputs, TimerChange};
 use crate::service::{Refused, Reject, Service, describe};
 use crate::sessions::{KeptReply, NOTICES_KEPT_MAX, Notice, SessionEntry, SessionTable};
@@ -120,6 +121,21 @@ pub trait Sink {
     /// A message for the event stream that the service runs on; a service whose stream is its own has none.
     fn publish(&mut self, schema: u32, encoding: Encoding, payload: &[u8]) {
         let _ = (schema, encoding, payload);
+    }
+}
+
+/// A sink that forgets all but dead letters: what is skipped is skipped at a start.
+pub(crate) struct DeadLettersOnly<'a>(pub &'a mut DeadLetters);
+
+impl Sink for DeadLettersOnly<'_> {
+    fn reply(&mut self, _: &SessionEntry, _: &KeptReply) {}
+    fn opened(&mut self, _: &mut SessionEntry) {}
+    fn notice(&mut self, _: &SessionEntry) {}
+    fn set_timer(&mut self, _: u64, _: u64) {}
+    fn cancel_timer(&mut self, _: u64, _: u64) {}
+
+    fn dead_letter(&mut self, letter: DeadLetter) {
+        self.0.record(&letter);
     }
 }
 

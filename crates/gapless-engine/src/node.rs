@@ -3,7 +3,7 @@
 use crate::EngineError;
 use crate::dead_letters::DeadLetters;
 use crate::executor::{Delivery, End, Executor, ExecutorCounters, ExecutorLinks};
-use crate::fold::{Fold, NoSink, Sink};
+use crate::fold::{DeadLettersOnly, Fold, Sink};
 use crate::node_journal::JournalBelow;
 use crate::options::NodeOptions;
 use crate::output_record::Recorded;
@@ -149,13 +149,14 @@ impl Node {
             let mut found = options.persistence.open(&layout.journal(), opening)?;
             identity = found.identity;
             let mut recorded = Recorded::read(layout.root(), identity)?;
-            let replayed = (&mut NoSink as &mut dyn Sink, Some(&mut recorded));
+            dead_letters = DeadLetters::open(layout.root(), found.journal.last_sequence())?;
+            let mut sink = DeadLettersOnly(&mut dead_letters);
+            let replayed = (&mut sink as &mut dyn Sink, Some(&mut recorded));
             recovered = recover(layout, identity, &mut fold, &mut sequencer, replayed, u64::MAX)?;
             record = Some(recorded.go_on_behind(&fold, &layout.snapshots())?);
             if recovered.incomplete_from.is_some() {
                 found.journal.truncate_after(recovered.last_sequence)?;
             }
-            dead_letters = DeadLetters::open(layout.root(), recovered.last_sequence)?;
             opened = Some(found);
         }
         let counters = match layout {

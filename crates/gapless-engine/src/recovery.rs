@@ -26,6 +26,8 @@ pub struct Recovered {
     /// Where a message begins that the journal holds in part only: it was never released, and the
     /// journal is to be cut before it.
     pub incomplete_from: Option<u64>,
+    /// The frame that the process before was handling when it was ended; 0 where it was not.
+    pub interrupted_sequence: u64,
 }
 
 /// Rebuilds `fold` and `sequencer` from the snapshots and the journal of `layout`, up to
@@ -67,6 +69,10 @@ pub fn recover(
     let mut replay = reader.replay_until(from, sequence_max)?;
     // Whoever only looks writes nothing.
     let replaying = recorded.is_some().then(|| Replaying::begin(layout.root())).transpose()?;
+    let replaying = replaying.map(|(replaying, before)| {
+        recovered.interrupted_sequence = before;
+        replaying
+    });
     let mut nothing = Recorded::nothing(layout.root(), identity);
     let recorded = recorded.unwrap_or(&mut nothing);
     let on_other_outputs = fold.policy().on_other_outputs;

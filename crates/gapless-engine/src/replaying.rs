@@ -1,26 +1,46 @@
-//! [`Replaying`]: which frame a replay is at, for the start behind one that ended without a word: a handler that allocates for
-//! ever, or that ends the process, ends each start at the same frame, and nothing else says at which.
+//! Which frame is being handled, for the start behind a process that ended without a word: a handler that allocates for ever, or
+//! that ends the process, ends each start at the same frame, and nothing else says at which.
 //!
-//! The file `replaying` in the node's directory, in the form of `counters`. It is there while frames are replayed; one that is
-//! there before is of a process that was ended meanwhile, by a handler or by somebody else.
+//! It stands in the node's counters while it runs (`service.handling_sequence`), and in a file `replaying` of the same form while
+//! frames are replayed. A clean stop removes both. Whoever kills a process that is busy leaves a frame there, too: only one at
+//! which two processes have ended, one behind the other, is told of as an error.
 
 use crate::EngineError;
 use gapless_agent::{Counter, Counters, CountersReader};
+use gapless_stream::stream_layout::StreamLayout;
 use std::path::{Path, PathBuf};
 
-const COUNTER: &str = "service.replaying_sequence";
+/// The frame that is handled now; 0 between two batches of frames.
+pub(crate) const HANDLING: &str = "service.handling_sequence";
+/// The frame at which the process before was ended; 0 where it was not.
+pub(crate) const INTERRUPTED: &str = "service.interrupted_sequence";
 
 fn path_in(directory: &Path) -> PathBuf {
     directory.join("replaying")
 }
 
-/// The frame at which the last start in `directory` ended without a word, if it did: the operator may skip it
-/// ([`crate::Policy::skip_sequences`]). While a node is starting there, the one that it is at.
+/// A frame at which processes were ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interrupted {
+    /// Its sequence.
+    pub sequence: u64,
+    /// Whether the process before that one was ended there, too: the operator may skip the frame
+    /// ([`crate::Policy::skip_sequences`]).
+    pub is_again: bool,
+}
+
+/// The frame that the last process on `directory` was handling when it was ended, if it was; while one runs, the frame that it
+/// is at.
 #[must_use]
-pub fn interrupted_at(directory: &Path) -> Option<u64> {
-    // One that cannot be read says nothing.
-    let values = CountersReader::open(path_in(directory)).and_then(|reader| reader.read()).ok()?;
-    values.into_iter().find(|(label, sequence)| label == COUNTER && *sequence > 0).map(|(_, sequence)| sequence)
+pub fn interrupted_at(directory: &Path) -> Option<Interrupted> {
+    let of = |path: PathBuf| {
+        // One that cannot be read says nothing.
+        let values = CountersReader::open(path).and_then(|reader| reader.read()).ok()?;
+        let value = |label| values.iter().find(|(found, _)| found == label).map_or(0, |(_, value)| *value);
+        let (sequence, before) = (value(HANDLING), value(INTERRUPTED));
+        (sequence > 0).then_some(Interrupted { sequence, is_again: sequence == before })
+    };
+    of(path_in(directory)).or_else(|| of(StreamLayout::new(directory).counters()))
 }
 
 /// A replay that is under way. Dropped, it is over, and the file goes.
@@ -30,20 +50,27 @@ pub(crate) struct Replaying {
 }
 
 impl Replaying {
-    /// Says where the start before has ended, if nobody has heard.
+    /// Says where the process before has ended; returns that, too, 0 for nowhere.
     ///
     /// # Errors
     /// The file cannot be made.
-    pub fn begin(directory: &Path) -> Result<Self, EngineError> {
-        if let Some(sequence) = interrupted_at(directory) {
-            tracing::error!(
+    pub fn begin(directory: &Path) -> Result<(Self, u64), EngineError> {
+        let interrupted = interrupted_at(directory);
+        match interrupted {
+            Some(Interrupted { sequence, is_again: true }) => tracing::error!(
                 sequence,
-                "the start before this one ended without a word while it handled this frame. If this one does, too: mend the \
-                 handler, or skip the frame (skip_sequences)"
-            );
+                "two processes, one behind the other, have ended without a word while they handled this frame. Mend the handler, \
+                 or skip the frame: skip_sequences, or `gapless cluster skip` for all members"
+            ),
+            Some(Interrupted { sequence, .. }) => {
+                tracing::info!(sequence, "the process before this one was ended while it handled this frame")
+            }
+            None => {}
         }
-        let file = Counters::create(path_in(directory), 1)?;
-        Ok(Self { sequence: file.add(COUNTER)?, _file: file })
+        let file = Counters::create(path_in(directory), 2)?;
+        let before = interrupted.map_or(0, |interrupted| interrupted.sequence);
+        file.add(INTERRUPTED)?.set(before);
+        Ok((Self { sequence: file.add(HANDLING)?, _file: file }, before))
     }
 
     /// This frame is handled next.

@@ -77,6 +77,12 @@ impl StreamLayout {
         self.root.join("feeds")
     }
 
+    /// What a service on this stream has put out, as far as that is recorded; there is one where a service has run.
+    #[must_use]
+    pub fn outputs(&self) -> PathBuf {
+        self.root.join("outputs")
+    }
+
     /// The counters.
     #[must_use]
     pub fn counters(&self) -> PathBuf {

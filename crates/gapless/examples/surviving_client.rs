@@ -33,9 +33,9 @@ fn run(socket: &Path, home: &Path, mut amount: Option<u64>) -> Result<(), Box<dy
     let saved = saved_or_new(&session, &outbox)?;
     keep(&session, &saved.to_bytes())?; // Before the stream hears of it.
     let mut client = Client::connect(socket, ClientOptions::default())?;
-    let key = client.resume_session(&saved)?; // `NoSuchSession`: it has expired, and what is in the outbox is not known.
-    keep(&session, &client.saved_session(key).ok_or("it is open")?.to_bytes())?;
+    let key = client.resume_session(&saved)?; // An error: what became of the outbox nobody knows. Settle it by hand.
     loop {
+        keep(&session, &client.saved_session(key).ok_or("it is open")?.to_bytes())?; // With what it has seen so far.
         if !outbox.exists() {
             let Some(amount) = amount.take() else { return Ok(()) };
             let number = client.number_for(key, 8).ok_or("it is open")?;

@@ -219,6 +219,11 @@ fn start(
     let directory = StreamLayout::new(root).take()?;
     let layout = directory.layout().clone();
     check_not_removed(layout.root(), config.member)?;
+    if service.is_none() && config.own().kind != MemberKind::Witness && layout.outputs().exists() {
+        let reason = "a service has run on this member, and this program runs none: its clients would wait for ever. Start the \
+                      program of the service, as on the other members";
+        return Err(ClusterError::Foreign { path: layout.outputs(), reason: reason.to_owned() });
+    }
     let files = StandingFiles::open(layout.root(), surroundings.instance)?;
     check_incarnation(&files, config.incarnation)?;
     install(&layout)?;

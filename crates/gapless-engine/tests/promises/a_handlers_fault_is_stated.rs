@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::attacked::*;
-use gapless_engine::replaying::interrupted_at;
+use gapless_engine::replaying::{Interrupted, interrupted_at};
 use gapless_engine::{Node, NodeOptions, OnPanic, OnUnhandled, Policy};
 use gapless_stream::StreamError;
 use gapless_wire::control::RefusalCode;
@@ -146,9 +146,11 @@ fn one_that_ends_the_process_is_named_by_the_start_behind_the_one_that_ends_so()
         command.output().unwrap().status.success()
     };
     assert!(!run(&[]), "the handler aborts");
-    assert_eq!(interrupted_at(directory.path()), None, "nothing was replayed so far");
-    assert!(!run(&[]), "and again, while the command is replayed");
-    assert_eq!(interrupted_at(directory.path()), Some(3));
+    assert_eq!(interrupted_at(directory.path()), Some(Interrupted { sequence: 3, is_again: false }));
+    for _ in 0..2 {
+        assert!(!run(&[]), "and again, while the command is replayed");
+        assert_eq!(interrupted_at(directory.path()), Some(Interrupted { sequence: 3, is_again: true }));
+    }
     assert!(run(&[3]));
     assert_eq!(interrupted_at(directory.path()), None);
 }

@@ -298,7 +298,7 @@ fn a_session_of_another_life_is_not_this_one() {
     // The token opens a session there with the same identifier.
     let mut other = connect(directory.path());
     let lost = other.resume_session(&saved);
-    assert!(matches!(lost, Err(StreamError::NoSuchSession(_))), "{lost:?}");
+    assert!(matches!(lost, Err(StreamError::OtherStream { .. })), "{lost:?}");
     let again = other.open_session(7, WINDOW).unwrap();
     assert_eq!(other.saved_session(again).unwrap().session, saved.session);
     assert_eq!(outcome(&mut other, again, 1), Outcome::NotArrived { next_session_seq: 1 });
@@ -307,6 +307,37 @@ fn a_session_of_another_life_is_not_this_one() {
     assert_eq!(sum(&outcome(&mut other, again, 1)), 5);
     let lost = client.outcome(key, 1, PATIENCE);
     assert!(matches!(lost, Err(StreamError::NoSuchSession(lost)) if lost == key), "{lost:?}");
+}
+
+#[test]
+fn a_service_that_was_put_back_is_found_out_by_who_starts_anew() {
+    let (directory, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let place = directory.path().join("data");
+    let run = |saved: &SavedSession| {
+        let node = node(&place);
+        let mut client = connect(&place);
+        let resumed = client.resume_session(saved).map(|key| {
+            send(&mut client, key, ADD, 1);
+            let number = client.next_session_seq(key).unwrap() - 1;
+            outcome(&mut client, key, number);
+            client.saved_session(key).unwrap()
+        });
+        node.stop().unwrap();
+        resumed
+    };
+    let first = run(&SavedSession::new(7, WINDOW)).unwrap();
+    crate::damages::copy(&place, copy.path());
+    let second = run(&first).unwrap();
+    assert!(second.seen.sequence > first.seen.sequence);
+    // It is asked for by a process that has seen nothing of this life of it, but keeps what the one before had.
+    let third = run(&SavedSession::from_bytes(&second.to_bytes()).unwrap()).unwrap();
+    crate::damages::copy(copy.path(), &place);
+    match run(&third) {
+        Err(StreamError::OtherHistory { seen, .. }) => assert_eq!(seen, third.seen),
+        other => panic!("{other:?}"),
+    }
+    // What the first one has seen is there.
+    run(&first).unwrap();
 }
 
 #[test]

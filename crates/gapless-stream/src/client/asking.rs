@@ -69,7 +69,8 @@ pub enum Outcome {
         /// The length that its handler asked for.
         length_bytes: u64,
     },
-    /// The stream has it, and it will be done or refused once; there was no answer in time. Ask again.
+    /// The stream has it, and it will be done or refused once; there was no answer in time, because it is not done yet or
+    /// no service runs where this client is connected. Ask again.
     NotYetDone,
     /// It has not arrived, has no effect, and never has one unless it is sent again.
     NotArrived {
@@ -158,10 +159,8 @@ impl Client {
                     Ok(Some(answer)) => return Outcome::of(answer),
                     Ok(None) if self.now() < until => {}
                     Ok(None) if self.now() < deadline => break None,
-                    Ok(None) if is_in_stream => return Ok(Outcome::NotYetDone),
-                    Ok(None) => {
-                        break Some(format!("no answer from {} within {} ms", self.peer(), timeout.as_millis()));
-                    }
+                    Ok(None) if is_in_stream || self.is_accepted(key, session_seq) => return Ok(Outcome::NotYetDone),
+                    Ok(None) => break Some(self.why_no_reply(key, session_seq, timeout)),
                     Err(error @ (StreamError::NoSuchSession(_) | StreamError::OtherHistory { .. })) => {
                         return Err(error);
                     }

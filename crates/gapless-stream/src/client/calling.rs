@@ -68,7 +68,7 @@ impl Client {
                 Ok(Some(answer)) => return answer,
                 Ok(None) if self.now() < deadline => {}
                 Ok(None) => {
-                    let reason = format!("no reply from {} within {} ms", self.peer(), timeout.as_millis());
+                    let reason = self.why_no_reply(key, number, timeout);
                     return Err(StreamError::OutcomeUnknown { session_seq: number, reason });
                 }
                 Err(error @ (StreamError::NoSuchSession(_) | StreamError::OtherHistory { .. })) => return Err(error),
@@ -77,6 +77,23 @@ impl Client {
                 }
             }
         }
+    }
+
+    /// What is said of a command that nobody has answered in time.
+    pub(super) fn why_no_reply(&self, key: SessionKey, number: u64, timeout: Duration) -> String {
+        let (peer, milliseconds) = (self.peer(), timeout.as_millis());
+        if self.is_accepted(key, number) {
+            return format!(
+                "the stream has it, and no service runs at {peer} that would answer, for {milliseconds} ms"
+            );
+        }
+        format!("no reply from {peer} within {milliseconds} ms")
+    }
+
+    /// Whether the stream was said to have the command, by who runs no service.
+    pub(super) fn is_accepted(&self, key: SessionKey, number: u64) -> bool {
+        let (session, accepted) = self.accepted;
+        accepted >= number && self.session_id(key) == Some(session)
     }
 
     /// Takes what has come, or sleeps until something does, at most until `until`. Keeps for the next poll whatever is not

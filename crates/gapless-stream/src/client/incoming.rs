@@ -209,6 +209,13 @@ impl Assembly {
 /// One whole message from the service, to the session `key` if it is known. Returns from where a session's
 /// commands are to be sent again.
 #[inline]
+/// Whether a frame says that the stream has a message, and not what came of it: what a service answers has a place in the
+/// order. So answer event streams, and members on which no service runs.
+#[cold]
+pub(super) fn is_of_no_service(frame: &Frame<'_>) -> bool {
+    frame.kind() == Kind::Reply && frame.session_seq() != 0 && frame.flags() & REFUSED_FLAG == 0
+}
+
 pub(super) fn take_message(
     sessions: &mut [Session],
     by_id: &mut FxHashMap<u64, SessionKey>,

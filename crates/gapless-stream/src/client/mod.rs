@@ -44,7 +44,7 @@ use gapless_agent::fault::mutant;
 use gapless_log::{LogError, StreamIdentity};
 use gapless_wire::control::SessionOpen;
 use gapless_wire::{Encoding, Fragment, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
-use incoming::{Assembly, take_message};
+use incoming::{Assembly, is_of_no_service, take_message};
 use reconnecting::{Aside, Door};
 use rustc_hash::FxHashMap;
 use session::Session;
@@ -140,6 +140,8 @@ pub struct Client {
     awaits_reply: bool,
     /// Whether it has asked for an outcome, and waits for the answer.
     asks: bool,
+    /// Session and number of what the stream was said to have by who runs no service, last.
+    accepted: (u64, u64),
     silence: Silence,
 }
 
@@ -225,6 +227,7 @@ impl Client {
             resends: false,
             awaits_reply: false,
             asks: false,
+            accepted: (0, 0),
             silence: Silence::default(),
         }
     }
@@ -501,6 +504,10 @@ impl Client {
                 }
             };
             messages += 1;
+            if frame.sequence() == 0 && is_of_no_service(&frame) {
+                self.accepted = (frame.session(), frame.session_seq());
+                continue;
+            }
             self.seen.see(frame.sequence(), frame.timestamp_ns());
             let last = self.sessions.get(self.sent_last.index());
             let is_of_last = last.is_some_and(|last| last.is_open() && last.id() == Some(frame.session()));

@@ -2,6 +2,7 @@
 
 use super::{Client, SessionKey};
 use crate::StreamError;
+use crate::past::Seen;
 use gapless_agent::fault::mutant;
 use gapless_log::StreamIdentity;
 use gapless_wire::checksum::crc32c;
@@ -13,8 +14,10 @@ use gapless_wire::checksum::crc32c;
 /// 16  u128 stream id        0 before the session was opened
 /// 32  u64  incarnation      the same
 /// 40  u64  session          its identifier; the same
-/// 48  u32  window_messages  commands that may be in flight
-/// 52  u32  CRC-32C of everything before
+/// 48  u64  sequence         of the last frame that the client has seen; 0 for none
+/// 56  u64  time stamp       of that frame, ns since the epoch
+/// 64  u32  window_messages  commands that may be in flight
+/// 68  u32  CRC-32C of everything before
 /// ```
 /// All numbers little-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,18 +28,18 @@ pub struct SavedSession {
     pub window_messages: u32,
     /// Its identifier; 0 before it was opened.
     pub session: u64,
-    /// The stream that it is a session of; zeros before it was opened.
-    pub identity: StreamIdentity,
+    /// The stream that it is a session of, and the last frame of it that the client has seen; zeros before it was opened.
+    pub seen: Seen,
 }
 
 impl SavedSession {
     /// Length in bytes.
-    pub const LENGTH: usize = 56;
+    pub const LENGTH: usize = 72;
 
     /// A session that nobody has opened yet. Keep it before it is opened, and what [`Client::saved_session`] says after.
     #[must_use]
     pub fn new(token: u128, window_messages: u32) -> Self {
-        Self { token, window_messages, session: 0, identity: StreamIdentity::default() }
+        Self { token, window_messages, session: 0, seen: Seen::default() }
     }
 
     /// As it is kept.
@@ -44,12 +47,15 @@ impl SavedSession {
     pub fn to_bytes(&self) -> [u8; Self::LENGTH] {
         let mut bytes = [0; Self::LENGTH];
         bytes[..16].copy_from_slice(&self.token.to_le_bytes());
-        bytes[16..32].copy_from_slice(&self.identity.stream_id.to_le_bytes());
-        bytes[32..40].copy_from_slice(&self.identity.incarnation.to_le_bytes());
+        let Seen { identity, sequence, timestamp_ns } = self.seen;
+        bytes[16..32].copy_from_slice(&identity.stream_id.to_le_bytes());
+        bytes[32..40].copy_from_slice(&identity.incarnation.to_le_bytes());
         bytes[40..48].copy_from_slice(&self.session.to_le_bytes());
-        bytes[48..52].copy_from_slice(&self.window_messages.to_le_bytes());
-        let sum = crc32c(&bytes[..52]);
-        bytes[52..].copy_from_slice(&sum.to_le_bytes());
+        bytes[48..56].copy_from_slice(&sequence.to_le_bytes());
+        bytes[56..64].copy_from_slice(&timestamp_ns.to_le_bytes());
+        bytes[64..68].copy_from_slice(&self.window_messages.to_le_bytes());
+        let sum = crc32c(&bytes[..68]);
+        bytes[68..].copy_from_slice(&sum.to_le_bytes());
         bytes
     }
 
@@ -70,22 +76,24 @@ impl SavedSession {
 
     fn read(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; Self::LENGTH] = bytes.try_into().ok()?;
-        if crc32c(&bytes[..52]) != u32::from_le_bytes(*bytes[52..].first_chunk()?) {
+        if crc32c(&bytes[..68]) != u32::from_le_bytes(*bytes[68..].first_chunk()?) {
             return None;
         }
+        let word = |at: usize| Some(u64::from_le_bytes(*bytes[at..].first_chunk()?));
         let stream_id = u128::from_le_bytes(*bytes[16..].first_chunk()?);
-        let incarnation = u64::from_le_bytes(*bytes[32..].first_chunk()?);
+        let identity = StreamIdentity { stream_id, incarnation: word(32)? };
         Some(Self {
             token: u128::from_le_bytes(*bytes.first_chunk()?),
-            window_messages: u32::from_le_bytes(*bytes[48..].first_chunk()?),
-            session: u64::from_le_bytes(*bytes[40..].first_chunk()?),
-            identity: StreamIdentity { stream_id, incarnation },
+            window_messages: u32::from_le_bytes(*bytes[64..].first_chunk()?),
+            session: word(40)?,
+            seen: Seen { identity, sequence: word(48)?, timestamp_ns: word(56)? },
         })
     }
 }
 
 impl Client {
-    /// What to keep of an open session; `None` if it is not open.
+    /// What to keep of an open session, and of what was seen of its stream; `None` if it is not open. Kept again after each
+    /// outcome, it lets the next process find out that the service has been put back to before that.
     #[must_use]
     pub fn saved_session(&self, key: SessionKey) -> Option<SavedSession> {
         let session = self.sessions.get(key.index()).filter(|session| session.is_open())?;
@@ -93,7 +101,7 @@ impl Client {
             token: session.token(),
             window_messages: session.window_messages(),
             session: session.id()?,
-            identity: self.link.welcome.identity,
+            seen: self.seen,
         })
     }
 
@@ -105,13 +113,29 @@ impl Client {
     /// acknowledgement of notices that a poll sends, takes the place of the oldest reply.
     ///
     /// # Errors
-    /// As for [`Client::open_session`]. [`StreamError::NoSuchSession`]: the session has expired, was closed, or belongs to
-    /// another life of the stream, so that nobody knows any more which of its commands are done; its token opens a new one.
+    /// As for [`Client::open_session`].
+    /// - [`StreamError::OtherStream`]: the session belongs to another stream, or to another life of this one, as it has one
+    ///   after a forced recovery, a restore, or at tier `memory` a restart;
+    /// - [`StreamError::OtherHistory`]: the stream does not contain what the client had seen of it: it was put back;
+    /// - [`StreamError::NoSuchSession`]: the session has expired, was closed, or somebody else has it by now.
+    ///
+    /// Nobody knows then which of its commands are done. Its token opens a new one.
     pub fn resume_session(&mut self, saved: &SavedSession) -> Result<SessionKey, StreamError> {
+        let takes_any = mutant("take_any_session_for_its_own");
+        let (expected, found) = (saved.seen.identity, self.link.welcome.identity);
+        if saved.session != 0 && expected != found && !takes_any {
+            return Err(StreamError::OtherStream { peer: self.peer(), expected, found });
+        }
+        if saved.seen.sequence > self.seen.sequence && expected == found {
+            self.seen = saved.seen;
+            // At the handshake the service looks whether it has that.
+            if self.addresses.is_some() && self.surroundings.is_none() {
+                self.reconnect()?;
+            }
+        }
         let key = self.open_session(saved.token, saved.window_messages)?;
         let found = self.saved_session(key).ok_or(StreamError::NoSuchSession(key))?;
-        let is_it = (saved.session, saved.identity) == (found.session, found.identity);
-        if saved.session == 0 || is_it || mutant("take_any_session_for_its_own") {
+        if [0, found.session].contains(&saved.session) || takes_any {
             return Ok(key);
         }
         self.by_id.remove(&found.session);
@@ -128,7 +152,8 @@ mod tests {
     #[test]
     fn a_saved_session_is_read_as_it_was_written_or_not_at_all() {
         let identity = StreamIdentity { stream_id: 3 << 70, incarnation: 4 << 40 };
-        let saved = SavedSession { token: 1 << 100 | 7, window_messages: 16, session: 5 << 33, identity };
+        let seen = Seen { identity, sequence: 6 << 35, timestamp_ns: 7 << 40 };
+        let saved = SavedSession { token: 1 << 100 | 7, window_messages: 16, session: 5 << 33, seen };
         let bytes = saved.to_bytes();
         assert_eq!(SavedSession::from_bytes(&bytes).unwrap(), saved);
         for at in 0..bytes.len() {
