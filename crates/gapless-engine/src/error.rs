@@ -68,7 +68,8 @@ pub enum EngineError {
     #[error(
         "the frames {first} to {last} put out something else now than when they were handled first ({path}): the handlers \
          have changed, or do not do the same each time. Start the program that handled them, stop it in order, so that a \
-         snapshot covers them, and start this one then; or let the policy accept it (OnOtherOutputs::Warn)"
+         snapshot covers them, and start this one then; or let the policy accept it (OnOtherOutputs::Warn) until a snapshot \
+         stands behind them"
     )]
     OtherOutputs {
         /// The first frame of the record.
@@ -106,8 +107,8 @@ pub enum EngineError {
     /// A handler has changed the state and then refused, and the policy looks at that.
     #[error(
         "the handler of {message} has changed the state and then refused, at sequence {sequence} (session {session}, session_seq \
-         {session_seq}): {reason}; its client was to hear that nothing happened. Check first, then change; \
-         policy.check_refusals decides whether anybody looks"
+         {session_seq}): {reason}; its client was to hear that nothing happened. Check first, then change. To go on with the \
+         handler as it is, set policy.check_refusals to Never: it decides whether anybody looks"
     )]
     RefusalWithEffect {
         /// Schema and template, or "timer".

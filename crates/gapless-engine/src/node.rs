@@ -29,7 +29,7 @@ use gapless_stream::past::Past;
 use gapless_stream::persistence::{OpenedJournal, Opening};
 use gapless_stream::preparing::PreparerThread;
 use gapless_stream::sequencer::SequencerRules;
-use gapless_stream::stream_layout::{StreamLayout, TakenDirectory};
+use gapless_stream::stream_layout::{Owner, StreamLayout, TakenDirectory};
 use gapless_stream::syncer::SyncThread;
 use gapless_stream::{Client, Doorman, Ingress, IngressOptions, Journaler, Sequencer, StreamError, Tier};
 use std::path::Path;
@@ -138,6 +138,7 @@ impl Node {
         let expiry_ns = options.session_expiry.as_nanos().min(u128::from(u64::MAX)) as u64;
         let mut sequencer = Sequencer::new(SequencerRules::of_service(expiry_ns));
         let directory = options.directory.as_deref().map(|root| StreamLayout::new(root).take()).transpose()?;
+        directory.as_ref().map_or(Ok(()), |directory| directory.check_owner(Owner::Stream))?;
         let layout = directory.as_ref().map(TakenDirectory::layout);
         let (mut opened, mut record) = (None, None);
         let mut recovered = Recovered::default();

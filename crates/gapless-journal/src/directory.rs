@@ -9,7 +9,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{LockResult, PoisonError};
 
-use rustix::fs::FlockOperation;
+use rustix::fs::{FlockOperation, OFlags};
 
 use crate::boot::BootId;
 use crate::descriptor::{self as d, FixedFault, FixedHeader, NameMeaning};
@@ -61,6 +61,8 @@ impl DirectoryLock {
             .create(true)
             .truncate(false)
             .mode(0o600)
+            // The name of its holder is written there: not into whatever a link leads to, and nobody waits for a pipe.
+            .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32)
             .open(&path)
             .map_err(|error| JournalError::io("create", &path, error))?;
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {

@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use crate::boot::BootId;
-use crate::descriptor::{BOOT_MARK_OFFSET, FixedHeader, HEADER_PAGE_LENGTH, HISTORY_NAME};
+use crate::descriptor::{BOOT_MARK_OFFSET, FixedHeader, HEADER_PAGE_LENGTH, HISTORY_NAME, SYNCED_MARK_OFFSET};
 use crate::directory::{DirectoryLock, survey};
 use crate::error::JournalError;
 use crate::evaluation::evaluate;
@@ -26,6 +26,8 @@ pub struct Restore {
     reader: JournalReader,
     environment: Environment,
     last_sequence: u64,
+    /// Where the newest segment ends.
+    end: u64,
     before: u64,
     after: u64,
     file: Option<HistoryFile>,
@@ -61,13 +63,14 @@ impl Restore {
             return Err(JournalError::NoJournal { directory: directory.to_owned() });
         }
         let evaluation = evaluate(&survey, &environment, RecoveryCheck::All)?;
-        let last_sequence = evaluation.kept.last().map_or(0, |kept| kept.last_sequence);
+        let newest = evaluation.kept.last().expect("an evaluation keeps at least one segment");
+        let (last_sequence, end) = (newest.last_sequence, newest.position as u64);
         let reader = JournalReader::of(directory, &environment, &survey);
         let (before, after) = match interrupted {
             Some(history) => (history.replaced, history.incarnation),
             None => (reader.incarnation(), draw_incarnation(directory)?),
         };
-        Ok(Self { reader, environment, last_sequence, before, after, file, _lock: lock })
+        Ok(Self { reader, environment, last_sequence, end, before, after, file, _lock: lock })
     }
 
     /// The journal as it is.
@@ -88,8 +91,8 @@ impl Restore {
         (self.before, self.after)
     }
 
-    /// Gives the segments the new incarnation, and makes them such as were written on another boot: only what was synced is
-    /// vouched for. From here on the journal is not opened until [`Restore::finish`].
+    /// Gives the segments the new incarnation, and makes them such as were written on another boot, all of it synced: every
+    /// frame was read, and is on the device behind this. From here on the journal is not opened until [`Restore::finish`].
     ///
     /// # Errors
     /// A file cannot be written; to be begun again.
@@ -119,7 +122,14 @@ impl Restore {
             });
             written.map_err(|error| JournalError::io("write", &found.path, error))?;
         }
-        Ok(())
+        let file = OpenOptions::new().read(true).write(true).open(&newest.path);
+        let vouched = file.and_then(|file| {
+            let page = Mapping::read_write(&file, HEADER_PAGE_LENGTH)?;
+            let words = page.mark(SYNCED_MARK_OFFSET);
+            MarkWriter::continue_from(words).write(words, self.last_sequence, self.end);
+            file.sync_data()
+        });
+        vouched.map_err(|error| JournalError::io("write", &newest.path, error))
     }
 
     /// The last step: the journal may be opened again.

@@ -97,7 +97,42 @@ pub struct TakenDirectory {
     lock: DirectoryLock,
 }
 
+/// Whose directory it is, if it is somebody's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// A sequencer, or a node with a service.
+    Stream,
+    /// A relay.
+    Relay,
+    /// A member of a cluster.
+    Member,
+}
+
 impl TakenDirectory {
+    /// Refuses what belongs to somebody else, as files say that nobody else writes. Nothing is changed.
+    ///
+    /// # Errors
+    /// [`StreamError::State`], with the file.
+    pub fn check_owner(&self, owner: Owner) -> Result<(), StreamError> {
+        let refuse = |path: PathBuf, reason: &str| Err(StreamError::State { path, reason: reason.to_owned() });
+        let of_member = ["instance", "voting", "ballot"].map(|name| self.layout.root.join(name));
+        if let Some(path) = of_member.into_iter().find(|path| path.exists() && owner != Owner::Member) {
+            return refuse(
+                path,
+                "the directory is that of a member of a cluster, which counts on what is here: start the member (`gapless \
+                 cluster start`, or the program of its service)",
+            );
+        }
+        if owner != Owner::Relay && self.layout.origin().exists() {
+            return refuse(
+                self.layout.origin(),
+                "the directory is a relay's, and its stream goes on elsewhere: start the relay (`gapless stream archive`). To \
+                 make a stream of what it has kept, copy its folder `journal` into a directory of its own",
+            );
+        }
+        Ok(())
+    }
+
     /// What lies where in it.
     #[must_use]
     pub const fn layout(&self) -> &StreamLayout {

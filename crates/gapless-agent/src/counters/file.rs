@@ -127,7 +127,9 @@ fn lock_stale(path: &Path) -> Result<Option<File>, Error> {
     let mut header = [0; descriptor::HEADER_LENGTH];
     let length = rustix::io::pread(&file, &mut header, 0)
         .map_err(|errno| io_error(path, "read the file that is there", errno.into()))?;
-    if length < header.len() || header[..descriptor::MAGIC.len()] != descriptor::MAGIC {
+    // As a loss of power leaves one that was just made.
+    let is_blank = header.iter().all(|byte| *byte == 0);
+    if !is_blank && (length < header.len() || header[..descriptor::MAGIC.len()] != descriptor::MAGIC) {
         return Err(Error::CountersDamaged {
             path: path.to_owned(),
             position: 0,

@@ -62,7 +62,7 @@ pub struct PeerStatus {
     pub member: MemberId,
     /// The index up to which its log is the leader's.
     pub matched_index: u64,
-    /// The sequence there; the start of the leader's log for one that is further behind.
+    /// The sequence there; 0 where that is further back than the leader's log goes, or nothing is known.
     pub matched_sequence: u64,
     /// How many frames it lags.
     pub lag_frames: u64,
@@ -81,7 +81,7 @@ impl Consensus {
         let end = log.end();
         let peer = |(number, progress): (&u64, &raft::Progress)| {
             let member = MemberId::new(*number).filter(|member| *member != self.id)?;
-            let matched = log.place_at(progress.matched).unwrap_or(log.start()).sequence;
+            let matched = log.place_at(progress.matched).map_or(0, |place| place.sequence);
             Some(PeerStatus {
                 member,
                 matched_index: progress.matched,

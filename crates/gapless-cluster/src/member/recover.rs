@@ -24,7 +24,7 @@ use gapless_stream::client::random_token;
 use gapless_stream::member_service::ServiceError;
 use gapless_stream::persistence::{Opening, Persistence};
 use gapless_stream::state_keeper;
-use gapless_stream::stream_layout::{StreamLayout, TakenDirectory};
+use gapless_stream::stream_layout::{Owner, StreamLayout, TakenDirectory};
 use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 use std::fs::File;
 use std::io::ErrorKind;
@@ -81,7 +81,13 @@ impl ForcedRecovery {
         }
         let directory = StreamLayout::new(root).take()?;
         let layout = directory.layout();
+        directory.check_owner(Owner::Member)?;
         check_not_removed(layout.root(), config.member)?;
+        if let Some(files) = StandingFiles::look(root)
+            && let Ok(Some(instances)) = Instances::look(&files)
+        {
+            instances.check_is(config.member)?;
+        }
         install(layout)?;
         if !layout.journal().is_dir() {
             return Err(nothing(layout.root()));
@@ -205,7 +211,10 @@ fn look(journal: &JournalReader, stream_id: u128, root: &Path) -> Result<Option<
 /// Keeps a small file with `.old` behind its name, if it is there.
 fn set_aside(root: &Path, name: &str) -> Result<(), ClusterError> {
     let path = root.join(name);
-    let renamed = match std::fs::rename(&path, root.join(format!("{name}.old"))) {
+    // What another recovery has kept stays.
+    let names = std::iter::once(format!("{name}.old")).chain((1..).map(|number: u64| format!("{name}.old-{number}")));
+    let free = names.map(|name| root.join(name)).find(|path| !path.exists()).expect("a directory has fewer files");
+    let renamed = match std::fs::rename(&path, free) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         renamed => renamed,
     };

@@ -71,6 +71,13 @@ impl StandingFiles {
         Self::begin(directory, files.instance)
     }
 
+    /// Those of `directory`, if they are whole as far as their number goes. Writes nothing.
+    pub fn look(directory: &Path) -> Option<Self> {
+        let files = Self { directory: directory.to_owned(), instance: 0 };
+        let text = files.read("instance").ok()??;
+        Some(Self { instance: u64::from_str_radix(text.trim(), 16).ok()?, ..files })
+    }
+
     /// The directory gets this number, durably: before anybody is told of it, who keeps it for ever.
     pub fn begin(directory: &Path, number: u64) -> Result<Self, ClusterError> {
         let files = Self { directory: directory.to_owned(), instance: number.max(1) };
@@ -162,23 +169,37 @@ pub(super) struct Instances {
 }
 
 impl Instances {
-    /// To be called before `voting` is written, which says that this file is there.
-    pub fn read(files: &StandingFiles) -> Result<Self, ClusterError> {
-        let found = files.read("instances")?;
-        if found.is_none() && files.has("voting") {
-            return Err(files.missing("instances"));
-        }
+    /// What is there. Writes nothing.
+    pub fn look(files: &StandingFiles) -> Result<Option<Self>, ClusterError> {
+        let Some(text) = files.read("instances")? else { return Ok(None) };
         let line = |line: &str| {
             let (member, instance) = line.split_once(' ')?;
             Some((member.parse().ok()?, u64::from_str_radix(instance, 16).ok().filter(|instance| *instance != 0)?))
         };
-        let text = found.as_deref().unwrap_or_default();
         let known = text.lines().map(line).collect::<Option<_>>().ok_or_else(|| files.damaged("instances"))?;
-        let instances = Self { files: files.clone(), known };
-        if found.is_none() {
-            instances.write()?;
+        Ok(Some(Self { files: files.clone(), known }))
+    }
+
+    /// What is there, or a new one. To be called before `voting` is written, which says that this file is there.
+    pub fn read(files: &StandingFiles) -> Result<Self, ClusterError> {
+        if let Some(instances) = Self::look(files)? {
+            return Ok(instances);
         }
+        if files.has("voting") {
+            return Err(files.missing("instances"));
+        }
+        let instances = Self { files: files.clone(), known: BTreeMap::new() };
+        instances.write()?;
         Ok(instances)
+    }
+
+    /// Nobody meets itself: a directory that knows this member is another one's.
+    pub fn check_is(&self, member: u64) -> Result<(), ClusterError> {
+        if self.get(member).is_none() {
+            return Ok(());
+        }
+        let reason = format!("the directory is another member's: it knows member {member} as one that it has met");
+        Err(ClusterError::Foreign { path: self.files.path("instances"), reason })
     }
 
     pub fn get(&self, member: u64) -> Option<u64> {

@@ -32,7 +32,7 @@ use crate::link::wire::{ClusterName, FRAMES_LENGTH_MAX, Identity};
 use crate::link::{ADDRESSES_MAX, DiscoveryOptions, LinkError, LinkOptions, LinkTls, Links, Peer};
 use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, Clock, Now, OptimizeFor};
-use gapless_journal::{FilePoint, JournalReader, Record, Retention};
+use gapless_journal::{Environment, FilePoint, JournalReader, Record, Retention};
 use gapless_log::{Scope, StreamIdentity};
 use gapless_stream::answer_desk::AnswerDesk;
 use gapless_stream::coverage::Coverage;
@@ -44,7 +44,7 @@ use gapless_stream::member_service::{MemberService, ServiceParts};
 use gapless_stream::persistence::Opening;
 use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::state_keeper::{self, StateInterval, StateKeeper};
-use gapless_stream::stream_layout::StreamLayout;
+use gapless_stream::stream_layout::{Owner, StreamLayout};
 use gapless_stream::{StreamError, sequencer_recovery};
 use gapless_wire::aligned_length;
 use gapless_wire::descriptor::FRAME_LENGTH_MAX;
@@ -55,6 +55,8 @@ use std::time::Duration;
 
 /// Frames taken in one turn, where a member is tuned for throughput.
 const THROUGHPUT_FRAMES_PER_POLL: usize = 256;
+/// The longest frame, and room for records before it.
+const SEGMENT_LENGTH_MIN: u64 = (FRAME_LENGTH_MAX + (128 << 10)) as u64;
 /// Before consensus has said anything.
 const NO_ROLE: RoleChange = RoleChange { role: Role::Follower, term: 0, leader: None };
 
@@ -209,6 +211,12 @@ fn start(
         let reason = format!("a member's takes {window_bytes_min} bytes at least, not {}", options.window_bytes);
         return Err(StreamError::Option { option: "window", reason }.into());
     }
+    if options.persistence.segment_length_bytes < SEGMENT_LENGTH_MIN {
+        let (given, least) = (options.persistence.segment_length_bytes, SEGMENT_LENGTH_MIN);
+        let reason =
+            format!("a member's holds {least} bytes at least, for a frame and records of consensus, not {given}");
+        return Err(StreamError::Option { option: "segment_length", reason }.into());
+    }
     if options.message_bytes_max() > FRAMES_LENGTH_MAX {
         let (longest, limit) = (options.message_bytes_max(), FRAMES_LENGTH_MAX);
         let reason =
@@ -218,7 +226,9 @@ fn start(
     let root = options.directory.as_ref().expect("a replicated tier has a directory");
     let directory = StreamLayout::new(root).take()?;
     let layout = directory.layout().clone();
+    directory.check_owner(Owner::Member)?;
     check_not_removed(layout.root(), config.member)?;
+    check_journal_of(&layout.journal(), stream_id(&config.name), &surroundings.journal)?;
     if service.is_none() && config.own().kind != MemberKind::Witness && layout.outputs().exists() {
         let reason = "a service has run on this member, and this program runs none: its clients would wait for ever. Start the \
                       program of the service, as on the other members";
@@ -230,6 +240,7 @@ fn start(
     // It is read when somebody needs it; a damaged one is told of now.
     base_file(&files)?;
     let instances = Instances::read(&files)?;
+    instances.check_is(config.member)?;
     let stream_id = stream_id(&config.name);
     let identity = StreamIdentity { stream_id, incarnation: config.incarnation };
     let journal_directory = layout.journal();
@@ -525,6 +536,19 @@ fn without_identity(point: FilePoint) -> FilePoint {
     FilePoint { identity: None, ..point }
 }
 
+/// Refuses the journal of something else, before this is a member's directory. What else is wrong with it, opening it says.
+fn check_journal_of(journal: &Path, stream_id: u128, environment: &Environment) -> Result<(), ClusterError> {
+    match JournalReader::open_in(journal, environment.clone()) {
+        Ok(found) if found.stream_id() != stream_id => Err(foreign_journal(journal)),
+        _ => Ok(()),
+    }
+}
+
+fn foreign_journal(path: &Path) -> ClusterError {
+    let reason = "it is the journal of another cluster, or of a stream without one".to_owned();
+    ClusterError::Foreign { path: path.to_owned(), reason }
+}
+
 /// What the records of a journal say that ends with the frame `last_sequence`, and what was written aside when it was cut.
 pub(super) fn recover(
     journal: &JournalReader,
@@ -536,7 +560,7 @@ pub(super) fn recover(
     let path = journal.directory().to_owned();
     let foreign = |reason: &str| Err(ClusterError::Foreign { path: path.clone(), reason: reason.to_owned() });
     if journal.stream_id() != stream_id {
-        return foreign("it is the journal of another cluster, or of a stream without one");
+        return Err(foreign_journal(&path));
     }
     if records.is_empty() && last_sequence > 0 {
         return foreign("it holds a stream, and no record of a cluster");

@@ -46,6 +46,8 @@ fn stops_at(schema: u32) -> String {
     assert!(again.contains("sequence 3"), "{again}");
 
     let node = start(stopping(&[3]));
+    let letters = std::fs::read_to_string(place.join("dead-letters.jsonl")).unwrap();
+    assert!(letters.contains("\"sequence\":3") && letters.contains("skipped"), "{letters}");
     let mut refusals = Vec::new();
     let mut sums = Vec::new();
     client.reconnect().unwrap();

@@ -12,7 +12,7 @@ use crate::persistence::{OpenedJournal, Opening};
 use crate::relay::{Relay, RelayCounters, RelayLinks};
 use crate::relay_feeds::KeptFeeds;
 use crate::relay_limits::RelayLimits;
-use crate::stream_layout::{StreamLayout, TakenDirectory};
+use crate::stream_layout::{Owner, StreamLayout, TakenDirectory};
 use crate::{StreamError, Tier};
 use gapless_agent::Clock;
 use gapless_journal::{JournalError, JournalReader};
@@ -36,6 +36,7 @@ pub(super) fn start(
     options.check()?;
     let (clock, _) = Clock::fastest();
     let directory = options.directory.as_ref().map(|root| StreamLayout::new(root).take()).transpose()?;
+    directory.as_ref().map_or(Ok(()), |directory| directory.check_owner(Owner::Relay))?;
     let layout = directory.as_ref().map(TakenDirectory::layout);
     let origin = match layout {
         Some(layout) => Origin::read(layout)?,

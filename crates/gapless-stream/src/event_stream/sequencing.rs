@@ -12,7 +12,7 @@ use crate::persistence::{OpenedJournal, Opening};
 use crate::sequencer::{Sequencer, SequencerRules};
 use crate::sequencer_recovery::{self, Rebuilt};
 use crate::state_keeper::{self, StateInterval, StateKeeper};
-use crate::stream_layout::{StreamLayout, TakenDirectory};
+use crate::stream_layout::{Owner, StreamLayout, TakenDirectory};
 use crate::{StreamError, Tier};
 use gapless_agent::Clock;
 use gapless_log::StreamIdentity;
@@ -22,6 +22,7 @@ pub(super) fn start(options: &EventStreamOptions, clock: Option<Clock>) -> Resul
     let expiry_ns = options.session_expiry.as_nanos().min(u128::from(u64::MAX)) as u64;
     let rules = SequencerRules::of_stream(expiry_ns);
     let directory = options.directory.as_ref().map(|root| StreamLayout::new(root).take()).transpose()?;
+    directory.as_ref().map_or(Ok(()), |directory| directory.check_owner(Owner::Stream))?;
     let layout = directory.as_ref().map(TakenDirectory::layout);
     let mut identity = StreamIdentity { stream_id: random_token(), incarnation: random_token() as u64 };
     let mut recovery = StreamRecovery::default();

@@ -35,3 +35,4 @@ mod who_is_not_let_in_gets_no_feed;
 mod who_names_a_session_gets_no_other;
 mod who_reads_too_slowly_for_memory_is_told;
 mod who_reads_what_retention_deletes_is_told;
+mod who_runs_no_service_says_nothing_of_outcomes;

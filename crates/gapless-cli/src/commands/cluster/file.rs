@@ -43,6 +43,10 @@ pub(super) fn rewritten(template: &str, members: &[Listed], own: &Own<'_>) -> Re
     let (mut section, mut is_listed) = ("", false);
     for line in template.lines() {
         let trimmed = line.trim();
+        if let Some(rest) = trimmed.strip_prefix("# Member ").and_then(|rest| rest.split_once(' ')) {
+            let _ = writeln!(text, "# Member {} {}", own.member, rest.1);
+            continue;
+        }
         if let Some(header) = trimmed.strip_prefix('[').filter(|_| trimmed.ends_with(']') && !trimmed.contains('"')) {
             section = header.trim_matches(['[', ']']).trim();
             if section == "member" && !is_listed {

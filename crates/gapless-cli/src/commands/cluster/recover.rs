@@ -65,7 +65,8 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     }
     replace(path, &text)?;
     print(&format!(
-        "member {} is a cluster of one, incarnation {incarnation}; start it: gapless cluster start {}\n",
+        "member {} is a cluster of one, incarnation {incarnation}; start it: gapless cluster start {}, or the program of its \
+         service\n",
         config.member,
         path.display()
     ))
@@ -95,7 +96,9 @@ fn replace(path: &Path, text: &str) -> Result<(), String> {
             path.display()
         )
     };
-    let old = PathBuf::from(format!("{}.old", path.display()));
+    let names = std::iter::once(String::new()).chain((1..).map(|number: u64| format!("-{number}")));
+    let named = names.map(|number| PathBuf::from(format!("{}.old{number}", path.display())));
+    let old = named.into_iter().find(|path| !path.exists()).expect("a directory has fewer files");
     let new = PathBuf::from(format!("{}.new", path.display()));
     let mut file = std::fs::File::create(&new).map_err(failed)?;
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;

@@ -1,0 +1,77 @@
+//! A sequencer or a node does not start on the directory of a member or of a relay, nor a member on that of a stream or of another
+//! member: each would make another history of what is there. What is refused is as it was.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::attacked::{Adder, add, connect, options, start};
+use crate::damages::{copy, files};
+use crate::replicas::Cluster;
+use gapless_cluster::ClusterMember;
+use gapless_cluster::config::ClusterConfig;
+use gapless_engine::{Node, whole_directory};
+use gapless_journal::descriptor::LOCK_NAME;
+use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::stream_layout::StreamLayout;
+use std::path::{Path, PathBuf};
+
+fn content(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let is_kept = |file: &PathBuf| file.file_name().is_some_and(|name| name != LOCK_NAME);
+    let read = |file: PathBuf| (file.clone(), std::fs::read(directory.join(file)).unwrap());
+    files(directory).into_iter().filter(is_kept).map(read).collect()
+}
+
+#[track_caller]
+fn is_refused<T, E: std::fmt::Display>(directory: &Path, words: &str, start: impl FnOnce() -> Result<T, E>) {
+    let before = content(directory);
+    let said = start().err().expect("it starts").to_string();
+    assert!(said.contains(words) && said.contains(directory.to_str().unwrap()), "{said}");
+    assert!(content(directory) == before, "something was changed: {said}");
+}
+
+#[test]
+fn a_stream_or_a_node_on_what_is_a_members_or_a_relays() {
+    for (marker, words) in
+        [("instance", "member of a cluster"), ("voting", "member of a cluster"), ("origin", "a relay's")]
+    {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path();
+        std::fs::write(place.join(marker), "something").unwrap();
+        is_refused(place, words, || EventStream::start(&EventStreamOptions::in_directory(place)));
+        is_refused(place, words, || Node::start(Adder::default(), options(place)));
+    }
+}
+
+#[test]
+fn a_member_on_what_is_a_streams_or_another_members() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().join("data");
+    let node = start(options(&place));
+    let mut client = connect(&place);
+    let key = client.open_session(5, 8).unwrap();
+    assert_eq!(add(&mut client, key, 10), 10);
+    node.stop().unwrap();
+    let config = |member: u64, place: &Path| {
+        let text = format!(
+            "[cluster]\nname = \"other\"\nmember = {member}\ntier = \"quorum\"\n[[member]]\nid = 1\naddresses = \
+             [\"127.0.0.1:4\"]\n[[member]]\nid = 2\naddresses = [\"127.0.0.1:5\"]\n[stream]\ndirectory = {place:?}\n"
+        );
+        ClusterConfig::parse(&text, "test.toml").unwrap()
+    };
+    is_refused(&place, "without one", || ClusterMember::start(&config(1, &place)));
+    // It is no member's by that.
+    whole_directory::restore(&StreamLayout::new(&place)).unwrap();
+
+    let mut cluster = Cluster::new(3, "");
+    (1..=3).for_each(|member| cluster.start(member, Adder::default()).unwrap());
+    cluster.leader();
+    for member in 1..=3 {
+        cluster.members[member - 1].take().unwrap().stop().unwrap();
+    }
+    let config = |member: usize| ClusterConfig::load(&cluster.file(member)).unwrap();
+    let (own, others) = (config(1), config(2));
+    let [own, others] = [own, others].map(|it| it.event_stream_options().directory.unwrap());
+    // A program without its service.
+    is_refused(&own, "runs none", || ClusterMember::start(&config(1)));
+    std::fs::remove_dir_all(&own).unwrap();
+    copy(&others, &own);
+    is_refused(&own, "another member's", || cluster.start(1, Adder::default()));
+}
