@@ -93,6 +93,17 @@ fn an_owner_that_ends_in_order_removes_its_file() {
 }
 
 #[test]
+fn a_file_of_zeros_is_replaced() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("counters");
+    for length in [0, 1, 63, 64, 5_000] {
+        std::fs::write(&path, vec![0; length]).unwrap();
+        drop(Counters::create(&path, 4).unwrap());
+        assert!(!path.exists(), "{length} bytes");
+    }
+}
+
+#[test]
 fn a_file_that_is_something_else_is_left_alone() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("precious");

@@ -66,7 +66,7 @@ fn a_member_on_what_is_a_streams_or_another_members() {
     for member in 1..=3 {
         cluster.members[member - 1].take().unwrap().stop().unwrap();
     }
-    let config = |member: usize| ClusterConfig::load(&cluster.file(member)).unwrap();
+    let config = |member: usize| ClusterConfig::load(cluster.file(member)).unwrap();
     let (own, others) = (config(1), config(2));
     let [own, others] = [own, others].map(|it| it.event_stream_options().directory.unwrap());
     // A program without its service.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::support::*;
 use gapless_journal::descriptor as d;
 use gapless_journal::inspect::{self, Verdict};
-use gapless_journal::{FilePoint, Journal, JournalError, PointFault, RecoveryReport, Restore, Retention};
+use gapless_journal::{FilePoint, Journal, JournalError, MarkName, PointFault, RecoveryReport, Restore, Retention};
 
 /// Three segments and more, every frame of them on the device, and the writer killed.
 fn synced_segments(directory: &Path) -> Vec<PathBuf> {
@@ -320,6 +320,7 @@ fn a_restore_makes_a_new_incarnation_and_goes_on_where_it_was_interrupted() {
     options.environment = boot(2);
     let (mut journal, report) = Journal::open(options).unwrap();
     assert_eq!((journal.incarnation(), report.last_sequence), (after, last_sequence));
+    assert_eq!(report.good_mark, (MarkName::Synced, last_sequence), "all that was read is vouched for");
     append(&mut journal, 500, 10, 0);
     journal.close().unwrap();
     assert_holds(directory.path(), boot(2), 1, last_sequence + 500, 0);
