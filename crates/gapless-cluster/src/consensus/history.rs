@@ -219,6 +219,21 @@ impl Consensus {
         Some(Parting { same, other })
     }
 
+    /// Where this member's log ends, if it leads and somebody of its term or an older one has applied more: a leader has all
+    /// that was ever committed. To be asked when the history has just come.
+    #[must_use]
+    pub fn is_outrun_by(&self, history: &History) -> Option<Parting> {
+        let newest = history.places.first()?;
+        let end = self.end();
+        let is_outrun = self.is_leader() && history.term <= self.raw.raft.term && newest.index > end.index;
+        if !is_outrun || mutant("released_frames_may_differ") {
+            return None;
+        }
+        let (same, _) = self.compared(history);
+        // What it lacks begins there.
+        Some(Parting { same, other: Place { index: end.index + 1, sequence: end.sequence + 1, ..end } })
+    }
+
     /// Takes what a leader says that others have acknowledged. It goes into the records with the next entry, or a heartbeat
     /// later; nobody waits for it.
     pub fn remember(&mut self, history: &History) {

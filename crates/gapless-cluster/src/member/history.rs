@@ -80,7 +80,7 @@ impl Core {
                 self.parts(from, parting, true);
                 true
             }
-            _ => self.compare_history(from, &history),
+            _ => self.compare_history(from, &history) || self.is_outrun(from, &history),
         };
         (differs && !history.is_answer).then(|| self.consensus.history_beside(&history))
     }
@@ -98,6 +98,14 @@ impl Core {
             self.histories.waiting.insert(from, history.clone());
         }
         false
+    }
+
+    fn is_outrun(&mut self, from: MemberId, history: &History) -> bool {
+        let parting = self.consensus.is_outrun_by(history);
+        if let Some(parting) = parting {
+            self.parts(from, parting, false);
+        }
+        parting.is_some()
     }
 
     fn parts(&mut self, from: MemberId, parting: Parting, is_leader: bool) {

@@ -118,18 +118,18 @@ impl Keeper {
             self.cursor.advance(length_bytes);
         }
         let is_news = self.number != self.journaled_number || !self.records.is_empty();
-        match self.append_records() {
-            Ok(()) if self.journal.segments_begun() != self.segments_begun => {
-                self.segments_begun = self.journal.segments_begun();
-                self.journal.append_checkpoint(&checkpoint())?;
-            }
-            Ok(()) => {}
-            Err(JournalError::RecordsFull { .. }) => {
+        let appended = self.append_records();
+        let is_new_segment = self.journal.segments_begun() != self.segments_begun;
+        if is_new_segment || matches!(appended, Err(JournalError::RecordsFull { .. })) {
+            let checkpoint = checkpoint();
+            match appended.and_then(|()| self.journal.append_checkpoint(&checkpoint)) {
                 // Nothing is published, and each start and each election is a record: one takes the place of all.
-                self.cut(self.journal.last_sequence(), &checkpoint())?;
-                self.segments_begun = self.journal.segments_begun();
+                Err(JournalError::RecordsFull { .. }) => self.cut(self.journal.last_sequence(), &checkpoint)?,
+                appended => appended?,
             }
-            Err(error) => return Err(error.into()),
+            self.segments_begun = self.journal.segments_begun();
+        } else {
+            appended?;
         }
         if length_bytes > 0 || is_news {
             self.journal.commit()?;

@@ -12,6 +12,13 @@ const STARTS: u64 = 250;
 
 #[test]
 fn starts_without_a_frame_fill_no_journal() {
+    // The second is the shortest that a member takes.
+    for segment_length in ["2 MiB", "1152 KiB"] {
+        starts_with(segment_length);
+    }
+}
+
+fn starts_with(segment_length: &str) {
     let directory = tempfile::tempdir().unwrap();
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut text = "[cluster]\nname = \"test\"\nmember = 16\n".to_owned();
@@ -22,7 +29,8 @@ fn starts_without_a_frame_fill_no_journal() {
     }
     writeln!(text, "[[member]]\nid = 16\naddresses = [\"127.0.0.1:{port}\"]").unwrap();
     writeln!(text, "[stream]\ndirectory = {:?}", directory.path().join("member")).unwrap();
-    text += "window = \"8 MiB\"\nmessage_length_max = \"64 KiB\"\n[journal]\nsegment_length = \"2 MiB\"\n";
+    text += "window = \"8 MiB\"\nmessage_length_max = \"64 KiB\"\n";
+    writeln!(text, "[journal]\nsegment_length = {segment_length:?}").unwrap();
     let config = ClusterConfig::parse(&text, "test.toml").unwrap();
     let mut members = None;
     for start in 1..=STARTS {
