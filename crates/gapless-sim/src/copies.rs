@@ -92,9 +92,14 @@ impl<A: Subject> World<'_, A> {
 
 /// Whether a member says that its directory, or another one's, is not what it was.
 pub(crate) fn says_so(said: &str) -> bool {
-    ["it has less than it has acknowledged", "is not that of member", "it comes with another directory"]
-        .into_iter()
-        .any(|words| said.contains(words))
+    [
+        "it has less than it has acknowledged",
+        "is not that of member",
+        "it comes with another directory",
+        "the directory is another member's",
+    ]
+    .into_iter()
+    .any(|words| said.contains(words))
 }
 
 fn copy_all(from: &Path, to: &Path) -> std::io::Result<()> {
