@@ -93,8 +93,10 @@ fn refuse(error: &clap::Error) -> ExitCode {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     );
     if is_an_answer {
-        // A reader of the help that has gone is no error.
-        let _ = error.print();
+        if let Err(unwritten) = commands::closed_is_fine(error.print()) {
+            say(&unwritten.to_string());
+            return ExitCode::FAILURE;
+        }
         return u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from);
     }
     let text = error.render().to_string();

@@ -90,7 +90,8 @@ pub enum EngineError {
     /// A handler panicked, and the policy is to stop.
     #[error(
         "the handler of {message} panicked at sequence {sequence} (session {session}, session_seq {session_seq}): {reason}; \
-         nothing of it was sent; mend the handler, or skip this sequence, and start again"
+         nothing of it was sent; mend the handler, or skip this sequence (skip_sequences; on a cluster `gapless cluster skip`), \
+         and start again"
     )]
     HandlerPanicked {
         /// Schema and template, or "timer".

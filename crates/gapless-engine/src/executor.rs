@@ -17,7 +17,7 @@ use gapless_stream::ConnectionId;
 use gapless_stream::answer_desk::{NOT_LEADER_LENGTH_MAX, not_leader};
 use gapless_stream::link::{ForSequencer, ForService};
 use gapless_stream::mailbox::Mailbox;
-use gapless_stream::outlets::{Delivered, Outlets};
+use gapless_stream::outlets::{Delivered, Outlets, Payload};
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpened};
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::frame::peek_session;
@@ -374,7 +374,7 @@ impl Outbox {
     }
 
     #[inline]
-    fn deliver(&mut self, connection: ConnectionId, header: &FrameHeader, payload: &[u8]) -> Delivered {
+    fn deliver(&mut self, connection: ConnectionId, header: &FrameHeader, payload: Payload<'_>) -> Delivered {
         match &mut self.delivery {
             Delivery::Direct(outlets) => outlets.deliver(connection, header, payload),
             Delivery::Detached(queue) => queue.push(connection, header, payload),
@@ -392,9 +392,8 @@ impl Outbox {
     }
 
     #[inline]
-    fn send_reply(&mut self, connection: ConnectionId, session: u64, reply: &KeptReply) {
-        if self.is_waiting(connection)
-            || self.deliver(connection, &reply.header(session), &reply.payload) == Delivered::Later
+    fn send_reply(&mut self, connection: ConnectionId, session: u64, reply: &KeptReply, payload: Payload<'_>) {
+        if self.is_waiting(connection) || self.deliver(connection, &reply.header(session), payload) == Delivered::Later
         {
             self.defer(connection, session, What::Reply(reply.session_seq));
         }
@@ -411,7 +410,7 @@ impl Outbox {
             schema: notice.schema,
             ..FrameHeader::default()
         };
-        self.deliver(connection, &header, &notice.payload)
+        self.deliver(connection, &header, Payload::new(&notice.payload))
     }
 
     fn send_notices(&mut self, entry: &SessionEntry, connection: ConnectionId, seen: u64) {
@@ -435,7 +434,7 @@ impl Outbox {
         let opened = SessionOpened { token: entry.token, next_session_seq, notices_acknowledged };
         let session = entry.session;
         let header = FrameHeader { kind: Kind::Reply, sequence: session, session, ..FrameHeader::default() };
-        self.deliver(connection, &header, &opened.to_bytes())
+        self.deliver(connection, &header, Payload::new(&opened.to_bytes()))
     }
 
     fn send_refusal(&mut self, connection: ConnectionId, session: u64, session_seq: u64, refusal: &Refusal<'_>) {
@@ -444,7 +443,7 @@ impl Outbox {
         let kind = Kind::Reply;
         let header = FrameHeader { kind, flags: REFUSED_FLAG, session, session_seq, ..FrameHeader::default() };
         // If there is no room the publisher repeats its command and is refused again.
-        let _ = self.deliver(connection, &header, &payload[..length]);
+        let _ = self.deliver(connection, &header, Payload::new(&payload[..length]));
     }
 
     /// Asks the sequencer for every timer that is set.
@@ -468,7 +467,7 @@ impl Outbox {
                 // A session or command that is not known here yet is on its way; its reply will go out then.
                 let Some(entry) = fold.sessions.get(session) else { return };
                 if let Some(reply) = entry.find(session_seq) {
-                    self.send_reply(connection, session, reply);
+                    self.send_reply(connection, session, reply, Payload::new(&reply.payload));
                 } else if session_seq <= entry.last_session_seq {
                     let (code, detail, text) = match entry.command_over(session_seq) {
                         Some(command) => (RefusalCode::NotACommand, command, "a frame of a longer command"),
@@ -498,7 +497,7 @@ impl Outbox {
                 let mut payload = [0; NOT_LEADER_LENGTH_MAX];
                 let (header, length) = not_leader(&leader, &mut payload);
                 // If there is no room it is said again.
-                let _ = self.deliver(connection, &header, &payload[..length]);
+                let _ = self.deliver(connection, &header, Payload::new(&payload[..length]));
             }
             ForService::LeadsNoMore => {
                 self.attached_early.clear();
@@ -550,7 +549,7 @@ impl Outbox {
         let Some(entry) = fold.sessions.get(session) else { return Delivered::Never };
         match what {
             What::Reply(session_seq) => match entry.find(session_seq) {
-                Some(reply) => self.deliver(connection, &reply.header(session), &reply.payload),
+                Some(reply) => self.deliver(connection, &reply.header(session), Payload::new(&reply.payload)),
                 // A reply that is no longer kept was acknowledged by a later command.
                 None => Delivered::Never,
             },
@@ -583,11 +582,12 @@ impl Sink for Outbox {
     #[inline]
     fn reply(&mut self, session: &SessionEntry, reply: &KeptReply) {
         crash_point("before_reply");
+        let payload = Payload::new(&reply.payload);
         if let Some(record) = &mut self.record {
-            record.hash.reply(reply);
+            record.hash.reply(reply, payload.crc());
         }
         if let Some(connection) = session.connection {
-            self.send_reply(connection, session.session, reply);
+            self.send_reply(connection, session.session, reply, payload);
         }
     }
 

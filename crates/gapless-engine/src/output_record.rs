@@ -7,7 +7,7 @@
 //!
 //! ```text
 //!  header, 64 bytes                              then records of 48 bytes
-//!   0  8 B  magic "GAPOUTP\2"                     0  u64  first frame
+//!   0  8 B  magic "GAPOUTP\3"                     0  u64  first frame
 //!   8  u128 stream id                             8  u64  last frame
 //!  24  u64  incarnation                          16  u64  hash of what they put out
 //!  32  u64  program that handles what follows    24  u64  time stamp of the last frame, ns
@@ -37,7 +37,7 @@ pub const FILE_NAME: &str = "outputs";
 /// Frames of one record at most.
 pub const FRAMES_MAX: u64 = 16_384;
 
-const MAGIC: [u8; 8] = *b"GAPOUTP\x02";
+const MAGIC: [u8; 8] = *b"GAPOUTP\x03";
 const HEADER_LENGTH: usize = 64;
 const RECORD_LENGTH: usize = 48;
 /// A record that grows is written so often, ns.
@@ -45,20 +45,14 @@ const WRITE_INTERVAL_NS: u64 = 1_000_000_000;
 /// And when nothing has come for so long, ns.
 const IDLE_NS: u64 = 20_000_000;
 
-/// A hash over outputs in their order. What is put out at a time is summed up by multiplications to 128 bits that do not wait
-/// for each other, with another key for each 16 bytes (as in NH by Black and others, "UMAC", CRYPTO 1999), and the sum is
-/// folded in. Two programs that put out other things come to the same value by chance alone.
+/// A hash over outputs in their order: what each of them is, and the CRC-32C of its payload, which its frame carries anyway,
+/// are folded in one after the other by multiplications to 128 bits. Another payload of the same length comes to the same
+/// value once in 2³² times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OutputHash(u64);
 
 /// Odd numbers without a pattern.
-const KEYS: [u64; 4] = [0xA076_1D64_78BD_642F, 0xE703_7ED1_A0B4_28DB, 0x8EBC_6AF0_9C88_C6E3, 0x9E37_79B9_7F4A_7C15];
-
-#[inline]
-fn product(one: u64, other: u64) -> u64 {
-    let product = u128::from(one) * u128::from(other);
-    (product as u64) ^ (product >> 64) as u64
-}
+const KEYS: [u64; 3] = [0xA076_1D64_78BD_642F, 0xE703_7ED1_A0B4_28DB, 0x8EBC_6AF0_9C88_C6E3];
 
 impl OutputHash {
     pub const fn new() -> Self {
@@ -67,42 +61,34 @@ impl OutputHash {
 
     #[inline]
     fn fold(&mut self, value: u64) {
-        self.0 = product(self.0 ^ value, KEYS[1]).wrapping_add(KEYS[3]);
+        let product = u128::from(self.0 ^ value) * u128::from(KEYS[1]);
+        self.0 = ((product as u64) ^ (product >> 64) as u64).wrapping_add(KEYS[2]);
     }
 
-    /// `head` says what the bytes are.
+    /// `head` says what the payload is, whose length and CRC-32C follow.
     #[inline]
-    pub fn add(&mut self, head: u64, bytes: &[u8]) {
-        let (mut sum, mut key) = (product(head ^ KEYS[0], bytes.len() as u64 ^ KEYS[1]), KEYS[2]);
-        let mut pair = |words: &[u8; 16]| {
-            let number = u128::from_le_bytes(*words);
-            sum = sum.wrapping_add(product(number as u64 ^ key, (number >> 64) as u64 ^ key.rotate_left(32)));
-            key = key.wrapping_add(KEYS[3]);
-        };
-        let (pairs, rest) = bytes.as_chunks::<16>();
-        pairs.iter().for_each(&mut pair);
-        if !rest.is_empty() {
-            let mut last = [0; 16];
-            last[..rest.len()].copy_from_slice(rest);
-            pair(&last);
-        }
-        self.fold(sum);
+    fn add(&mut self, head: u64, length: usize, crc: u32) {
+        self.fold(head);
+        self.fold((length as u64) << 32 | u64::from(crc));
     }
 
+    /// `payload_crc` is the CRC-32C of its payload.
     #[inline]
-    pub fn reply(&mut self, reply: &KeptReply) {
-        self.add(u64::from(reply.schema) << 16 | u64::from(reply.flags), &reply.payload);
+    pub fn reply(&mut self, reply: &KeptReply, payload_crc: u32) {
+        self.add(u64::from(reply.schema) << 16 | u64::from(reply.flags), reply.payload.len(), payload_crc);
     }
 
     pub fn notice(&mut self, session: &SessionEntry) {
         if let Some(notice) = session.notices.back() {
-            self.add(session.session, &[]);
-            self.add(u64::from(notice.schema) << 16 | u64::from(notice.encoding.flags()), &notice.payload);
+            self.fold(session.session);
+            let head = u64::from(notice.schema) << 16 | u64::from(notice.encoding.flags());
+            self.add(head, notice.payload.len(), crc32c(&notice.payload));
         }
     }
 
     pub fn timer(&mut self, timer: u64, deadline_ns: u64) {
-        self.fold(product(timer ^ KEYS[0], deadline_ns ^ KEYS[2]));
+        self.fold(timer);
+        self.fold(deadline_ns);
     }
 }
 
@@ -418,7 +404,7 @@ impl<'a> Compared<'a> {
 
 impl Sink for Compared<'_> {
     fn reply(&mut self, session: &SessionEntry, reply: &KeptReply) {
-        self.with(|hash| hash.reply(reply));
+        self.with(|hash| hash.reply(reply, crc32c(&reply.payload)));
         self.sink.reply(session, reply);
     }
 
@@ -607,7 +593,7 @@ mod tests {
     fn the_hash_tells_order_length_and_every_bit() {
         let of = |parts: &[&[u8]]| {
             let mut hash = OutputHash::new();
-            parts.iter().for_each(|part| hash.add(1, part));
+            parts.iter().for_each(|part| hash.add(1, part.len(), crc32c(part)));
             hash
         };
         let bytes: Vec<u8> = (0..40).collect();

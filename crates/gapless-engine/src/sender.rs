@@ -8,7 +8,7 @@ use gapless_agent::{Agent, AgentError, Now, Waker};
 use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, StreamIdentity, ring};
 use gapless_stream::ConnectionId;
 use gapless_stream::mailbox::Mailbox;
-use gapless_stream::outlets::{Delivered, Outlets};
+use gapless_stream::outlets::{Delivered, Outlets, Payload};
 use gapless_wire::control::SessionOpened;
 use gapless_wire::{Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
 use std::sync::Arc;
@@ -63,12 +63,13 @@ pub fn detached(
 
 impl SendQueue {
     /// Puts a message into the queue.
-    pub(crate) fn push(&mut self, connection: ConnectionId, header: &FrameHeader, payload: &[u8]) -> Delivered {
+    pub(crate) fn push(&mut self, connection: ConnectionId, header: &FrameHeader, payload: Payload<'_>) -> Delivered {
         // Acquire: pairs with the Release in Sender::poll.
         if self.pushed - self.popped.load(Ordering::Acquire) >= self.depth {
             return Delivered::Later;
         }
-        let claim = match self.writer.claim(HEADER_LENGTH + payload.len()) {
+        let length = payload.bytes().len();
+        let claim = match self.writer.claim(HEADER_LENGTH + length) {
             Ok(claim) => claim,
             Err(LogError::Full { .. }) => return Delivered::Later,
             Err(error) => {
@@ -77,9 +78,9 @@ impl SendQueue {
             }
         };
         let mut frame = FrameWriter::new(claim);
-        frame.payload_mut()[..payload.len()].copy_from_slice(payload);
+        frame.payload_mut()[..length].copy_from_slice(payload.bytes());
         let header = FrameHeader { term: u64::from(connection.0), ..*header };
-        let length = frame.finish(&header, payload.len());
+        let length = frame.finish_with_checksum(&header, length, payload.crc());
         self.writer.commit(length);
         self.pushed += 1;
         self.dirty = true;
@@ -114,7 +115,7 @@ impl Agent for Sender {
             let frame = Frame::parse(&self.frame)?;
             let (header, connection) = (frame.header(), ConnectionId(frame.term() as u32));
             let header = FrameHeader { term: 0, ..header };
-            if self.outlets.deliver(connection, &header, frame.payload()) == Delivered::Later {
+            if self.outlets.deliver(connection, &header, Payload::new(frame.payload())) == Delivered::Later {
                 let what = match (header.kind, SessionOpened::from_bytes(frame.payload())) {
                     (Kind::Notice, _) => What::Notices,
                     (_, Some(opened)) if header.session_seq == 0 => {

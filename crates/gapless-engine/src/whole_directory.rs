@@ -44,8 +44,9 @@ impl DirectoryReport {
 /// Reads every frame of the journal in `layout` and everything beside it that must come from one history with it.
 ///
 /// # Errors
-/// There is no journal, or nothing can be read of it.
+/// There is no journal, nothing can be read of it, or as [`StreamLayout::check_kinds`].
 pub fn verify(layout: &StreamLayout) -> Result<DirectoryReport, EngineError> {
+    layout.check_kinds()?;
     let (states, snapshots) = (state_keeper::points(&layout.state())?, snapshot::points(&layout.snapshots())?);
     let mut files = Vec::new();
     for (point, check) in beside(&states, &snapshots) {
@@ -78,7 +79,8 @@ pub struct Restored {
 /// seen more of the incarnation before is refused by this one. Interrupted, it is to be called again.
 ///
 /// # Errors
-/// The directory is in use, holds no journal or a damaged one, or is a member's or a relay's.
+/// The directory is in use, holds no journal or a damaged one, is a member's or a relay's, or as
+/// [`StreamLayout::check_kinds`].
 pub fn restore(layout: &StreamLayout) -> Result<Restored, EngineError> {
     let refuse = |reason: &str| EngineError::Restore { directory: layout.root().to_owned(), reason: reason.to_owned() };
     if is_member(layout) {
@@ -93,6 +95,7 @@ pub fn restore(layout: &StreamLayout) -> Result<Restored, EngineError> {
              folder `journal` into a directory of its own",
         ));
     }
+    layout.check_kinds()?;
     let mut restoring = Restore::begin(&layout.journal())?;
     let (before, incarnation) = restoring.incarnations();
     let stream_id = restoring.reader().stream_id();

@@ -3,7 +3,7 @@
 
 use crate::link::{ConnectionId, ForService};
 use crate::mailbox::Mailbox;
-use crate::outlets::Outlets;
+use crate::outlets::{Outlets, Payload};
 use gapless_agent::{Agent, AgentError, Now};
 use gapless_log::Window;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpened};
@@ -177,7 +177,7 @@ impl AnswerDesk {
 
     /// An answer that does not fit is dropped: whoever waits for it asks again.
     fn send(&mut self, connection: ConnectionId, header: &FrameHeader, payload: &[u8]) {
-        let _ = self.outlets.deliver(connection, header, payload);
+        let _ = self.outlets.deliver(connection, header, Payload::new(payload));
     }
 
     #[cold]

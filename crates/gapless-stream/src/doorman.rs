@@ -14,6 +14,7 @@ use crate::link::{ConnectionId, ForDelivery, ForIngress, LinkOptions};
 use crate::mailbox::Mailbox;
 use crate::past::{Past, Seen};
 use crate::tier::Tier;
+use crate::warnings::Warnings;
 use gapless_agent::Waker;
 use gapless_log::{MemoryKind, RingReader, RingWriter, StreamIdentity, Window, ring};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
@@ -314,6 +315,7 @@ struct Guest {
 
 fn serve(room: &Room, listener: &OwnedFd, stop: &OwnedFd, mut desk: Option<ControlDesk>) {
     let mut guests: Vec<Guest> = Vec::new();
+    let mut warnings = Warnings::default();
     while !room.stopping() {
         let mut fds = vec![PollFd::new(stop, PollFlags::IN), PollFd::new(listener, PollFlags::IN)];
         fds.extend(guests.iter().map(|guest| PollFd::new(&guest.socket, PollFlags::IN)));
@@ -341,7 +343,7 @@ fn serve(room: &Room, listener: &OwnedFd, stop: &OwnedFd, mut desk: Option<Contr
             let stays = match (&guest.stage, spoke) {
                 (Stage::Silent(since), false) => since.elapsed() < HELLO_TIMEOUT,
                 (Stage::In(_), false) => true,
-                (Stage::Silent(_), true) => listen_to(room, guest, desk.as_mut()),
+                (Stage::Silent(_), true) => listen_to(room, guest, desk.as_mut(), &mut warnings),
                 (Stage::Waiting(number), false) => !is_answered(&guest.socket, *number, desk.as_mut()),
                 // Whatever a publisher says after its hello, or its end, is the end.
                 (Stage::In(_) | Stage::Waiting(_), true) => false,
@@ -355,12 +357,12 @@ fn serve(room: &Room, listener: &OwnedFd, stop: &OwnedFd, mut desk: Option<Contr
             stays
         });
         if came {
-            let_in(listener, &mut guests);
+            let_in(listener, &mut guests, &mut warnings);
         }
     }
 }
 
-fn let_in(listener: &OwnedFd, guests: &mut Vec<Guest>) {
+fn let_in(listener: &OwnedFd, guests: &mut Vec<Guest>, warnings: &mut Warnings) {
     while let Ok(socket) = rustix::net::accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
         let (stranger, process_id) = match rustix::net::sockopt::socket_peercred(&socket) {
             Ok(credentials) => {
@@ -371,7 +373,11 @@ fn let_in(listener: &OwnedFd, guests: &mut Vec<Guest>) {
             Err(_) => (true, None),
         };
         if stranger || guests.len() >= CONNECTIONS_MAX {
-            tracing::warn!(stranger, guests = guests.len(), "a publisher was not let in");
+            let count = guests.len();
+            warnings.warn_now(|| match stranger {
+                true => "a publisher of another user was not let in".to_owned(),
+                false => format!("a publisher was not let in: {count} are connected"),
+            });
             continue;
         }
         guests.push(Guest { socket, process_id, stage: Stage::Silent(Instant::now()) });
@@ -382,12 +388,12 @@ fn let_in(listener: &OwnedFd, guests: &mut Vec<Guest>) {
 const FIRST_WORD_ROOM: usize = if HELLO_LENGTH > REQUEST_LENGTH_MAX { HELLO_LENGTH } else { REQUEST_LENGTH_MAX } + 1;
 
 /// Answers a guest's first word; whether the guest stays.
-fn listen_to(room: &Room, guest: &mut Guest, desk: Option<&mut ControlDesk>) -> bool {
+fn listen_to(room: &Room, guest: &mut Guest, desk: Option<&mut ControlDesk>, warnings: &mut Warnings) -> bool {
     let mut bytes = [0; FIRST_WORD_ROOM];
     let Ok((length, _)) = rustix::net::recv(&guest.socket, &mut bytes, RecvFlags::DONTWAIT) else { return false };
     let word = &bytes[..length];
     if ControlRequest::is_meant(word) {
-        return control(room, guest, ControlRequest::from_bytes(word), desk);
+        return control(room, guest, ControlRequest::from_bytes(word), desk, warnings);
     }
     if let Some(hello) = Hello::from_bytes(word) {
         return greet(room, guest, &hello, desk);
@@ -402,7 +408,7 @@ fn listen_to(room: &Room, guest: &mut Guest, desk: Option<&mut ControlDesk>) -> 
     // Who says nothing at all and goes has only looked whether somebody is here.
     if let (Some(desk), true) = (desk, length > 0) {
         desk.count_refused();
-        tracing::warn!(length, "a first word that is no hello and no request");
+        warnings.warn_now(|| format!("somebody's first word, of {length} bytes, is no hello and no request"));
     }
     false
 }
@@ -413,6 +419,7 @@ fn control(
     guest: &mut Guest,
     request: Result<ControlRequest, NoRequest>,
     desk: Option<&mut ControlDesk>,
+    warnings: &mut Warnings,
 ) -> bool {
     let Some(desk) = desk else {
         say(&guest.socket, &answer(ControlStatus::Service, room.description.identity, 0));
@@ -432,7 +439,7 @@ fn control(
         Err(NoRequest::OtherVersion) => desk.refuse(ControlStatus::OtherVersion),
         Err(NoRequest::Malformed) => {
             desk.count_refused();
-            tracing::warn!("a request that is malformed");
+            warnings.warn_now(|| "a request is malformed".to_owned());
             return false;
         }
     };

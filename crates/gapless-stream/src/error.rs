@@ -203,9 +203,7 @@ pub enum StreamError {
         timeout_ms: u64,
     },
     /// A key of another client, or of a session that is closed or has expired; its token opens a new one.
-    #[error(
-        "this client has no session {0:?}, or no more: it was closed or has expired, and its token opens a new one"
-    )]
+    #[error("this client has no such session, or no more: it was closed or has expired, and its token opens a new one")]
     NoSuchSession(crate::client::SessionKey),
     /// No command of the session has this number: the last frame of none that was sent, or it is that of an acknowledgement
     /// of notices. Nothing was sent.

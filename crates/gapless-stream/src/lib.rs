@@ -67,6 +67,7 @@ pub mod syncer;
 pub mod throttle;
 pub mod tier;
 pub mod transactions;
+pub mod warnings;
 
 pub use client::{Client, ClientOptions, Incoming, Reply, SessionKey};
 pub use config::StreamConfig;

@@ -34,6 +34,36 @@ struct Begun {
     next: usize,
 }
 
+/// What a message carries, and the CRC-32C over it that stands in its frame's header: summed once, for whoever needs it.
+#[derive(Clone, Copy, Debug)]
+pub struct Payload<'a> {
+    bytes: &'a [u8],
+    crc: u32,
+}
+
+impl<'a> Payload<'a> {
+    /// Sums up `bytes`, which nobody else can change.
+    #[inline]
+    #[must_use]
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, crc: crc32c(bytes) }
+    }
+
+    /// The payload.
+    #[inline]
+    #[must_use]
+    pub const fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// CRC-32C of the payload.
+    #[inline]
+    #[must_use]
+    pub const fn crc(&self) -> u32 {
+        self.crc
+    }
+}
+
 /// What became of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivered {
@@ -118,19 +148,20 @@ impl Outlets {
 
     /// Puts a message into a publisher's ring; it is seen after [`Outlets::flush`].
     #[inline]
-    pub fn deliver(&mut self, connection: ConnectionId, header: &FrameHeader, payload: &[u8]) -> Delivered {
+    pub fn deliver(&mut self, connection: ConnectionId, header: &FrameHeader, payload: Payload<'_>) -> Delivered {
         let frame_length_max = self.frame_length_max;
         let Some(index) = self.find(connection) else { return Delivered::Never };
         let outlet = &mut self.outlets[index];
         if outlet.begun.is_some() {
             return if outlet.writer.is_reader_closed() { Delivered::Never } else { Delivered::Later };
         }
-        let length = HEADER_LENGTH + payload.len();
+        let length = HEADER_LENGTH + payload.bytes.len();
         // A ring takes frames of half its length.
         let written = if length <= frame_length_max && length <= outlet.writer.frame_length_max() {
             write_frame(&mut outlet.writer, header, payload, Fragment::WHOLE)
         } else {
             let part_length = frame_length_max.min(outlet.writer.frame_length_max()) - HEADER_LENGTH;
+            let payload = payload.bytes;
             match write_fragments(&mut outlet.writer, header, payload, part_length) {
                 Err(LogError::TooLong { .. }) if payload.len() <= ANSWER_LENGTH_MAX => {
                     let mut begun = Begun { header: *header, payload: payload.to_vec(), part_length, next: 0 };
@@ -202,14 +233,15 @@ impl Outlets {
 fn write_frame(
     writer: &mut RingWriter,
     header: &FrameHeader,
-    payload: &[u8],
+    payload: Payload<'_>,
     fragment: Fragment,
 ) -> Result<(), LogError> {
-    let claim = writer.claim(HEADER_LENGTH + payload.len())?;
+    let length = payload.bytes.len();
+    let claim = writer.claim(HEADER_LENGTH + length)?;
     let mut frame = FrameWriter::new(claim);
-    frame.payload_mut()[..payload.len()].copy_from_slice(payload);
-    // Summed over our own copy, not over memory that the publisher could change meanwhile.
-    let length = frame.finish_with_checksum(&FrameHeader { fragment, ..*header }, payload.len(), crc32c(payload));
+    frame.payload_mut()[..length].copy_from_slice(payload.bytes);
+    // The sum is of our own copy, not of memory that the publisher could change meanwhile.
+    let length = frame.finish_with_checksum(&FrameHeader { fragment, ..*header }, length, payload.crc);
     writer.commit(length);
     Ok(())
 }
@@ -222,7 +254,7 @@ impl Begun {
             let begin = self.next * self.part_length;
             let part = &self.payload[begin..self.payload.len().min(begin + self.part_length)];
             let fragment = Fragment { index: self.next as u16, count: count as u16 };
-            write_frame(writer, &self.header, part, fragment)?;
+            write_frame(writer, &self.header, Payload::new(part), fragment)?;
             self.next += 1;
         }
         Ok(())
@@ -249,7 +281,8 @@ fn write_fragments(
         return Err(LogError::Full { needed_bytes, lag_bytes, capacity_bytes: 2 * limit_bytes });
     }
     for (index, part) in payload.chunks(part_length).enumerate() {
-        write_frame(writer, header, part, Fragment { index: index as u16, count: count as u16 })?;
+        let fragment = Fragment { index: index as u16, count: count as u16 };
+        write_frame(writer, header, Payload::new(part), fragment)?;
     }
     Ok(())
 }

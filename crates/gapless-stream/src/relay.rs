@@ -12,7 +12,7 @@ use crate::link::{ConnectionId, ForIngress, Throttle};
 use crate::mailbox::Mailbox;
 use crate::node::NodeLink;
 use crate::node::link::{LinkRead, Start};
-use crate::outlets::{Delivered, Outlets};
+use crate::outlets::{Delivered, Outlets, Payload};
 use crate::relay_feeds::KeptFeeds;
 use crate::relay_openings::Openings;
 use crate::throttle::TokenBucket;
@@ -219,7 +219,7 @@ impl Relay {
         let (kind, flags) = (Kind::Reply, REFUSED_FLAG);
         let header = FrameHeader { kind, flags, session, ..FrameHeader::default() };
         // One that does not fit: its node sends again and is answered again.
-        let _ = self.links.outlets.deliver(connection, &header, &payload[..length]);
+        let _ = self.links.outlets.deliver(connection, &header, Payload::new(&payload[..length]));
     }
 
     /// Takes frames of the stream into the window.
@@ -456,7 +456,8 @@ impl Relay {
                 None => self.sessions.get(&frame.session()).map_or_else(Vec::new, |session| session.who.clone()),
             };
             for connection in connections {
-                if self.links.outlets.deliver(connection, &frame.header(), frame.payload()) == Delivered::Later {
+                let payload = Payload::new(frame.payload());
+                if self.links.outlets.deliver(connection, &frame.header(), payload) == Delivered::Later {
                     tracing::debug!(connection = connection.0, "an answer finds no room; it is asked for again");
                 }
             }

@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -36,7 +36,12 @@ pub struct StateKeeper {
 /// Who writes.
 enum Writer {
     /// A thread of its own.
-    Thread { sender: Option<SyncSender<(u64, SequencerState)>>, thread: Option<JoinHandle<()>> },
+    Thread {
+        sender: Option<SyncSender<(u64, SequencerState)>>,
+        thread: Option<JoinHandle<()>>,
+        /// The stream ends: what is not released soon is not waited for.
+        is_closing: Arc<AtomicBool>,
+    },
     /// The caller, by [`StateKeeper::turn`]; the state that waits for its frames to be released.
     Caller { writing: Box<Writing>, waiting: Option<(u64, SequencerState)> },
 }
@@ -73,12 +78,13 @@ impl StateKeeper {
         (syncer, coverage): (Syncer, Coverage),
     ) -> Result<Self, StreamError> {
         let mut keeper = Self::by_hand(directory, identity, sequence, interval, window, (syncer, coverage))?;
-        let nobody = Writer::Thread { sender: None, thread: None };
+        let is_closing = Arc::<AtomicBool>::default();
+        let nobody = Writer::Thread { sender: None, thread: None, is_closing: Arc::clone(&is_closing) };
         if let Writer::Caller { writing, .. } = std::mem::replace(&mut keeper.writer, nobody) {
             let (sender, receiver) = sync_channel(1);
-            let cuts_seen = Arc::clone(&keeper.cuts);
-            let thread = spawn_helper("gapless-state", move || write_states(&writing, &receiver, &cuts_seen))?;
-            keeper.writer = Writer::Thread { sender: Some(sender), thread: Some(thread) };
+            let (cuts_seen, closes) = (Arc::clone(&keeper.cuts), Arc::clone(&is_closing));
+            let thread = spawn_helper("gapless-state", move || write_states(&writing, &receiver, &cuts_seen, &closes))?;
+            keeper.writer = Writer::Thread { sender: Some(sender), thread: Some(thread), is_closing };
         }
         Ok(keeper)
     }
@@ -158,8 +164,10 @@ impl StateKeeper {
 
 impl Drop for StateKeeper {
     fn drop(&mut self) {
-        let Writer::Thread { sender, thread } = &mut self.writer else { return };
+        let Writer::Thread { sender, thread, is_closing } = &mut self.writer else { return };
         *sender = None;
+        // Relaxed: the flag guards no data.
+        is_closing.store(true, Ordering::Relaxed);
         if let Some(thread) = thread.take() {
             // A panic of the thread has been reported by its message already.
             let _ = thread.join();
@@ -167,12 +175,19 @@ impl Drop for StateKeeper {
     }
 }
 
-/// How long a state waits for its frames to be released, when the stream ends.
+/// How long a state waits for its frames to be released.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(10);
+/// And when the stream ends: frames that nobody releases any more, as those of a member without a quorum, hold up no stop.
+const RELEASE_TIMEOUT_CLOSING: Duration = Duration::from_secs(1);
 
-fn write_states(writing: &Writing, receiver: &Receiver<(u64, SequencerState)>, cuts: &AtomicU64) {
+fn write_states(
+    writing: &Writing,
+    receiver: &Receiver<(u64, SequencerState)>,
+    cuts: &AtomicU64,
+    is_closing: &AtomicBool,
+) {
     while let Ok((cuts_before, state)) = receiver.recv() {
-        if !is_released(&writing.window, state.sequence) {
+        if !is_released(&writing.window, state.sequence, is_closing) {
             tracing::warn!(sequence = state.sequence, "a state is not written: its frames were not released");
             continue;
         }
@@ -198,15 +213,21 @@ impl Writing {
     }
 }
 
-fn is_released(window: &Window, sequence: u64) -> bool {
+fn is_released(window: &Window, sequence: u64, is_closing: &AtomicBool) -> bool {
     let step = Duration::from_millis(1);
-    for _ in 0..RELEASE_TIMEOUT.as_millis() {
-        if window.released_sequence() >= sequence {
-            return true;
+    let mut left = RELEASE_TIMEOUT;
+    while window.released_sequence() < sequence {
+        // Relaxed: as where it is stored.
+        if is_closing.load(Ordering::Relaxed) {
+            left = left.min(RELEASE_TIMEOUT_CLOSING);
+        }
+        left = left.saturating_sub(step);
+        if left.is_zero() {
+            return false;
         }
         std::thread::sleep(step);
     }
-    false
+    true
 }
 
 fn write(directory: &Path, state: &SequencerState) -> Result<(), StreamError> {

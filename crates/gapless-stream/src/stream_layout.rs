@@ -3,6 +3,8 @@
 
 use crate::StreamError;
 use gapless_journal::DirectoryLock;
+use std::io::ErrorKind;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 /// The directory of a stream.
@@ -27,12 +29,43 @@ impl StreamLayout {
     /// Takes the directory, which is made if it is missing: to be done before anything in it is read or written.
     ///
     /// # Errors
-    /// It cannot be made, or another process has it.
+    /// It cannot be made, another process has it, or as [`StreamLayout::check_kinds`].
     pub fn take(self) -> Result<TakenDirectory, StreamError> {
+        self.check_kinds()?;
         std::fs::create_dir_all(&self.root)
             .map_err(|source| StreamError::System { action: format!("making {}", self.root.display()), source })?;
         let lock = DirectoryLock::take(&self.root)?;
         Ok(TakenDirectory { layout: self, lock })
+    }
+
+    /// Refuses what no program puts here and who opens it would wait for or write to: pipes, devices, and links that lead
+    /// nowhere. Links to files and folders are followed. Nothing is opened.
+    ///
+    /// # Errors
+    /// [`StreamError::State`], with the path; a folder cannot be listed.
+    pub fn check_kinds(&self) -> Result<(), StreamError> {
+        for folder in [self.root.clone(), self.journal(), self.state(), self.snapshots()] {
+            let failed = |source| StreamError::System { action: format!("listing {}", folder.display()), source };
+            let entries = match std::fs::read_dir(&folder) {
+                Ok(entries) => entries,
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                Err(error) => return Err(failed(error)),
+            };
+            for entry in entries {
+                let entry = entry.map_err(failed)?;
+                let kind = entry.file_type().map_err(failed)?;
+                let refuse = |reason: &str| Err(StreamError::State { path: entry.path(), reason: reason.to_owned() });
+                let kind = match kind.is_symlink().then(|| std::fs::metadata(entry.path())) {
+                    None => kind,
+                    Some(Ok(target)) => target.file_type(),
+                    Some(Err(error)) => return refuse(&format!("a link that cannot be followed ({error})")),
+                };
+                if !(kind.is_file() || kind.is_dir() || kind.is_socket()) {
+                    return refuse("neither a file nor a folder; remove it, and put back what was there");
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The journal's segments.

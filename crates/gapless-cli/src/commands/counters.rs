@@ -1,6 +1,6 @@
 //! `gapless counters`: reads the counters of a running node, once or at an interval. Never writes.
 
-use super::{Outcome, interrupt, print};
+use super::{Outcome, interrupt, is_printed};
 use clap::Args;
 use gapless::agent::CountersReader;
 use gapless::stream::stream_layout::StreamLayout;
@@ -48,7 +48,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let interrupted = arguments.watch.map(|_| interrupt()).transpose()?;
     loop {
         let (now, values) = (Instant::now(), reader.read()?);
-        print(&if arguments.json { in_json(&values) } else { in_text(&values, before.as_ref(), now) })?;
+        if !is_printed(&if arguments.json { in_json(&values) } else { in_text(&values, before.as_ref(), now) })? {
+            return Ok(());
+        }
         let (Some(interval), Some(interrupted)) = (arguments.watch, &interrupted) else { return Ok(()) };
         before = Some((now, values));
         while now.elapsed() < interval {

@@ -61,9 +61,14 @@ pub(crate) fn interrupt() -> Result<Arc<AtomicBool>, ctrlc::Error> {
 
 /// Prints to stdout. A reader that has gone, as `head` does, ends the program's output and is no error.
 pub(crate) fn print(text: &str) -> Outcome {
-    let mut stdout = io::stdout().lock();
-    closed_is_fine(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))?;
+    is_printed(text)?;
     Ok(())
+}
+
+/// As [`print`], for what is printed again and again; `false` if the reader has gone.
+pub(crate) fn is_printed(text: &str) -> io::Result<bool> {
+    let mut stdout = io::stdout().lock();
+    closed_is_fine(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
 }
 
 /// `false` if the pipe is closed.

@@ -206,7 +206,16 @@ fn the_lead_is_handed_over() {
     assert_eq!(cluster.leader(), next);
     // Who does not lead says so, and who is no member too.
     let refused = transfer(leader);
-    assert!(!refused.status.success() && text(&refused.stderr).contains("does not lead"), "{}", text(&refused.stderr));
+    let said = text(&refused.stderr);
+    let words = format!("member {leader} does not lead: member {next} at 127.0.0.1:");
+    assert!(!refused.status.success() && said.contains(&words) && said.contains("name its file"), "{said}");
+    // All of them can be named.
+    let files: Vec<_> = (1..=3).map(|member| cluster.file(member)).collect();
+    let names: Vec<_> = files.iter().map(|file| file.to_str().unwrap()).collect();
+    let back = leader.to_string();
+    let done = run(&[&["cluster", "transfer"], &names[..], &["--to", &back]].concat());
+    assert!(done.status.success() && cluster.leader() == leader, "{}", text(&done.stderr));
+    assert!(transfer(next).status.success());
     let file = cluster.file(next);
     let refused = run(&["cluster", "transfer", file.to_str().unwrap(), "--to", "9"]);
     assert!(text(&refused.stderr).contains("member 9 is not another voter"), "{}", text(&refused.stderr));

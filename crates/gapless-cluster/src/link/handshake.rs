@@ -13,15 +13,21 @@ pub fn judge(
 ) -> Result<(), Box<Refusal>> {
     let from = &theirs.from;
     let no = |code, text: String| Err(Box::new(Refusal::new(code, text)));
+    // Both sides read it: each is named.
+    let differ = |own_value: String, their_value: String| {
+        format!("member {} is of {own_value}, member {} of {their_value}", own.member, from.member)
+    };
     if from.cluster != own.cluster {
-        return no(RefusalCode::OtherCluster, format!("here {:?}, there {:?}", own.cluster, from.cluster));
+        let [own, from] = [&own.cluster, &from.cluster].map(|cluster| format!("{cluster:?}"));
+        return no(RefusalCode::OtherCluster, differ(own, from));
     }
     if from.stream_id != own.stream_id && from.stream_id != 0 && own.stream_id != 0 {
-        let text = format!("here {:032x}, there {:032x}", own.stream_id, from.stream_id);
-        return no(RefusalCode::OtherStream, text);
+        let [own, from] = [own.stream_id, from.stream_id].map(|stream_id| format!("{stream_id:032x}"));
+        return no(RefusalCode::OtherStream, differ(own, from));
     }
     if from.incarnation != own.incarnation && from.incarnation != 0 && own.incarnation != 0 {
-        return no(RefusalCode::OtherIncarnation, format!("here {}, there {}", own.incarnation, from.incarnation));
+        let [own, from] = [own.incarnation, from.incarnation].map(|incarnation| incarnation.to_string());
+        return no(RefusalCode::OtherIncarnation, differ(own, from));
     }
     if from.member == own.member {
         return if from.instance == own.instance {
@@ -31,7 +37,10 @@ pub fn judge(
         };
     }
     if theirs.to != own.member {
-        return no(RefusalCode::OtherMember, format!("here is member {}, not member {}", own.member, theirs.to));
+        return no(
+            RefusalCode::OtherMember,
+            format!("the address is that of member {}, not {}", own.member, theirs.to),
+        );
     }
     if !is_member(from.member) {
         return no(RefusalCode::UnknownMember, format!("member {} does not know member {}", own.member, from.member));
@@ -59,6 +68,15 @@ mod tests {
         let mut theirs = Introduction { from: identity(1), to: 2, log: LogState::default() };
         change(&mut theirs);
         judge(&identity(2), &theirs, |member| member == 1).err().map(|refusal| refusal.code)
+    }
+
+    #[test]
+    fn both_sides_read_which_member_is_of_what() {
+        let own = Identity { incarnation: 7, ..identity(1) };
+        let from = Identity { incarnation: 1, ..identity(2) };
+        let theirs = Introduction { from, to: 1, log: LogState::default() };
+        let refusal = judge(&own, &theirs, |_| true).unwrap_err();
+        assert_eq!(refusal.text, "member 1 is of 7, member 2 of 1");
     }
 
     #[test]

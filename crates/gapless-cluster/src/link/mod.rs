@@ -42,7 +42,6 @@ mod socket;
 mod strangers;
 mod tcp;
 pub mod tls;
-mod warnings;
 pub mod wire;
 
 pub use address::{SHARED_MEMORY_PREFIX, shared_memory_path};

@@ -10,8 +10,8 @@ use super::log_state::{Acknowledged, LogState};
 use super::options::{LinkOptions, Peer};
 use super::socket::Socket;
 use super::strangers::refuse;
-use super::warnings::Warnings;
 use super::wire::{self, Identity, Introduction, Kind, MemberId, Refusal, RefusalCode, WireError};
+use gapless_stream::warnings::Warnings;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::io::ErrorKind;
 
@@ -200,8 +200,8 @@ impl PeerLink {
         let no = |code, text| Some(Box::new(Refusal::new(code, text)));
         if self.known_instance != 0 && self.known_instance != theirs.from.instance {
             let text = format!(
-                "it may have forgotten what it acknowledged; bring back its original directory, no copy, or run \
-                 `gapless cluster remove --member {member}` and add a new member"
+                "it may have forgotten what it acknowledged; bring back its original directory, no copy, or begin it anew \
+                 with an empty directory and a new number: `gapless cluster add --replace {member}`"
             );
             return no(RefusalCode::OtherDirectory, text);
         }
@@ -576,7 +576,7 @@ fn look_at(connection: &mut Connection, is_late: bool) -> Dialled {
     match parsed {
         Ok(dialled) => dialled,
         Err(WireError::Version { found }) => {
-            let text = format!("here version {}, there {found}", wire::VERSION);
+            let text = format!("this member speaks version {}, the other one {found}", wire::VERSION);
             Dialled::Refusal(Refusal::new(RefusalCode::OtherVersion, text))
         }
         Err(error) => Dialled::Failed(Broken::Wire(error)),

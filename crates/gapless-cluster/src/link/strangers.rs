@@ -6,8 +6,8 @@ use super::error::GoneReason;
 use super::options::LinkOptions;
 use super::socket::Socket;
 use super::tls::certificate_name;
-use super::warnings::Warnings;
 use super::wire::{Introduction, Kind, Refusal, RefusalCode, VERSION, WireError};
+use gapless_stream::warnings::Warnings;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::io;
 

@@ -147,6 +147,9 @@ pub struct MemberReport {
     pub matched_sequence: Option<u64>,
     /// How many frames it lags, as its leader knows.
     pub lag_frames: Option<u64>,
+    /// Why it was not let in when it last came, if it was not.
+    #[serde(default)]
+    pub refused: Option<String>,
 }
 
 /// Where the log of a member parts from that of the one who reports.
@@ -196,6 +199,7 @@ impl StatusReport {
                 is_connected: is_self || status.links.iter().any(|(other, is, _)| *other == member && *is),
                 matched_sequence: seen.map(|(sequence, _)| sequence),
                 lag_frames: seen.map(|(_, lag)| lag),
+                refused: status.refused.iter().find(|(other, _)| *other == member).map(|(_, why)| why.clone()),
             }
         };
         let role = match consensus.role {

@@ -8,6 +8,7 @@ use super::core::Core;
 use crate::config::{MEMBERS_MAX, MemberKind};
 use crate::consensus::details::{ADDRESSES_MAX, Joining, MemberDetails, is_address};
 use crate::consensus::{Change, ChangeStep, MemberId, Members, PeerStatus, ProposeError, Role, Standing, Status};
+use std::collections::BTreeMap;
 
 /// A learner that joins is promoted when it lags by so many frames at most, and by so many entries.
 pub const PROMOTION_LAG_FRAMES_MAX: u64 = 65_536;
@@ -107,6 +108,8 @@ pub(super) struct Membership {
     pub next_look_ns: u64,
     /// To whom there is a connection.
     pub connected: Vec<MemberId>,
+    /// Who was not let in when it last came, and why.
+    pub refused: BTreeMap<u64, String>,
 }
 
 impl Membership {

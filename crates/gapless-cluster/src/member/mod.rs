@@ -171,6 +171,7 @@ impl Member {
         match event {
             LinkEvent::Connected(member) => {
                 tracing::info!(member, "a member is connected");
+                self.core.membership.refused.remove(&member);
                 self.core.membership.connected.extend(MemberId::new(member));
                 self.core.copies.came(member);
                 self.tell_history_to(member);
@@ -205,7 +206,10 @@ impl Member {
                 tracing::warn!(member, %refusal, "a member cannot be connected");
                 self.is_refused(member, &refusal)?;
             }
-            LinkEvent::NotWanted(member, refusal) => tracing::warn!(member, %refusal, "a member is refused"),
+            LinkEvent::NotWanted(member, refusal) => {
+                tracing::warn!(member, %refusal, "a member is refused");
+                self.core.membership.refused.insert(member, refusal.to_string());
+            }
         }
         Ok(())
     }
@@ -255,6 +259,7 @@ impl Member {
                     self.core.catch_up.gone(gone);
                     self.core.parcels.forget(gone);
                     self.core.membership.connected.retain(|other| *other != gone);
+                    self.core.membership.refused.remove(&gone.get());
                 }
             }
         }

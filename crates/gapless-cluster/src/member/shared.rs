@@ -28,6 +28,8 @@ pub struct MemberStatus {
     pub members: Members,
     /// To whom it is connected, and what went there.
     pub links: Vec<(MemberId, bool, LinkStatistics)>,
+    /// Who was not let in when it last came, and why.
+    pub refused: Vec<(MemberId, String)>,
     /// Of a new member: from whom it has not heard yet. It takes part when it has heard from all.
     pub waits_for: Vec<MemberId>,
     /// The last sequence that is journaled here.
@@ -117,11 +119,13 @@ impl MemberShared {
             let member = MemberId::new(number)?;
             Some((member, links.is_connected(number), links.statistics(number).unwrap_or_default()))
         };
+        let refused = core.membership.refused.iter();
         let status = MemberStatus {
             member: MemberId::new(links.identity().member).expect("a member has a number"),
             consensus: core.consensus.status(),
             members: core.consensus.members().clone(),
             links: links.peers().filter_map(peer).collect(),
+            refused: refused.filter_map(|(member, why)| Some((MemberId::new(*member)?, why.clone()))).collect(),
             waits_for: core.voting.awaited().iter().filter_map(|member| MemberId::new(*member)).collect(),
             journaled_sequence: core.keeper.last_sequence(),
             released_sequence: core.told_released,

@@ -22,12 +22,14 @@ use gapless_wire::checksum::crc32c;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Members of which an instance is kept, those that were removed included; more are not remembered.
 const INSTANCES_MAX: usize = 1024;
 const SEAL: &str = "sealed ";
+/// None of the files is as long, bytes: who finds one that is reads no further.
+const LENGTH_MAX: u64 = 1 << 20;
 /// The files that carry the number of `instance`, which they are written behind.
 const SEALED_BEHIND: [&str; 4] = ["incarnation", "instances", "voting", "base"];
 
@@ -153,9 +155,11 @@ fn write_durably(path: &Path, text: &str) -> Result<(), ClusterError> {
 
 /// A small file's text; `None` if it is not there.
 fn read_text(path: &Path) -> Result<Option<String>, ClusterError> {
-    match std::fs::read(path) {
+    let mut bytes = Vec::new();
+    match File::open(path).and_then(|file| file.take(LENGTH_MAX + 1).read_to_end(&mut bytes)) {
+        Ok(length) if length as u64 > LENGTH_MAX => Err(ClusterError::Damaged { path: path.to_owned() }),
         // Text of these files is ASCII.
-        Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| ClusterError::Damaged { path: path.to_owned() }),
+        Ok(_) => String::from_utf8(bytes).map(Some).map_err(|_| ClusterError::Damaged { path: path.to_owned() }),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(source) => Err(ClusterError::System { action: format!("reading {}", path.display()), source }),
     }
@@ -280,6 +284,16 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let files = StandingFiles::open(directory.path(), Some(7)).unwrap();
         (directory, files)
+    }
+
+    #[test]
+    fn a_file_without_end_is_damaged_and_not_read_whole() {
+        let (directory, files) = directory();
+        for name in ["instance", "instances"] {
+            File::create(directory.path().join(name)).unwrap().set_len(1 << 40).unwrap();
+            let error = files.read(name).unwrap_err();
+            assert!(matches!(&error, ClusterError::Damaged { path } if path.ends_with(name)), "{error}");
+        }
     }
 
     #[test]

@@ -89,8 +89,15 @@ fn a_member_that_lost_its_directory_is_refused_until_it_is_replaced() {
     std::fs::remove_dir_all(cluster.directory(lost)).unwrap();
     cluster.start_one(lost);
     let reason = cluster.failure(lost);
-    assert!(reason.contains("another directory") && reason.contains("cluster remove"), "{reason}");
+    let words = format!("cluster add --replace {lost}");
+    assert!(reason.contains("another directory") && reason.contains(&words), "{reason}");
     drop(cluster.forget(lost));
+    // And who refuses it says so, as long as it stays away.
+    let refused = cluster.wait("what is said of it", |cluster| {
+        let status = cluster.leading().status()?;
+        status.refused.into_iter().find(|(member, _)| *member == id(lost))
+    });
+    assert!(refused.1.contains(&words), "{}", refused.1);
     traffic.goes_on();
     let number = cluster.make_room();
     let new = NewMember {

@@ -41,6 +41,60 @@ fn a_stream_or_a_node_on_what_is_a_members_or_a_relays() {
 }
 
 #[test]
+fn nothing_waits_at_a_pipe_in_the_place_of_a_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    start(options(place)).stop().unwrap();
+    let layout = StreamLayout::new(place);
+    let segment = std::fs::read_dir(layout.journal()).unwrap().map(|entry| entry.unwrap().path());
+    let segment =
+        segment.filter(|path| path.extension().is_some_and(|extension| extension == "segment")).min().unwrap();
+    let targets = [
+        segment,
+        layout.journal().join("history"),
+        layout.journal().join(LOCK_NAME),
+        layout.state().join("state-00000000000000000009"),
+        layout.snapshots().join("snapshot-9"),
+        place.join(LOCK_NAME),
+        layout.outputs(),
+    ];
+    for target in targets {
+        let kept = std::fs::read(&target).ok();
+        let refuses = || {
+            let all = |words: &str| {
+                let starts = [
+                    EventStream::start(&EventStreamOptions::in_directory(place)).err().map(|error| error.to_string()),
+                    Node::start(Adder::default(), options(place)).err().map(|error| error.to_string()),
+                    whole_directory::verify(&layout).err().map(|error| error.to_string()),
+                    whole_directory::restore(&layout).err().map(|error| error.to_string()),
+                ];
+                for said in starts {
+                    let said = said.expect("it is refused");
+                    assert!(said.contains(words) && said.contains(target.to_str().unwrap()), "{said}");
+                }
+            };
+            let _ = std::fs::remove_file(&target);
+            std::fs::create_dir_all(target.parent().unwrap()).unwrap();
+            assert!(std::process::Command::new("mkfifo").arg(&target).status().unwrap().success());
+            all("neither a file nor a folder");
+            std::fs::remove_file(&target).unwrap();
+            std::os::unix::fs::symlink("nowhere", &target).unwrap();
+            all("a link that cannot be followed");
+            std::fs::remove_file(&target).unwrap();
+        };
+        refuses();
+        if let Some(bytes) = kept {
+            std::fs::write(&target, bytes).unwrap();
+        }
+    }
+    // A link to what was there is fine.
+    let history = layout.journal().join("history");
+    std::fs::rename(&history, directory.path().join("elsewhere")).unwrap();
+    std::os::unix::fs::symlink("../elsewhere", &history).unwrap();
+    start(options(place)).stop().unwrap();
+}
+
+#[test]
 fn a_member_on_what_is_a_streams_or_another_members() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path().join("data");

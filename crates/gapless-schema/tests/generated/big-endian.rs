@@ -612,7 +612,7 @@ pub mod big_endian {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if header and block do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn new(buffer: &'a mut [u8]) -> Result<Self, EncodeError> {
             let mut tail = Tail::new(buffer);
             let block = tail.chunk::<46>("Big")?;
@@ -631,7 +631,7 @@ pub mod big_endian {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if they do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn finish(mut self) -> Result<usize, EncodeError> {
             self.stage.advance(&mut self.tail, 5u8)?;
             Ok(self.tail.position())
@@ -700,7 +700,7 @@ pub mod big_endian {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late.
-        #[inline]
+        #[inline(always)]
         pub fn outer(&mut self) -> Result<BigOuterGroupEncoder<'_, 'a>, EncodeError> {
             self.stage.advance(&mut self.tail, 0u8)?;
             let dimension = self.tail.chunk("Big.outer")?;
@@ -717,7 +717,7 @@ pub mod big_endian {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late.
-        #[inline]
+        #[inline(always)]
         pub fn plain(&mut self) -> Result<BigPlainGroupEncoder<'_, 'a>, EncodeError> {
             self.stage.advance(&mut self.tail, 1u8)?;
             let dimension = self.tail.chunk("Big.plain")?;
@@ -734,7 +734,7 @@ pub mod big_endian {
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late,
         /// [`EncodeError::Length`] if its length field cannot express its length.
-        #[inline]
+        #[inline(always)]
         pub fn small(
             &mut self,
             value: impl AsRef<[u8]>,
@@ -755,7 +755,7 @@ pub mod big_endian {
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late,
         /// [`EncodeError::Length`] if its length field cannot express its length.
-        #[inline]
+        #[inline(always)]
         pub fn middle(
             &mut self,
             value: impl AsRef<[u8]>,
@@ -780,7 +780,7 @@ pub mod big_endian {
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late,
         /// [`EncodeError::Length`] if its length field cannot express its length.
-        #[inline]
+        #[inline(always)]
         pub fn wide(
             &mut self,
             value: impl AsRef<[u8]>,
@@ -1568,7 +1568,7 @@ pub mod big_endian {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late.
-        #[inline]
+        #[inline(always)]
         pub fn middle(
             &mut self,
         ) -> Result<BigOuterMiddleGroupEncoder<'_, 'a>, EncodeError> {
@@ -1588,7 +1588,7 @@ pub mod big_endian {
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late,
         /// [`EncodeError::Length`] if its length field cannot express its length.
-        #[inline]
+        #[inline(always)]
         pub fn note(
             &mut self,
             value: impl AsRef<[u8]>,
@@ -2034,7 +2034,7 @@ pub mod big_endian {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late.
-        #[inline]
+        #[inline(always)]
         pub fn inner(
             &mut self,
         ) -> Result<BigOuterMiddleInnerGroupEncoder<'_, 'a>, EncodeError> {
@@ -2054,7 +2054,7 @@ pub mod big_endian {
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late,
         /// [`EncodeError::Length`] if its length field cannot express its length.
-        #[inline]
+        #[inline(always)]
         pub fn note(
             &mut self,
             value: impl AsRef<[u8]>,
@@ -2492,7 +2492,7 @@ pub mod big_endian {
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late,
         /// [`EncodeError::Length`] if its length field cannot express its length.
-        #[inline]
+        #[inline(always)]
         pub fn note(
             &mut self,
             value: impl AsRef<[u8]>,
@@ -2784,7 +2784,7 @@ pub mod big_endian {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Length`] if the group is full.
-        #[inline]
+        #[inline(always)]
         pub fn entry(
             &mut self,
         ) -> Result<BigOuterMiddleInnerEncoder<'_, 'a>, EncodeError> {
@@ -2829,7 +2829,7 @@ pub mod big_endian {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Length`] if the group is full.
-        #[inline]
+        #[inline(always)]
         pub fn entry(&mut self) -> Result<BigOuterMiddleEncoder<'_, 'a>, EncodeError> {
             self.stage.advance(self.tail, 2u8)?;
             if self.count >= 254 {
@@ -2872,7 +2872,7 @@ pub mod big_endian {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Length`] if the group is full.
-        #[inline]
+        #[inline(always)]
         pub fn entry(&mut self) -> Result<BigOuterEncoder<'_, 'a>, EncodeError> {
             self.stage.advance(self.tail, 2u8)?;
             if self.count >= 65534 {
@@ -3130,7 +3130,7 @@ pub mod big_endian {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Length`] if the group is full.
-        #[inline]
+        #[inline(always)]
         pub fn entry(&mut self) -> Result<BigPlainEncoder<'a>, EncodeError> {
             if self.count >= 254 {
                 return Err(

@@ -1043,7 +1043,7 @@ pub mod car {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if header and block do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn new(buffer: &'a mut [u8]) -> Result<Self, EncodeError> {
             let mut tail = Tail::new(buffer);
             let block = tail.chunk::<36>("Car")?;
@@ -1062,7 +1062,7 @@ pub mod car {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if they do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn finish(mut self) -> Result<usize, EncodeError> {
             self.stage.advance(&mut self.tail, 6u8)?;
             Ok(self.tail.position())
@@ -1181,7 +1181,7 @@ pub mod car {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late.
-        #[inline]
+        #[inline(always)]
         pub fn some_numbers(
             &mut self,
         ) -> Result<CarSomeNumbersGroupEncoder<'_, 'a>, EncodeError> {
@@ -1199,7 +1199,7 @@ pub mod car {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late.
-        #[inline]
+        #[inline(always)]
         pub fn extras(&mut self) -> Result<CarExtrasGroupEncoder<'_, 'a>, EncodeError> {
             self.stage.advance(&mut self.tail, 1u8)?;
             let dimension = self.tail.chunk("Car.extras")?;
@@ -1215,7 +1215,7 @@ pub mod car {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late.
-        #[inline]
+        #[inline(always)]
         pub fn fuel_figure(
             &mut self,
         ) -> Result<CarFuelFigureGroupEncoder<'_, 'a>, EncodeError> {
@@ -1233,7 +1233,7 @@ pub mod car {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late.
-        #[inline]
+        #[inline(always)]
         pub fn performance_figure(
             &mut self,
         ) -> Result<CarPerformanceFigureGroupEncoder<'_, 'a>, EncodeError> {
@@ -1253,7 +1253,7 @@ pub mod car {
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late,
         /// [`EncodeError::Length`] if its length field cannot express its length.
-        #[inline]
+        #[inline(always)]
         pub fn manufacturer(
             &mut self,
             value: impl AsRef<[u8]>,
@@ -1283,7 +1283,7 @@ pub mod car {
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late,
         /// [`EncodeError::Length`] if its length field cannot express its length.
-        #[inline]
+        #[inline(always)]
         pub fn model(
             &mut self,
             value: impl AsRef<[u8]>,
@@ -2282,7 +2282,7 @@ pub mod car {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Length`] if the group is full.
-        #[inline]
+        #[inline(always)]
         pub fn entry(&mut self) -> Result<CarSomeNumbersEncoder<'a>, EncodeError> {
             if self.count >= 65534 {
                 return Err(
@@ -2536,7 +2536,7 @@ pub mod car {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Length`] if the group is full.
-        #[inline]
+        #[inline(always)]
         pub fn entry(&mut self) -> Result<CarExtrasEncoder<'a>, EncodeError> {
             if self.count >= 65534 {
                 return Err(
@@ -2889,7 +2889,7 @@ pub mod car {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Length`] if the group is full.
-        #[inline]
+        #[inline(always)]
         pub fn entry(&mut self) -> Result<CarFuelFigureEncoder<'a>, EncodeError> {
             if self.count >= 65534 {
                 return Err(
@@ -3022,7 +3022,7 @@ pub mod car {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late.
-        #[inline]
+        #[inline(always)]
         pub fn acceleration(
             &mut self,
         ) -> Result<CarPerformanceFigureAccelerationGroupEncoder<'_, 'a>, EncodeError> {
@@ -3669,7 +3669,7 @@ pub mod car {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Length`] if the group is full.
-        #[inline]
+        #[inline(always)]
         pub fn entry(
             &mut self,
         ) -> Result<CarPerformanceFigureAccelerationEncoder<'a>, EncodeError> {
@@ -3710,7 +3710,7 @@ pub mod car {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Length`] if the group is full.
-        #[inline]
+        #[inline(always)]
         pub fn entry(
             &mut self,
         ) -> Result<CarPerformanceFigureEncoder<'_, 'a>, EncodeError> {

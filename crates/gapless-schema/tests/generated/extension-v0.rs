@@ -366,7 +366,7 @@ pub mod extension_v0 {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if header and block do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn new(buffer: &'a mut [u8]) -> Result<Self, EncodeError> {
             let mut tail = Tail::new(buffer);
             let block = tail.chunk::<19>("Order")?;
@@ -385,7 +385,7 @@ pub mod extension_v0 {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if they do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn finish(mut self) -> Result<usize, EncodeError> {
             self.stage.advance(&mut self.tail, 1u8)?;
             Ok(self.tail.position())
@@ -413,7 +413,7 @@ pub mod extension_v0 {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late.
-        #[inline]
+        #[inline(always)]
         pub fn legs(&mut self) -> Result<OrderLegsGroupEncoder<'_, 'a>, EncodeError> {
             self.stage.advance(&mut self.tail, 0u8)?;
             let dimension = self.tail.chunk("Order.legs")?;
@@ -881,7 +881,7 @@ pub mod extension_v0 {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late.
-        #[inline]
+        #[inline(always)]
         pub fn allocations(
             &mut self,
         ) -> Result<OrderLegsAllocationsGroupEncoder<'_, 'a>, EncodeError> {
@@ -1416,7 +1416,7 @@ pub mod extension_v0 {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Length`] if the group is full.
-        #[inline]
+        #[inline(always)]
         pub fn entry(&mut self) -> Result<OrderLegsAllocationsEncoder<'a>, EncodeError> {
             if self.count >= 65534 {
                 return Err(
@@ -1455,7 +1455,7 @@ pub mod extension_v0 {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Length`] if the group is full.
-        #[inline]
+        #[inline(always)]
         pub fn entry(&mut self) -> Result<OrderLegsEncoder<'_, 'a>, EncodeError> {
             self.stage.advance(self.tail, 1u8)?;
             if self.count >= 65534 {
@@ -1660,7 +1660,7 @@ pub mod extension_v0 {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if header and block do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn new(buffer: &'a mut [u8]) -> Result<Self, EncodeError> {
             let mut tail = Tail::new(buffer);
             let block = tail.chunk::<16>("Note")?;
@@ -1679,7 +1679,7 @@ pub mod extension_v0 {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if they do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn finish(mut self) -> Result<usize, EncodeError> {
             self.stage.advance(&mut self.tail, 1u8)?;
             Ok(self.tail.position())
@@ -1695,7 +1695,7 @@ pub mod extension_v0 {
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late,
         /// [`EncodeError::Length`] if its length field cannot express its length.
-        #[inline]
+        #[inline(always)]
         pub fn text(
             &mut self,
             value: impl AsRef<[u8]>,

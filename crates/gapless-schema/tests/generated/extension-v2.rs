@@ -918,7 +918,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if header and block do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn new(buffer: &'a mut [u8]) -> Result<Self, EncodeError> {
             let mut tail = Tail::new(buffer);
             let block = tail.chunk::<43>("Order")?;
@@ -937,7 +937,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if they do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn finish(mut self) -> Result<usize, EncodeError> {
             self.stage.advance(&mut self.tail, 3u8)?;
             Ok(self.tail.position())
@@ -1093,7 +1093,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late.
-        #[inline]
+        #[inline(always)]
         pub fn legs(&mut self) -> Result<OrderLegsGroupEncoder<'_, 'a>, EncodeError> {
             self.stage.advance(&mut self.tail, 0u8)?;
             let dimension = self.tail.chunk("Order.legs")?;
@@ -1112,7 +1112,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late.
-        #[inline]
+        #[inline(always)]
         pub fn parties(
             &mut self,
         ) -> Result<OrderPartiesGroupEncoder<'_, 'a>, EncodeError> {
@@ -1133,7 +1133,7 @@ pub mod extension_v2 {
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late,
         /// [`EncodeError::Length`] if its length field cannot express its length.
-        #[inline]
+        #[inline(always)]
         pub fn comment(
             &mut self,
             value: impl AsRef<[u8]>,
@@ -2043,7 +2043,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late.
-        #[inline]
+        #[inline(always)]
         pub fn allocations(
             &mut self,
         ) -> Result<OrderLegsAllocationsGroupEncoder<'_, 'a>, EncodeError> {
@@ -2707,7 +2707,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Length`] if the group is full.
-        #[inline]
+        #[inline(always)]
         pub fn entry(&mut self) -> Result<OrderLegsAllocationsEncoder<'a>, EncodeError> {
             if self.count >= 65534 {
                 return Err(
@@ -2746,7 +2746,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Length`] if the group is full.
-        #[inline]
+        #[inline(always)]
         pub fn entry(&mut self) -> Result<OrderLegsEncoder<'_, 'a>, EncodeError> {
             self.stage.advance(self.tail, 1u8)?;
             if self.count >= 65534 {
@@ -3114,7 +3114,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Length`] if the group is full.
-        #[inline]
+        #[inline(always)]
         pub fn entry(&mut self) -> Result<OrderPartiesEncoder<'a>, EncodeError> {
             if self.count >= 65534 {
                 return Err(
@@ -3345,7 +3345,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if header and block do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn new(buffer: &'a mut [u8]) -> Result<Self, EncodeError> {
             let mut tail = Tail::new(buffer);
             let block = tail.chunk::<16>("Note")?;
@@ -3364,7 +3364,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if they do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn finish(mut self) -> Result<usize, EncodeError> {
             self.stage.advance(&mut self.tail, 2u8)?;
             Ok(self.tail.position())
@@ -3380,7 +3380,7 @@ pub mod extension_v2 {
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late,
         /// [`EncodeError::Length`] if its length field cannot express its length.
-        #[inline]
+        #[inline(always)]
         pub fn text(
             &mut self,
             value: impl AsRef<[u8]>,
@@ -3407,7 +3407,7 @@ pub mod extension_v2 {
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late,
         /// [`EncodeError::Length`] if its length field cannot express its length.
-        #[inline]
+        #[inline(always)]
         pub fn author(
             &mut self,
             value: impl AsRef<[u8]>,
@@ -3888,7 +3888,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if header and block do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn new(buffer: &'a mut [u8]) -> Result<Self, EncodeError> {
             let mut tail = Tail::new(buffer);
             let block = tail.chunk::<10>("Late")?;
@@ -3907,7 +3907,7 @@ pub mod extension_v2 {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if they do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn finish(mut self) -> Result<usize, EncodeError> {
             self.stage.advance(&mut self.tail, 0u8)?;
             Ok(self.tail.position())

@@ -1240,7 +1240,7 @@ pub mod names {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if header and block do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn new(buffer: &'a mut [u8]) -> Result<Self, EncodeError> {
             let mut tail = Tail::new(buffer);
             let block = tail.chunk::<60>("Tail")?;
@@ -1259,7 +1259,7 @@ pub mod names {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if they do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn finish(mut self) -> Result<usize, EncodeError> {
             self.stage.advance(&mut self.tail, 6u8)?;
             Ok(self.tail.position())
@@ -1368,7 +1368,7 @@ pub mod names {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late.
-        #[inline]
+        #[inline(always)]
         pub fn decoder(
             &mut self,
         ) -> Result<TailMessageDecoder_GroupEncoder<'_, 'a>, EncodeError> {
@@ -1387,7 +1387,7 @@ pub mod names {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late.
-        #[inline]
+        #[inline(always)]
         pub fn stage(
             &mut self,
         ) -> Result<TailMessageStage_GroupEncoder<'_, 'a>, EncodeError> {
@@ -1405,7 +1405,7 @@ pub mod names {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late.
-        #[inline]
+        #[inline(always)]
         pub fn group(
             &mut self,
         ) -> Result<TailMessageGroup_GroupEncoder<'_, 'a>, EncodeError> {
@@ -1424,7 +1424,7 @@ pub mod names {
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late,
         /// [`EncodeError::Length`] if its length field cannot express its length.
-        #[inline]
+        #[inline(always)]
         pub fn dimension(
             &mut self,
             value: impl AsRef<[u8]>,
@@ -1450,7 +1450,7 @@ pub mod names {
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late,
         /// [`EncodeError::Length`] if its length field cannot express its length.
-        #[inline]
+        #[inline(always)]
         pub fn block_length(
             &mut self,
             value: impl AsRef<[u8]>,
@@ -1482,7 +1482,7 @@ pub mod names {
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late,
         /// [`EncodeError::Length`] if its length field cannot express its length.
-        #[inline]
+        #[inline(always)]
         pub fn length(
             &mut self,
             value: impl AsRef<[u8]>,
@@ -2500,7 +2500,7 @@ pub mod names {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late.
-        #[inline]
+        #[inline(always)]
         pub fn tail(
             &mut self,
         ) -> Result<TailMessageDecoderTailGroupEncoder<'_, 'a>, EncodeError> {
@@ -2519,7 +2519,7 @@ pub mod names {
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late,
         /// [`EncodeError::Length`] if its length field cannot express its length.
-        #[inline]
+        #[inline(always)]
         pub fn stage(
             &mut self,
             value: impl AsRef<[u8]>,
@@ -3104,7 +3104,7 @@ pub mod names {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Length`] if the group is full.
-        #[inline]
+        #[inline(always)]
         pub fn entry(
             &mut self,
         ) -> Result<TailMessageDecoderTailEncoder<'a>, EncodeError> {
@@ -3145,7 +3145,7 @@ pub mod names {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Length`] if the group is full.
-        #[inline]
+        #[inline(always)]
         pub fn entry(
             &mut self,
         ) -> Result<TailMessageDecoder_Encoder<'_, 'a>, EncodeError> {
@@ -3412,7 +3412,7 @@ pub mod names {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Length`] if the group is full.
-        #[inline]
+        #[inline(always)]
         pub fn entry(&mut self) -> Result<TailMessageStage_Encoder<'a>, EncodeError> {
             if self.count >= 18446744073709551614 {
                 return Err(
@@ -3671,7 +3671,7 @@ pub mod names {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Length`] if the group is full.
-        #[inline]
+        #[inline(always)]
         pub fn entry(&mut self) -> Result<TailMessageGroup_Encoder<'a>, EncodeError> {
             if self.count >= 18446744073709551614 {
                 return Err(
@@ -3851,7 +3851,7 @@ pub mod names {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if header and block do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn new(buffer: &'a mut [u8]) -> Result<Self, EncodeError> {
             let mut tail = Tail::new(buffer);
             let block = tail.chunk::<28>("TailDecoder")?;
@@ -3870,7 +3870,7 @@ pub mod names {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if they do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn finish(mut self) -> Result<usize, EncodeError> {
             self.stage.advance(&mut self.tail, 0u8)?;
             Ok(self.tail.position())
@@ -4217,7 +4217,7 @@ pub mod names {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if header and block do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn new(buffer: &'a mut [u8]) -> Result<Self, EncodeError> {
             let mut tail = Tail::new(buffer);
             let block = tail.chunk::<29>("String")?;
@@ -4236,7 +4236,7 @@ pub mod names {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if they do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn finish(mut self) -> Result<usize, EncodeError> {
             self.stage.advance(&mut self.tail, 0u8)?;
             Ok(self.tail.position())

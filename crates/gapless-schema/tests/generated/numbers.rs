@@ -1078,7 +1078,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if header and block do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn new(buffer: &'a mut [u8]) -> Result<Self, EncodeError> {
             let mut tail = Tail::new(buffer);
             let block = tail.chunk::<128>("Scalars")?;
@@ -1097,7 +1097,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if they do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn finish(mut self) -> Result<usize, EncodeError> {
             self.stage.advance(&mut self.tail, 0u8)?;
             Ok(self.tail.position())
@@ -3151,7 +3151,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if header and block do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn new(buffer: &'a mut [u8]) -> Result<Self, EncodeError> {
             let mut tail = Tail::new(buffer);
             let block = tail.chunk::<146>("Arrays")?;
@@ -3170,7 +3170,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if they do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn finish(mut self) -> Result<usize, EncodeError> {
             self.stage.advance(&mut self.tail, 0u8)?;
             Ok(self.tail.position())
@@ -4903,7 +4903,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if header and block do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn new(buffer: &'a mut [u8]) -> Result<Self, EncodeError> {
             let mut tail = Tail::new(buffer);
             let block = tail.chunk::<30>("Choices")?;
@@ -4922,7 +4922,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if they do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn finish(mut self) -> Result<usize, EncodeError> {
             self.stage.advance(&mut self.tail, 3u8)?;
             Ok(self.tail.position())
@@ -5021,7 +5021,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late.
-        #[inline]
+        #[inline(always)]
         pub fn sides(
             &mut self,
         ) -> Result<ChoicesSidesGroupEncoder<'_, 'a>, EncodeError> {
@@ -5039,7 +5039,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late.
-        #[inline]
+        #[inline(always)]
         pub fn wholes(
             &mut self,
         ) -> Result<ChoicesWholesGroupEncoder<'_, 'a>, EncodeError> {
@@ -5057,7 +5057,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late.
-        #[inline]
+        #[inline(always)]
         pub fn parts(
             &mut self,
         ) -> Result<ChoicesPartsGroupEncoder<'_, 'a>, EncodeError> {
@@ -6040,7 +6040,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Length`] if the group is full.
-        #[inline]
+        #[inline(always)]
         pub fn entry(&mut self) -> Result<ChoicesSidesEncoder<'a>, EncodeError> {
             if self.count >= 500 {
                 return Err(
@@ -6306,7 +6306,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Length`] if the group is full.
-        #[inline]
+        #[inline(always)]
         pub fn entry(&mut self) -> Result<ChoicesWholesEncoder<'a>, EncodeError> {
             if self.count >= 500 {
                 return Err(
@@ -6572,7 +6572,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Length`] if the group is full.
-        #[inline]
+        #[inline(always)]
         pub fn entry(&mut self) -> Result<ChoicesPartsEncoder<'a>, EncodeError> {
             if self.count >= 500 {
                 return Err(
@@ -6789,7 +6789,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if header and block do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn new(buffer: &'a mut [u8]) -> Result<Self, EncodeError> {
             let mut tail = Tail::new(buffer);
             let block = tail.chunk::<48>("Padded")?;
@@ -6808,7 +6808,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if they do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn finish(mut self) -> Result<usize, EncodeError> {
             self.stage.advance(&mut self.tail, 1u8)?;
             Ok(self.tail.position())
@@ -6836,7 +6836,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late.
-        #[inline]
+        #[inline(always)]
         pub fn entries(
             &mut self,
         ) -> Result<PaddedEntriesGroupEncoder<'_, 'a>, EncodeError> {
@@ -7466,7 +7466,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Length`] if the group is full.
-        #[inline]
+        #[inline(always)]
         pub fn entry(&mut self) -> Result<PaddedEntriesEncoder<'a>, EncodeError> {
             if self.count >= 500 {
                 return Err(
@@ -7706,7 +7706,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if header and block do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn new(buffer: &'a mut [u8]) -> Result<Self, EncodeError> {
             let mut tail = Tail::new(buffer);
             let block = tail.chunk::<16>("Keywords")?;
@@ -7725,7 +7725,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if they do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn finish(mut self) -> Result<usize, EncodeError> {
             self.stage.advance(&mut self.tail, 0u8)?;
             Ok(self.tail.position())
@@ -8416,7 +8416,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if header and block do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn new(buffer: &'a mut [u8]) -> Result<Self, EncodeError> {
             let mut tail = Tail::new(buffer);
             let block = tail.chunk::<9>("Option")?;
@@ -8435,7 +8435,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if they do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn finish(mut self) -> Result<usize, EncodeError> {
             self.stage.advance(&mut self.tail, 0u8)?;
             Ok(self.tail.position())
@@ -8815,7 +8815,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if header and block do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn new(buffer: &'a mut [u8]) -> Result<Self, EncodeError> {
             let mut tail = Tail::new(buffer);
             let block = tail.chunk::<8>("Empty")?;
@@ -8834,7 +8834,7 @@ pub mod numbers {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if they do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn finish(mut self) -> Result<usize, EncodeError> {
             self.stage.advance(&mut self.tail, 0u8)?;
             Ok(self.tail.position())

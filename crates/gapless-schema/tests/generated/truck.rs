@@ -1850,7 +1850,7 @@ pub mod truck {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if header and block do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn new(buffer: &'a mut [u8]) -> Result<Self, EncodeError> {
             let mut tail = Tail::new(buffer);
             let block = tail.chunk::<73>("Truck")?;
@@ -1869,7 +1869,7 @@ pub mod truck {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if they do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn finish(mut self) -> Result<usize, EncodeError> {
             self.stage.advance(&mut self.tail, 5u8)?;
             Ok(self.tail.position())
@@ -1977,7 +1977,7 @@ pub mod truck {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late.
-        #[inline]
+        #[inline(always)]
         pub fn fuel_figures(
             &mut self,
         ) -> Result<TruckFuelFiguresGroupEncoder<'_, 'a>, EncodeError> {
@@ -1996,7 +1996,7 @@ pub mod truck {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late.
-        #[inline]
+        #[inline(always)]
         pub fn performance_figures(
             &mut self,
         ) -> Result<TruckPerformanceFiguresGroupEncoder<'_, 'a>, EncodeError> {
@@ -2016,7 +2016,7 @@ pub mod truck {
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late,
         /// [`EncodeError::Length`] if its length field cannot express its length.
-        #[inline]
+        #[inline(always)]
         pub fn manufacturer(
             &mut self,
             value: impl AsRef<[u8]>,
@@ -2046,7 +2046,7 @@ pub mod truck {
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late,
         /// [`EncodeError::Length`] if its length field cannot express its length.
-        #[inline]
+        #[inline(always)]
         pub fn model(
             &mut self,
             value: impl AsRef<[u8]>,
@@ -2071,7 +2071,7 @@ pub mod truck {
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late,
         /// [`EncodeError::Length`] if its length field cannot express its length.
-        #[inline]
+        #[inline(always)]
         pub fn activation_code(
             &mut self,
             value: impl AsRef<[u8]>,
@@ -3058,7 +3058,7 @@ pub mod truck {
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late,
         /// [`EncodeError::Length`] if its length field cannot express its length.
-        #[inline]
+        #[inline(always)]
         pub fn usage_description(
             &mut self,
             value: impl AsRef<[u8]>,
@@ -3390,7 +3390,7 @@ pub mod truck {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Length`] if the group is full.
-        #[inline]
+        #[inline(always)]
         pub fn entry(&mut self) -> Result<TruckFuelFiguresEncoder<'_, 'a>, EncodeError> {
             self.stage.advance(self.tail, 1u8)?;
             if self.count >= 65534 {
@@ -3525,7 +3525,7 @@ pub mod truck {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late.
-        #[inline]
+        #[inline(always)]
         pub fn acceleration(
             &mut self,
         ) -> Result<
@@ -4144,7 +4144,7 @@ pub mod truck {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Length`] if the group is full.
-        #[inline]
+        #[inline(always)]
         pub fn entry(
             &mut self,
         ) -> Result<TruckPerformanceFiguresAccelerationEncoder<'a>, EncodeError> {
@@ -4185,7 +4185,7 @@ pub mod truck {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Length`] if the group is full.
-        #[inline]
+        #[inline(always)]
         pub fn entry(
             &mut self,
         ) -> Result<TruckPerformanceFiguresEncoder<'_, 'a>, EncodeError> {

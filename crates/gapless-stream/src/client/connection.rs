@@ -8,13 +8,14 @@ use crate::past::Seen;
 use gapless_log::{RingReader, RingWriter, StreamIdentity, Window};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::OwnedFd;
+use rustix::io::retry_on_intr;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags,
     SocketType,
 };
 use std::io::IoSliceMut;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What is asked for at the door.
 pub(crate) struct ConnectOptions {
@@ -35,15 +36,21 @@ pub(crate) fn connect(path: &Path, options: &ConnectOptions) -> Result<Publisher
     let address = SocketAddrUnix::new(path).map_err(StreamError::system(action()))?;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
         .map_err(StreamError::system(action()))?;
-    rustix::net::connect(&socket, &address).map_err(StreamError::system(action()))?;
+    // A signal, such as that of a Ctrl-C, is no answer: its handler has been called, and the wait goes on.
+    retry_on_intr(|| rustix::net::connect(&socket, &address)).map_err(StreamError::system(action()))?;
     let hello = Hello { link: options.link, identity: options.identity, reads: options.reads, seen: options.seen };
-    rustix::net::send(&socket, &hello.to_bytes(), SendFlags::NOSIGNAL).map_err(StreamError::system(action()))?;
-    let mut fds = [PollFd::new(&socket, PollFlags::IN)];
-    let timeout = rustix::time::Timespec {
-        tv_sec: options.timeout.as_secs().min(i64::MAX as u64) as i64,
-        tv_nsec: i64::from(options.timeout.subsec_nanos()),
+    let hello = hello.to_bytes();
+    retry_on_intr(|| rustix::net::send(&socket, &hello, SendFlags::NOSIGNAL)).map_err(StreamError::system(action()))?;
+    let begun = Instant::now();
+    let has_come = || {
+        let left = options.timeout.saturating_sub(begun.elapsed());
+        let left = rustix::time::Timespec {
+            tv_sec: left.as_secs().min(i64::MAX as u64) as i64,
+            tv_nsec: i64::from(left.subsec_nanos()),
+        };
+        Ok(poll(&mut [PollFd::new(&socket, PollFlags::IN)], Some(&left))? > 0)
     };
-    if poll(&mut fds, Some(&timeout)).map_err(StreamError::system(action()))? == 0 {
+    if !retry_on_intr(has_come).map_err(StreamError::system(action()))? {
         let (request, timeout_ms) = ("a hello".to_owned(), options.timeout.as_millis() as u64);
         return Err(StreamError::TimedOut { peer, request, timeout_ms });
     }
@@ -51,8 +58,9 @@ pub(crate) fn connect(path: &Path, options: &ConnectOptions) -> Result<Publisher
     let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(WELCOME_DESCRIPTORS_MAX))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::CMSG_CLOEXEC;
-    let received = rustix::net::recvmsg(&socket, &mut [IoSliceMut::new(&mut bytes)], &mut control, flags)
-        .map_err(StreamError::system(action()))?;
+    let received =
+        retry_on_intr(|| rustix::net::recvmsg(&socket, &mut [IoSliceMut::new(&mut bytes)], &mut control, flags))
+            .map_err(StreamError::system(action()))?;
     let descriptors: Vec<OwnedFd> = control
         .drain()
         .filter_map(|message| match message {

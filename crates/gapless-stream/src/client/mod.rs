@@ -69,7 +69,8 @@ impl SessionKey {
 pub struct ClientOptions {
     /// Sizes of the rings.
     pub link: LinkOptions,
-    /// How long connecting and opening a session may take.
+    /// How long who is reached may take to let the client in, and opening a session may take. Where nobody listens, connecting
+    /// fails at once.
     pub timeout: Duration,
     /// The stream that must be there; zeros for any.
     pub identity: StreamIdentity,

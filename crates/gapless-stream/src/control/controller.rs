@@ -195,7 +195,7 @@ impl Controller {
         let address = SocketAddrUnix::new(&self.socket).map_err(StreamError::system(action()))?;
         let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
             .map_err(StreamError::system(action()))?;
-        match rustix::net::connect(&socket, &address) {
+        match rustix::io::retry_on_intr(|| rustix::net::connect(&socket, &address)) {
             Ok(()) => Ok(socket),
             Err(errno) => match std::io::Error::from(errno).kind() {
                 ErrorKind::NotFound | ErrorKind::ConnectionRefused => {

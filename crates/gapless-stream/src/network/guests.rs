@@ -9,6 +9,7 @@ use crate::doorman::{Doorman, PublisherLink};
 use crate::feeds::{Feed, SharedFeeds};
 use crate::link::{ConnectionId, LinkOptions};
 use crate::past::{Past, Seen};
+use crate::warnings::Warnings;
 use gapless_agent::{Counter, Counters};
 use gapless_log::{LogError, StreamIdentity, Window};
 use gapless_wire::feed_session::FeedSession;
@@ -143,6 +144,7 @@ pub struct Guests {
     status: SharedStatus,
     counters: GuestCounters,
     next_sweep_ns: u64,
+    warnings: Warnings,
 }
 
 /// What came of a hello.
@@ -179,7 +181,8 @@ impl Guests {
         counters: GuestCounters,
     ) -> Self {
         let (guests, let_go, next_sweep_ns) = (FxHashMap::default(), Vec::new(), 0);
-        Self { network, options, doorman, facts, guests, let_go, status, counters, next_sweep_ns }
+        let warnings = Warnings::default();
+        Self { network, options, doorman, facts, guests, let_go, status, counters, next_sweep_ns, warnings }
     }
 
     /// What is counted.
@@ -202,7 +205,7 @@ impl Guests {
                 Ok(key) => key,
                 Err((reason, text)) => {
                     self.counters.refused.add(1);
-                    tracing::warn!(%peer, ?reason, text, "a node was not let in");
+                    self.warnings.warn(now_ns, || format!("the node at {peer} was not let in ({reason:?}): {text}"));
                     return refuse(reason, &text, answer);
                 }
             },

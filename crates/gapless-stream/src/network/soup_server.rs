@@ -10,6 +10,7 @@ use crate::StreamError;
 use crate::doorman::PublisherLink;
 use crate::feeds::SharedFeeds;
 use crate::late_reader::LateReader;
+use crate::warnings::Warnings;
 use client::{Ending, SoupClient, Told};
 use gapless_agent::{Agent, AgentError, Counter, Counters, Now};
 use gapless_log::Window;
@@ -99,6 +100,7 @@ pub struct SoupServer {
     next_deadline_ns: u64,
     /// When it is closed, whether or not everybody has everything.
     close_by_ns: Option<u64>,
+    warnings: Warnings,
 }
 
 /// A client's buffer for what it says, bytes: a login, or some heartbeats.
@@ -121,7 +123,8 @@ impl SoupServer {
     ) -> Result<Self, StreamError> {
         let server = TcpServer::bind(local, options.guests.guests_max)?;
         let (now_ns, next_deadline_ns) = (0, 0);
-        Ok(Self { server, source, options, counters, now_ns, next_deadline_ns, close_by_ns: None })
+        let warnings = Warnings::default();
+        Ok(Self { server, source, options, counters, now_ns, next_deadline_ns, close_by_ns: None, warnings })
     }
 
     /// Where it listens.
@@ -152,7 +155,7 @@ impl SoupServer {
         let released_sequence = self.source.window.released_sequence();
         let is_timer_due = now_ns >= self.next_deadline_ns;
         let is_ending = self.is_ending();
-        let Self { server, source, options, counters, .. } = self;
+        let Self { server, source, options, counters, warnings, .. } = self;
         let (mut work, mut frames, mut outcome, mut gone) = (0, 0, Ok(()), 0);
         server.retain(|slot| {
             let heard = SoupClient::hear(slot, source, options, now_ns);
@@ -160,7 +163,10 @@ impl SoupServer {
                 Ok(Told { bytes, logged_in, refused }) => {
                     work += bytes;
                     counters.logins.add(u64::from(logged_in));
-                    counters.logins_refused.add(u64::from(refused));
+                    if let Some(text) = refused {
+                        counters.logins_refused.add(1);
+                        warnings.warn(now_ns, || text);
+                    }
                     match SoupClient::feed(slot, released_sequence, is_ending, options.batch_bytes, now_ns) {
                         Ok(count) => {
                             frames += count;
@@ -178,7 +184,7 @@ impl SoupServer {
                 Ending::Left => tracing::debug!(%peer, "a rewind client has left"),
                 Ending::Malformed(error) => {
                     counters.malformed.add(1);
-                    tracing::warn!(%peer, %error, "a rewind client is dropped");
+                    warnings.warn(now_ns, || format!("the rewind client at {peer} is dropped: {error}"));
                 }
                 Ending::Silent => {
                     counters.silent.add(1);
@@ -186,7 +192,7 @@ impl SoupServer {
                 }
                 Ending::Overtaken(error) => {
                     counters.overtaken.add(1);
-                    tracing::warn!(%peer, %error, "a rewind client is dropped");
+                    warnings.warn(now_ns, || format!("the rewind client at {peer} is dropped: {error}"));
                 }
                 Ending::Failed(error) => outcome = Err(error),
             }

@@ -6,6 +6,7 @@ use super::guests::{Greeting, Guests, Offered};
 use super::tcp::{Received, TcpConnection};
 use super::tcp_server::{Slot, TcpServer};
 use crate::StreamError;
+use crate::warnings::Warnings;
 use gapless_agent::{Agent, AgentError, Counter, Counters, Now};
 use gapless_wire::upstream::{self, Body, HELLO_LENGTH, PACKET_LENGTH_MAX, UpstreamPacket};
 use rustix::fd::{AsFd, BorrowedFd};
@@ -72,6 +73,7 @@ pub struct TcpGateway {
     next_timer_ns: u64,
     any_stuck: bool,
     now_ns: u64,
+    warnings: Warnings,
 }
 
 /// A hello must come within this time, ns.
@@ -108,6 +110,7 @@ impl TcpGateway {
             next_timer_ns: 0,
             any_stuck: false,
             now_ns: 0,
+            warnings: Warnings::default(),
         })
     }
 
@@ -119,7 +122,7 @@ impl TcpGateway {
 
     /// Visits every connection. Returns the work done.
     fn serve(&mut self) -> usize {
-        let Self { server, guests, counters, outgoing_bytes, hello_timeout_ns, now_ns, .. } = self;
+        let Self { server, guests, counters, outgoing_bytes, hello_timeout_ns, now_ns, warnings, .. } = self;
         let now_ns = *now_ns;
         let is_timer_due = now_ns >= self.next_timer_ns;
         let (mut work, mut any_stuck) = (0, false);
@@ -144,7 +147,7 @@ impl TcpGateway {
                 Ending::Malformed(error) => {
                     counters.dropped.add(1);
                     guests.counters().malformed.add(1);
-                    tracing::warn!(%peer, %error, "a node is dropped");
+                    warnings.warn(now_ns, || format!("the node at {peer} is dropped: {error}"));
                 }
                 Ending::Silent => counters.silent.add(1),
             }

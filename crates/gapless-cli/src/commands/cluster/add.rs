@@ -82,7 +82,8 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     change(leader, &request(arguments))?;
     write(&output, &text)?;
     print(&format!(
-        "member {} is added; it begins as a learner\nwritten: {}\nstart it: gapless cluster start {}\n",
+        "member {} is added; it begins as a learner\nwritten: {}\nstart it: gapless cluster start {}, or the program of its \
+         service\n",
         arguments.member,
         output.display(),
         output.display()

@@ -16,15 +16,17 @@ pub(super) fn leading(members: &[Member]) -> Result<(&Member, StatusReport), Box
     loop {
         let mut why: Option<Box<dyn Error>> = None;
         let mut elsewhere = None;
+        let mut heard = Vec::new();
         for member in members {
             match member.status() {
                 Ok(report) if report.role == "leader" => return Ok((member, report)),
                 Ok(report) => {
+                    heard.push(report.member);
                     let leader = report.leader.filter(|leader| *leader != report.member);
                     elsewhere = elsewhere.or_else(|| {
                         let found = report.members.iter().find(|each| Some(each.member) == leader)?;
                         let at = found.addresses.first().map_or_else(String::new, |at| format!(" at {at}"));
-                        Some(format!("member {}{at} leads; name its file or directory, too", found.member))
+                        Some((found.member, at))
                     });
                 }
                 Err(error) => why = Some(error),
@@ -32,7 +34,15 @@ pub(super) fn leading(members: &[Member]) -> Result<(&Member, StatusReport), Box
         }
         let is_late = Instant::now() > deadline;
         match (elsewhere, why) {
-            (Some(reason), _) if is_late => return Err(reason.into()),
+            // One that was not asked: to wait is of no use, unless it may have led before and be away.
+            (Some((leader, at)), why) if is_late || why.is_none() && !heard.contains(&leader) => {
+                let asked: Vec<_> = heard.iter().map(u64::to_string).collect();
+                let asked = asked.join(" and ");
+                return Err(format!(
+                    "member {asked} does not lead: member {leader}{at} leads; name its file or directory, too"
+                )
+                .into());
+            }
             (None, Some(error)) if is_late || members.len() == 1 => return Err(error),
             _ if is_late => return Err("no member leads; a majority of those that vote is needed".into()),
             _ => std::thread::sleep(PAUSE),

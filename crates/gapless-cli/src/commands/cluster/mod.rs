@@ -49,7 +49,7 @@ enum Action {
     Status(status::Arguments),
     /// Add a member to a cluster that runs, or put one in the place of another
     #[command(
-        after_help = "Examples:\n  gapless cluster add orders/member-*.toml --member 4 --address 127.0.0.1:4104\n  gapless cluster add orders/member-*.toml --member 5 --address 127.0.0.1:4105 --replace 2\n\nWrites the new member's file, which says `join = true`. Copy it to its machine, and run gapless cluster start with it there. The member begins as a learner, fetches what there is, and votes once it has nearly everything: add waits for that and says how far it is; Ctrl-C ends the waiting alone."
+        after_help = "Examples:\n  gapless cluster add orders/member-*.toml --member 4 --address 127.0.0.1:4104\n  gapless cluster add orders/member-*.toml --member 5 --address 127.0.0.1:4105 --replace 2\n\nWrites the new member's file, which says `join = true`. Copy it to its machine, and run gapless cluster start with it there, or the program of its service. The member begins as a learner, fetches what there is, and votes once it has nearly everything: add waits for that and says how far it is; Ctrl-C ends the waiting alone."
     )]
     Add(add::Arguments),
     /// Remove a member from a cluster that runs
@@ -63,7 +63,7 @@ enum Action {
     )]
     Recover(recover::Arguments),
     /// Make a leader hand over to another member
-    #[command(after_help = "Example:\n  gapless cluster transfer orders/member-1.toml --to 2")]
+    #[command(after_help = "Example:\n  gapless cluster transfer orders/member-*.toml --to 2")]
     Transfer(transfer::Arguments),
     /// Take a snapshot of the service that runs on a member, now
     #[command(
@@ -72,7 +72,7 @@ enum Action {
     Snapshot(snapshot::Arguments),
     /// Let the service act as a new version of itself, from one sequence on, on all members
     #[command(
-        after_help = "Example:\n  gapless cluster upgrade --version 2 orders/member-1.toml\n\nAsk the member that leads. Replace the programs of all members first, one by one: they act as the old version meanwhile. Refused while a member that runs the service has not said that its program has the version."
+        after_help = "Example:\n  gapless cluster upgrade --version 2 orders/member-*.toml\n\nReplace the programs of all members first, one by one: they act as the old version meanwhile. Refused while a member that runs the service has not said that its program has the version."
     )]
     Upgrade(upgrade::Arguments),
     /// Skip a command at which the handlers of all members panic

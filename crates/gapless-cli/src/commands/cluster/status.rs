@@ -1,7 +1,7 @@
 //! `gapless cluster status`.
 
 use super::member::Member;
-use crate::commands::{Outcome, interrupt, print};
+use crate::commands::{Outcome, interrupt, is_printed};
 use clap::Args;
 use gapless::cluster::member::control::{PartedReport, StatusReport};
 use std::fmt::Write;
@@ -34,11 +34,14 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     loop {
         let report = arguments.member.status()?;
         let clear = if is_screen { CLEAR } else { "" };
-        print(&if arguments.json {
+        let is_read = is_printed(&if arguments.json {
             format!("{}\n", serde_json::to_string(&report)?)
         } else {
             format!("{clear}{}", text(&report))
         })?;
+        if !is_read {
+            return Ok(());
+        }
         let Some(seconds) = arguments.watch else { return Ok(()) };
         let until = Instant::now() + Duration::from_secs(seconds);
         while Instant::now() < until {
@@ -108,6 +111,11 @@ fn text(report: &StatusReport) -> String {
         let number = |value: Option<u64>| value.map_or_else(|| "-".to_owned(), |value| value.to_string());
         let (has, lag) = (number(member.matched_sequence), number(member.lag_frames));
         let _ = writeln!(text, "{:>6}  {:<8} {connection:<12} {has:>16} {lag:>12}", member.member, member.kind);
+    }
+    for member in &report.members {
+        if let Some(why) = &member.refused {
+            let _ = writeln!(text, "member {} is not let in: {why}", member.member);
+        }
     }
     text
 }

@@ -1,15 +1,18 @@
 //! `gapless cluster transfer`.
 
+use super::leading::{change, leading};
 use super::member::Member;
 use crate::commands::{Outcome, print};
 use clap::Args;
-use gapless::cluster::member::control::{Answer, Request};
+use gapless::cluster::member::control::Request;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    #[command(flatten)]
-    member: Member,
+    /// Files or directories of members; the one that leads has to be among them
+    #[arg(value_name = "FILE", required = true)]
+    members: Vec<PathBuf>,
     /// The member that is to lead
     #[arg(long, value_name = "MEMBER")]
     to: u64,
@@ -19,14 +22,12 @@ pub(super) struct Arguments {
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
+    let members: Vec<_> = arguments.members.iter().map(|place| Member::at(place)).collect();
+    let (leader, _) = leading(&members)?;
     let begin = Instant::now();
-    match arguments.member.ask(&Request::Transfer { to: arguments.to })? {
-        Answer::Begun => {}
-        Answer::Refused(reason) => return Err(reason.into()),
-        Answer::Status(_) | Answer::Snapshot { .. } => return Err("the member answers something else".into()),
-    }
+    change(leader, &Request::Transfer { to: arguments.to })?;
     loop {
-        let report = arguments.member.status()?;
+        let report = leader.status()?;
         if report.leader == Some(arguments.to) {
             let term = report.term;
             return print(&format!("member {} leads in term {term}\n", arguments.to));

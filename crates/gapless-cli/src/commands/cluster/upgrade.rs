@@ -1,14 +1,17 @@
 //! `gapless cluster upgrade`.
 
+use super::leading::{change, leading};
 use super::member::Member;
 use crate::commands::{Outcome, print};
 use clap::Args;
-use gapless::cluster::member::control::{Answer, Request};
+use gapless::cluster::member::control::Request;
+use std::path::PathBuf;
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    #[command(flatten)]
-    member: Member,
+    /// Files or directories of members; the one that leads has to be among them
+    #[arg(value_name = "FILE", required = true)]
+    members: Vec<PathBuf>,
     /// The version that the service is to act as
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     version: u32,
@@ -16,9 +19,8 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     let version = arguments.version;
-    match arguments.member.ask(&Request::Upgrade { version })? {
-        Answer::Begun => print(&format!("the stream is told: the service acts as version {version} from there on\n")),
-        Answer::Refused(reason) => Err(reason.into()),
-        Answer::Status(_) | Answer::Snapshot { .. } => Err("the member answers something else".into()),
-    }
+    let members: Vec<_> = arguments.members.iter().map(|place| Member::at(place)).collect();
+    let (leader, _) = leading(&members)?;
+    change(leader, &Request::Upgrade { version })?;
+    print(&format!("the stream is told: the service acts as version {version} from there on\n"))
 }

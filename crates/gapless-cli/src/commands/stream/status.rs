@@ -4,7 +4,7 @@
 use super::nodes;
 use super::place::Place;
 use crate::commands::journal::place::lock_holder;
-use crate::commands::{Outcome, interrupt, print};
+use crate::commands::{Outcome, interrupt, is_printed};
 use clap::Args;
 use gapless::agent::CountersReader;
 use gapless::journal::{JournalError, JournalReader};
@@ -75,12 +75,15 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         let now = sample(&layout)?;
         let mut status = status(&layout, before.as_ref(), now.as_ref())?;
         let nodes = if now.is_some() { read_nodes(&mut feed) } else { Vec::new() };
-        print(&if arguments.json {
+        let is_read = is_printed(&if arguments.json {
             status.insert("nodes".to_owned(), nodes::in_json(&nodes));
             format!("{}\n", Value::Object(status))
         } else {
             format!("{clear}{}{}", text(directory, &status), nodes::in_text(&nodes))
         })?;
+        if !is_read {
+            return Ok(());
+        }
         let Some(seconds) = arguments.watch else { return Ok(()) };
         if now.is_none() {
             let until = Instant::now() + Duration::from_secs(seconds);

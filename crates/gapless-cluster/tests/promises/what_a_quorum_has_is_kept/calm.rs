@@ -4,7 +4,8 @@ use super::checker::Checker;
 use super::node::{MS, Node, Packet};
 use super::random::Random;
 use gapless_cluster::consensus::{
-    AppendRefused, Batch, Chain, Change, ChangeStep, MemberId, Members, Message, ProposeError, Refused,
+    AppendRefused, Batch, Chain, Change, ChangeStep, Consensus, History, MemberId, Members, Message, Parting, Place,
+    ProposeError, Refused,
 };
 use gapless_wire::{FrameHeader, FrameWriter};
 
@@ -179,6 +180,25 @@ fn messages_that_cannot_be_are_refused_and_counted() {
     assert_eq!(core.step(from, message), Ok(()));
 }
 
+/// An append of `from` to `core`'s end or an earlier place, `base`: one entry of the newest term with one frame.
+fn append_of(core: &Consensus, from: MemberId, to: MemberId, base: Place, payload: &[u8; 3]) -> (Message, Vec<u8>) {
+    let term = core.term();
+    let mut frames = vec![0; 72];
+    let mut writer = FrameWriter::new(&mut frames);
+    writer.payload_mut()[..3].copy_from_slice(payload);
+    writer.finish(&FrameHeader { sequence: base.sequence + 1, term, ..FrameHeader::default() }, 3);
+    let mut chain = Chain::at(base.hash);
+    chain.extend_frames(&frames).unwrap();
+    let batch = Batch { first_sequence: base.sequence + 1, end_sequence: base.sequence + 1, hash: chain.value() };
+    let mut message = Message::default();
+    message.set_msg_type(raft::eraftpb::MessageType::MsgAppend);
+    (message.to, message.from, message.term) = (to.get(), from.get(), term);
+    (message.index, message.log_term) = (base.index, base.term);
+    let data = batch.to_bytes().to_vec().into();
+    message.mut_entries().push(raft::eraftpb::Entry { index: base.index + 1, term, data, ..Default::default() });
+    (message, frames)
+}
+
 #[test]
 fn frames_without_their_padding_are_refused() {
     let mut calm = Calm::new(3, None);
@@ -187,25 +207,65 @@ fn frames_without_their_padding_are_refused() {
     let at = (leader + 1) % 3;
     let (id, from) = (calm.nodes[at].id, calm.nodes[leader].id);
     let core = calm.nodes[at].core.as_mut().unwrap();
-    let (end, term) = (core.end(), core.term());
-    let mut frames = vec![0; 72];
-    let mut writer = FrameWriter::new(&mut frames);
-    writer.payload_mut()[..3].copy_from_slice(b"abc");
-    writer.finish(&FrameHeader { sequence: end.sequence + 1, term, ..FrameHeader::default() }, 3);
-    let mut chain = Chain::at(end.hash);
-    chain.extend_frames(&frames).unwrap();
-    let batch = Batch { first_sequence: end.sequence + 1, end_sequence: end.sequence + 1, hash: chain.value() };
-    let mut message = Message::default();
-    message.set_msg_type(raft::eraftpb::MessageType::MsgAppend);
-    (message.to, message.from, message.term) = (id.get(), from.get(), term);
-    (message.index, message.log_term) = (end.index, end.term);
-    let data = batch.to_bytes().to_vec().into();
-    message.mut_entries().push(raft::eraftpb::Entry { index: end.index + 1, term, data, ..Default::default() });
+    let sequence = core.end().sequence + 1;
+    let (message, frames) = append_of(core, from, id, core.end(), b"abc");
     for length in 67..72 {
         let refused = core.verify_append(&message, &frames[..length]);
         assert!(matches!(refused, Err(AppendRefused::Frame { .. })), "{length} of 72 bytes: {refused:?}");
     }
-    assert_eq!(core.verify_append(&message, &frames), Ok(Some((batch.first_sequence, batch.end_sequence))));
+    assert_eq!(core.verify_append(&message, &frames), Ok(Some((sequence, sequence))));
+}
+
+#[test]
+fn an_entry_of_the_same_term_with_other_frames_names_its_place() {
+    let mut calm = Calm::new(3, None);
+    let leader = calm.elected();
+    (0..20).for_each(|_| calm.step());
+    let at = (leader + 1) % 3;
+    let (id, from) = (calm.nodes[at].id, calm.nodes[leader].id);
+    let base = calm.nodes[at].core.as_ref().unwrap().end();
+    // One follower has an entry that nobody has acknowledged.
+    assert!(calm.nodes[leader].propose(1, &mut calm.random));
+    for _ in 0..5 {
+        calm.step();
+        calm.on_the_way.retain(|packet| packet.from == from.get() && packet.to == id.get());
+    }
+    let core = calm.nodes[at].core.as_mut().unwrap();
+    let kept = core.end();
+    assert_eq!((kept.index, kept.term), (base.index + 1, core.term()));
+    let (message, frames) = append_of(core, from, id, base, b"abc");
+    let refused = Refused::OtherEntry(Parting { same: Some(base), other: kept });
+    assert_eq!(core.verify_append(&message, &frames), Err(AppendRefused::Entries(refused.clone())));
+    let before = core.status().refused_messages;
+    assert_eq!(core.step(from, message), Err(refused));
+    assert_eq!((core.status().refused_messages, core.end()), (before + 1, kept));
+}
+
+#[test]
+fn a_leader_hears_that_somebody_has_applied_more_than_it_has() {
+    let mut calm = Calm::new(3, None);
+    let leader = calm.elected();
+    assert!(calm.nodes[leader].propose(3, &mut calm.random));
+    calm.until("the release", |calm| (1..=3).all(|number| calm.checker.released_by(number) == 3));
+    (0..20).for_each(|_| calm.step());
+    let core = |at: usize| calm.nodes[at].core.as_ref().unwrap();
+    let (leads, follows) = (core(leader), core((leader + 1) % 3));
+    let told = follows.history();
+    let end = leads.end();
+    assert_eq!(told.places[0], end);
+    assert_eq!(leads.is_outrun_by(&told), None);
+    let mut ahead = told.clone();
+    ahead.places.insert(0, Place { index: end.index + 1, sequence: end.sequence + 1, ..end });
+    let parting = leads.is_outrun_by(&ahead).unwrap();
+    assert_eq!(
+        (parting.same, parting.other.index, parting.other.sequence),
+        (Some(end), end.index + 1, end.sequence + 1)
+    );
+    // A follower lacks what others have, and so does a leader that has been succeeded and does not know it yet.
+    assert_eq!(follows.is_outrun_by(&ahead), None);
+    assert_eq!(leads.is_outrun_by(&History { term: leads.term() + 1, ..ahead.clone() }), None);
+    assert!(leads.is_outrun_by(&History { term: leads.term() - 1, ..ahead }).is_some());
+    assert_eq!(leads.is_outrun_by(&History { places: Vec::new(), ..told }), None);
 }
 
 /// Three members with a few released frames, of which `lost` lose their power together with all that was not synced.

@@ -2,7 +2,8 @@
 //!
 //! A message is complete at every moment: an entry is counted when it begins, and groups and data that were not
 //! written are filled in as empty when the writer goes on. What is open is remembered in `…Stage` structs, one byte
-//! per level with groups or data, which the optimizer removes where the calls are in straight order.
+//! per level with groups or data, which the optimizer removes where the calls are in straight order: so what advances a
+//! stage is always inlined, and does not depend on what else is compiled beside it.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -104,7 +105,7 @@ impl Emitter<'_> {
             ///
             /// # Errors
             /// [`EncodeError::Capacity`] if header and block do not fit.
-            #[inline]
+            #[inline(always)]
             pub fn new(buffer: &'a mut [u8]) -> Result<Self, EncodeError> {
                 let mut tail = Tail::new(buffer);
                 let block = tail.chunk::<#length>(#path)?;
@@ -117,7 +118,7 @@ impl Emitter<'_> {
             ///
             /// # Errors
             /// [`EncodeError::Capacity`] if they do not fit.
-            #[inline]
+            #[inline(always)]
             pub fn finish(mut self) -> Result<usize, EncodeError> {
                 self.stage.advance(&mut self.tail, #members)?;
                 Ok(self.tail.position())
@@ -250,7 +251,7 @@ impl Emitter<'_> {
             /// # Errors
             /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late.
             #deprecated
-            #[inline]
+            #[inline(always)]
             pub fn #name(&mut self) -> Result<#encoder<'_, 'a>, EncodeError> {
                 self.stage.advance(&mut self.tail, #index)?;
                 let dimension = self.tail.chunk(#path)?;
@@ -278,7 +279,7 @@ impl Emitter<'_> {
             /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Order`] if it comes too late,
             /// [`EncodeError::Length`] if its length field cannot express its length.
             #deprecated
-            #[inline]
+            #[inline(always)]
             pub fn #name(&mut self, value: impl AsRef<[u8]>) -> Result<&mut Self, EncodeError> {
                 let value = value.as_ref();
                 self.stage.advance(&mut self.tail, #index)?;
@@ -345,7 +346,7 @@ impl Emitter<'_> {
                 ///
                 /// # Errors
                 /// [`EncodeError::Capacity`] if it does not fit, [`EncodeError::Length`] if the group is full.
-                #[inline]
+                #[inline(always)]
                 pub fn entry(&mut self) -> Result<#entry_type, EncodeError> {
                     #close
                     if self.count >= #limit {

@@ -43,11 +43,12 @@ struct Reading {
 }
 
 /// What came of hearing a client.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Told {
     pub bytes: usize,
     pub logged_in: bool,
-    pub refused: bool,
+    /// Why it was not let in, if it was not.
+    pub refused: Option<String>,
 }
 
 /// Why a client is no longer served.
@@ -119,8 +120,8 @@ impl SoupClient {
                 (ClientPacket::Login(login), Stage::Anonymous { .. }) => {
                     slot.connection.consume(length);
                     match Self::log_in(slot, &login, source, options)? {
-                        true => told.logged_in = true,
-                        false => told.refused = true,
+                        None => told.logged_in = true,
+                        refused => told.refused = refused,
                     }
                     continue;
                 }
@@ -138,13 +139,13 @@ impl SoupClient {
         }
     }
 
-    /// Answers a login. Whether it is good.
+    /// Answers a login. Why it is refused, if it is.
     fn log_in(
         slot: &mut Slot<Self>,
         login: &Login,
         source: &SoupSource,
         options: &SoupServerOptions,
-    ) -> Result<bool, Ending> {
+    ) -> Result<Option<String>, Ending> {
         let released_sequence = source.window.released_sequence();
         let found = find(login, &options.guests, &source.feeds.lock(), released_sequence);
         let begun = match found {
@@ -164,18 +165,20 @@ impl SoupClient {
                     number, "a rewind client has logged in"
                 );
                 slot.state.stage = Stage::Reading(Box::new(reading));
-                Ok(true)
+                Ok(None)
             }
             Err(reason) => {
                 let mut packet = [0; LOGIN_REJECTED_LENGTH];
                 let length = write_login_rejected(&mut packet, reason).expect("the packet is as long as it is");
                 slot.connection.queue(&packet[..length]);
-                tracing::warn!(
-                    peer = %slot.connection.peer(), username = login.username.as_str(), ?reason,
-                    feed = %login.feed_session, number = login.sequence, "a rewind client was not let in"
-                );
                 slot.state.stage = Stage::Leaving { until_ns: None };
-                Ok(false)
+                Ok(Some(format!(
+                    "the rewind client at {}, user {:?}, was not let in ({reason:?}): feed session {:?}, message {}",
+                    slot.connection.peer(),
+                    login.username.as_str(),
+                    login.feed_session.to_string(),
+                    login.sequence
+                )))
             }
         }
     }
