@@ -235,7 +235,7 @@ fn an_entry_of_the_same_term_with_other_frames_names_its_place() {
     assert_eq!((kept.index, kept.term), (base.index + 1, core.term()));
     let (message, frames) = append_of(core, from, id, base, b"abc");
     let refused = Refused::OtherEntry(Parting { same: Some(base), other: kept });
-    assert_eq!(core.verify_append(&message, &frames), Err(AppendRefused::Entries(refused.clone())));
+    assert_eq!(core.verify_append(&message, &frames), Err(AppendRefused::Entries(refused)));
     let before = core.status().refused_messages;
     assert_eq!(core.step(from, message), Err(refused));
     assert_eq!((core.status().refused_messages, core.end()), (before + 1, kept));
