@@ -1,6 +1,5 @@
 //! [`Node`]: one durable stream and a service on it, event-sourced or state-replicated, put together from the agents and run.
 
-use crate::EngineError;
 use crate::dead_letters::DeadLetters;
 use crate::executor::{Delivery, End, Executor, ExecutorCounters, ExecutorLinks};
 use crate::fold::{DeadLettersOnly, Fold, Sink};
@@ -8,18 +7,16 @@ use crate::node_journal::JournalBelow;
 use crate::options::NodeOptions;
 use crate::output_record::Recorded;
 use crate::recovery::{Recovered, recover};
-use crate::seats;
-use crate::sender;
 use crate::service::Service;
-use crate::snapshot;
 use crate::snapshot_schedule::{SnapshotRequests, SnapshotRules, SnapshotSchedule};
 use crate::state::follower::{Follower, StateViews};
 use crate::state::{StateService, make_of};
 use crate::store::Store;
+use crate::{EngineError, seats, sender, snapshot};
 use gapless_agent::{Agent, Clock, CounterView, Counters, Pauses, ThreadGroup, ThreadPlan};
 use gapless_journal::RecoveryReport;
 use gapless_log::{MemoryKind, Scope, StreamIdentity, Window, WindowOptions};
-use gapless_stream::client::{ClientOptions, random_token};
+use gapless_stream::client::ClientOptions;
 use gapless_stream::doorman::{DoormanLinks, StreamDescription};
 use gapless_stream::ingress::{IngressCounters, IngressLinks, IngressShared};
 use gapless_stream::journaler::{JournalerCounters, Release};
@@ -31,6 +28,7 @@ use gapless_stream::preparing::PreparerThread;
 use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::stream_layout::{Owner, StreamLayout, TakenDirectory};
 use gapless_stream::syncer::SyncThread;
+use gapless_stream::token::random_token;
 use gapless_stream::{Client, Doorman, Ingress, IngressOptions, Journaler, Sequencer, StreamError, Tier};
 use std::path::Path;
 use std::sync::Arc;

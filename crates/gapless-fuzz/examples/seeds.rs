@@ -8,9 +8,9 @@ use gapless_cluster::consensus::{
 };
 use gapless_cluster::link::beacon::Beacon;
 use gapless_cluster::link::log_state::LogState;
-use gapless_cluster::link::wire::RefusalCode as LinkRefusalCode;
 use gapless_cluster::link::wire::{
     ClusterName, Header, Identity, Introduction, Kind as LinkKind, Refusal as LinkRefusal,
+    RefusalCode as LinkRefusalCode,
 };
 use gapless_cluster::member::parcel::wire::{Answer, Base, FileOf, Offer, Part, PieceOf, Request as ParcelRequest};
 use gapless_engine::dead_letters::{DeadLetters, FILE_NAME};
@@ -23,22 +23,25 @@ use gapless_fuzz::{journals, messages, stores, workbooks};
 use gapless_journal::Journal;
 use gapless_log::{MemoryKind, StreamIdentity, WindowOptions, descriptor as log_layout, ring};
 use gapless_schema::{Protobuf, ProtobufObject, Sbe, SbeObject, schema_key};
-use gapless_stream::config::Transport;
 use gapless_stream::control::{
     ControlAnswer, ControlCommand, ControlRequest, ControlStatus, NodeRow, NodesAnswer, NodesRequest,
 };
 use gapless_stream::handshake::{Hello, Status, Welcome};
 use gapless_stream::link::LinkOptions;
-use gapless_stream::past::Seen;
+use gapless_stream::seen::Seen;
 use gapless_stream::sequencer::{Sequencer, SequencerRules, Timer};
 use gapless_stream::sequencer_state::SequencerState;
+use gapless_stream::transport::Transport;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpen, SessionOpened, TimerFired};
 use gapless_wire::descriptor::REFUSED_FLAG;
-use gapless_wire::mark::{self, Mark};
-use gapless_wire::mold::{self, PacketWriter, Request};
-use gapless_wire::soup::{self, Field, Login, RejectReason};
-use gapless_wire::upstream::{self, Body, RefusalReason, UpstreamPacket};
-use gapless_wire::{Encoding, FeedSession, Fragment, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
+use gapless_wire::mark::Mark;
+use gapless_wire::mold::{PacketWriter, Request};
+use gapless_wire::soup::{Field, Login, RejectReason};
+use gapless_wire::upstream::{Body, RefusalReason, UpstreamPacket};
+use gapless_wire::{
+    Encoding, FeedSession, Fragment, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length, mark, mold, soup,
+    upstream,
+};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 

@@ -17,7 +17,7 @@ use gapless_stream::node::link::{Connected, LinkRead, Standing};
 use gapless_stream::node::{
     NodeEvent, NodeLink, NodeOptions, PublisherOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,
 };
-use gapless_stream::past::Seen;
+use gapless_stream::seen::Seen;
 use gapless_wire::Frame;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -1,8 +1,9 @@
 //! [`AnswerDesk`]: the agent that tells publishers what became of what is not simply appended: sessions opened,
 //! repeats, gaps. What is appended needs no answer: it comes back in the stream. It also wakes who sleeps.
 
-use crate::link::{ConnectionId, ForService};
+use crate::link::ConnectionId;
 use crate::mailbox::Mailbox;
+use crate::messages::ForService;
 use crate::outlets::{Outlets, Payload};
 use gapless_agent::{Agent, AgentError, Now};
 use gapless_log::Window;

@@ -4,20 +4,23 @@
 //! for each publisher; a publisher's death closes its socket, so it is known at once.
 
 use crate::StreamError;
-use crate::client::pump::Pump;
 use crate::control::desk::{Asked, answer};
 use crate::control::{
     ControlAnswer, ControlDesk, ControlRequest, ControlStatus, NoRequest, NodesRequest, REQUEST_LENGTH_MAX,
 };
 use crate::handshake::{HELLO_LENGTH, Hello, Status, WELCOME_DESCRIPTORS_MAX, Welcome};
-use crate::link::{ConnectionId, ForDelivery, ForIngress, LinkOptions};
+use crate::link::ring_size_reason;
+use crate::link::{ConnectionId, LinkOptions};
 use crate::mailbox::Mailbox;
-use crate::past::{Past, Seen};
+use crate::messages::{ForDelivery, ForIngress};
+use crate::past::Past;
+use crate::publisher_link::{PublisherLink, new_eventfd};
+use crate::seen::Seen;
 use crate::tier::Tier;
 use crate::warnings::Warnings;
 use gapless_agent::Waker;
 use gapless_log::{MemoryKind, RingReader, RingWriter, StreamIdentity, Window, ring};
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags,
@@ -59,38 +62,6 @@ pub struct DoormanLinks {
     pub ingress_waker: Waker,
     /// Wakes the thread that sends replies.
     pub delivery_waker: Waker,
-}
-
-/// A publisher's end of a connection.
-pub struct PublisherLink {
-    /// What the doorman said.
-    pub welcome: Welcome,
-    /// To the sequencer.
-    pub writer: RingWriter,
-    /// From the service.
-    pub reader: RingReader,
-    /// Wakes the sequencer's thread.
-    pub wake_service: OwnedFd,
-    /// Wakes the publisher.
-    pub wake_publisher: OwnedFd,
-    /// Closed by the operating system when either process dies; `None` inside one process.
-    pub socket: Option<OwnedFd>,
-    /// The stream's window, for one that reads it.
-    pub window: Option<Window>,
-    /// What carries the rings' frames where the service is elsewhere.
-    pub(crate) pump: Option<Box<Pump>>,
-}
-
-impl PublisherLink {
-    /// A publisher's end over rings whose other ends somebody in this process has.
-    ///
-    /// # Errors
-    /// The process has as many descriptors as it may have.
-    pub fn of_rings(welcome: Welcome, writer: RingWriter, reader: RingReader) -> Result<Self, StreamError> {
-        // Nobody sleeps at the other ends.
-        let (wake_service, wake_publisher) = (new_eventfd()?, new_eventfd()?);
-        Ok(Self { welcome, writer, reader, wake_service, wake_publisher, socket: None, window: None, pump: None })
-    }
 }
 
 struct Room {
@@ -556,20 +527,6 @@ fn listen(path: &Path) -> Result<OwnedFd, StreamError> {
     rustix::fs::chmod(path, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).map_err(StreamError::system(action()))?;
     rustix::net::listen(&listener, 128).map_err(StreamError::system(action()))?;
     Ok(listener)
-}
-
-pub(crate) fn ring_size_reason(link: LinkOptions) -> String {
-    format!(
-        "ring sizes {} and {} must be powers of two from {} to {} bytes",
-        link.command_ring_bytes,
-        link.reply_ring_bytes,
-        LinkOptions::RING_BYTES.start(),
-        LinkOptions::RING_BYTES.end()
-    )
-}
-
-pub(crate) fn new_eventfd() -> Result<OwnedFd, StreamError> {
-    eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(StreamError::system("making an eventfd"))
 }
 
 fn duplicate(fd: rustix::fd::BorrowedFd<'_>) -> Result<OwnedFd, StreamError> {

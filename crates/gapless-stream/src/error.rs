@@ -1,8 +1,8 @@
 //! What can go wrong between publishers and the stream.
 
 use crate::client::CommandNumber;
-use crate::outlets::ANSWER_LENGTH_MAX;
-use crate::past::Seen;
+use crate::link::ANSWER_LENGTH_MAX;
+use crate::seen::Seen;
 use gapless_journal::JournalError;
 use gapless_log::LogError;
 

@@ -22,7 +22,7 @@
 //! ```
 
 use crate::link::LinkOptions;
-use crate::past::Seen;
+use crate::seen::Seen;
 use gapless_log::StreamIdentity;
 
 /// First word of a hello.

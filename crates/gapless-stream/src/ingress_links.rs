@@ -4,8 +4,9 @@
 use crate::control::ControlOutcome;
 use crate::control::desk::WAITING_MAX;
 use crate::feeds::SharedFeeds;
-use crate::link::{ForIngress, ForSequencer, ForService, Throttle};
 use crate::mailbox::Mailbox;
+use crate::messages::{ForIngress, ForSequencer, ForService};
+use crate::throttle::Throttle;
 use gapless_agent::{Counter, Counters, Waker};
 use std::sync::atomic::AtomicBool;
 

@@ -1,11 +1,7 @@
-//! What sequencer, doorman and service pass to each other inside the process.
+//! A publisher's link: which one, how large its rings are, and what goes through them at most.
 
-use crate::control::ControlCommand;
-use gapless_log::{RingReader, RingWriter};
-use gapless_wire::control::RefusalCode;
-use gapless_wire::feed_session::FeedSession;
-use rustix::fd::OwnedFd;
-use std::sync::Arc;
+use gapless_wire::HEADER_LENGTH;
+use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 
 /// One publishing process, or one in-process client; never used twice in a process's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -39,165 +35,15 @@ impl LinkOptions {
     }
 }
 
-/// From the doorman to the sequencer's agent.
-pub enum ForIngress {
-    /// A publisher has come.
-    Opened {
-        /// Which.
-        connection: ConnectionId,
-        /// Its ring.
-        reader: RingReader,
-        /// Whether what is in the ring comes from this process, and both checksums of each frame were right there.
-        is_checked: bool,
-    },
-    /// A publisher is gone; what it published whole is still taken.
-    Closed {
-        /// Which.
-        connection: ConnectionId,
-    },
-}
+/// The longest payload of one answer, bytes, in any stream, for ever: with its header it is the longest frame.
+pub const ANSWER_LENGTH_MAX: usize = FRAME_LENGTH_MAX - HEADER_LENGTH;
 
-/// From the doorman to whoever sends replies.
-pub enum ForDelivery {
-    /// A publisher has come.
-    Opened {
-        /// Which.
-        connection: ConnectionId,
-        /// The ring to it.
-        writer: RingWriter,
-        /// Wakes it.
-        wake: Arc<OwnedFd>,
-    },
-    /// A publisher is gone.
-    Closed {
-        /// Which.
-        connection: ConnectionId,
-    },
-}
-
-/// From the sequencer to the service.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ForService {
-    /// A session's replies go to this connection from now on.
-    Attach {
-        /// The session.
-        session: u64,
-        /// Its token.
-        token: u128,
-        /// Where its replies go.
-        connection: ConnectionId,
-    },
-    /// A command was repeated: send its reply again, or wait for it.
-    Repeat {
-        /// The session.
-        session: u64,
-        /// The command, by the number of its last frame.
-        session_seq: u64,
-        /// Who asked.
-        connection: ConnectionId,
-        /// The last sequence that was given before: once that is released, so is the command.
-        last_sequence: u64,
-    },
-    /// An open session was opened again with its token.
-    Reopen {
-        /// The session.
-        session: u64,
-        /// Its token.
-        token: u128,
-        /// The next session_seq that the sequencer accepts.
-        next_session_seq: u64,
-        /// The last notice that the publisher has received.
-        notices_seen: u64,
-        /// The last sequence that was given before: once that is released, so is everything below the next number.
-        last_sequence: u64,
-        /// Who asked.
-        connection: ConnectionId,
-    },
-    /// A frame was not taken.
-    Refuse {
-        /// Who sent it.
-        connection: ConnectionId,
-        /// The session it named.
-        session: u64,
-        /// The number it carried.
-        session_seq: u64,
-        /// Why.
-        code: RefusalCode,
-        /// For a gap the next expected session_seq, for a throttled publisher until when, for a session too many the
-        /// low half of its token.
-        detail: u64,
-    },
-    /// Nothing of this publisher is taken: this member follows another, or has followed one since it opened its sessions.
-    NotLeader {
-        /// Who.
-        connection: ConnectionId,
-        /// Where the leader can be reached, one address a line; empty if that is not known.
-        leader: Arc<str>,
-    },
-    /// This member leads no more: sessions that were opened here and are not released yet are not known to be in the
-    /// stream, and their numbers may become those of others.
-    LeadsNoMore,
-    /// This member leads, behind the frame `last_sequence`, and its sequencer knows none of the timers of the stream's own
-    /// service: it is to be told of them as they stand there.
-    Leads {
-        /// The last frame of others.
-        last_sequence: u64,
-    },
-}
-
-/// To the sequencer, from the service or from whoever runs the stream.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ForSequencer {
-    /// A timer is to fire.
-    SetTimer {
-        /// The service's identifier.
-        timer: u64,
-        /// When, ns since the epoch.
-        deadline_ns: u64,
-    },
-    /// A timer is not to fire any more.
-    CancelTimer {
-        /// The service's identifier.
-        timer: u64,
-        /// When it was to fire.
-        deadline_ns: u64,
-    },
-    /// Takes nothing more from publishers, at once: what they have published and what is not in the stream yet waits.
-    /// Between two feed sessions it takes effect as the next one begins, if the process still runs then.
-    Halt {
-        /// Why, for a person.
-        reason: String,
-    },
-    /// Takes publishers' messages again; between two feed sessions as the next one begins.
-    Resume,
-    /// Ends the feed session that is open, if there is one, and begins another.
-    BeginFeed {
-        /// The name of the new one.
-        name: FeedSession,
-    },
-    /// Ends the feed session that is open; publishers' messages wait until another begins.
-    EndFeed,
-    /// From here on the stream's own service acts as this version of itself, not 0.
-    ServiceVersion {
-        /// Which.
-        version: u32,
-    },
-    /// How much each publisher may send from now on.
-    Throttle(Option<Throttle>),
-    /// A command whose asker is to be told where it took effect.
-    Control {
-        /// Which, for the answer.
-        number: u64,
-        /// What is asked.
-        command: ControlCommand,
-    },
-}
-
-/// How much one publisher may send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Throttle {
-    /// Frames a second, in the long run.
-    pub frames_per_s: u32,
-    /// Frames at once.
-    pub burst_frames: u32,
+pub(crate) fn ring_size_reason(link: LinkOptions) -> String {
+    format!(
+        "ring sizes {} and {} must be powers of two from {} to {} bytes",
+        link.command_ring_bytes,
+        link.reply_ring_bytes,
+        LinkOptions::RING_BYTES.start(),
+        LinkOptions::RING_BYTES.end()
+    )
 }

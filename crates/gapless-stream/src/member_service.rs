@@ -2,8 +2,8 @@
 //! each other. It stands in the place of the desk that only answers: it reads what is released, and nothing before.
 
 use crate::coverage::Coverage;
-use crate::link::{ForSequencer, ForService};
 use crate::mailbox::Mailbox;
+use crate::messages::{ForSequencer, ForService};
 use crate::outlets::Outlets;
 use crate::stream_layout::StreamLayout;
 use crate::transactions::Transactions;

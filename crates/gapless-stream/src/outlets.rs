@@ -3,17 +3,15 @@
 //! A publisher that does not read must not hold up the others: what does not fit its ring stays with the
 //! sender, who is told to try again. What never fits it as a whole goes there in parts, as the publisher reads.
 
-use crate::link::{ConnectionId, ForDelivery};
+use crate::link::ANSWER_LENGTH_MAX;
+use crate::link::ConnectionId;
 use crate::mailbox::Mailbox;
+use crate::messages::ForDelivery;
 use gapless_log::{LogError, RingWriter};
 use gapless_wire::checksum::crc32c;
-use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 use gapless_wire::{Fragment, FrameHeader, FrameWriter, HEADER_LENGTH, aligned_length};
 use rustix::fd::OwnedFd;
 use std::sync::Arc;
-
-/// The longest payload of one answer, bytes, in any stream, for ever: with its header it is the longest frame.
-pub const ANSWER_LENGTH_MAX: usize = FRAME_LENGTH_MAX - HEADER_LENGTH;
 
 struct Outlet {
     connection: ConnectionId,

@@ -1,8 +1,8 @@
 //! [`Persistence`]: how the journal of a stream is kept, and opening it ([`Opening`]).
 
 use crate::StreamError;
-use crate::client::random_token;
 use crate::tier::Tier;
+use crate::token::random_token;
 use gapless_journal::{
     Environment, FilePoint, Flush, Journal, JournalError, JournalOptions, JournalReader, RecoveryCheck, RecoveryReport,
     Retention,

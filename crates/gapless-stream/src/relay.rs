@@ -2,20 +2,21 @@
 //! they come, with their sequences, and puts them into a window of its own; what nodes here publish goes the other way,
 //! and the sequencer's answers come back to them. It decides nothing.
 
-pub use crate::past::Seen;
 use crate::relay_limits::RelayLimits;
+pub use crate::seen::Seen;
 
 use crate::StreamError;
 use crate::feeds::SharedFeeds;
 use crate::ingress::IngressShared;
-use crate::link::{ConnectionId, ForIngress, Throttle};
+use crate::link::ConnectionId;
 use crate::mailbox::Mailbox;
+use crate::messages::ForIngress;
 use crate::node::NodeLink;
 use crate::node::link::{LinkRead, Start};
 use crate::outlets::{Delivered, Outlets, Payload};
 use crate::relay_feeds::KeptFeeds;
 use crate::relay_openings::Openings;
-use crate::throttle::TokenBucket;
+use crate::throttle::{Throttle, TokenBucket};
 use gapless_agent::{Agent, AgentError, Counter, Counters, Now, Waker};
 use gapless_log::{LogError, Releaser, RingReader, StreamIdentity, WindowWriter};
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpen, SessionOpened};

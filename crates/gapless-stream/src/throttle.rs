@@ -1,7 +1,14 @@
 //! [`TokenBucket`]: how much one publisher may send. The generic cell rate algorithm (ITU-T I.371, annex A):
 //! one time stamp is its whole state.
 
-use crate::link::Throttle;
+/// How much one publisher may send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Throttle {
+    /// Frames a second, in the long run.
+    pub frames_per_s: u32,
+    /// Frames at once.
+    pub burst_frames: u32,
+}
 
 /// Counts frames against a [`Throttle`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -59,14 +59,14 @@ pub use gapless_wire as wire;
 /// What nearly every service and client needs.
 pub mod prelude {
     pub use gapless_engine::{
-        Context, EngineError, Handlers, Node, NodeOptions, OnPanic, OnUnhandled, Policy, Reject, Service,
+        Context, EngineError, Handlers, Node, NodeOptions, OnPanic, OnUnhandled, Persistence, Policy, Reject, Service,
+        StateHandlers, StateService, StreamService, StreamServiceOptions, Threads,
     };
-    pub use gapless_engine::{Persistence, StreamService, StreamServiceOptions, Threads};
-    pub use gapless_engine::{StateHandlers, StateService};
     pub use gapless_schema::{Direct, Encode, Message, Protobuf, Sbe};
-    pub use gapless_stream::client::{CommandNumber, MessageType, Outcome, OwnedReply, SavedSession, random_token};
+    pub use gapless_stream::client::{CommandNumber, MessageType, Outcome, OwnedReply, SavedSession};
     pub use gapless_stream::event_stream::{EventStream, EventStreamOptions};
     pub use gapless_stream::node::{AnyLink, NodeEvent, NodeState, Start, StreamNode};
+    pub use gapless_stream::token::random_token;
     pub use gapless_stream::{Client, ClientOptions, Incoming, Reply, SessionKey, StreamConfig, StreamError, Tier};
     pub use gapless_wire::Encoding;
     pub use std::time::Duration;

@@ -2,11 +2,12 @@
 //! already; it leaves no process and no file behind.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use crate::bench_process::{self, LongRun, processes_of, rows, wait_until};
+use crate::bench_process;
+use crate::bench_process::{LongRun, processes_of, rows, wait_until};
 use crate::program::{names, run};
+use gapless::stream::credentials::Credentials;
 use gapless::stream::event_stream::{EventStream, EventStreamOptions};
 use gapless::stream::network::endpoints::{Carrier, PacketNetwork};
-use gapless::stream::network::guests::Credentials;
 use gapless::stream::network::{Datagrams, Interface, Segmentation, UdpOptions, UdpSocket};
 use gapless::wire::soup::Field;
 use rustix::process::{Pid, Signal, kill_process};

@@ -8,9 +8,9 @@ use gapless_cluster::ClusterMember;
 use gapless_journal::{FilePoint, JournalReader};
 use gapless_log::{GatingCursor, StreamIdentity};
 use gapless_stream::client::MessageType;
-use gapless_stream::link::ForService;
 use gapless_stream::mailbox::Mailbox;
 use gapless_stream::member_service::{MemberService, ServiceError, ServiceParts};
+use gapless_stream::messages::ForService;
 use gapless_stream::node::{
     NodeEvent, NodeOptions, PublisherOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,
 };

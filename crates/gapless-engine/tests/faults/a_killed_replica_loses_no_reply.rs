@@ -4,13 +4,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it says what it has done")]
 
+use crate::replica_processes;
 use crate::replica_processes::{
-    self, CLIENTS, COMMANDS, COUNTS, Cluster, HEARD, KILLS, Numbers, PATIENCE, client, kill_leaders, number_of,
+    CLIENTS, COMMANDS, COUNTS, Cluster, HEARD, KILLS, Numbers, PATIENCE, client, kill_leaders, number_of,
 };
 use crate::scenarios::Module;
 use gapless_engine::{Context, Handlers, Reject, Replica, ReplicaOptions, Service};
 use gapless_stream::Client;
-use gapless_stream::client::random_token;
+use gapless_stream::token::random_token;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -5,14 +5,15 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it says what it has done")]
 
+use crate::replica_processes;
 use crate::replica_processes::{
-    self, CLIENTS, COMMANDS, COUNTS, Cluster, HEARD, KILLS, PATIENCE, Sender, client, kill_leaders, number_of,
+    CLIENTS, COMMANDS, COUNTS, Cluster, HEARD, KILLS, PATIENCE, Sender, client, kill_leaders, number_of,
 };
 use crate::scenarios::Module;
 use gapless_cluster::config::ClusterConfig;
 use gapless_engine::store::{Counter, Map, Singleton, Store, Transaction};
 use gapless_engine::{Context, Reject, Replica, StateHandlers, StateOptions, StateService};
-use gapless_stream::client::random_token;
+use gapless_stream::token::random_token;
 use gapless_stream::{Client, Incoming, SessionKey, StreamError};
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};

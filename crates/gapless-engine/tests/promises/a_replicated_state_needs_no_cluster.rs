@@ -11,7 +11,8 @@ use gapless_engine::store::{Counter, Limits, Map, Store, Transaction};
 use gapless_engine::{
     Context, EngineError, Node, NodeOptions, OnPanic, OnUnhandled, Policy, Reject, StateHandlers, StateService, Threads,
 };
-use gapless_stream::client::{ClientOptions, OwnedReply, random_token};
+use gapless_stream::client::{ClientOptions, OwnedReply};
+use gapless_stream::token::random_token;
 use gapless_stream::{Client, Incoming, SessionKey, StreamError, Tier};
 use gapless_wire::control::RefusalCode;
 use std::collections::BTreeMap;

@@ -5,9 +5,8 @@
 use crate::replicas::{Cluster, PATIENCE};
 use gapless_engine::{Context, Handlers, Node, NodeOptions, OUTPUT_LENGTH_MAX, Reject, Service};
 use gapless_schema::Encoding;
-use gapless_stream::client::{
-    ClientOptions, CommandNumber, MessageType, Outcome, OwnedReply, SavedSession, random_token,
-};
+use gapless_stream::client::{ClientOptions, CommandNumber, MessageType, Outcome, OwnedReply, SavedSession};
+use gapless_stream::token::random_token;
 use gapless_stream::{Client, Incoming, SessionKey, StreamError};
 use gapless_wire::control::RefusalCode;
 use std::net::TcpListener;

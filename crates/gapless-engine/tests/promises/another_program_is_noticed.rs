@@ -6,7 +6,8 @@ use gapless_engine::{
     Context, EngineError, Handlers, Node, NodeOptions, OnOtherOutputs, OnOtherProgram, Reject, Service,
 };
 use gapless_schema::Encoding;
-use gapless_stream::client::{MessageType, SessionKey, random_token};
+use gapless_stream::client::{MessageType, SessionKey};
+use gapless_stream::token::random_token;
 use gapless_stream::{Client, ClientOptions};
 use std::path::Path;
 use std::time::Duration;

@@ -8,7 +8,7 @@ use gapless_engine::{Handlers, Reject, Service, StreamService, StreamServiceOpti
 use gapless_schema::{EncodeError, Encoding};
 use gapless_stream::client::MessageType;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
-use gapless_stream::link::ForSequencer;
+use gapless_stream::messages::ForSequencer;
 use gapless_stream::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
 use gapless_stream::{Persistence, StreamError};
 use std::path::Path;

@@ -8,18 +8,6 @@ use gapless_agent::fault::mutant;
 use gapless_wire::control::RefusalCode;
 use std::time::{Duration, Instant};
 
-/// A token for a new session: random, so that nobody else has it.
-///
-/// # Panics
-/// If the operating system has no random numbers.
-#[must_use]
-pub fn random_token() -> u128 {
-    let mut bytes = [0u8; 16];
-    let filled = rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty());
-    assert_eq!(filled, Ok(bytes.len()), "the operating system has random numbers");
-    u128::from_le_bytes(bytes).max(1)
-}
-
 impl Client {
     /// Sends `payload` and waits for the reply. A service that is restarted meanwhile is connected to
     /// again; the command has its effect once. Where the session's window is full, or it is not open, that is waited for first.

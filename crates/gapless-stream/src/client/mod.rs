@@ -17,9 +17,7 @@
 
 mod asking;
 mod calling;
-pub(crate) mod connection;
 mod incoming;
-pub(crate) mod pump;
 mod reconnecting;
 mod saved;
 mod session;
@@ -27,18 +25,19 @@ mod surroundings;
 mod waiting;
 
 pub use asking::{CommandNumber, Outcome};
-pub use calling::random_token;
 pub use incoming::{Incoming, OwnedReply, Reply};
 pub use saved::SavedSession;
 pub use surroundings::Surroundings;
 
 use crate::StreamError;
 use crate::addresses::Addresses;
-use crate::doorman::{Doorman, PublisherLink};
+use crate::connecting;
+use crate::credentials::Credentials;
+use crate::doorman::Doorman;
 use crate::handshake::Welcome;
 use crate::link::LinkOptions;
-use crate::network::guests::Credentials;
-use crate::past::Seen;
+use crate::publisher_link::PublisherLink;
+use crate::seen::Seen;
 use crate::tier::Tier;
 use gapless_agent::fault::mutant;
 use gapless_log::{LogError, StreamIdentity};
@@ -91,9 +90,9 @@ impl Default for ClientOptions {
 
 impl ClientOptions {
     /// Where there are others, one that does not answer is left for the next one soon.
-    fn at_the_door(&self, has_others: bool) -> connection::ConnectOptions {
+    fn at_the_door(&self, has_others: bool) -> connecting::ConnectOptions {
         let timeout = if has_others { self.timeout.min(SILENCE_MAX) } else { self.timeout };
-        connection::ConnectOptions {
+        connecting::ConnectOptions {
             link: self.link,
             identity: self.identity,
             reads: false,

@@ -1,14 +1,14 @@
 //! Going on after the service was restarted, or at another member of its cluster: the same sessions, every command
 //! without a reply sent again, and nothing that arrives meanwhile lost.
 
-use super::connection::{self, ConnectOptions};
 use super::incoming::{Held, Incoming, take_message};
 use super::waiting::{SILENCE_MAX, Silence};
-use super::{Client, SessionKey, TCP_PREFIX, append_all, pump};
-use crate::StreamError;
-use crate::doorman::PublisherLink;
-use crate::network::guests::Credentials;
-use crate::past::Seen;
+use super::{Client, SessionKey, TCP_PREFIX, append_all};
+use crate::connecting::ConnectOptions;
+use crate::credentials::Credentials;
+use crate::publisher_link::PublisherLink;
+use crate::seen::Seen;
+use crate::{StreamError, connecting, pump};
 use gapless_wire::control::{Refusal, RefusalCode};
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{Fragment, Frame, Kind, aligned_length};
@@ -46,7 +46,7 @@ impl Door {
 
     pub fn connect(&self, options: &ConnectOptions, credentials: &Credentials) -> Result<PublisherLink, StreamError> {
         match self {
-            Self::Socket { path, .. } => connection::connect(path, options),
+            Self::Socket { path, .. } => connecting::connect(path, options),
             Self::Tcp(address) => pump::connect(address, options, credentials),
             Self::Surroundings => unreachable!("who has them asks them"),
         }

@@ -2,7 +2,7 @@
 
 use super::{Client, SessionKey};
 use crate::StreamError;
-use crate::past::Seen;
+use crate::seen::Seen;
 use gapless_agent::fault::mutant;
 use gapless_log::StreamIdentity;
 use gapless_wire::checksum::crc32c;

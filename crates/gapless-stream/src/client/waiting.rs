@@ -3,7 +3,7 @@
 use super::Client;
 use super::session::Session;
 use crate::StreamError;
-use crate::doorman::PublisherLink;
+use crate::publisher_link::PublisherLink;
 use rustix::event::{PollFd, PollFlags, poll};
 use std::time::{Duration, Instant};
 

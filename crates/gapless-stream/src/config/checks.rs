@@ -1,10 +1,11 @@
 //! What does not go together, each refused at the line of the key that is to be changed.
 
+use super::StreamConfig;
 use super::document::Document;
-use super::{StreamConfig, Transport};
 use crate::StreamError;
 use crate::network::endpoints::{Carrier, PacketNetwork};
 use crate::network::{Interface, TcpNetwork};
+use crate::transport::Transport;
 use gapless_journal::{JournalError, JournalOptions};
 use gapless_wire::soup::HEARTBEAT_INTERVAL_NS;
 use std::net::{IpAddr, SocketAddr};

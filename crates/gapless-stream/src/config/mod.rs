@@ -32,7 +32,6 @@ mod tests;
 mod units;
 
 use crate::StreamError;
-use crate::client::random_token;
 use crate::event_stream::EventStreamOptions;
 use crate::network::endpoints::{Carrier, PacketNetwork};
 use crate::network::{Interface, Segmentation, UdpSocket};
@@ -40,39 +39,12 @@ use crate::node::{
     AnyLink, DatagramLink, DatagramOptions, NodeOptions, PublisherOptions, SharedMemoryLink, SharedMemoryOptions,
     Start, TcpLink, TcpOptions,
 };
+use crate::token::random_token;
+use crate::transport::Transport;
 use document::{Document, Table};
 use gapless_wire::soup::Field;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-
-/// What carries a stream to its nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Transport {
-    /// Between processes of one machine.
-    SharedMemory,
-    /// Packets to each node.
-    Udp,
-    /// Packets to groups that nodes join.
-    Multicast,
-    /// A connection to each node.
-    Tcp,
-}
-
-impl Transport {
-    /// All of them, by their names.
-    pub const NAMES: &'static [(&'static str, Self)] = &[
-        ("shared-memory", Self::SharedMemory),
-        ("udp", Self::Udp),
-        ("multicast", Self::Multicast),
-        ("tcp", Self::Tcp),
-    ];
-
-    /// The name in files.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        Self::NAMES.iter().find(|(_, transport)| *transport == self).map_or("", |(name, _)| name)
-    }
-}
 
 /// What is said of nodes: the same for each, unless a node changes it.
 #[derive(Clone, Debug, PartialEq, Eq)]

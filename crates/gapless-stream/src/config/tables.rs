@@ -2,15 +2,17 @@
 //! without the field's unit.
 
 use super::document::{Table, Value};
-use super::{NodeSettings, StreamConfig, Transport};
+use super::{NodeSettings, StreamConfig};
+use crate::credentials::Credentials;
 use crate::event_stream::EventStreamOptions;
-use crate::link::Throttle;
 use crate::network::endpoints::{Carrier, PacketNetwork};
-use crate::network::guests::{Credentials, GuestOptions};
+use crate::network::guests::GuestOptions;
 use crate::network::tcp_endpoints::FRAME_LENGTH_TCP;
 use crate::network::{Interface, PACKET_LENGTH_MAX, Segmentation, TcpNetwork};
 use crate::node::Start;
 use crate::persistence::Persistence;
+use crate::throttle::Throttle;
+use crate::transport::Transport;
 use crate::{StreamError, Tier};
 use gapless_agent::{OptimizeFor, PlanKind};
 use gapless_journal::{Flush, RecoveryCheck};

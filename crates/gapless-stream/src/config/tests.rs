@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::Tier;
-use crate::link::Throttle;
 use crate::network::Segmentation;
+use crate::throttle::Throttle;
 use gapless_agent::{OptimizeFor, PlanKind};
 use std::time::Duration;
 

@@ -3,11 +3,12 @@
 
 use super::nodes::{NodeRow, NodesAnswer, NodesRequest, ROWS_MAX};
 use super::{ControlAnswer, ControlOutcome, ControlRequest, ControlStatus};
-use crate::config::Transport;
-use crate::link::{ConnectionId, ForSequencer};
+use crate::link::ConnectionId;
 use crate::mailbox::Mailbox;
+use crate::messages::ForSequencer;
 use crate::network::status::{NodeStatus, SharedStatus};
 use crate::ring_notes::NodeNotes;
+use crate::transport::Transport;
 use gapless_agent::{Counter, Counters, Waker};
 use gapless_log::{RingNotes, StreamIdentity, Window};
 use std::time::Instant;

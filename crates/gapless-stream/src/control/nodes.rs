@@ -22,7 +22,7 @@
 //!  56  u64  frames of it without room      112  …    reserved, 0
 //! ```
 
-use crate::config::Transport;
+use crate::transport::Transport;
 use gapless_log::StreamIdentity;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 

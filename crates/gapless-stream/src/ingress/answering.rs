@@ -1,7 +1,8 @@
 //! What the service is told to answer to frames that are not appended.
 
 use super::Ingress;
-use crate::link::{ConnectionId, ForService};
+use crate::link::ConnectionId;
+use crate::messages::ForService;
 use crate::sequencer::Decision;
 use gapless_wire::control::RefusalCode;
 

@@ -7,7 +7,7 @@ use super::Ingress;
 use super::publishers::Turn;
 use crate::StreamError;
 use crate::control::{ControlOutcome, ControlStatus};
-use crate::link::{ForSequencer, ForService};
+use crate::messages::{ForSequencer, ForService};
 use crate::sequencer::{Decision, Sequencer};
 use crate::stream_time::StreamTime;
 use gapless_agent::Now;

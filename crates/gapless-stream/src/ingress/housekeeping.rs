@@ -3,13 +3,13 @@
 
 use super::Ingress;
 use crate::StreamError;
-use crate::link::{ForSequencer, Throttle};
-use crate::throttle::TokenBucket;
+use crate::messages::ForSequencer;
+use crate::throttle::{Throttle, TokenBucket};
 use gapless_log::LogError;
 use gapless_wire::control::TimerFired;
 use gapless_wire::feed_session::FeedSession;
-use gapless_wire::mark::{self, Mark};
-use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, Kind};
+use gapless_wire::mark::Mark;
+use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, Kind, mark};
 
 impl Ingress {
     /// Appends a frame of the sequencer's own and returns its sequence; `None` while the window is full.

@@ -2,7 +2,8 @@
 //! more use.
 
 use super::Ingress;
-use crate::link::{ConnectionId, ForIngress, ForService};
+use crate::link::ConnectionId;
+use crate::messages::{ForIngress, ForService};
 use crate::throttle::TokenBucket;
 use gapless_log::RingReader;
 use gapless_wire::control::RefusalCode;

@@ -3,12 +3,15 @@
 
 use super::datagrams::Peer;
 pub use super::status::{NodeStatus, Reported, SharedStatus};
-use crate::client::random_token;
-use crate::config::Transport;
-use crate::doorman::{Doorman, PublisherLink};
+use crate::credentials::Credentials;
+use crate::doorman::Doorman;
 use crate::feeds::{Feed, SharedFeeds};
 use crate::link::{ConnectionId, LinkOptions};
-use crate::past::{Past, Seen};
+use crate::past::Past;
+use crate::publisher_link::PublisherLink;
+use crate::seen::Seen;
+use crate::token::random_token;
+use crate::transport::Transport;
 use crate::warnings::Warnings;
 use gapless_agent::{Counter, Counters};
 use gapless_log::{LogError, StreamIdentity, Window};
@@ -22,20 +25,6 @@ use gapless_wire::{Frame, aligned_length};
 use rustc_hash::FxHashMap;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-
-/// Who may come in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Credentials {
-    /// The name.
-    pub username: Field<6>,
-    /// The password.
-    pub password: Field<10>,
-}
-
-impl Credentials {
-    /// Nobody in particular.
-    pub const BLANK: Self = Self { username: Field::BLANK, password: Field::BLANK };
-}
 
 /// How nodes are let in.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,16 +5,17 @@ use super::feed_receiver::{FeedCounts, FeedReceiver, FeedReceiverOptions};
 use super::link::{Connected, LinkRead, LinkReads, NodeLink, Standing, Start};
 use super::rewinding::{RewindPort, Rewinding};
 use crate::StreamError;
-use crate::client::random_token;
 use crate::feeds::Feed;
 use crate::network::{Datagrams, Interface, Peer, Segmentation, UdpOptions, UdpSocket};
-use crate::past::Seen;
+use crate::seen::Seen;
+use crate::token::random_token;
 use gapless_log::StreamIdentity;
+use gapless_wire::soup::Field;
 use gapless_wire::upstream::{
-    self, Body, HEADER_LENGTH, Hello, POSITION_FIRST, POSITION_LIVE, RefusalReason, Report, UpstreamPacket, Welcome,
+    Body, HEADER_LENGTH, Hello, POSITION_FIRST, POSITION_LIVE, RefusalReason, Report, UpstreamPacket, Welcome,
     finish_frames,
 };
-use gapless_wire::{Frame, aligned_length, soup::Field};
+use gapless_wire::{Frame, aligned_length, upstream};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::BorrowedFd;
 use std::collections::VecDeque;

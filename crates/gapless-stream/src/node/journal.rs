@@ -4,7 +4,7 @@
 use super::link::{Connected, LinkRead, NodeLink, Start};
 use crate::StreamError;
 use crate::late_reader::cut_off;
-use crate::past::Seen;
+use crate::seen::Seen;
 use gapless_journal::{JournalReader, Replay};
 use gapless_log::StreamIdentity;
 use gapless_wire::Frame;

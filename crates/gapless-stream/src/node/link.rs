@@ -2,7 +2,7 @@
 
 use crate::StreamError;
 use crate::feeds::Feed;
-use crate::past::Seen;
+use crate::seen::Seen;
 use gapless_log::StreamIdentity;
 use gapless_wire::Frame;
 use gapless_wire::upstream::{POSITION_FIRST, POSITION_LIVE};

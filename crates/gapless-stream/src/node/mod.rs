@@ -58,7 +58,7 @@ pub use tcp::{TcpLink, TcpOptions};
 
 use crate::StreamError;
 use crate::client::MessageType;
-use crate::past::Seen;
+use crate::seen::Seen;
 use gapless_agent::Clock;
 use gapless_log::StreamIdentity;
 use gapless_wire::control::{SessionOpen, TimerFired};

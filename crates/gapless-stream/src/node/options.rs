@@ -2,7 +2,7 @@
 
 use super::link::Start;
 use super::publisher::PublisherOptions;
-use crate::client::random_token;
+use crate::token::random_token;
 use gapless_log::StreamIdentity;
 
 /// How a node publishes and reads.

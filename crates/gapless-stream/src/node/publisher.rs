@@ -7,8 +7,7 @@ use self::closing::{End, Stray};
 use super::kept::KeptFrames;
 use super::stall::Stall;
 use crate::StreamError;
-use crate::link::Throttle;
-use crate::throttle::TokenBucket;
+use crate::throttle::{Throttle, TokenBucket};
 use gapless_wire::control::{SessionOpen, SessionOpened};
 use gapless_wire::{Fragment, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
 

@@ -4,14 +4,14 @@
 use super::link::{Connected, LinkRead, LinkReads, NodeLink, Standing, Start};
 use crate::StreamError;
 use crate::addresses::Addresses;
-use crate::client::connection::{ConnectOptions, connect};
-use crate::doorman::PublisherLink;
+use crate::connecting::{ConnectOptions, connect};
 use crate::event_stream::EventStream;
 use crate::handshake::Status;
 use crate::late_reader::{LateRead, LateReader};
 use crate::link::LinkOptions;
-use crate::past::Seen;
+use crate::publisher_link::PublisherLink;
 use crate::ring_notes::NoteWriter;
+use crate::seen::Seen;
 use crate::stream_layout::StreamLayout;
 use crate::tier::Tier;
 use gapless_log::{LogError, StreamIdentity};

@@ -6,17 +6,17 @@ use super::feed_receiver::check;
 use super::link::{Connected, LinkRead, NodeLink, Standing, Start};
 use super::rewind::{Rewind, RewindError, RewindRequest};
 use crate::StreamError;
-use crate::client::random_token;
 use crate::feeds::Feed;
 use crate::network::TcpConnection;
 use crate::network::tcp::Received;
-use crate::past::Seen;
+use crate::seen::Seen;
+use crate::token::random_token;
 use gapless_log::StreamIdentity;
 use gapless_wire::soup::{Field, RejectReason};
 use gapless_wire::upstream::{
-    self, Body, HEADER_LENGTH, Hello, PACKET_LENGTH_MAX, RefusalReason, Report, UpstreamPacket, Welcome, finish_frames,
+    Body, HEADER_LENGTH, Hello, PACKET_LENGTH_MAX, RefusalReason, Report, UpstreamPacket, Welcome, finish_frames,
 };
-use gapless_wire::{Frame, aligned_length};
+use gapless_wire::{Frame, aligned_length, upstream};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::AsFd;
 use std::net::SocketAddr;

@@ -3,10 +3,10 @@
 
 use crate::raw_soup::{Client, login};
 use gapless_stream::client::MessageType;
+use gapless_stream::credentials::Credentials;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
-use gapless_stream::link::ForSequencer;
+use gapless_stream::messages::ForSequencer;
 use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
-use gapless_stream::network::guests::Credentials;
 use gapless_stream::network::{Interface, Segmentation, TcpNetwork};
 use gapless_stream::node::{
     DatagramLink, DatagramOptions, NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,

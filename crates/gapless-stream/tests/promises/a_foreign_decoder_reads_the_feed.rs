@@ -13,7 +13,7 @@ use gapless_journal::JournalReader;
 use gapless_stream::Persistence;
 use gapless_stream::client::MessageType;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
-use gapless_stream::link::ForSequencer;
+use gapless_stream::messages::ForSequencer;
 use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
 use gapless_stream::network::{Interface, Segmentation, UdpSocket};
 use gapless_stream::node::{

@@ -5,7 +5,7 @@
 use gapless_stream::client::MessageType;
 use gapless_stream::control::ControlCommand;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
-use gapless_stream::link::ForSequencer;
+use gapless_stream::messages::ForSequencer;
 use gapless_stream::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
 use gapless_wire::Encoding;
 use gapless_wire::feed_session::FeedSession;

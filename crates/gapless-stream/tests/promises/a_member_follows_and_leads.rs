@@ -6,15 +6,15 @@ use crate::member::{EXPIRY_NS, FRAME_LENGTH_MAX, IDENTITY, Member, WINDOW_BYTES,
 use crate::raw_publisher::{event, frame, open, part};
 use gapless_agent::{Agent, Now};
 use gapless_log::LogError;
-use gapless_stream::client::random_token;
 use gapless_stream::control::{ControlCommand, ControlStatus};
 use gapless_stream::coverage::Coverage;
-use gapless_stream::doorman::PublisherLink;
-use gapless_stream::link::ForSequencer;
+use gapless_stream::messages::ForSequencer;
 use gapless_stream::persistence::Opening;
+use gapless_stream::publisher_link::PublisherLink;
 use gapless_stream::sequencer_recovery::rebuild;
 use gapless_stream::state_keeper::{StateInterval, StateKeeper};
 use gapless_stream::stream_layout::StreamLayout;
+use gapless_stream::token::random_token;
 use gapless_stream::{ForService, Persistence, Sequencer, StreamError, Tier};
 use gapless_wire::control::{RefusalCode, TimerFired};
 use gapless_wire::feed_session::FeedSession;

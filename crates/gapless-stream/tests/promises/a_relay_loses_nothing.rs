@@ -12,7 +12,7 @@ use gapless_stream::node::{
     DatagramLink, DatagramOptions, NodeEvent, NodeLink, NodeOptions, SharedMemoryLink, SharedMemoryOptions, Start,
     StreamNode, TcpLink, TcpOptions,
 };
-use gapless_stream::past::Seen;
+use gapless_stream::seen::Seen;
 use gapless_wire::{Encoding, Frame, Kind};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;

@@ -4,7 +4,7 @@
 
 use gapless_stream::client::MessageType;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
-use gapless_stream::link::ForSequencer;
+use gapless_stream::messages::ForSequencer;
 use gapless_stream::network::TcpNetwork;
 use gapless_stream::node::{
     NodeEvent, NodeOptions, NodeState, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode, TcpLink, TcpOptions,

@@ -4,11 +4,12 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_stream::Persistence;
-use gapless_stream::client::{MessageType, random_token};
+use gapless_stream::client::MessageType;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
 use gapless_stream::network::endpoints::PacketNetwork;
 use gapless_stream::network::{Interface, Segmentation};
 use gapless_stream::node::{DatagramLink, DatagramOptions, NodeEvent, NodeOptions, StreamNode};
+use gapless_stream::token::random_token;
 use gapless_wire::Encoding;
 use std::collections::HashMap;
 use std::net::{SocketAddr, UdpSocket as StdSocket};

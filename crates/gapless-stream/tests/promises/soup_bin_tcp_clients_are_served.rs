@@ -5,10 +5,10 @@
 use crate::raw_soup::{Client, PATIENCE, counter, login, reaches};
 use gapless_agent::Now;
 use gapless_stream::client::MessageType;
+use gapless_stream::credentials::Credentials;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
-use gapless_stream::link::ForSequencer;
+use gapless_stream::messages::ForSequencer;
 use gapless_stream::network::TcpNetwork;
-use gapless_stream::network::guests::Credentials;
 use gapless_stream::node::{NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
 use gapless_stream::{Persistence, StreamError};
 use gapless_wire::soup::Field;

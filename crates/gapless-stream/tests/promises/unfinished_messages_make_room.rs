@@ -5,8 +5,8 @@
 use crate::raw_publisher::{Answer, PATIENCE, RawPublisher, event, part};
 use gapless_stream::client::MessageType;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
-use gapless_stream::link::Throttle;
 use gapless_stream::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
+use gapless_stream::throttle::Throttle;
 use gapless_wire::Encoding;
 use gapless_wire::control::RefusalCode;
 use std::time::Instant;

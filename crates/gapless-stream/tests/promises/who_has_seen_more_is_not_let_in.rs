@@ -10,7 +10,7 @@ use gapless_stream::node::{
     DatagramLink, DatagramOptions, NodeEvent, NodeLink, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode,
     TcpLink, TcpOptions,
 };
-use gapless_stream::past::Seen;
+use gapless_stream::seen::Seen;
 use gapless_stream::{Persistence, StreamError};
 use gapless_wire::Encoding;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};

@@ -3,11 +3,13 @@
 
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::Role;
-use gapless_cluster::member::control::{self, Answer, Request, StatusReport};
+use gapless_cluster::member::control;
+use gapless_cluster::member::control::{Answer, Request, StatusReport};
 use gapless_engine::{Reject, Replica};
 use gapless_schema::Encoding;
-use gapless_stream::client::{ClientOptions, MessageType, random_token};
+use gapless_stream::client::{ClientOptions, MessageType};
 use gapless_stream::stream_layout::StreamLayout;
+use gapless_stream::token::random_token;
 use gapless_stream::{Client, Incoming, SessionKey, StreamError};
 use rustix::process::Pid;
 use std::collections::BTreeMap;

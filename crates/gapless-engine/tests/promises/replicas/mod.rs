@@ -3,8 +3,9 @@
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::Role;
 use gapless_engine::{Replica, ReplicaOptions, Service};
-use gapless_stream::client::{ClientOptions, MessageType, random_token};
+use gapless_stream::client::{ClientOptions, MessageType};
 use gapless_stream::stream_layout::StreamLayout;
+use gapless_stream::token::random_token;
 use gapless_stream::{Client, Incoming, SessionKey, StreamError};
 use std::collections::BTreeMap;
 use std::net::TcpListener;

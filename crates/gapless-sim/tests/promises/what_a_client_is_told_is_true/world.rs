@@ -11,7 +11,7 @@ use gapless_journal::Environment;
 use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, ring};
 use gapless_sim::Random;
 use gapless_stream::client::Surroundings;
-use gapless_stream::doorman::PublisherLink;
+use gapless_stream::publisher_link::PublisherLink;
 use gapless_stream::{LinkOptions, StreamError};
 use gapless_wire::{Frame, aligned_length};
 use std::net::TcpListener;

@@ -26,7 +26,7 @@ const STEP_NS: u64 = 50_000;
 
 fn seed() -> u64 {
     let given = std::env::var("GAPLESS_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seed = given.unwrap_or_else(|| gapless_stream::client::random_token() as u64);
+    let seed = given.unwrap_or_else(|| gapless_stream::token::random_token() as u64);
     println!("GAPLESS_SEED={seed} repeats this run");
     seed
 }

@@ -2,8 +2,9 @@
 
 use super::world::{Met, Party, World, open, payload, run, settle};
 use gapless_stream::StreamError;
-use gapless_stream::link::{ForSequencer, Throttle};
+use gapless_stream::messages::ForSequencer;
 use gapless_stream::node::{NodeOptions, NodeState, PublisherOptions, Start};
+use gapless_stream::throttle::Throttle;
 use gapless_wire::feed_session::FeedSession;
 
 fn same_everywhere<L>(parties: &[&Party<L>]) {

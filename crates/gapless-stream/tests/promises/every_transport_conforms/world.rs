@@ -4,7 +4,7 @@ use gapless_agent::Clock;
 use gapless_stream::StreamError;
 use gapless_stream::client::MessageType;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
-use gapless_stream::link::ForSequencer;
+use gapless_stream::messages::ForSequencer;
 use gapless_stream::node::{NodeEvent, NodeLink, NodeOptions, NodeState, StreamNode};
 use gapless_wire::Encoding;
 use std::time::{Duration, Instant};

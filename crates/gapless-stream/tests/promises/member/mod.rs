@@ -3,10 +3,12 @@
 
 use gapless_agent::{Agent, Counters, Now, Waker};
 use gapless_log::{GatingCursor, Releaser, Scope, StreamIdentity, Window, WindowOptions};
-use gapless_stream::doorman::{DoormanLinks, PublisherLink, StreamDescription};
+use gapless_stream::doorman::{DoormanLinks, StreamDescription};
 use gapless_stream::ingress::{IngressCounters, IngressLinks};
-use gapless_stream::link::{ForDelivery, ForSequencer, LinkOptions};
+use gapless_stream::link::LinkOptions;
 use gapless_stream::mailbox::Mailbox;
+use gapless_stream::messages::{ForDelivery, ForSequencer};
+use gapless_stream::publisher_link::PublisherLink;
 use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::sequencer_state::SequencerState;
 use gapless_stream::{Doorman, ForService, Ingress, IngressOptions, Sequencer, Tier};

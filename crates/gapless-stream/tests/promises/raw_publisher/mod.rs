@@ -3,8 +3,8 @@
 
 use gapless_log::LogError;
 use gapless_stream::LinkOptions;
-use gapless_stream::doorman::PublisherLink;
 use gapless_stream::event_stream::EventStream;
+use gapless_stream::publisher_link::PublisherLink;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpen, SessionOpened};
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{Fragment, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};

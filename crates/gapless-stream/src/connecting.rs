@@ -1,10 +1,10 @@
 //! The handshake from the publisher's side: hello, welcome, four descriptors.
 
 use crate::StreamError;
-use crate::doorman::{PublisherLink, ring_size_reason};
 use crate::handshake::{Hello, Status, WELCOME_DESCRIPTORS_MAX, WELCOME_LENGTH, Welcome};
-use crate::link::LinkOptions;
-use crate::past::Seen;
+use crate::link::{LinkOptions, ring_size_reason};
+use crate::publisher_link::PublisherLink;
+use crate::seen::Seen;
 use gapless_log::{RingReader, RingWriter, StreamIdentity, Window};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::OwnedFd;

@@ -3,21 +3,22 @@
 //!
 //! The packets are those of `docs/upstream-protocol.md`.
 
-use super::connection::ConnectOptions;
 use crate::StreamError;
-use crate::client::random_token;
-use crate::doorman::{PublisherLink, ring_size_reason};
+use crate::connecting::ConnectOptions;
+use crate::credentials::Credentials;
 use crate::handshake::{Status, Welcome};
+use crate::link::ring_size_reason;
 use crate::network::TcpConnection;
-use crate::network::guests::Credentials;
 use crate::network::tcp::Received;
+use crate::publisher_link::PublisherLink;
+use crate::token::random_token;
 use gapless_agent::thread::spawn_helper;
 use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, StreamIdentity, ring};
 use gapless_wire::upstream::{
-    self, Body, HEADER_LENGTH, Hello, PACKET_LENGTH_MAX, POSITION_NONE, RefusalReason, Report, UpstreamError,
-    UpstreamPacket, finish_frames,
+    Body, HEADER_LENGTH, Hello, PACKET_LENGTH_MAX, POSITION_NONE, RefusalReason, Report, UpstreamError, UpstreamPacket,
+    finish_frames,
 };
-use gapless_wire::{Frame, aligned_length};
+use gapless_wire::{Frame, aligned_length, upstream};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::AsFd;
 use std::io;

@@ -1,0 +1,30 @@
+//! [`Transport`]: what carries a stream to its nodes.
+
+/// What carries a stream to its nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// Between processes of one machine.
+    SharedMemory,
+    /// Packets to each node.
+    Udp,
+    /// Packets to groups that nodes join.
+    Multicast,
+    /// A connection to each node.
+    Tcp,
+}
+
+impl Transport {
+    /// All of them, by their names.
+    pub const NAMES: &'static [(&'static str, Self)] = &[
+        ("shared-memory", Self::SharedMemory),
+        ("udp", Self::Udp),
+        ("multicast", Self::Multicast),
+        ("tcp", Self::Tcp),
+    ];
+
+    /// The name in files.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, transport)| *transport == self).map_or("", |(name, _)| name)
+    }
+}
