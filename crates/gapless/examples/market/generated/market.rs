@@ -244,7 +244,7 @@ pub mod market {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if header and block do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn new(buffer: &'a mut [u8]) -> Result<Self, EncodeError> {
             let mut tail = Tail::new(buffer);
             let block = tail.chunk::<29>("NewOrder")?;
@@ -263,7 +263,7 @@ pub mod market {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if they do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn finish(mut self) -> Result<usize, EncodeError> {
             self.stage.advance(&mut self.tail, 0u8)?;
             Ok(self.tail.position())
@@ -791,7 +791,7 @@ pub mod market {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if header and block do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn new(buffer: &'a mut [u8]) -> Result<Self, EncodeError> {
             let mut tail = Tail::new(buffer);
             let block = tail.chunk::<24>("CancelOrder")?;
@@ -810,7 +810,7 @@ pub mod market {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if they do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn finish(mut self) -> Result<usize, EncodeError> {
             self.stage.advance(&mut self.tail, 0u8)?;
             Ok(self.tail.position())
@@ -1251,7 +1251,7 @@ pub mod market {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if header and block do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn new(buffer: &'a mut [u8]) -> Result<Self, EncodeError> {
             let mut tail = Tail::new(buffer);
             let block = tail.chunk::<16>("Finished")?;
@@ -1270,7 +1270,7 @@ pub mod market {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if they do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn finish(mut self) -> Result<usize, EncodeError> {
             self.stage.advance(&mut self.tail, 0u8)?;
             Ok(self.tail.position())
@@ -1683,7 +1683,7 @@ pub mod market {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if header and block do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn new(buffer: &'a mut [u8]) -> Result<Self, EncodeError> {
             let mut tail = Tail::new(buffer);
             let block = tail.chunk::<29>("Accepted")?;
@@ -1702,7 +1702,7 @@ pub mod market {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if they do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn finish(mut self) -> Result<usize, EncodeError> {
             self.stage.advance(&mut self.tail, 0u8)?;
             Ok(self.tail.position())
@@ -2225,7 +2225,7 @@ pub mod market {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if header and block do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn new(buffer: &'a mut [u8]) -> Result<Self, EncodeError> {
             let mut tail = Tail::new(buffer);
             let block = tail.chunk::<17>("Rejected")?;
@@ -2244,7 +2244,7 @@ pub mod market {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if they do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn finish(mut self) -> Result<usize, EncodeError> {
             self.stage.advance(&mut self.tail, 0u8)?;
             Ok(self.tail.position())
@@ -2692,7 +2692,7 @@ pub mod market {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if header and block do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn new(buffer: &'a mut [u8]) -> Result<Self, EncodeError> {
             let mut tail = Tail::new(buffer);
             let block = tail.chunk::<28>("Cancelled")?;
@@ -2711,7 +2711,7 @@ pub mod market {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if they do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn finish(mut self) -> Result<usize, EncodeError> {
             self.stage.advance(&mut self.tail, 0u8)?;
             Ok(self.tail.position())
@@ -3220,7 +3220,7 @@ pub mod market {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if header and block do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn new(buffer: &'a mut [u8]) -> Result<Self, EncodeError> {
             let mut tail = Tail::new(buffer);
             let block = tail.chunk::<44>("Trade")?;
@@ -3239,7 +3239,7 @@ pub mod market {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if they do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn finish(mut self) -> Result<usize, EncodeError> {
             self.stage.advance(&mut self.tail, 0u8)?;
             Ok(self.tail.position())
@@ -3816,7 +3816,7 @@ pub mod market {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if header and block do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn new(buffer: &'a mut [u8]) -> Result<Self, EncodeError> {
             let mut tail = Tail::new(buffer);
             let block = tail.chunk::<40>("Closed")?;
@@ -3835,7 +3835,7 @@ pub mod market {
         ///
         /// # Errors
         /// [`EncodeError::Capacity`] if they do not fit.
-        #[inline]
+        #[inline(always)]
         pub fn finish(mut self) -> Result<usize, EncodeError> {
             self.stage.advance(&mut self.tail, 0u8)?;
             Ok(self.tail.position())
