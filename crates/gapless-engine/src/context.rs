@@ -17,7 +17,7 @@ pub struct Context<'a> {
 
 /// The longest output of a handler, bytes. The same in each stream, for ever: a handler that meets it live meets it again at
 /// each replay.
-pub const OUTPUT_LENGTH_MAX: usize = gapless_stream::link::ANSWER_LENGTH_MAX;
+pub const OUTPUT_LENGTH_MAX: usize = gapless_transport::link::ANSWER_LENGTH_MAX;
 
 /// Room for a direct encoder whose caller names no length, in bytes.
 const DIRECT_LENGTH_MAX: usize = 4096;

@@ -4,8 +4,9 @@ use crate::EngineError;
 use crate::fold::{OnUnhandled, Policy};
 use crate::store::Limits;
 use gapless_agent::{CpuMask, OptimizeFor, PlanKind};
+use gapless_stream::Persistence;
 use gapless_stream::stream_layout::StreamLayout;
-use gapless_stream::{Persistence, Tier};
+use gapless_transport::Tier;
 use std::path::PathBuf;
 use std::time::Duration;
 

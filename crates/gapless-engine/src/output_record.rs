@@ -443,7 +443,7 @@ pub(crate) fn program(name: Option<&str>) -> u64 {
         Some(name) => (name.len() as u64) << 32 | u64::from(crc32c(name.as_bytes())),
         None => *OF_EXECUTABLE.get_or_init(|| {
             // What cannot be read is no program that is known: it is another one each time, and is warned of.
-            of_file(Path::new("/proc/self/exe")).unwrap_or_else(|_| gapless_stream::token::random_token() as u64)
+            of_file(Path::new("/proc/self/exe")).unwrap_or_else(|_| gapless_transport::token::random_token() as u64)
         }),
     }
 }

@@ -4,7 +4,7 @@ use crate::EngineError;
 use crate::options::NodeOptions;
 use gapless_agent::plan::cores_available;
 use gapless_agent::{AgentSpec, PlanKind, Seats};
-use gapless_stream::Tier;
+use gapless_transport::Tier;
 
 /// A clean stop may take this long: what was taken is handled, and a last snapshot written.
 const DRAIN_NS_MAX: u64 = 600_000_000_000;

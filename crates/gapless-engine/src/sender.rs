@@ -6,9 +6,9 @@
 use crate::executor::{Deferred, What};
 use gapless_agent::{Agent, AgentError, Now, Waker};
 use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, StreamIdentity, ring};
-use gapless_stream::ConnectionId;
-use gapless_stream::mailbox::Mailbox;
 use gapless_stream::outlets::{Delivered, Outlets, Payload};
+use gapless_transport::ConnectionId;
+use gapless_transport::mailbox::Mailbox;
 use gapless_wire::control::SessionOpened;
 use gapless_wire::{Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
 use std::sync::Arc;

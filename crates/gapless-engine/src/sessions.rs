@@ -2,7 +2,7 @@
 //! and the notices that it has not received yet. A fold of the stream; part of every snapshot.
 
 use gapless_schema::Encoding;
-use gapless_stream::ConnectionId;
+use gapless_transport::ConnectionId;
 use gapless_wire::control::Refusal;
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{Frame, FrameHeader, Kind};

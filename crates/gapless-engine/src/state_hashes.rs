@@ -5,8 +5,8 @@ use crate::fold::Fold;
 use crate::snapshot;
 use crate::store::hash::content_hash;
 use gapless_log::StreamIdentity;
-use gapless_stream::mailbox::Mailbox;
 use gapless_stream::member_service::StateHash;
+use gapless_transport::mailbox::Mailbox;
 use std::num::NonZero;
 
 /// Hashes the state now and then, and hands that to the member.

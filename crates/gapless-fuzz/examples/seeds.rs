@@ -26,12 +26,12 @@ use gapless_schema::{Protobuf, ProtobufObject, Sbe, SbeObject, schema_key};
 use gapless_stream::control::{
     ControlAnswer, ControlCommand, ControlRequest, ControlStatus, NodeRow, NodesAnswer, NodesRequest,
 };
-use gapless_stream::handshake::{Hello, Status, Welcome};
-use gapless_stream::link::LinkOptions;
-use gapless_stream::seen::Seen;
 use gapless_stream::sequencer::{Sequencer, SequencerRules, Timer};
 use gapless_stream::sequencer_state::SequencerState;
-use gapless_stream::transport::Transport;
+use gapless_transport::handshake::{Hello, Status, Welcome};
+use gapless_transport::link::LinkOptions;
+use gapless_transport::seen::Seen;
+use gapless_transport::transport::Transport;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpen, SessionOpened, TimerFired};
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::mark::Mark;

@@ -7,11 +7,12 @@ use gapless_log::{Scope, StreamIdentity, WindowOptions};
 use gapless_stream::client::{ClientOptions, MessageType};
 use gapless_stream::doorman::{DoormanLinks, StreamDescription};
 use gapless_stream::ingress::{IngressCounters, IngressLinks};
-use gapless_stream::link::LinkOptions;
-use gapless_stream::mailbox::Mailbox;
 use gapless_stream::messages::{ForDelivery, ForIngress};
 use gapless_stream::sequencer::SequencerRules;
-use gapless_stream::{Client, Doorman, ForService, Ingress, IngressOptions, Sequencer, Tier};
+use gapless_stream::{Client, Doorman, ForService, Ingress, IngressOptions, Sequencer};
+use gapless_transport::Tier;
+use gapless_transport::link::LinkOptions;
+use gapless_transport::mailbox::Mailbox;
 use gapless_wire::{Encoding, Frame, HEADER_LENGTH, aligned_length};
 
 const RING_LENGTH: usize = 4096;

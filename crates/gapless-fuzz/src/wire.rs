@@ -2,7 +2,7 @@
 //! way again, or they are nothing.
 
 use crate::input::{assert_says_something, heal_frames};
-use gapless_stream::handshake::{HELLO_LENGTH, Hello, WELCOME_LENGTH, Welcome};
+use gapless_transport::handshake::{HELLO_LENGTH, Hello, WELCOME_LENGTH, Welcome};
 use gapless_wire::control::{Refusal, SessionOpen, SessionOpened, TimerFired, WINDOW_MESSAGES_MAX};
 use gapless_wire::descriptor::{FRAME_LENGTH_MAX, PAYLOAD_CRC_OFFSET};
 use gapless_wire::frame::{check_length, peek_length, peek_session};

@@ -7,7 +7,7 @@ use crate::world::{MS, World};
 use gapless_cluster::ClusterMember;
 use gapless_cluster::consensus::MemberId;
 use gapless_cluster::member::shared::Wish;
-use gapless_stream::Tier;
+use gapless_transport::Tier;
 
 impl<A: Subject> World<'_, A> {
     pub(crate) fn accidents(&mut self) -> Result<(), Broken> {

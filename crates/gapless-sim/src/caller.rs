@@ -12,7 +12,8 @@ use crate::world::MS;
 use gapless_log::LogError;
 use gapless_stream::client::ClientOptions;
 use gapless_stream::event_stream::EventStream;
-use gapless_stream::{Client, Incoming, LinkOptions, Reply, SessionKey, StreamError};
+use gapless_stream::{Client, Incoming, Reply, SessionKey, StreamError};
+use gapless_transport::LinkOptions;
 use gapless_wire::control::RefusalCode;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -3,11 +3,10 @@
 use gapless_agent::{Agent, AgentError, Now, Waker};
 use gapless_journal::FilePoint;
 use gapless_log::StreamIdentity;
-use gapless_stream::mailbox::Mailbox;
-use gapless_stream::member_service::StateHash;
-use gapless_stream::member_service::{MemberService, ServiceError, ServiceParts};
+use gapless_stream::member_service::{MemberService, ServiceError, ServiceParts, StateHash};
 use gapless_stream::stream_layout::StreamLayout;
 use gapless_stream::transactions::Transactions;
+use gapless_transport::mailbox::Mailbox;
 use rustix::fd::BorrowedFd;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};

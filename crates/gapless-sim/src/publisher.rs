@@ -12,12 +12,12 @@ use gapless_agent::Clock;
 use gapless_log::StreamIdentity;
 use gapless_stream::StreamError;
 use gapless_stream::event_stream::EventStream;
-use gapless_stream::link::LinkOptions;
 use gapless_stream::node::link::{Connected, LinkRead, Standing};
 use gapless_stream::node::{
     NodeEvent, NodeLink, NodeOptions, PublisherOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,
 };
-use gapless_stream::seen::Seen;
+use gapless_transport::link::LinkOptions;
+use gapless_transport::seen::Seen;
 use gapless_wire::Frame;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

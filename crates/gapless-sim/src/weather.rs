@@ -3,7 +3,7 @@
 
 use crate::options::{Options, Shape};
 use crate::random::Random;
-use gapless_stream::Tier;
+use gapless_transport::Tier;
 
 /// Of 100,000 steps of about half a millisecond so many begin with the fault; those of machines are for each of them.
 #[derive(Clone, Copy, Debug)]

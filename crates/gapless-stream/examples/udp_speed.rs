@@ -15,8 +15,9 @@
 //!    so that nothing is lost and the figure is what everyone received. Lengths are all equal, or
 //!    each packet has another.
 
-use gapless_stream::network::{Datagrams, Interface, MulticastOut, Peer, Segmentation, UdpOptions, UdpSocket};
-use std::io::{self, ErrorKind};
+use gapless_transport::network::{Datagrams, Interface, MulticastOut, Peer, Segmentation, UdpOptions, UdpSocket};
+use std::io;
+use std::io::ErrorKind;
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};

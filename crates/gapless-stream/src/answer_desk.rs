@@ -1,12 +1,12 @@
 //! [`AnswerDesk`]: the agent that tells publishers what became of what is not simply appended: sessions opened,
 //! repeats, gaps. What is appended needs no answer: it comes back in the stream. It also wakes who sleeps.
 
-use crate::link::ConnectionId;
-use crate::mailbox::Mailbox;
 use crate::messages::ForService;
 use crate::outlets::{Outlets, Payload};
 use gapless_agent::{Agent, AgentError, Now};
 use gapless_log::Window;
+use gapless_transport::link::ConnectionId;
+use gapless_transport::mailbox::Mailbox;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpened};
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{FrameHeader, Kind};
@@ -250,10 +250,10 @@ impl Agent for AnswerDesk {
 mod tests {
     use super::*;
     use crate::doorman::{Doorman, DoormanLinks, StreamDescription};
-    use crate::link::LinkOptions;
-    use crate::tier::Tier;
     use gapless_agent::Waker;
     use gapless_log::{StreamIdentity, WindowOptions};
+    use gapless_transport::link::LinkOptions;
+    use gapless_transport::tier::Tier;
 
     #[test]
     fn what_a_deposed_leader_appended_is_not_said_to_be_there_when_others_have_its_sequence() {

@@ -8,18 +8,17 @@ use crate::control::desk::{Asked, answer};
 use crate::control::{
     ControlAnswer, ControlDesk, ControlRequest, ControlStatus, NoRequest, NodesRequest, REQUEST_LENGTH_MAX,
 };
-use crate::handshake::{HELLO_LENGTH, Hello, Status, WELCOME_DESCRIPTORS_MAX, Welcome};
-use crate::link::ring_size_reason;
-use crate::link::{ConnectionId, LinkOptions};
-use crate::mailbox::Mailbox;
 use crate::messages::{ForDelivery, ForIngress};
 use crate::past::Past;
-use crate::publisher_link::{PublisherLink, new_eventfd};
-use crate::seen::Seen;
-use crate::tier::Tier;
-use crate::warnings::Warnings;
 use gapless_agent::Waker;
 use gapless_log::{MemoryKind, RingReader, RingWriter, StreamIdentity, Window, ring};
+use gapless_transport::handshake::{HELLO_LENGTH, Hello, Status, WELCOME_DESCRIPTORS_MAX, Welcome};
+use gapless_transport::link::{ConnectionId, LinkOptions, ring_size_reason};
+use gapless_transport::mailbox::Mailbox;
+use gapless_transport::publisher_link::{PublisherLink, new_eventfd};
+use gapless_transport::seen::Seen;
+use gapless_transport::tier::Tier;
+use gapless_transport::warnings::Warnings;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::net::{

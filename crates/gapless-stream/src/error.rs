@@ -1,10 +1,11 @@
 //! What can go wrong between publishers and the stream.
 
 use crate::client::CommandNumber;
-use crate::link::ANSWER_LENGTH_MAX;
-use crate::seen::Seen;
 use gapless_journal::JournalError;
 use gapless_log::LogError;
+use gapless_transport::TransportError;
+use gapless_transport::link::ANSWER_LENGTH_MAX;
+use gapless_transport::seen::Seen;
 
 /// What can go wrong between publishers and the stream.
 #[derive(Debug, thiserror::Error)]
@@ -29,7 +30,7 @@ pub enum StreamError {
         /// The socket's path.
         peer: String,
         /// What it said, if it said no.
-        status: Option<crate::handshake::Status>,
+        status: Option<gapless_transport::handshake::Status>,
         /// What was wrong.
         reason: String,
     },
@@ -143,12 +144,7 @@ pub enum StreamError {
     },
     /// Who connects has seen frames that the stream does not contain: it was put back to an older copy, or has lost
     /// something. Nothing that is in flight is sent again.
-    #[error(
-        "{peer} serves another history of its stream: the frame of sequence {} with the time stamp {} ns, which was seen, is not in \
-         it; it is released up to sequence {released_sequence}. Put back the directory that belongs to the stream, or make this one a \
-         history of its own with `gapless journal restore`",
-        seen.sequence, seen.timestamp_ns
-    )]
+    #[error("{}", seen.is_missing_at(peer, *released_sequence))]
     OtherHistory {
         /// The service, the sequencer or the relay.
         peer: String,
@@ -280,5 +276,20 @@ impl StreamError {
     pub(crate) fn system(action: impl Into<String>) -> impl FnOnce(rustix::io::Errno) -> Self {
         let action = action.into();
         move |errno| Self::System { action, source: errno.into() }
+    }
+}
+
+/// What is the same below has the same name here.
+impl From<TransportError> for StreamError {
+    fn from(error: TransportError) -> Self {
+        match error {
+            TransportError::Log(error) => Self::Log(error),
+            TransportError::System { action, source } => Self::System { action, source },
+            TransportError::Handshake { peer, status, reason } => Self::Handshake { peer, status, reason },
+            TransportError::TimedOut { peer, request, timeout_ms } => Self::TimedOut { peer, request, timeout_ms },
+            TransportError::OtherHistory { peer, seen, released_sequence } => {
+                Self::OtherHistory { peer, seen, released_sequence }
+            }
+        }
     }
 }

@@ -5,8 +5,8 @@
 //! before all others; and what has not gone on for a while makes room for it, the one that stands still for longest
 //! first. Whoever goes on with that one later is answered by a gap, and sends it again.
 
-use crate::link::ConnectionId;
 use crate::sequencer::{Decision, compare};
+use gapless_transport::link::ConnectionId;
 use gapless_wire::descriptor::TRANSACTION_FLAG;
 use gapless_wire::{Fragment, Frame, FrameHeader, HEADER_LENGTH, Kind, aligned_length};
 use rustc_hash::FxHashMap;

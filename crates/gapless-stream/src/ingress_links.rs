@@ -4,10 +4,10 @@
 use crate::control::ControlOutcome;
 use crate::control::desk::WAITING_MAX;
 use crate::feeds::SharedFeeds;
-use crate::mailbox::Mailbox;
 use crate::messages::{ForIngress, ForSequencer, ForService};
 use crate::throttle::Throttle;
 use gapless_agent::{Counter, Counters, Waker};
+use gapless_transport::mailbox::Mailbox;
 use std::sync::atomic::AtomicBool;
 
 /// What the agent takes from each ring, and how much at once.

@@ -2,7 +2,6 @@
 //! each other. It stands in the place of the desk that only answers: it reads what is released, and nothing before.
 
 use crate::coverage::Coverage;
-use crate::mailbox::Mailbox;
 use crate::messages::{ForSequencer, ForService};
 use crate::outlets::Outlets;
 use crate::stream_layout::StreamLayout;
@@ -10,6 +9,7 @@ use crate::transactions::Transactions;
 use gapless_agent::{Agent, Counters, Waker};
 use gapless_journal::{FilePoint, Syncer};
 use gapless_log::{GatingCursor, StreamIdentity, Window};
+use gapless_transport::mailbox::Mailbox;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};

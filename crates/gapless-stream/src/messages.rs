@@ -1,9 +1,9 @@
 //! What sequencer, doorman and service pass to each other inside the process.
 
 use crate::control::ControlCommand;
-use crate::link::ConnectionId;
 use crate::throttle::Throttle;
 use gapless_log::{RingReader, RingWriter};
+use gapless_transport::link::ConnectionId;
 use gapless_wire::control::RefusalCode;
 use gapless_wire::feed_session::FeedSession;
 use rustix::fd::OwnedFd;

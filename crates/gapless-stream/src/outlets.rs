@@ -3,11 +3,10 @@
 //! A publisher that does not read must not hold up the others: what does not fit its ring stays with the
 //! sender, who is told to try again. What never fits it as a whole goes there in parts, as the publisher reads.
 
-use crate::link::ANSWER_LENGTH_MAX;
-use crate::link::ConnectionId;
-use crate::mailbox::Mailbox;
 use crate::messages::ForDelivery;
 use gapless_log::{LogError, RingWriter};
+use gapless_transport::link::{ANSWER_LENGTH_MAX, ConnectionId};
+use gapless_transport::mailbox::Mailbox;
 use gapless_wire::checksum::crc32c;
 use gapless_wire::{Fragment, FrameHeader, FrameWriter, HEADER_LENGTH, aligned_length};
 use rustix::fd::OwnedFd;

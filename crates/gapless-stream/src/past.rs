@@ -2,8 +2,8 @@
 //! cannot know by itself that it has forgotten something; who has seen more can.
 
 use crate::late_reader::{LateRead, LateReader};
-use crate::seen::Seen;
 use gapless_log::Window;
+use gapless_transport::seen::Seen;
 use std::path::PathBuf;
 
 /// What a stream has instead of what somebody has seen.

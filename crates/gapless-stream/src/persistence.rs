@@ -1,13 +1,13 @@
 //! [`Persistence`]: how the journal of a stream is kept, and opening it ([`Opening`]).
 
 use crate::StreamError;
-use crate::tier::Tier;
-use crate::token::random_token;
 use gapless_journal::{
     Environment, FilePoint, Flush, Journal, JournalError, JournalOptions, JournalReader, RecoveryCheck, RecoveryReport,
     Retention,
 };
 use gapless_log::StreamIdentity;
+use gapless_transport::tier::Tier;
+use gapless_transport::token::random_token;
 use std::path::Path;
 
 /// How the journal of a stream is kept.

@@ -3,13 +3,11 @@
 //! and the sequencer's answers come back to them. It decides nothing.
 
 use crate::relay_limits::RelayLimits;
-pub use crate::seen::Seen;
+pub use gapless_transport::seen::Seen;
 
 use crate::StreamError;
 use crate::feeds::SharedFeeds;
 use crate::ingress::IngressShared;
-use crate::link::ConnectionId;
-use crate::mailbox::Mailbox;
 use crate::messages::ForIngress;
 use crate::node::NodeLink;
 use crate::node::link::{LinkRead, Start};
@@ -19,6 +17,8 @@ use crate::relay_openings::Openings;
 use crate::throttle::{Throttle, TokenBucket};
 use gapless_agent::{Agent, AgentError, Counter, Counters, Now, Waker};
 use gapless_log::{LogError, Releaser, RingReader, StreamIdentity, WindowWriter};
+use gapless_transport::link::ConnectionId;
+use gapless_transport::mailbox::Mailbox;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpen, SessionOpened};
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::mark::Mark;

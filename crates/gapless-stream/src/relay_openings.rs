@@ -1,7 +1,7 @@
 //! [`Openings`]: sessions that nodes behind a relay have asked for and that the sequencer has not answered yet. Bounded:
 //! a node asks again until it is answered, so what is forgotten here costs a little time.
 
-use crate::link::ConnectionId;
+use gapless_transport::link::ConnectionId;
 use rustc_hash::FxHashMap;
 
 /// Who asks, by token.

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
 use crate::feeds::Feeds;
-use crate::link::ConnectionId;
+use gapless_transport::link::ConnectionId;
 
 /// What becomes of a published frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::time::{Duration, Instant};
 
 /// Where the same stream can be reached, and who is tried now.
-pub(crate) struct Addresses<A> {
+pub struct Addresses<A> {
     all: Vec<A>,
     at: usize,
     /// Attempts that came to nothing, one soon after the other.
@@ -23,15 +23,20 @@ impl<A: Display> Addresses<A> {
     ///
     /// # Panics
     /// If there is none.
+    #[must_use]
     pub fn new(all: Vec<A>) -> Self {
         assert!(!all.is_empty(), "one address at least");
         Self { all, at: 0, failed: 0, failed_at: None }
     }
 
+    /// Which is tried now.
+    #[must_use]
     pub fn current(&self) -> &A {
         &self.all[self.at]
     }
 
+    /// How many there are.
+    #[must_use]
     pub const fn count(&self) -> usize {
         self.all.len()
     }

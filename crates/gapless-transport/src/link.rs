@@ -38,7 +38,9 @@ impl LinkOptions {
 /// The longest payload of one answer, bytes, in any stream, for ever: with its header it is the longest frame.
 pub const ANSWER_LENGTH_MAX: usize = FRAME_LENGTH_MAX - HEADER_LENGTH;
 
-pub(crate) fn ring_size_reason(link: LinkOptions) -> String {
+/// What is to be said where [`LinkOptions::is_valid`] is not so.
+#[must_use]
+pub fn ring_size_reason(link: LinkOptions) -> String {
     format!(
         "ring sizes {} and {} must be powers of two from {} to {} bytes",
         link.command_ring_bytes,

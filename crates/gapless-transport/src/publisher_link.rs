@@ -1,11 +1,12 @@
 //! [`PublisherLink`]: a publisher's end of a connection.
 
-use crate::StreamError;
+use crate::TransportError;
 use crate::handshake::Welcome;
 use crate::pump::Pump;
 use gapless_log::{RingReader, RingWriter, Window};
-use rustix::event::{EventfdFlags, eventfd};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fd::OwnedFd;
+use std::time::Duration;
 
 /// A publisher's end of a connection.
 pub struct PublisherLink {
@@ -24,7 +25,7 @@ pub struct PublisherLink {
     /// The stream's window, for one that reads it.
     pub window: Option<Window>,
     /// What carries the rings' frames where the service is elsewhere.
-    pub(crate) pump: Option<Box<Pump>>,
+    pub pump: Option<Box<Pump>>,
 }
 
 impl PublisherLink {
@@ -32,13 +33,67 @@ impl PublisherLink {
     ///
     /// # Errors
     /// The process has as many descriptors as it may have.
-    pub fn of_rings(welcome: Welcome, writer: RingWriter, reader: RingReader) -> Result<Self, StreamError> {
+    pub fn of_rings(welcome: Welcome, writer: RingWriter, reader: RingReader) -> Result<Self, TransportError> {
         // Nobody sleeps at the other ends.
         let (wake_service, wake_publisher) = (new_eventfd()?, new_eventfd()?);
         Ok(Self { welcome, writer, reader, wake_service, wake_publisher, socket: None, window: None, pump: None })
     }
+
+    /// Sleeps until it is woken, the other side hangs up, or `timeout`. The reader is armed, and has nothing.
+    ///
+    /// # Errors
+    /// The operating system cannot wait.
+    pub fn sleep(&mut self, timeout: Duration) -> Result<(), TransportError> {
+        if let Some(pump) = &mut self.pump {
+            return pump.sleep(timeout);
+        }
+        let mut fds = vec![PollFd::new(&self.wake_publisher, PollFlags::IN)];
+        if let Some(socket) = &self.socket {
+            fds.push(PollFd::new(socket, PollFlags::IN));
+        }
+        let timeout = rustix::time::Timespec {
+            tv_sec: timeout.as_secs().min(i64::MAX as u64) as i64,
+            tv_nsec: i64::from(timeout.subsec_nanos()),
+        };
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(TransportError::system("waiting for the stream")(errno)),
+        }
+        // Empties the counter; an empty one says so, which is as good.
+        let _ = rustix::io::read(&self.wake_publisher, &mut [0u8; 8]);
+        Ok(())
+    }
+
+    /// Whether nothing more comes but what is in the ring.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        let hung_up = self.socket.as_ref().is_some_and(|socket| {
+            !matches!(
+                rustix::net::recv(socket, &mut [0u8; 1], rustix::net::RecvFlags::DONTWAIT),
+                Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR)
+            )
+        });
+        // A stream or node that has failed gives its rings up while its process may still live.
+        hung_up || self.reader.is_writer_closed() || self.pump.as_ref().is_some_and(|pump| pump.is_over())
+    }
+
+    /// Lets the service see what was written; where it is elsewhere, also takes what it has sent.
+    #[inline]
+    pub fn flush(&mut self) {
+        let wakes = self.writer.publish();
+        if let Some(pump) = &mut self.pump {
+            pump.turn();
+        } else if wakes {
+            // Fails only when the counter is full, and then the service is being woken already.
+            let _ = rustix::io::write(&self.wake_service, &1u64.to_ne_bytes());
+        }
+    }
 }
 
-pub(crate) fn new_eventfd() -> Result<OwnedFd, StreamError> {
-    eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(StreamError::system("making an eventfd"))
+/// An eventfd that wakes who waits for it.
+///
+/// # Errors
+/// The process has as many descriptors as it may have.
+pub fn new_eventfd() -> Result<OwnedFd, TransportError> {
+    eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(TransportError::system("making an eventfd"))
 }

@@ -3,32 +3,19 @@
 //!
 //! The packets are those of `docs/upstream-protocol.md`.
 
-use crate::StreamError;
-use crate::connecting::ConnectOptions;
-use crate::credentials::Credentials;
-use crate::handshake::{Status, Welcome};
-use crate::link::ring_size_reason;
+use crate::TransportError;
 use crate::network::TcpConnection;
 use crate::network::tcp::Received;
-use crate::publisher_link::PublisherLink;
-use crate::token::random_token;
-use gapless_agent::thread::spawn_helper;
-use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, StreamIdentity, ring};
-use gapless_wire::upstream::{
-    Body, HEADER_LENGTH, Hello, PACKET_LENGTH_MAX, POSITION_NONE, RefusalReason, Report, UpstreamError, UpstreamPacket,
-    finish_frames,
-};
-use gapless_wire::{Frame, aligned_length, upstream};
+use gapless_log::{LogError, RingReader, RingWriter};
+use gapless_wire::upstream::{self, Body, HEADER_LENGTH, Report, UpstreamPacket, finish_frames};
+use gapless_wire::{Frame, aligned_length};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::AsFd;
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 /// A packet of commands is complete when it is so long, bytes.
 const PACKET_LENGTH: usize = 60_000;
-/// Room for what is not sent or not taken yet, each way, bytes.
-const BUFFER_BYTES: usize = 2 * PACKET_LENGTH_MAX;
 
 /// What carries frames between a client's rings and a service's port.
 pub struct Pump {
@@ -49,151 +36,8 @@ pub struct Pump {
 /// The connection is of no more use.
 struct Over;
 
-enum Failure {
-    System(io::Error),
-    Silent,
-    Refused(String),
-    OtherHistory,
-}
-
-/// Connects to the service at `address`, a host and a port.
-pub(super) fn connect(
-    address: &str,
-    options: &ConnectOptions,
-    credentials: &Credentials,
-) -> Result<PublisherLink, StreamError> {
-    let peer = format!("tcp:{address}");
-    let refused = |reason| StreamError::Handshake { peer: peer.clone(), status: None, reason };
-    if !options.link.is_valid() {
-        return Err(refused(ring_size_reason(options.link)));
-    }
-    let deadline = Instant::now() + options.timeout;
-    let failed = |source| StreamError::System { action: format!("connecting to {peer}"), source };
-    let mut outcome = failed(io::Error::other("the name has no address"));
-    for address in look_up(address, options.timeout).map_err(failed)? {
-        outcome = match say_hello(address, options, credentials, deadline) {
-            Ok((connection, key, welcome)) => return over(connection, key, &welcome, options),
-            Err(Failure::Refused(reason)) => return Err(refused(reason)),
-            Err(Failure::OtherHistory) => {
-                return Err(StreamError::OtherHistory { peer, seen: options.seen, released_sequence: 0 });
-            }
-            Err(Failure::System(source)) => failed(source),
-            Err(Failure::Silent) => {
-                let (request, timeout_ms) = ("a hello".to_owned(), options.timeout.as_millis() as u64);
-                StreamError::TimedOut { peer: peer.clone(), request, timeout_ms }
-            }
-        };
-    }
-    Err(outcome)
-}
-
-/// The addresses of a host and a port. Asking for a name may take as long as the system's resolver likes: it is asked by a
-/// thread of its own, which nobody waits for longer than `timeout`.
-fn look_up(address: &str, timeout: Duration) -> io::Result<Vec<SocketAddr>> {
-    if let Ok(address) = address.parse() {
-        return Ok(vec![address]);
-    }
-    let (asked, (sender, receiver)) = (address.to_owned(), std::sync::mpsc::channel());
-    let ask = move || {
-        // Who has asked may have gone.
-        let _ = sender.send(asked.to_socket_addrs().map(Iterator::collect));
-    };
-    spawn_helper("gapless-lookup", ask).map_err(io::Error::other)?;
-    receiver.recv_timeout(timeout).unwrap_or_else(|_| {
-        let reason = format!("looking up {address} takes longer than {} ms", timeout.as_millis());
-        Err(io::Error::new(io::ErrorKind::TimedOut, reason))
-    })
-}
-
-fn say_hello(
-    address: SocketAddr,
-    options: &ConnectOptions,
-    credentials: &Credentials,
-    deadline: Instant,
-) -> Result<(TcpConnection, u64, upstream::Welcome), Failure> {
-    let mut connection = TcpConnection::connect(address, BUFFER_BYTES, BUFFER_BYTES).map_err(Failure::System)?;
-    let nonce = random_token() as u64 | 1;
-    let hello = Hello {
-        nonce,
-        stream_id: options.identity.stream_id,
-        incarnation: options.identity.incarnation,
-        position: POSITION_NONE,
-        username: credentials.username,
-        password: credentials.password,
-        seen_sequence: options.seen.sequence,
-        seen_timestamp_ns: options.seen.timestamp_ns,
-        seen_stream_id: options.seen.identity.stream_id,
-        seen_incarnation: options.seen.identity.incarnation,
-    };
-    let written = UpstreamPacket { key: 0, body: Body::Hello(hello) }.write_to(connection.room());
-    connection.commit(written.expect("an empty buffer has room for a hello"));
-    let malformed = |error: UpstreamError| Failure::Refused(format!("what answers is no service: {error}"));
-    loop {
-        let is_sent = connection.send().map_err(Failure::System)?;
-        let is_ended = connection.receive().map_err(Failure::System)? == Received::End;
-        let length = upstream::peek(connection.incoming()).map_err(malformed)?;
-        if let Some(length) = length
-            && let Some(packet) = connection.incoming().get(..length)
-        {
-            let UpstreamPacket { key, body } = UpstreamPacket::parse(packet).map_err(malformed)?;
-            return match body {
-                Body::Welcome(welcome) if welcome.nonce == nonce => {
-                    connection.consume(length);
-                    Ok((connection, key, welcome))
-                }
-                Body::Refusal { reason: RefusalReason::OtherHistory, .. } => Err(Failure::OtherHistory),
-                Body::Refusal { text, .. } => Err(Failure::Refused(text.to_owned())),
-                _ => Err(Failure::Refused("what answers is no service".to_owned())),
-            };
-        }
-        if is_ended {
-            return Err(Failure::System(io::ErrorKind::ConnectionReset.into()));
-        }
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(Failure::Silent);
-        }
-        wait(&connection, !is_sent, left).map_err(Failure::System)?;
-    }
-}
-
-fn over(
-    connection: TcpConnection,
-    key: u64,
-    welcome: &upstream::Welcome,
-    options: &ConnectOptions,
-) -> Result<PublisherLink, StreamError> {
-    let identity = StreamIdentity { stream_id: welcome.stream_id, incarnation: welcome.incarnation };
-    let (writer, commands) = ring::create(&MemoryKind::Anonymous, options.link.command_ring_bytes, identity)?;
-    let (replies, reader) = ring::create(&MemoryKind::Anonymous, options.link.reply_ring_bytes, identity)?;
-    let pump = Pump {
-        connection,
-        key,
-        commands,
-        replies,
-        taken: 0,
-        packet: Vec::new(),
-        heartbeat_interval: Duration::from_nanos(welcome.heartbeat_interval_ns),
-        spoke: Instant::now(),
-        is_over: false,
-    };
-    let welcome = Welcome {
-        status: Status::Welcome,
-        // Its number and its process there are nobody's business here.
-        connection: 0,
-        process_id: 0,
-        identity,
-        frame_length_max: welcome.frame_length_max,
-        tier: welcome.tier,
-        message_length_max: welcome.message_bytes_max,
-        released_sequence: welcome.released_sequence,
-    };
-    // The pump is moved by who has these.
-    Ok(PublisherLink { pump: Some(Box::new(pump)), ..PublisherLink::of_rings(welcome, writer, reader)? })
-}
-
 /// Waits until something has come, or can be sent if `sends`, or for `timeout`.
-fn wait(connection: &TcpConnection, sends: bool, timeout: Duration) -> io::Result<()> {
+pub(crate) fn wait(connection: &TcpConnection, sends: bool, timeout: Duration) -> io::Result<()> {
     let flags = if sends { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
     let timeout = rustix::time::Timespec {
         tv_sec: timeout.as_secs().min(i64::MAX as u64) as i64,
@@ -206,18 +50,32 @@ fn wait(connection: &TcpConnection, sends: bool, timeout: Duration) -> io::Resul
 }
 
 impl Pump {
+    /// One for a `connection` that the service knows by its key, and the service's ends of the publisher's rings.
+    pub(crate) fn new(
+        (connection, key): (TcpConnection, u64),
+        (commands, replies): (RingReader, RingWriter),
+        heartbeat_interval: Duration,
+    ) -> Self {
+        let (taken, packet, spoke, is_over) = (0, Vec::new(), Instant::now(), false);
+        Self { connection, key, commands, replies, taken, packet, heartbeat_interval, spoke, is_over }
+    }
+
     /// Sends what was published and takes what has come, as far as there is room.
-    pub(crate) fn turn(&mut self) {
+    pub fn turn(&mut self) {
         self.is_over = self.is_over || self.try_turn().is_err();
     }
 
     /// Whether nothing comes any more but what is in the ring.
-    pub(crate) const fn is_over(&self) -> bool {
+    #[must_use]
+    pub const fn is_over(&self) -> bool {
         self.is_over
     }
 
     /// Sleeps until there may be something to do, or for `timeout`.
-    pub(crate) fn sleep(&mut self, timeout: Duration) -> Result<(), StreamError> {
+    ///
+    /// # Errors
+    /// The operating system cannot wait.
+    pub fn sleep(&mut self, timeout: Duration) -> Result<(), TransportError> {
         self.turn();
         if self.is_over || self.replies.backlog_bytes() > 0 {
             return Ok(());
@@ -225,7 +83,7 @@ impl Pump {
         let until_report = self.heartbeat_interval.saturating_sub(self.spoke.elapsed());
         let sends = self.connection.unsent() > 0;
         wait(&self.connection, sends, timeout.min(until_report))
-            .map_err(|source| StreamError::System { action: "waiting for a service".to_owned(), source })?;
+            .map_err(|source| TransportError::System { action: "waiting for a service".to_owned(), source })?;
         self.turn();
         Ok(())
     }

@@ -21,6 +21,17 @@ impl Seen {
         Self { identity, sequence: 0, timestamp_ns: 0 }
     }
 
+    /// What is to be said where `peer`'s stream, which is released up to `released_sequence`, does not contain it.
+    #[must_use]
+    pub fn is_missing_at(&self, peer: &str, released_sequence: u64) -> String {
+        let Self { sequence, timestamp_ns, .. } = self;
+        format!(
+            "{peer} serves another history of its stream: the frame of sequence {sequence} with the time stamp {timestamp_ns} ns, \
+             which was seen, is not in it; it is released up to sequence {released_sequence}. Put back the directory that belongs \
+             to the stream, or make this one a history of its own with `gapless journal restore`"
+        )
+    }
+
     /// A frame of the stream was seen, perhaps an earlier one.
     #[inline]
     pub const fn see(&mut self, sequence: u64, timestamp_ns: u64) {

@@ -54,6 +54,7 @@ pub use gapless_journal as journal;
 pub use gapless_log as log;
 pub use gapless_schema as schema;
 pub use gapless_stream as stream;
+pub use gapless_transport as transport;
 pub use gapless_wire as wire;
 
 /// What nearly every service and client needs.
@@ -66,8 +67,9 @@ pub mod prelude {
     pub use gapless_stream::client::{CommandNumber, MessageType, Outcome, OwnedReply, SavedSession};
     pub use gapless_stream::event_stream::{EventStream, EventStreamOptions};
     pub use gapless_stream::node::{AnyLink, NodeEvent, NodeState, Start, StreamNode};
-    pub use gapless_stream::token::random_token;
-    pub use gapless_stream::{Client, ClientOptions, Incoming, Reply, SessionKey, StreamConfig, StreamError, Tier};
+    pub use gapless_stream::{Client, ClientOptions, Incoming, Reply, SessionKey, StreamConfig, StreamError};
+    pub use gapless_transport::Tier;
+    pub use gapless_transport::token::random_token;
     pub use gapless_wire::Encoding;
     pub use std::time::Duration;
     #[cfg(feature = "cluster")]

@@ -1,19 +1,19 @@
 //! One run: a node, a driver beside it, the checks, and the row of the report.
 
 use super::car::SERIAL_NUMBER;
-use super::client_process;
-use super::clustered::{self, Clustered};
+use super::clustered::Clustered;
 use super::driver::{Load, Outcome, Signals, drive, query, stream_error};
 use super::form::Form;
 use super::processor::ProcessorState;
 use super::scene::Scene;
+use super::{client_process, clustered};
 use crate::histogram::{IntervalRecorder, RecordedRun};
 use crate::options::{Mode, OutputSettings, ReplicationLink, RunSettings, Tier};
 use crate::resources::{memory, stolen_ns};
 use crate::{BenchError, Result};
 use gapless::agent::{Clock, Pauses};
 use gapless::prelude::*;
-use gapless::stream::link::LinkOptions;
+use gapless::transport::link::LinkOptions;
 use gapless_report::affinity::{pair_of_cores, pin_current_thread};
 use gapless_report::progress::Progress;
 use gapless_report::{CpuPerMessage, Row, RowConfig};

@@ -7,7 +7,7 @@ use crate::histogram::LatencyHistogram;
 use crate::{BenchError, Result};
 use gapless::agent::CpuMask;
 use gapless::prelude::*;
-use gapless::stream::link::LinkOptions;
+use gapless::transport::link::LinkOptions;
 use gapless_report::Report;
 use gapless_report::affinity::{available_cpus, pair_of_cores, pin_current_thread};
 use std::hint::black_box;

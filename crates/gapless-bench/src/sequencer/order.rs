@@ -3,8 +3,8 @@
 use crate::Result;
 use crate::sequencer::failed;
 use gapless::stream::StreamError;
-use gapless::stream::network::{Interface, Segmentation, UdpSocket};
 use gapless::stream::node::{DatagramLink, DatagramOptions, SharedMemoryLink, SharedMemoryOptions};
+use gapless::transport::network::{Interface, Segmentation, UdpSocket};
 use gapless::wire::soup::Field;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;

@@ -5,10 +5,10 @@
 use crate::bench_process;
 use crate::bench_process::{LongRun, processes_of, rows, wait_until};
 use crate::program::{names, run};
-use gapless::stream::credentials::Credentials;
 use gapless::stream::event_stream::{EventStream, EventStreamOptions};
 use gapless::stream::network::endpoints::{Carrier, PacketNetwork};
-use gapless::stream::network::{Datagrams, Interface, Segmentation, UdpOptions, UdpSocket};
+use gapless::transport::credentials::Credentials;
+use gapless::transport::network::{Datagrams, Interface, Segmentation, UdpOptions, UdpSocket};
 use gapless::wire::soup::Field;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;

@@ -2,8 +2,8 @@
 
 use gapless_stream::StreamError;
 use gapless_stream::config::document::Table;
-use gapless_stream::credentials::Credentials;
 use gapless_stream::network::ClientPort;
+use gapless_transport::credentials::Credentials;
 use gapless_wire::soup::Field;
 
 pub(super) fn read(mut table: Table<'_>) -> Result<Option<ClientPort>, StreamError> {

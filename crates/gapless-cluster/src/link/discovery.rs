@@ -5,7 +5,7 @@ use super::beacon::Beacon;
 use super::error::LinkError;
 use super::options::DiscoveryOptions;
 use super::wire::{Identity, MemberId};
-use gapless_stream::network::{Datagrams, Interface, MulticastOut, UdpOptions, UdpSocket};
+use gapless_transport::network::{Datagrams, Interface, MulticastOut, UdpOptions, UdpSocket};
 use std::fmt;
 use std::net::SocketAddr;
 

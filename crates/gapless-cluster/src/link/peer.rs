@@ -10,8 +10,9 @@ use super::log_state::{Acknowledged, LogState};
 use super::options::{LinkOptions, Peer};
 use super::socket::Socket;
 use super::strangers::refuse;
-use super::wire::{self, Identity, Introduction, Kind, MemberId, Refusal, RefusalCode, WireError};
-use gapless_stream::warnings::Warnings;
+use super::wire;
+use super::wire::{Identity, Introduction, Kind, MemberId, Refusal, RefusalCode, WireError};
+use gapless_transport::warnings::Warnings;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::io::ErrorKind;
 

@@ -7,7 +7,7 @@ use super::options::LinkOptions;
 use super::socket::Socket;
 use super::tls::certificate_name;
 use super::wire::{Introduction, Kind, Refusal, RefusalCode, VERSION, WireError};
-use gapless_stream::warnings::Warnings;
+use gapless_transport::warnings::Warnings;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::io;
 

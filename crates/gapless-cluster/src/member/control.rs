@@ -7,7 +7,7 @@ use crate::ClusterError;
 use crate::config::MemberKind;
 use crate::consensus::{MemberId, Parting, Role};
 use gapless_agent::thread::spawn_helper;
-use gapless_stream::Tier;
+use gapless_transport::Tier;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::fs::PermissionsExt;

@@ -19,9 +19,9 @@ use super::core::Core;
 use crate::ClusterError;
 use crate::consensus::{MemberId, Members};
 use crate::link::Content;
-use gapless_stream::mailbox::Mailbox;
 use gapless_stream::member_service::StateHash;
 use gapless_stream::messages::ForSequencer;
+use gapless_transport::mailbox::Mailbox;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 

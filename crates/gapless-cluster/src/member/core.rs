@@ -23,11 +23,11 @@ use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, Now, Waker};
 use gapless_log::{Releaser, StreamIdentity};
 use gapless_stream::coverage::Coverage;
-use gapless_stream::mailbox::Mailbox;
 use gapless_stream::messages::ForSequencer;
 use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::stream_layout::StreamLayout;
 use gapless_stream::{Ingress, StreamError, sequencer_recovery};
+use gapless_transport::mailbox::Mailbox;
 use gapless_wire::feed_session::FeedSession;
 use gapless_wire::{Frame, aligned_length};
 

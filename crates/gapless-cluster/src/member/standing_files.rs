@@ -17,7 +17,7 @@
 //! A directory has all of the first four before it has a journal, so one that is missing beside others is an error.
 
 use crate::ClusterError;
-use gapless_stream::token::random_token;
+use gapless_transport::token::random_token;
 use gapless_wire::checksum::crc32c;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,7 +1,7 @@
 //! [`ClusterMember`]: a member of a replicated event stream, put together from what its directory holds, and run.
 
 use super::aside::Aside;
-use super::ballot::{self, Ballot};
+use super::ballot::Ballot;
 use super::catch_up::CatchUp;
 use super::control::ControlThread;
 use super::copies::{Copies, HASHES_MAX};
@@ -22,7 +22,7 @@ use super::standing_files::{Instances, StandingFiles, check_incarnation, check_n
 use super::surroundings::Surroundings;
 use super::time::Told;
 use super::voting::Voting;
-use super::{MESSAGE_BYTES_MAX, Member};
+use super::{MESSAGE_BYTES_MAX, Member, ballot};
 use crate::ClusterError;
 use crate::config::{ClusterConfig, DiscoveryConfig, MemberConfig, MemberKind, TlsConfig};
 use crate::consensus::{
@@ -39,13 +39,13 @@ use gapless_stream::coverage::Coverage;
 use gapless_stream::event_stream::foundation::{Foundation, Head, OwnJournaling};
 use gapless_stream::event_stream::{EventStream, EventStreamOptions, StreamRecovery};
 use gapless_stream::ingress::{Ingress, IngressCounters, IngressLinks, IngressOptions};
-use gapless_stream::mailbox::Mailbox;
 use gapless_stream::member_service::{MemberService, ServiceParts};
 use gapless_stream::persistence::Opening;
 use gapless_stream::sequencer::SequencerRules;
-use gapless_stream::state_keeper::{self, StateInterval, StateKeeper};
+use gapless_stream::state_keeper::{StateInterval, StateKeeper};
 use gapless_stream::stream_layout::{Owner, StreamLayout};
-use gapless_stream::{StreamError, sequencer_recovery};
+use gapless_stream::{StreamError, sequencer_recovery, state_keeper};
+use gapless_transport::mailbox::Mailbox;
 use gapless_wire::aligned_length;
 use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 use std::net::{SocketAddr, ToSocketAddrs};

@@ -8,13 +8,13 @@ use gapless_cluster::ClusterMember;
 use gapless_journal::{FilePoint, JournalReader};
 use gapless_log::{GatingCursor, StreamIdentity};
 use gapless_stream::client::MessageType;
-use gapless_stream::mailbox::Mailbox;
 use gapless_stream::member_service::{MemberService, ServiceError, ServiceParts};
 use gapless_stream::messages::ForService;
 use gapless_stream::node::{
     NodeEvent, NodeOptions, PublisherOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,
 };
 use gapless_stream::stream_layout::StreamLayout;
+use gapless_transport::mailbox::Mailbox;
 use gapless_wire::Encoding;
 use std::ops::Range;
 use std::time::{Duration, Instant};

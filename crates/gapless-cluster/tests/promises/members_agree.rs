@@ -275,7 +275,7 @@ fn a_directory_of_something_else_is_refused() {
     let ports = free_ports(1);
     let config = config(directory.path(), &ports, 1, SMALL);
     let mut options = config.event_stream_options();
-    options.tier = gapless_stream::Tier::Journal;
+    options.tier = gapless_transport::Tier::Journal;
     let stream = gapless_stream::event_stream::EventStream::start(&options).unwrap();
     stream.stop().unwrap();
     let refused = ClusterMember::start(&config).err().unwrap();

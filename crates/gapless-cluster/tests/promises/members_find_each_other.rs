@@ -5,7 +5,7 @@ use crate::meeting::{Member, Random, identity, now, peer, until};
 use gapless_cluster::link::beacon::{BEACON_LENGTH_MAX, Beacon};
 use gapless_cluster::link::wire::{ClusterName, Identity};
 use gapless_cluster::link::{DiscoveryOptions, LinkError, LinkOptions, Links, Peer};
-use gapless_stream::network::{Datagrams as _, Interface, MulticastOut, UdpOptions, UdpSocket};
+use gapless_transport::network::{Datagrams as _, Interface, MulticastOut, UdpOptions, UdpSocket};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket as StdSocket};
 use std::time::{Duration, Instant};
 

@@ -11,7 +11,7 @@ use crate::replica_processes::{
 use crate::scenarios::Module;
 use gapless_engine::{Context, Handlers, Reject, Replica, ReplicaOptions, Service};
 use gapless_stream::Client;
-use gapless_stream::token::random_token;
+use gapless_transport::token::random_token;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

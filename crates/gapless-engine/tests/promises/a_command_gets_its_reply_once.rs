@@ -6,7 +6,8 @@
 use gapless_engine::{Context, Handlers, Node, NodeOptions, Reject, Service};
 use gapless_schema::Encoding;
 use gapless_stream::client::{ClientOptions, MessageType};
-use gapless_stream::{Client, Incoming, SessionKey, Tier};
+use gapless_stream::{Client, Incoming, SessionKey};
+use gapless_transport::Tier;
 use std::time::{Duration, Instant};
 
 /// Adds what it is told to add; answers with the sum.

@@ -12,8 +12,8 @@ use gapless_engine::{Context, Reject, Replica, StateHandlers, StateOptions, Stat
 use gapless_schema::Encoding;
 use gapless_stream::client::{ClientOptions, MessageType};
 use gapless_stream::stream_layout::StreamLayout;
-use gapless_stream::token::random_token;
 use gapless_stream::{Client, Incoming, SessionKey, StreamError};
+use gapless_transport::token::random_token;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -6,7 +6,7 @@
 
 use crate::attacked::*;
 use gapless_engine::{EngineError, Node, NodeOptions};
-use gapless_stream::Tier;
+use gapless_transport::Tier;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};

@@ -6,8 +6,8 @@
 
 use crate::attacked::*;
 use gapless_log::RingWriter;
-use gapless_stream::LinkOptions;
-use gapless_stream::handshake::{HELLO_LENGTH, Hello, Status, WELCOME_DESCRIPTORS, WELCOME_LENGTH, Welcome};
+use gapless_transport::LinkOptions;
+use gapless_transport::handshake::{HELLO_LENGTH, Hello, Status, WELCOME_DESCRIPTORS, WELCOME_LENGTH, Welcome};
 use gapless_wire::control::SessionOpen;
 use gapless_wire::{Fragment, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
 use rustix::fd::OwnedFd;

@@ -8,8 +8,8 @@ use gapless_cluster::config::service::with_skip;
 use gapless_engine::{Context, EngineError, Handlers, Reject, Service};
 use gapless_schema::Encoding;
 use gapless_stream::client::{ClientOptions, MessageType};
-use gapless_stream::token::random_token;
 use gapless_stream::{Client, Incoming, SessionKey, StreamError};
+use gapless_transport::token::random_token;
 use std::collections::BTreeMap;
 use std::time::Duration;
 

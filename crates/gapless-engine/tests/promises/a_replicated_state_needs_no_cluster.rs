@@ -12,8 +12,9 @@ use gapless_engine::{
     Context, EngineError, Node, NodeOptions, OnPanic, OnUnhandled, Policy, Reject, StateHandlers, StateService, Threads,
 };
 use gapless_stream::client::{ClientOptions, OwnedReply};
-use gapless_stream::token::random_token;
-use gapless_stream::{Client, Incoming, SessionKey, StreamError, Tier};
+use gapless_stream::{Client, Incoming, SessionKey, StreamError};
+use gapless_transport::Tier;
+use gapless_transport::token::random_token;
 use gapless_wire::control::RefusalCode;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};

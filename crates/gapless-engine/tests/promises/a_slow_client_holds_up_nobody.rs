@@ -5,7 +5,8 @@
 
 use crate::attacked::*;
 use gapless_stream::client::ClientOptions;
-use gapless_stream::{Client, Incoming, LinkOptions};
+use gapless_stream::{Client, Incoming};
+use gapless_transport::LinkOptions;
 use std::time::{Duration, Instant};
 
 #[test]

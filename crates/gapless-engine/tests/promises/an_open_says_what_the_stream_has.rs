@@ -12,10 +12,11 @@ use gapless_schema::Encoding;
 use gapless_stream::client::{ClientOptions, MessageType};
 use gapless_stream::doorman::{DoormanLinks, StreamDescription};
 use gapless_stream::ingress::{IngressCounters, IngressLinks};
-use gapless_stream::mailbox::Mailbox;
 use gapless_stream::outlets::Outlets;
 use gapless_stream::sequencer::SequencerRules;
-use gapless_stream::{Client, Doorman, Incoming, Ingress, IngressOptions, Sequencer, SessionKey, Tier};
+use gapless_stream::{Client, Doorman, Incoming, Ingress, IngressOptions, Sequencer, SessionKey};
+use gapless_transport::Tier;
+use gapless_transport::mailbox::Mailbox;
 
 const TYPE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 const TOKEN: u128 = 9;

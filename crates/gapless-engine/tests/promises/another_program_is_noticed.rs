@@ -7,8 +7,8 @@ use gapless_engine::{
 };
 use gapless_schema::Encoding;
 use gapless_stream::client::{MessageType, SessionKey};
-use gapless_stream::token::random_token;
 use gapless_stream::{Client, ClientOptions};
+use gapless_transport::token::random_token;
 use std::path::Path;
 use std::time::Duration;
 

@@ -6,17 +6,17 @@
 use crate::damages::{
     DAMAGES, Damage, PATIENCE, await_that, copy, files, is_held_against_guide, newest_history_slot, other_boot,
 };
-use gapless_engine::{Context, Handlers, Node, NodeOptions, Reject, Service};
-use gapless_engine::{output_record, whole_directory};
-use gapless_journal::descriptor::{self as d, NameMeaning};
+use gapless_engine::{Context, Handlers, Node, NodeOptions, Reject, Service, output_record, whole_directory};
+use gapless_journal::descriptor::NameMeaning;
 use gapless_journal::inspect::Verdict;
-use gapless_journal::{Journal, JournalOptions, JournalReader, RecoveryReport};
+use gapless_journal::{Journal, JournalOptions, JournalReader, RecoveryReport, descriptor as d};
 use gapless_schema::Encoding;
+use gapless_stream::Persistence;
 use gapless_stream::client::{ClientOptions, MessageType};
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
 use gapless_stream::node::{NodeOptions as PublisherNodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
 use gapless_stream::stream_layout::StreamLayout;
-use gapless_stream::{Persistence, Tier};
+use gapless_transport::Tier;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::OpenOptions;

@@ -20,7 +20,7 @@ use gapless_stream::Incoming;
 use gapless_stream::client::{ClientOptions, MessageType};
 use gapless_stream::late_reader::LateRead;
 use gapless_stream::stream_layout::StreamLayout;
-use gapless_stream::token::random_token;
+use gapless_transport::token::random_token;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::OpenOptions;

@@ -9,13 +9,13 @@ use crate::damages::{
 use gapless_journal::descriptor::NameMeaning;
 use gapless_journal::{JournalReader, descriptor as d};
 use gapless_schema::Encoding;
-use gapless_stream::Tier;
 use gapless_stream::client::MessageType;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
 use gapless_stream::late_reader::LateRead;
 use gapless_stream::messages::ForSequencer;
 use gapless_stream::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode};
 use gapless_stream::stream_layout::StreamLayout;
+use gapless_transport::Tier;
 use gapless_wire::feed_session::FeedSession;
 use std::collections::BTreeMap;
 use std::fmt;

@@ -6,8 +6,8 @@ use gapless_engine::recovery::replay_copy;
 use gapless_engine::{Context, Handlers, Node, NodeOptions, OUTPUT_LENGTH_MAX, Service};
 use gapless_schema::Encoding;
 use gapless_stream::client::{ClientOptions, MessageType};
-use gapless_stream::link::LinkOptions;
 use gapless_stream::{Client, SessionKey, StreamError};
+use gapless_transport::link::LinkOptions;
 use std::path::Path;
 use std::time::{Duration, Instant};
 

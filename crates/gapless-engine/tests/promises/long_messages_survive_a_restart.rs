@@ -6,7 +6,8 @@
 
 use crate::attacked::*;
 use gapless_engine::NodeOptions;
-use gapless_stream::{Client, Incoming, StreamError, Tier};
+use gapless_stream::{Client, Incoming, StreamError};
+use gapless_transport::Tier;
 use std::time::{Duration, Instant};
 
 /// The reply to command `number`, asked for once more.

@@ -3,7 +3,7 @@
 use super::SessionKey;
 use super::session::{Answered, Session};
 use crate::StreamError;
-use crate::link::ANSWER_LENGTH_MAX;
+use gapless_transport::link::ANSWER_LENGTH_MAX;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpened};
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{Encoding, Frame, Kind};

@@ -30,17 +30,17 @@ pub use saved::SavedSession;
 pub use surroundings::Surroundings;
 
 use crate::StreamError;
-use crate::addresses::Addresses;
-use crate::connecting;
-use crate::credentials::Credentials;
 use crate::doorman::Doorman;
-use crate::handshake::Welcome;
-use crate::link::LinkOptions;
-use crate::publisher_link::PublisherLink;
-use crate::seen::Seen;
-use crate::tier::Tier;
 use gapless_agent::fault::mutant;
 use gapless_log::{LogError, StreamIdentity};
+use gapless_transport::addresses::Addresses;
+use gapless_transport::connect::ConnectOptions;
+use gapless_transport::credentials::Credentials;
+use gapless_transport::handshake::Welcome;
+use gapless_transport::link::LinkOptions;
+use gapless_transport::publisher_link::PublisherLink;
+use gapless_transport::seen::Seen;
+use gapless_transport::tier::Tier;
 use gapless_wire::control::SessionOpen;
 use gapless_wire::{Encoding, Fragment, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
 use incoming::{Assembly, is_of_no_service, take_message};
@@ -90,15 +90,9 @@ impl Default for ClientOptions {
 
 impl ClientOptions {
     /// Where there are others, one that does not answer is left for the next one soon.
-    fn at_the_door(&self, has_others: bool) -> connecting::ConnectOptions {
+    fn at_the_door(&self, has_others: bool) -> ConnectOptions {
         let timeout = if has_others { self.timeout.min(SILENCE_MAX) } else { self.timeout };
-        connecting::ConnectOptions {
-            link: self.link,
-            identity: self.identity,
-            reads: false,
-            seen: Seen::default(),
-            timeout,
-        }
+        ConnectOptions { link: self.link, identity: self.identity, reads: false, seen: Seen::default(), timeout }
     }
 }
 

@@ -4,11 +4,11 @@
 use super::incoming::{Held, Incoming, take_message};
 use super::waiting::{SILENCE_MAX, Silence};
 use super::{Client, SessionKey, TCP_PREFIX, append_all};
-use crate::connecting::ConnectOptions;
-use crate::credentials::Credentials;
-use crate::publisher_link::PublisherLink;
-use crate::seen::Seen;
-use crate::{StreamError, connecting, pump};
+use crate::StreamError;
+use gapless_transport::connect::{self, ConnectOptions};
+use gapless_transport::credentials::Credentials;
+use gapless_transport::publisher_link::PublisherLink;
+use gapless_transport::seen::Seen;
 use gapless_wire::control::{Refusal, RefusalCode};
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{Fragment, Frame, Kind, aligned_length};
@@ -45,11 +45,11 @@ impl Door {
     }
 
     pub fn connect(&self, options: &ConnectOptions, credentials: &Credentials) -> Result<PublisherLink, StreamError> {
-        match self {
-            Self::Socket { path, .. } => connecting::connect(path, options),
-            Self::Tcp(address) => pump::connect(address, options, credentials),
+        Ok(match self {
+            Self::Socket { path, .. } => connect::shared_memory::connect(path, options)?,
+            Self::Tcp(address) => connect::tcp::connect(address, options, credentials)?,
             Self::Surroundings => unreachable!("who has them asks them"),
-        }
+        })
     }
 
     /// As it was given.

@@ -2,9 +2,9 @@
 
 use super::{Client, SessionKey};
 use crate::StreamError;
-use crate::seen::Seen;
 use gapless_agent::fault::mutant;
 use gapless_log::StreamIdentity;
+use gapless_transport::seen::Seen;
 use gapless_wire::checksum::crc32c;
 
 /// A session as a process keeps it where its own state is kept. Whoever has it has the session: treat it as a secret.

@@ -1,7 +1,7 @@
 //! [`Surroundings`]: what a client takes from its machine, so that a simulation decides.
 
 use crate::StreamError;
-use crate::publisher_link::PublisherLink;
+use gapless_transport::publisher_link::PublisherLink;
 use std::time::{Duration, Instant};
 
 /// Time, sleep and connections of one client. One that has none of these has its machine's own.

@@ -3,8 +3,6 @@
 use super::Client;
 use super::session::Session;
 use crate::StreamError;
-use crate::publisher_link::PublisherLink;
-use rustix::event::{PollFd, PollFlags, poll};
 use std::time::{Duration, Instant};
 
 /// Where there are others, a member that owes an answer for so long is left for the next; it is found again if it leads.
@@ -114,53 +112,5 @@ impl Client {
         }
         self.silence.is_left = is_silent;
         Err(StreamError::Disconnected { peer: self.peer() })
-    }
-}
-
-impl PublisherLink {
-    /// Sleeps until it is woken, the other side hangs up, or `timeout`. The reader is armed, and has nothing.
-    pub(crate) fn sleep(&mut self, timeout: Duration) -> Result<(), StreamError> {
-        if let Some(pump) = &mut self.pump {
-            return pump.sleep(timeout);
-        }
-        let mut fds = vec![PollFd::new(&self.wake_publisher, PollFlags::IN)];
-        if let Some(socket) = &self.socket {
-            fds.push(PollFd::new(socket, PollFlags::IN));
-        }
-        let timeout = rustix::time::Timespec {
-            tv_sec: timeout.as_secs().min(i64::MAX as u64) as i64,
-            tv_nsec: i64::from(timeout.subsec_nanos()),
-        };
-        match poll(&mut fds, Some(&timeout)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(errno) => return Err(StreamError::system("waiting for the stream")(errno)),
-        }
-        // Empties the counter; an empty one says so, which is as good.
-        let _ = rustix::io::read(&self.wake_publisher, &mut [0u8; 8]);
-        Ok(())
-    }
-
-    /// Whether nothing more comes but what is in the ring.
-    pub(crate) fn is_gone(&self) -> bool {
-        let hung_up = self.socket.as_ref().is_some_and(|socket| {
-            !matches!(
-                rustix::net::recv(socket, &mut [0u8; 1], rustix::net::RecvFlags::DONTWAIT),
-                Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR)
-            )
-        });
-        // A stream or node that has failed gives its rings up while its process may still live.
-        hung_up || self.reader.is_writer_closed() || self.pump.as_ref().is_some_and(|pump| pump.is_over())
-    }
-
-    /// Lets the service see what was written; where it is elsewhere, also takes what it has sent.
-    #[inline]
-    pub(crate) fn flush(&mut self) {
-        let wakes = self.writer.publish();
-        if let Some(pump) = &mut self.pump {
-            pump.turn();
-        } else if wakes {
-            // Fails only when the counter is full, and then the service is being woken already.
-            let _ = rustix::io::write(&self.wake_service, &1u64.to_ne_bytes());
-        }
     }
 }

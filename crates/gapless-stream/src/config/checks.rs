@@ -3,10 +3,11 @@
 use super::StreamConfig;
 use super::document::Document;
 use crate::StreamError;
+use crate::network::TcpNetwork;
 use crate::network::endpoints::{Carrier, PacketNetwork};
-use crate::network::{Interface, TcpNetwork};
-use crate::transport::Transport;
 use gapless_journal::{JournalError, JournalOptions};
+use gapless_transport::network::Interface;
+use gapless_transport::transport::Transport;
 use gapless_wire::soup::HEARTBEAT_INTERVAL_NS;
 use std::net::{IpAddr, SocketAddr};
 

@@ -34,14 +34,14 @@ mod units;
 use crate::StreamError;
 use crate::event_stream::EventStreamOptions;
 use crate::network::endpoints::{Carrier, PacketNetwork};
-use crate::network::{Interface, Segmentation, UdpSocket};
 use crate::node::{
     AnyLink, DatagramLink, DatagramOptions, NodeOptions, PublisherOptions, SharedMemoryLink, SharedMemoryOptions,
     Start, TcpLink, TcpOptions,
 };
-use crate::token::random_token;
-use crate::transport::Transport;
 use document::{Document, Table};
+use gapless_transport::network::{Interface, Segmentation, UdpSocket};
+use gapless_transport::token::random_token;
+use gapless_transport::transport::Transport;
 use gapless_wire::soup::Field;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};

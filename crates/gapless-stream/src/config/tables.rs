@@ -3,19 +3,21 @@
 
 use super::document::{Table, Value};
 use super::{NodeSettings, StreamConfig};
-use crate::credentials::Credentials;
+use crate::StreamError;
 use crate::event_stream::EventStreamOptions;
+use crate::network::TcpNetwork;
 use crate::network::endpoints::{Carrier, PacketNetwork};
 use crate::network::guests::GuestOptions;
 use crate::network::tcp_endpoints::FRAME_LENGTH_TCP;
-use crate::network::{Interface, PACKET_LENGTH_MAX, Segmentation, TcpNetwork};
 use crate::node::Start;
 use crate::persistence::Persistence;
 use crate::throttle::Throttle;
-use crate::transport::Transport;
-use crate::{StreamError, Tier};
 use gapless_agent::{OptimizeFor, PlanKind};
 use gapless_journal::{Flush, RecoveryCheck};
+use gapless_transport::Tier;
+use gapless_transport::credentials::Credentials;
+use gapless_transport::network::{Interface, PACKET_LENGTH_MAX, Segmentation};
+use gapless_transport::transport::Transport;
 use gapless_wire::control::WINDOW_MESSAGES_MAX;
 use gapless_wire::descriptor::{FRAME_LENGTH_MAX, FRAME_LENGTH_UDP};
 use gapless_wire::soup::Field;

@@ -1,10 +1,10 @@
 //! Every key, and every refusal with its line.
 
 use super::*;
-use crate::Tier;
-use crate::network::Segmentation;
 use crate::throttle::Throttle;
 use gapless_agent::{OptimizeFor, PlanKind};
+use gapless_transport::Tier;
+use gapless_transport::network::Segmentation;
 use std::time::Duration;
 
 const EXAMPLE: &str = include_str!("../../../../docs/guides/stream.toml");

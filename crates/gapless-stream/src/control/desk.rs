@@ -3,14 +3,14 @@
 
 use super::nodes::{NodeRow, NodesAnswer, NodesRequest, ROWS_MAX};
 use super::{ControlAnswer, ControlOutcome, ControlRequest, ControlStatus};
-use crate::link::ConnectionId;
-use crate::mailbox::Mailbox;
 use crate::messages::ForSequencer;
 use crate::network::status::{NodeStatus, SharedStatus};
 use crate::ring_notes::NodeNotes;
-use crate::transport::Transport;
 use gapless_agent::{Counter, Counters, Waker};
 use gapless_log::{RingNotes, StreamIdentity, Window};
+use gapless_transport::link::ConnectionId;
+use gapless_transport::mailbox::Mailbox;
+use gapless_transport::transport::Transport;
 use std::time::Instant;
 
 /// Commands that may wait for the sequencer at one time.

@@ -22,8 +22,8 @@
 //!  56  u64  frames of it without room      112  …    reserved, 0
 //! ```
 
-use crate::transport::Transport;
 use gapless_log::StreamIdentity;
+use gapless_transport::transport::Transport;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 /// First word of a request.

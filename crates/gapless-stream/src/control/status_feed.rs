@@ -102,7 +102,7 @@ fn rates(before: &NodeRow, now: &NodeRow) -> (Option<f64>, Option<f64>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transport::Transport;
+    use gapless_transport::transport::Transport;
 
     #[test]
     fn rates_are_those_of_the_time_between_what_a_node_said() {

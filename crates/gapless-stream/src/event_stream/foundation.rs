@@ -4,11 +4,11 @@
 
 use super::options::EventStreamOptions;
 use super::{Driver, EventStream, StreamRecovery};
+use crate::StreamError;
 use crate::control::desk::{ControlCounters, ControlDesk, Master};
 use crate::doorman::{Doorman, DoormanLinks, StreamDescription};
 use crate::ingress::IngressShared;
 use crate::journaler::{Journaler, JournalerCounters, Release};
-use crate::mailbox::Mailbox;
 use crate::messages::{ForSequencer, ForService};
 use crate::network::endpoints::{Served, build};
 use crate::network::guests::SharedStatus;
@@ -19,11 +19,12 @@ use crate::persistence::OpenedJournal;
 use crate::preparing::PreparerThread;
 use crate::stream_layout::{StreamLayout, TakenDirectory};
 use crate::syncer::SyncThread;
-use crate::{StreamError, Tier};
 use gapless_agent::plan::cores_available;
 use gapless_agent::{Agent, AgentGroup, AgentSpec, Clock, Counters, Seats, ThreadGroup};
 use gapless_journal::{DirectoryLock, Preparer, RecoveryReport, Syncer};
 use gapless_log::{GatingCursor, MemoryKind, Releaser, Scope, StreamIdentity, Window, WindowOptions, WindowWriter};
+use gapless_transport::Tier;
+use gapless_transport::mailbox::Mailbox;
 use std::sync::Arc;
 
 /// Mailboxes hold this many messages.

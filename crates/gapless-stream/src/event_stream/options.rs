@@ -1,11 +1,12 @@
 //! [`EventStreamOptions`]: how an event stream is run, with its defaults and what makes no sense.
 
+use crate::StreamError;
 use crate::network::endpoints::PacketNetwork;
 use crate::network::{ClientPort, TcpNetwork};
 use crate::persistence::Persistence;
 use crate::throttle::Throttle;
-use crate::{StreamError, Tier};
 use gapless_agent::{CpuMask, OptimizeFor, PlanKind};
+use gapless_transport::Tier;
 use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 use gapless_wire::feed_session::FeedSession;
 use std::path::PathBuf;

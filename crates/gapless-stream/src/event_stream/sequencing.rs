@@ -12,10 +12,11 @@ use crate::sequencer::{Sequencer, SequencerRules};
 use crate::sequencer_recovery::Rebuilt;
 use crate::state_keeper::{StateInterval, StateKeeper};
 use crate::stream_layout::{Owner, StreamLayout, TakenDirectory};
-use crate::token::random_token;
-use crate::{StreamError, Tier, sequencer_recovery, state_keeper};
+use crate::{StreamError, sequencer_recovery, state_keeper};
 use gapless_agent::Clock;
 use gapless_log::StreamIdentity;
+use gapless_transport::Tier;
+use gapless_transport::token::random_token;
 
 pub(super) fn start(options: &EventStreamOptions, clock: Option<Clock>) -> Result<EventStream, StreamError> {
     options.check()?;

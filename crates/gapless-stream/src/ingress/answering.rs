@@ -1,9 +1,9 @@
 //! What the service is told to answer to frames that are not appended.
 
 use super::Ingress;
-use crate::link::ConnectionId;
 use crate::messages::ForService;
 use crate::sequencer::Decision;
+use gapless_transport::link::ConnectionId;
 use gapless_wire::control::RefusalCode;
 
 impl Ingress {

@@ -2,10 +2,10 @@
 //! more use.
 
 use super::Ingress;
-use crate::link::ConnectionId;
 use crate::messages::{ForIngress, ForService};
 use crate::throttle::TokenBucket;
 use gapless_log::RingReader;
+use gapless_transport::link::ConnectionId;
 use gapless_wire::control::RefusalCode;
 
 pub(super) struct Publisher {

@@ -1,24 +1,24 @@
 //! [`PacketNetwork`]: where the sequencer's agents meet nodes by packets, and making these agents.
 
-use super::datagrams::{Datagrams, PACKET_LENGTH_MAX, Peer};
 use super::feed_sender::{FeedCounters, FeedSender, FeedSenderOptions};
 use super::gateway::Gateway;
 use super::guests::{GuestCounters, GuestOptions, Guests, SharedStatus, StreamFacts};
-use super::memory::MemoryNetwork;
 use super::replayer::{Replayer, ReplayerCounters};
-use super::shared::SharedDatagrams;
-use super::udp::UdpSocket;
-use super::udp_options::{Interface, MulticastOut, Segmentation, UdpOptions};
 use crate::StreamError;
 use crate::doorman::Doorman;
 use crate::feeds::SharedFeeds;
 use crate::late_reader::LateReader;
-use crate::mailbox::Mailbox;
 use crate::past::Past;
-use crate::transport::Transport;
 use gapless_agent::{Agent, Counters};
 use gapless_journal::JournalReader;
 use gapless_log::{GatingCursor, Window};
+use gapless_transport::mailbox::Mailbox;
+use gapless_transport::network::datagrams::{Datagrams, PACKET_LENGTH_MAX, Peer};
+use gapless_transport::network::memory::MemoryNetwork;
+use gapless_transport::network::shared::SharedDatagrams;
+use gapless_transport::network::udp::UdpSocket;
+use gapless_transport::network::udp_options::{Interface, MulticastOut, Segmentation, UdpOptions};
+use gapless_transport::transport::Transport;
 use gapless_wire::{aligned_length, mold, upstream};
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,19 +1,19 @@
 //! [`FeedSender`]: the agent that sends released frames to all nodes as MoldUDP64: to multicast groups, to single
 //! nodes, or both. It waits for nobody: what is lost on the way is asked for again.
 
-use super::datagrams::{Datagrams, Peer};
 use crate::StreamError;
 use crate::feeds::{Feed, Feeds};
-use crate::mailbox::Mailbox;
 use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, AgentError, Counter, Counters, Now};
 use gapless_log::GatingCursor;
+use gapless_transport::mailbox::Mailbox;
+use gapless_transport::network::datagrams::{Datagrams, Peer};
 use gapless_wire::descriptor::{KIND_OFFSET, SEQUENCE_OFFSET};
 use gapless_wire::feed_session::FeedSession;
 use gapless_wire::frame::peek_length;
 use gapless_wire::mark::Mark;
-use gapless_wire::mold::{self, PacketWriter};
-use gapless_wire::{Frame, Kind, aligned_length};
+use gapless_wire::mold::PacketWriter;
+use gapless_wire::{Frame, Kind, aligned_length, mold};
 use std::collections::VecDeque;
 
 /// How a feed is sent.

@@ -1,12 +1,12 @@
 //! [`Gateway`]: the agent behind the command port: what nodes say over datagrams goes into rings, what the sequencer
 //! answers goes back. It trusts no packet: who is not known is told so and counted.
 
-use super::datagrams::{Datagrams, Peer};
 use super::feed_sender::ForFeed;
 use super::guests::Guests;
-use crate::mailbox::Mailbox;
 use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, AgentError, Now};
+use gapless_transport::mailbox::Mailbox;
+use gapless_transport::network::datagrams::{Datagrams, Peer};
 use gapless_wire::upstream::{Body, UpstreamPacket};
 use rustix::fd::BorrowedFd;
 

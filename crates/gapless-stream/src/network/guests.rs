@@ -1,20 +1,20 @@
 //! [`Guests`]: the nodes that are connected over a network, whatever carries their packets. Lets them in, puts what
 //! they publish into rings like those of a local publisher, and takes what the sequencer answers out of them.
 
-use super::datagrams::Peer;
 pub use super::status::{NodeStatus, Reported, SharedStatus};
-use crate::credentials::Credentials;
 use crate::doorman::Doorman;
 use crate::feeds::{Feed, SharedFeeds};
-use crate::link::{ConnectionId, LinkOptions};
 use crate::past::Past;
-use crate::publisher_link::PublisherLink;
-use crate::seen::Seen;
-use crate::token::random_token;
-use crate::transport::Transport;
-use crate::warnings::Warnings;
 use gapless_agent::{Counter, Counters};
 use gapless_log::{LogError, StreamIdentity, Window};
+use gapless_transport::credentials::Credentials;
+use gapless_transport::link::{ConnectionId, LinkOptions};
+use gapless_transport::network::datagrams::Peer;
+use gapless_transport::publisher_link::PublisherLink;
+use gapless_transport::seen::Seen;
+use gapless_transport::token::random_token;
+use gapless_transport::transport::Transport;
+use gapless_transport::warnings::Warnings;
 use gapless_wire::feed_session::FeedSession;
 use gapless_wire::soup::Field;
 use gapless_wire::upstream::{

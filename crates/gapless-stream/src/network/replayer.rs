@@ -1,11 +1,11 @@
 //! [`Replayer`]: the agent that answers MoldUDP64 requests: what a node has missed goes to it alone, in a packet like
 //! any other, from the window or the journal.
 
-use super::datagrams::{Datagrams, Peer};
 use crate::StreamError;
 use crate::feeds::SharedFeeds;
 use crate::late_reader::{LateRead, LateReader};
 use gapless_agent::{Agent, AgentError, Counter, Counters, Now};
+use gapless_transport::network::datagrams::{Datagrams, Peer};
 use gapless_wire::mold::{PacketWriter, Request};
 use rustix::fd::BorrowedFd;
 

@@ -4,16 +4,16 @@
 mod client;
 
 use super::guests::GuestOptions;
-use super::tcp::TcpConnection;
-use super::tcp_server::TcpServer;
 use crate::StreamError;
 use crate::feeds::SharedFeeds;
 use crate::late_reader::LateReader;
-use crate::publisher_link::PublisherLink;
-use crate::warnings::Warnings;
 use client::{Ending, SoupClient, Told};
 use gapless_agent::{Agent, AgentError, Counter, Counters, Now};
 use gapless_log::Window;
+use gapless_transport::network::tcp::TcpConnection;
+use gapless_transport::network::tcp_server::TcpServer;
+use gapless_transport::publisher_link::PublisherLink;
+use gapless_transport::warnings::Warnings;
 use gapless_wire::soup::LOGIN_LENGTH;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::net::SocketAddr;

@@ -1,9 +1,9 @@
 //! [`SharedStatus`]: who is connected over networks, and how they are.
 
-use super::datagrams::Peer;
 use crate::control::NodeRow;
-use crate::link::ConnectionId;
-use crate::transport::Transport;
+use gapless_transport::link::ConnectionId;
+use gapless_transport::network::datagrams::Peer;
+use gapless_transport::transport::Transport;
 use gapless_wire::upstream::Report;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -3,12 +3,13 @@
 //! without room lets its connection wait, and so the node.
 
 use super::guests::{Greeting, Guests, Offered};
-use super::tcp::{Received, TcpConnection};
-use super::tcp_server::{Slot, TcpServer};
 use crate::StreamError;
-use crate::warnings::Warnings;
 use gapless_agent::{Agent, AgentError, Counter, Counters, Now};
-use gapless_wire::upstream::{self, Body, HELLO_LENGTH, PACKET_LENGTH_MAX, UpstreamPacket};
+use gapless_transport::network::tcp::{Received, TcpConnection};
+use gapless_transport::network::tcp_server::{Slot, TcpServer};
+use gapless_transport::warnings::Warnings;
+use gapless_wire::upstream;
+use gapless_wire::upstream::{Body, HELLO_LENGTH, PACKET_LENGTH_MAX, UpstreamPacket};
 use rustix::fd::{AsFd, BorrowedFd};
 use std::net::SocketAddr;
 

@@ -3,8 +3,8 @@
 use super::link::{Connected, LinkRead, LinkReads, NodeLink, Standing, Start};
 use super::{DatagramLink, JournalLink, SharedMemoryLink, TcpLink};
 use crate::StreamError;
-use crate::network::UdpSocket;
-use crate::seen::Seen;
+use gapless_transport::network::UdpSocket;
+use gapless_transport::seen::Seen;
 use gapless_wire::Frame;
 use rustix::fd::BorrowedFd;
 use std::time::Duration;

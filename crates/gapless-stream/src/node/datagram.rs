@@ -6,10 +6,10 @@ use super::link::{Connected, LinkRead, LinkReads, NodeLink, Standing, Start};
 use super::rewinding::{RewindPort, Rewinding};
 use crate::StreamError;
 use crate::feeds::Feed;
-use crate::network::{Datagrams, Interface, Peer, Segmentation, UdpOptions, UdpSocket};
-use crate::seen::Seen;
-use crate::token::random_token;
 use gapless_log::StreamIdentity;
+use gapless_transport::network::{Datagrams, Interface, Peer, Segmentation, UdpOptions, UdpSocket};
+use gapless_transport::seen::Seen;
+use gapless_transport::token::random_token;
 use gapless_wire::soup::Field;
 use gapless_wire::upstream::{
     Body, HEADER_LENGTH, Hello, POSITION_FIRST, POSITION_LIVE, RefusalReason, Report, UpstreamPacket, Welcome,

@@ -4,9 +4,9 @@
 use super::link::{Connected, LinkRead, NodeLink, Start};
 use crate::StreamError;
 use crate::late_reader::cut_off;
-use crate::seen::Seen;
 use gapless_journal::{JournalReader, Replay};
 use gapless_log::StreamIdentity;
+use gapless_transport::seen::Seen;
 use gapless_wire::Frame;
 use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 use std::path::{Path, PathBuf};

@@ -2,8 +2,8 @@
 
 use crate::StreamError;
 use crate::feeds::Feed;
-use crate::seen::Seen;
 use gapless_log::StreamIdentity;
+use gapless_transport::seen::Seen;
 use gapless_wire::Frame;
 use gapless_wire::upstream::{POSITION_FIRST, POSITION_LIVE};
 use rustix::fd::BorrowedFd;

@@ -58,9 +58,9 @@ pub use tcp::{TcpLink, TcpOptions};
 
 use crate::StreamError;
 use crate::client::MessageType;
-use crate::seen::Seen;
 use gapless_agent::Clock;
 use gapless_log::StreamIdentity;
+use gapless_transport::seen::Seen;
 use gapless_wire::control::{SessionOpen, TimerFired};
 use gapless_wire::{Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind};
 use hearing::{Told, hear_answer};

@@ -2,8 +2,8 @@
 
 use super::link::Start;
 use super::publisher::PublisherOptions;
-use crate::token::random_token;
 use gapless_log::StreamIdentity;
+use gapless_transport::token::random_token;
 
 /// How a node publishes and reads.
 #[derive(Clone, Debug, PartialEq, Eq)]

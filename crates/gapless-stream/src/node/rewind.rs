@@ -6,8 +6,8 @@
 //! | `SoupReading` | the protocol, without I/O: what each packet means at its place |
 //! | [`Rewind`] | the same over a connection, which is read only as fast as its messages are taken |
 
-use crate::network::TcpConnection;
-use crate::network::tcp::Received;
+use gapless_transport::network::TcpConnection;
+use gapless_transport::network::tcp::Received;
 use gapless_wire::feed_session::FeedSession;
 use gapless_wire::soup::{
     Field, HEADER_LENGTH, HEARTBEAT_INTERVAL_NS, LOGIN_LENGTH, Login, PACKET_LENGTH_MAX, RejectReason, ServerPacket,

@@ -3,18 +3,20 @@
 
 use super::link::{Connected, LinkRead, LinkReads, NodeLink, Standing, Start};
 use crate::StreamError;
-use crate::addresses::Addresses;
-use crate::connecting::{ConnectOptions, connect};
 use crate::event_stream::EventStream;
-use crate::handshake::Status;
 use crate::late_reader::{LateRead, LateReader};
-use crate::link::LinkOptions;
-use crate::publisher_link::PublisherLink;
 use crate::ring_notes::NoteWriter;
-use crate::seen::Seen;
 use crate::stream_layout::StreamLayout;
-use crate::tier::Tier;
 use gapless_log::{LogError, StreamIdentity};
+use gapless_transport::TransportError;
+use gapless_transport::addresses::Addresses;
+use gapless_transport::connect::ConnectOptions;
+use gapless_transport::connect::shared_memory::connect;
+use gapless_transport::handshake::Status;
+use gapless_transport::link::LinkOptions;
+use gapless_transport::publisher_link::PublisherLink;
+use gapless_transport::seen::Seen;
+use gapless_transport::tier::Tier;
 use gapless_wire::{Frame, aligned_length};
 use std::fmt;
 use std::io::ErrorKind;
@@ -188,7 +190,7 @@ impl SharedMemoryLink {
         };
         let link = match connect(&layout.socket(), &options) {
             Ok(link) => link,
-            Err(StreamError::System { source, .. })
+            Err(TransportError::System { source, .. })
                 if matches!(
                     source.kind(),
                     // Nobody is there, or it died in the middle of the handshake.
@@ -201,10 +203,10 @@ impl SharedMemoryLink {
                 return Ok(None);
             }
             // It hung up in the middle of the handshake: it is stopping or was killed.
-            Err(StreamError::Handshake { status: None | Some(Status::Unavailable), .. }) => return Ok(None),
+            Err(TransportError::Handshake { status: None | Some(Status::Unavailable), .. }) => return Ok(None),
             // It stands still; another may not.
-            Err(StreamError::TimedOut { .. }) if self.has_others() => return Ok(None),
-            Err(error) => return Err(error),
+            Err(TransportError::TimedOut { .. }) if self.has_others() => return Ok(None),
+            Err(error) => return Err(error.into()),
         };
         let window = link.window.clone().expect("asked for, or the handshake has failed");
         let is_kept = Tier::from_value(link.welcome.tier).is_none_or(Tier::is_journaled);

@@ -7,11 +7,11 @@ use super::link::{Connected, LinkRead, NodeLink, Standing, Start};
 use super::rewind::{Rewind, RewindError, RewindRequest};
 use crate::StreamError;
 use crate::feeds::Feed;
-use crate::network::TcpConnection;
-use crate::network::tcp::Received;
-use crate::seen::Seen;
-use crate::token::random_token;
 use gapless_log::StreamIdentity;
+use gapless_transport::network::TcpConnection;
+use gapless_transport::network::tcp::Received;
+use gapless_transport::seen::Seen;
+use gapless_transport::token::random_token;
 use gapless_wire::soup::{Field, RejectReason};
 use gapless_wire::upstream::{
     Body, HEADER_LENGTH, Hello, PACKET_LENGTH_MAX, RefusalReason, Report, UpstreamPacket, Welcome, finish_frames,

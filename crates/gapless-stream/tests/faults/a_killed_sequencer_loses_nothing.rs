@@ -11,14 +11,15 @@
 use crate::scenarios::{Module, Random};
 use gapless_agent::fault::{CRASH_POINTS, STREAM_CRASH_POINTS};
 use gapless_journal::JournalReader;
+use gapless_stream::Persistence;
 use gapless_stream::client::MessageType;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
 use gapless_stream::network::endpoints::PacketNetwork;
-use gapless_stream::network::{Datagrams, Interface, Segmentation, UdpOptions, UdpSocket};
 use gapless_stream::node::{
     DatagramLink, DatagramOptions, NodeEvent, NodeLink, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode,
 };
-use gapless_stream::{Persistence, Tier};
+use gapless_transport::Tier;
+use gapless_transport::network::{Datagrams, Interface, Segmentation, UdpOptions, UdpSocket};
 use gapless_wire::{Encoding, Kind};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};

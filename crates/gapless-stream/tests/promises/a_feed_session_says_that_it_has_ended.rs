@@ -3,14 +3,15 @@
 
 use crate::raw_soup::{Client, login};
 use gapless_stream::client::MessageType;
-use gapless_stream::credentials::Credentials;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
 use gapless_stream::messages::ForSequencer;
+use gapless_stream::network::TcpNetwork;
 use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
-use gapless_stream::network::{Interface, Segmentation, TcpNetwork};
 use gapless_stream::node::{
     DatagramLink, DatagramOptions, NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,
 };
+use gapless_transport::credentials::Credentials;
+use gapless_transport::network::{Interface, Segmentation};
 use gapless_wire::mold::{Content, Packet, Request};
 use gapless_wire::soup::Field;
 use gapless_wire::{Encoding, FeedSession, Frame, Kind};

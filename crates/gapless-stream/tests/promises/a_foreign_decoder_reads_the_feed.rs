@@ -15,10 +15,10 @@ use gapless_stream::client::MessageType;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
 use gapless_stream::messages::ForSequencer;
 use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
-use gapless_stream::network::{Interface, Segmentation, UdpSocket};
 use gapless_stream::node::{
     DatagramLink, DatagramOptions, NodeLink, NodeOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,
 };
+use gapless_transport::network::{Interface, Segmentation, UdpSocket};
 use gapless_wire::feed_session::FeedSession;
 use gapless_wire::mark::Mark;
 use gapless_wire::{Encoding, Kind, mold};

@@ -2,7 +2,7 @@
 //! for, and its counters account for every packet.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use gapless_stream::network::{Datagrams, Faults, MemoryCounters, MemoryNetwork, MemorySocket, Peer};
+use gapless_transport::network::{Datagrams, Faults, MemoryCounters, MemoryNetwork, MemorySocket, Peer};
 use std::net::Ipv4Addr;
 
 fn address(host: u8) -> Peer {

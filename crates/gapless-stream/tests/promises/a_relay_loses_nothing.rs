@@ -5,14 +5,15 @@
 use gapless_stream::StreamError;
 use gapless_stream::client::MessageType;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::network::TcpNetwork;
 use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
-use gapless_stream::network::{Datagrams, Interface, Segmentation, TcpNetwork, UdpOptions, UdpSocket};
 use gapless_stream::node::link::{Connected, LinkRead};
 use gapless_stream::node::{
     DatagramLink, DatagramOptions, NodeEvent, NodeLink, NodeOptions, SharedMemoryLink, SharedMemoryOptions, Start,
     StreamNode, TcpLink, TcpOptions,
 };
-use gapless_stream::seen::Seen;
+use gapless_transport::network::{Datagrams, Interface, Segmentation, UdpOptions, UdpSocket};
+use gapless_transport::seen::Seen;
 use gapless_wire::{Encoding, Frame, Kind};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;

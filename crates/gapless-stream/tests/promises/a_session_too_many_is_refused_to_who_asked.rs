@@ -7,7 +7,7 @@ use gapless_stream::StreamError;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
 use gapless_stream::node::link::{Connected, LinkRead};
 use gapless_stream::node::{NodeLink, Start};
-use gapless_stream::seen::Seen;
+use gapless_transport::seen::Seen;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpen};
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{Frame, FrameHeader, Kind};

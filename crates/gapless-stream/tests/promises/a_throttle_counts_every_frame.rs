@@ -3,9 +3,9 @@
 
 use crate::raw_publisher::{RawPublisher, event};
 use gapless_agent::Now;
-use gapless_stream::LinkOptions;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
 use gapless_stream::throttle::Throttle;
+use gapless_transport::LinkOptions;
 
 #[test]
 fn a_full_window_gives_nothing_away() {

@@ -3,7 +3,7 @@
 //! memory.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use gapless_stream::network::{
+use gapless_transport::network::{
     Datagrams, Faults, Interface, MemoryNetwork, PACKET_LENGTH_MAX, Peer, Segmentation, SendRefused, UdpOptions,
     UdpSocket,
 };
@@ -295,7 +295,7 @@ mod settings {
         Ok(Setting { sender, receivers, target, unread_bytes_max, let_arrive: Box::new(|| ()) })
     }
 
-    pub fn memory() -> io::Result<Setting<gapless_stream::network::MemorySocket>> {
+    pub fn memory() -> io::Result<Setting<gapless_transport::network::MemorySocket>> {
         let network = MemoryNetwork::new(1, Faults { delay_ns: 10..=50, ..Faults::NONE });
         let (one, two) = (address(1), address(2));
         let (sender, receivers) = (network.socket(one)?, vec![network.socket(two)?]);
@@ -306,7 +306,7 @@ mod settings {
         Ok(Setting { sender, receivers, target: two, unread_bytes_max: 1 << 20, let_arrive })
     }
 
-    pub fn memory_group() -> io::Result<Setting<gapless_stream::network::MemorySocket>> {
+    pub fn memory_group() -> io::Result<Setting<gapless_transport::network::MemorySocket>> {
         let mut setting = memory()?;
         setting.target = address(9);
         setting.receivers[0].join(setting.target);

@@ -4,12 +4,12 @@
 
 use gapless_stream::StreamError;
 use gapless_stream::client::MessageType;
-use gapless_stream::credentials::Credentials;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
 use gapless_stream::network::TcpNetwork;
 use gapless_stream::node::{NodeEvent, NodeOptions, NodeState, StreamNode, TcpLink, TcpOptions};
 use gapless_stream::throttle::Throttle;
-use gapless_stream::transport::Transport;
+use gapless_transport::credentials::Credentials;
+use gapless_transport::transport::Transport;
 use gapless_wire::Encoding;
 use gapless_wire::soup::Field;
 use gapless_wire::upstream::{Body, Hello, PACKET_LENGTH_MAX, RefusalReason, Report, UpstreamPacket};

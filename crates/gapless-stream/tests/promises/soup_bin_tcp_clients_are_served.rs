@@ -5,12 +5,12 @@
 use crate::raw_soup::{Client, PATIENCE, counter, login, reaches};
 use gapless_agent::Now;
 use gapless_stream::client::MessageType;
-use gapless_stream::credentials::Credentials;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
 use gapless_stream::messages::ForSequencer;
 use gapless_stream::network::TcpNetwork;
 use gapless_stream::node::{NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
 use gapless_stream::{Persistence, StreamError};
+use gapless_transport::credentials::Credentials;
 use gapless_wire::soup::Field;
 use gapless_wire::{Encoding, FeedSession};
 use std::io::{ErrorKind, Read};

@@ -1,7 +1,7 @@
 //! An interface that refuses joined packets costs the joining and nothing else.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use gapless_stream::network::{Datagrams, UdpOptions, UdpSocket};
+use gapless_transport::network::{Datagrams, UdpOptions, UdpSocket};
 use nix::sys::socket::setsockopt;
 use nix::{libc, setsockopt_impl, sockopt_impl};
 use std::net::Ipv4Addr;

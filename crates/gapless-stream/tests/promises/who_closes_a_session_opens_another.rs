@@ -7,7 +7,7 @@ use gapless_stream::StreamError;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
 use gapless_stream::node::link::{Connected, LinkRead};
 use gapless_stream::node::{NodeLink, SharedMemoryLink, SharedMemoryOptions, Start};
-use gapless_stream::seen::Seen;
+use gapless_transport::seen::Seen;
 use gapless_wire::{Frame, FrameHeader, Kind};
 use std::path::Path;
 use std::sync::Arc;

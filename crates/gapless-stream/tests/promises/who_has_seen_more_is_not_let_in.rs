@@ -4,14 +4,15 @@
 
 use gapless_stream::client::MessageType;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::network::TcpNetwork;
 use gapless_stream::network::endpoints::PacketNetwork;
-use gapless_stream::network::{Interface, Segmentation, TcpNetwork};
 use gapless_stream::node::{
     DatagramLink, DatagramOptions, NodeEvent, NodeLink, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode,
     TcpLink, TcpOptions,
 };
-use gapless_stream::seen::Seen;
 use gapless_stream::{Persistence, StreamError};
+use gapless_transport::network::{Interface, Segmentation};
+use gapless_transport::seen::Seen;
 use gapless_wire::Encoding;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;

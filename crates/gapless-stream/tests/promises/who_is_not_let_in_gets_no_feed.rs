@@ -4,7 +4,7 @@
 use gapless_agent::Now;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
 use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
-use gapless_stream::network::{Datagrams, Faults, MemoryNetwork, MemorySocket, Peer};
+use gapless_transport::network::{Datagrams, Faults, MemoryNetwork, MemorySocket, Peer};
 use gapless_wire::soup::Field;
 use gapless_wire::upstream::{Body, Hello, POSITION_FIRST, Report, UpstreamPacket, finish_frames};
 use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, Kind};

@@ -1,11 +1,11 @@
 //! The handshake from the publisher's side: hello, welcome, four descriptors.
 
-use crate::StreamError;
+use super::ConnectOptions;
+use crate::TransportError;
 use crate::handshake::{Hello, Status, WELCOME_DESCRIPTORS_MAX, WELCOME_LENGTH, Welcome};
-use crate::link::{LinkOptions, ring_size_reason};
+use crate::link::ring_size_reason;
 use crate::publisher_link::PublisherLink;
-use crate::seen::Seen;
-use gapless_log::{RingReader, RingWriter, StreamIdentity, Window};
+use gapless_log::{RingReader, RingWriter, Window};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::retry_on_intr;
@@ -15,32 +15,28 @@ use rustix::net::{
 };
 use std::io::IoSliceMut;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// What is asked for at the door.
-pub(crate) struct ConnectOptions {
-    pub link: LinkOptions,
-    pub identity: StreamIdentity,
-    pub reads: bool,
-    pub seen: Seen,
-    pub timeout: Duration,
-}
-
-pub(crate) fn connect(path: &Path, options: &ConnectOptions) -> Result<PublisherLink, StreamError> {
+/// Connects to who listens on the socket `path`.
+///
+/// # Errors
+/// Nobody listens there; a refusal; no answer in time.
+pub fn connect(path: &Path, options: &ConnectOptions) -> Result<PublisherLink, TransportError> {
     let peer = path.display().to_string();
-    let refused = |reason: String| StreamError::Handshake { peer: peer.clone(), status: None, reason };
+    let refused = |reason: String| TransportError::Handshake { peer: peer.clone(), status: None, reason };
     if !options.link.is_valid() {
         return Err(refused(ring_size_reason(options.link)));
     }
     let action = || format!("connecting to {peer}");
-    let address = SocketAddrUnix::new(path).map_err(StreamError::system(action()))?;
+    let address = SocketAddrUnix::new(path).map_err(TransportError::system(action()))?;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
-        .map_err(StreamError::system(action()))?;
+        .map_err(TransportError::system(action()))?;
     // A signal, such as that of a Ctrl-C, is no answer: its handler has been called, and the wait goes on.
-    retry_on_intr(|| rustix::net::connect(&socket, &address)).map_err(StreamError::system(action()))?;
+    retry_on_intr(|| rustix::net::connect(&socket, &address)).map_err(TransportError::system(action()))?;
     let hello = Hello { link: options.link, identity: options.identity, reads: options.reads, seen: options.seen };
     let hello = hello.to_bytes();
-    retry_on_intr(|| rustix::net::send(&socket, &hello, SendFlags::NOSIGNAL)).map_err(StreamError::system(action()))?;
+    retry_on_intr(|| rustix::net::send(&socket, &hello, SendFlags::NOSIGNAL))
+        .map_err(TransportError::system(action()))?;
     let begun = Instant::now();
     let has_come = || {
         let left = options.timeout.saturating_sub(begun.elapsed());
@@ -50,9 +46,9 @@ pub(crate) fn connect(path: &Path, options: &ConnectOptions) -> Result<Publisher
         };
         Ok(poll(&mut [PollFd::new(&socket, PollFlags::IN)], Some(&left))? > 0)
     };
-    if !retry_on_intr(has_come).map_err(StreamError::system(action()))? {
+    if !retry_on_intr(has_come).map_err(TransportError::system(action()))? {
         let (request, timeout_ms) = ("a hello".to_owned(), options.timeout.as_millis() as u64);
-        return Err(StreamError::TimedOut { peer, request, timeout_ms });
+        return Err(TransportError::TimedOut { peer, request, timeout_ms });
     }
     let mut bytes = [0; WELCOME_LENGTH];
     let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(WELCOME_DESCRIPTORS_MAX))];
@@ -60,7 +56,7 @@ pub(crate) fn connect(path: &Path, options: &ConnectOptions) -> Result<Publisher
     let flags = RecvFlags::CMSG_CLOEXEC;
     let received =
         retry_on_intr(|| rustix::net::recvmsg(&socket, &mut [IoSliceMut::new(&mut bytes)], &mut control, flags))
-            .map_err(StreamError::system(action()))?;
+            .map_err(TransportError::system(action()))?;
     let descriptors: Vec<OwnedFd> = control
         .drain()
         .filter_map(|message| match message {
@@ -86,7 +82,7 @@ pub(crate) fn connect(path: &Path, options: &ConnectOptions) -> Result<Publisher
         }
         Status::OtherHistory => {
             let (seen, released_sequence) = (options.seen, welcome.released_sequence);
-            return Err(StreamError::OtherHistory { peer, seen, released_sequence });
+            return Err(TransportError::OtherHistory { peer, seen, released_sequence });
         }
         Status::RingSize => return Err(refused(ring_size_reason(options.link))),
         Status::NotReadable => {
@@ -95,7 +91,7 @@ pub(crate) fn connect(path: &Path, options: &ConnectOptions) -> Result<Publisher
         Status::Unavailable => {
             let (status, reason) =
                 (Some(Status::Unavailable), "it takes no more publishers; its log says why".to_owned());
-            return Err(StreamError::Handshake { peer, status, reason });
+            return Err(TransportError::Handshake { peer, status, reason });
         }
     }
     let mut descriptors = descriptors.into_iter();

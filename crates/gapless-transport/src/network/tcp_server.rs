@@ -5,7 +5,7 @@
 //! a write finds nothing more to do. So a connection that is not read for a while costs no calls meanwhile.
 
 use super::tcp::{Received, TcpConnection};
-use crate::StreamError;
+use crate::TransportError;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,8 +14,10 @@ use std::mem::MaybeUninit;
 use std::net::{SocketAddr, TcpListener};
 
 /// A connection, and what is known of it.
-pub(super) struct Slot<T> {
+pub struct Slot<T> {
+    /// The connection.
     pub connection: TcpConnection,
+    /// What is known of it.
     pub state: T,
     may_read: bool,
     may_write: bool,
@@ -23,6 +25,9 @@ pub(super) struct Slot<T> {
 
 impl<T> Slot<T> {
     /// As [`TcpConnection::receive`], where there may be something.
+    ///
+    /// # Errors
+    /// As there.
     #[inline]
     pub fn receive(&mut self) -> io::Result<Received> {
         if !self.may_read {
@@ -34,6 +39,9 @@ impl<T> Slot<T> {
     }
 
     /// As [`TcpConnection::send`], where there may be room.
+    ///
+    /// # Errors
+    /// As there.
     #[inline]
     pub fn send(&mut self) -> io::Result<bool> {
         if self.connection.unsent() > 0 && self.may_write {
@@ -45,7 +53,7 @@ impl<T> Slot<T> {
 
 /// What a look at the port brought.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Came {
+pub struct Came {
     /// Events of connections, and new connections.
     pub events: usize,
     /// Connections that were closed at once, because there are too many.
@@ -53,7 +61,7 @@ pub(super) struct Came {
 }
 
 /// A port and its connections.
-pub(super) struct TcpServer<T> {
+pub struct TcpServer<T> {
     listener: TcpListener,
     local_address: SocketAddr,
     epoll: OwnedFd,
@@ -82,15 +90,15 @@ impl<T> TcpServer<T> {
     ///
     /// # Errors
     /// The operating system's.
-    pub fn bind(local: SocketAddr, connections_max: usize) -> Result<Self, StreamError> {
+    pub fn bind(local: SocketAddr, connections_max: usize) -> Result<Self, TransportError> {
         let action = || format!("listening at {local}");
-        let failed = |source| StreamError::System { action: action(), source };
+        let failed = |source| TransportError::System { action: action(), source };
         let listener = TcpListener::bind(local).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let local_address = listener.local_addr().map_err(failed)?;
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(StreamError::system(action()))?;
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(TransportError::system(action()))?;
         epoll::add(&epoll, &listener, EventData::new_u64(PORT), EventFlags::IN)
-            .map_err(StreamError::system(action()))?;
+            .map_err(TransportError::system(action()))?;
         Ok(Self {
             listener,
             local_address,
@@ -104,10 +112,14 @@ impl<T> TcpServer<T> {
         })
     }
 
+    /// Where it listens.
+    #[must_use]
     pub const fn local_address(&self) -> SocketAddr {
         self.local_address
     }
 
+    /// How many there are.
+    #[must_use]
     pub const fn connections(&self) -> usize {
         self.connections
     }
@@ -120,7 +132,7 @@ impl<T> TcpServer<T> {
         &mut self,
         now_ns: u64,
         make: impl FnMut(OwnedFd, SocketAddr) -> io::Result<(TcpConnection, T)>,
-    ) -> Result<Came, StreamError> {
+    ) -> Result<Came, TransportError> {
         let mut came = Came::default();
         if now_ns < self.next_look_ns {
             return Ok(came);
@@ -130,7 +142,7 @@ impl<T> TcpServer<T> {
         let events = match epoll::wait(&self.epoll, &mut room, Some(&none)) {
             Ok((events, _)) => events,
             Err(rustix::io::Errno::INTR) => return Ok(came),
-            Err(errno) => return Err(StreamError::system("looking for connections")(errno)),
+            Err(errno) => return Err(TransportError::system("looking for connections")(errno)),
         };
         came.events = events.len();
         for event in events {
@@ -157,7 +169,7 @@ impl<T> TcpServer<T> {
         &mut self,
         now_ns: u64,
         mut make: impl FnMut(OwnedFd, SocketAddr) -> io::Result<(TcpConnection, T)>,
-    ) -> Result<u64, StreamError> {
+    ) -> Result<u64, TransportError> {
         let mut refused = 0;
         for _ in 0..ACCEPTS_MAX {
             let (stream, peer) = match self.listener.accept() {
@@ -185,7 +197,7 @@ impl<T> TcpServer<T> {
             let index = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
             let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
             epoll::add(&self.epoll, &connection, EventData::new_u64(index as u64), flags)
-                .map_err(StreamError::system("watching a connection"))?;
+                .map_err(TransportError::system("watching a connection"))?;
             let slot = Some(Slot { connection, state, may_read: true, may_write: true });
             if index == self.slots.len() {
                 self.slots.push(slot);
@@ -209,6 +221,7 @@ impl<T> TcpServer<T> {
         }
     }
 
+    /// All connections.
     pub fn slots(&self) -> impl Iterator<Item = &Slot<T>> {
         self.slots.iter().flatten()
     }

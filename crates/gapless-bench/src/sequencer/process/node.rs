@@ -4,11 +4,11 @@ use super::{PATIENCE, Parent, answer, push, rewind, round_trips};
 use crate::Result;
 use crate::sequencer::order::{Account, NodeOrder, Ready, Role, Way, datagrams, shared_memory, stream_failed};
 use gapless::stream::client::MessageType;
-use gapless::stream::network::UdpSocket;
 use gapless::stream::node::feed_receiver::FeedCounts;
 use gapless::stream::node::{
     DatagramLink, NodeLink, NodeOptions, PublisherOptions, SharedMemoryLink, Start, StreamNode,
 };
+use gapless::transport::network::UdpSocket;
 use gapless::wire::Encoding;
 
 /// The type of every message here.

@@ -5,7 +5,8 @@ use super::relaying;
 use super::text_file::TextFile;
 use crate::commands::{Outcome, Usage};
 use clap::Args;
-use gapless::stream::{StreamConfig, Tier};
+use gapless::stream::StreamConfig;
+use gapless::transport::Tier;
 use std::path::PathBuf;
 
 #[derive(Args)]

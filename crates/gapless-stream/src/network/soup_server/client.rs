@@ -5,8 +5,8 @@ use crate::StreamError;
 use crate::feeds::{Feed, Feeds};
 use crate::late_reader::{LateRead, LateReader};
 use crate::network::guests::GuestOptions;
-use crate::network::tcp::Received;
-use crate::network::tcp_server::Slot;
+use gapless_transport::network::tcp::Received;
+use gapless_transport::network::tcp_server::Slot;
 use gapless_wire::mark::Mark;
 use gapless_wire::soup::{
     ClientPacket, HEARTBEAT_INTERVAL_NS, LOGIN_ACCEPTED_LENGTH, LOGIN_LENGTH, LOGIN_REJECTED_LENGTH, Login,

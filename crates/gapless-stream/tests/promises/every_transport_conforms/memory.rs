@@ -6,8 +6,8 @@ use gapless_agent::{Clock, Now, VirtualTime};
 use gapless_stream::Persistence;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
 use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
-use gapless_stream::network::{Faults, MemoryNetwork, MemorySocket, Peer};
 use gapless_stream::node::{DatagramLink, DatagramOptions};
+use gapless_transport::network::{Faults, MemoryNetwork, MemorySocket, Peer};
 use tempfile::TempDir;
 
 pub struct Memory<const FAULTY: bool, const GROUPS: usize> {
@@ -26,7 +26,7 @@ const STEP_NS: u64 = 50_000;
 
 fn seed() -> u64 {
     let given = std::env::var("GAPLESS_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seed = given.unwrap_or_else(|| gapless_stream::token::random_token() as u64);
+    let seed = given.unwrap_or_else(|| gapless_transport::token::random_token() as u64);
     println!("GAPLESS_SEED={seed} repeats this run");
     seed
 }

@@ -5,13 +5,14 @@ use gapless_agent::{Agent, Counters, Now, Waker};
 use gapless_log::{GatingCursor, Releaser, Scope, StreamIdentity, Window, WindowOptions};
 use gapless_stream::doorman::{DoormanLinks, StreamDescription};
 use gapless_stream::ingress::{IngressCounters, IngressLinks};
-use gapless_stream::link::LinkOptions;
-use gapless_stream::mailbox::Mailbox;
 use gapless_stream::messages::{ForDelivery, ForSequencer};
-use gapless_stream::publisher_link::PublisherLink;
 use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::sequencer_state::SequencerState;
-use gapless_stream::{Doorman, ForService, Ingress, IngressOptions, Sequencer, Tier};
+use gapless_stream::{Doorman, ForService, Ingress, IngressOptions, Sequencer};
+use gapless_transport::Tier;
+use gapless_transport::link::LinkOptions;
+use gapless_transport::mailbox::Mailbox;
+use gapless_transport::publisher_link::PublisherLink;
 use gapless_wire::{Frame, aligned_length};
 
 pub const IDENTITY: StreamIdentity = StreamIdentity { stream_id: 5, incarnation: 1 };

@@ -2,9 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_log::LogError;
-use gapless_stream::LinkOptions;
 use gapless_stream::event_stream::EventStream;
-use gapless_stream::publisher_link::PublisherLink;
+use gapless_transport::LinkOptions;
+use gapless_transport::publisher_link::PublisherLink;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpen, SessionOpened};
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{Fragment, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};

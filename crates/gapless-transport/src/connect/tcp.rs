@@ -1,0 +1,160 @@
+//! Connecting to a service on another machine, by TCP: the packets are those of `docs/upstream-protocol.md`.
+
+use super::ConnectOptions;
+use crate::TransportError;
+use crate::credentials::Credentials;
+use crate::handshake::{Status, Welcome};
+use crate::link::ring_size_reason;
+use crate::network::TcpConnection;
+use crate::network::tcp::Received;
+use crate::publisher_link::PublisherLink;
+use crate::pump::{Pump, wait};
+use crate::token::random_token;
+use gapless_agent::thread::spawn_helper;
+use gapless_log::{MemoryKind, StreamIdentity, ring};
+use gapless_wire::upstream::{
+    self, Body, Hello, PACKET_LENGTH_MAX, POSITION_NONE, RefusalReason, UpstreamError, UpstreamPacket,
+};
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::time::{Duration, Instant};
+
+/// Room for what is not sent or not taken yet, each way, bytes.
+const BUFFER_BYTES: usize = 2 * PACKET_LENGTH_MAX;
+
+enum Failure {
+    System(io::Error),
+    Silent,
+    Refused(String),
+    OtherHistory,
+}
+
+/// Connects to the service at `address`, a host and a port.
+///
+/// # Errors
+/// The name has no address; nobody listens there; a refusal; no answer in time.
+pub fn connect(
+    address: &str,
+    options: &ConnectOptions,
+    credentials: &Credentials,
+) -> Result<PublisherLink, TransportError> {
+    let peer = format!("tcp:{address}");
+    let refused = |reason| TransportError::Handshake { peer: peer.clone(), status: None, reason };
+    if !options.link.is_valid() {
+        return Err(refused(ring_size_reason(options.link)));
+    }
+    let deadline = Instant::now() + options.timeout;
+    let failed = |source| TransportError::System { action: format!("connecting to {peer}"), source };
+    let mut outcome = failed(io::Error::other("the name has no address"));
+    for address in look_up(address, options.timeout).map_err(failed)? {
+        outcome = match say_hello(address, options, credentials, deadline) {
+            Ok((connection, key, welcome)) => return over(connection, key, &welcome, options),
+            Err(Failure::Refused(reason)) => return Err(refused(reason)),
+            Err(Failure::OtherHistory) => {
+                return Err(TransportError::OtherHistory { peer, seen: options.seen, released_sequence: 0 });
+            }
+            Err(Failure::System(source)) => failed(source),
+            Err(Failure::Silent) => {
+                let (request, timeout_ms) = ("a hello".to_owned(), options.timeout.as_millis() as u64);
+                TransportError::TimedOut { peer: peer.clone(), request, timeout_ms }
+            }
+        };
+    }
+    Err(outcome)
+}
+
+/// The addresses of a host and a port. Asking for a name may take as long as the system's resolver likes: it is asked by a
+/// thread of its own, which nobody waits for longer than `timeout`.
+fn look_up(address: &str, timeout: Duration) -> io::Result<Vec<SocketAddr>> {
+    if let Ok(address) = address.parse() {
+        return Ok(vec![address]);
+    }
+    let (asked, (sender, receiver)) = (address.to_owned(), std::sync::mpsc::channel());
+    let ask = move || {
+        // Who has asked may have gone.
+        let _ = sender.send(asked.to_socket_addrs().map(Iterator::collect));
+    };
+    spawn_helper("gapless-lookup", ask).map_err(io::Error::other)?;
+    receiver.recv_timeout(timeout).unwrap_or_else(|_| {
+        let reason = format!("looking up {address} takes longer than {} ms", timeout.as_millis());
+        Err(io::Error::new(io::ErrorKind::TimedOut, reason))
+    })
+}
+
+fn say_hello(
+    address: SocketAddr,
+    options: &ConnectOptions,
+    credentials: &Credentials,
+    deadline: Instant,
+) -> Result<(TcpConnection, u64, upstream::Welcome), Failure> {
+    let mut connection = TcpConnection::connect(address, BUFFER_BYTES, BUFFER_BYTES).map_err(Failure::System)?;
+    let nonce = random_token() as u64 | 1;
+    let hello = Hello {
+        nonce,
+        stream_id: options.identity.stream_id,
+        incarnation: options.identity.incarnation,
+        position: POSITION_NONE,
+        username: credentials.username,
+        password: credentials.password,
+        seen_sequence: options.seen.sequence,
+        seen_timestamp_ns: options.seen.timestamp_ns,
+        seen_stream_id: options.seen.identity.stream_id,
+        seen_incarnation: options.seen.identity.incarnation,
+    };
+    let written = UpstreamPacket { key: 0, body: Body::Hello(hello) }.write_to(connection.room());
+    connection.commit(written.expect("an empty buffer has room for a hello"));
+    let malformed = |error: UpstreamError| Failure::Refused(format!("what answers is no service: {error}"));
+    loop {
+        let is_sent = connection.send().map_err(Failure::System)?;
+        let is_ended = connection.receive().map_err(Failure::System)? == Received::End;
+        let length = upstream::peek(connection.incoming()).map_err(malformed)?;
+        if let Some(length) = length
+            && let Some(packet) = connection.incoming().get(..length)
+        {
+            let UpstreamPacket { key, body } = UpstreamPacket::parse(packet).map_err(malformed)?;
+            return match body {
+                Body::Welcome(welcome) if welcome.nonce == nonce => {
+                    connection.consume(length);
+                    Ok((connection, key, welcome))
+                }
+                Body::Refusal { reason: RefusalReason::OtherHistory, .. } => Err(Failure::OtherHistory),
+                Body::Refusal { text, .. } => Err(Failure::Refused(text.to_owned())),
+                _ => Err(Failure::Refused("what answers is no service".to_owned())),
+            };
+        }
+        if is_ended {
+            return Err(Failure::System(io::ErrorKind::ConnectionReset.into()));
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(Failure::Silent);
+        }
+        wait(&connection, !is_sent, left).map_err(Failure::System)?;
+    }
+}
+
+fn over(
+    connection: TcpConnection,
+    key: u64,
+    welcome: &upstream::Welcome,
+    options: &ConnectOptions,
+) -> Result<PublisherLink, TransportError> {
+    let identity = StreamIdentity { stream_id: welcome.stream_id, incarnation: welcome.incarnation };
+    let (writer, commands) = ring::create(&MemoryKind::Anonymous, options.link.command_ring_bytes, identity)?;
+    let (replies, reader) = ring::create(&MemoryKind::Anonymous, options.link.reply_ring_bytes, identity)?;
+    let heartbeat_interval = Duration::from_nanos(welcome.heartbeat_interval_ns);
+    let pump = Pump::new((connection, key), (commands, replies), heartbeat_interval);
+    let welcome = Welcome {
+        status: Status::Welcome,
+        // Its number and its process there are nobody's business here.
+        connection: 0,
+        process_id: 0,
+        identity,
+        frame_length_max: welcome.frame_length_max,
+        tier: welcome.tier,
+        message_length_max: welcome.message_bytes_max,
+        released_sequence: welcome.released_sequence,
+    };
+    // The pump is moved by who has these.
+    Ok(PublisherLink { pump: Some(Box::new(pump)), ..PublisherLink::of_rings(welcome, writer, reader)? })
+}

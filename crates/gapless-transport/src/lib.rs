@@ -1,0 +1,43 @@
+//! How processes and machines meet: who publishes is let in, gets its rings, and is known to be gone; packets and connections
+//! between machines, and the same in memory for tests. Nothing here knows what a stream is made of.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`connect`] | connecting to who lets publishers in: a socket of this machine, or by TCP |
+//! | [`pump`] | [`Pump`](pump::Pump): what carries a publisher's rings to another machine |
+//! | [`publisher_link`] | [`PublisherLink`]: a publisher's end of a connection |
+//! | [`addresses`] | [`Addresses`](addresses::Addresses): several addresses of one service, and whose turn it is |
+//! | [`network`] | [`network::Datagrams`] and [`network::TcpConnection`]: what goes to and from other machines |
+//! | [`handshake`] | what both sides say over the Unix socket before the rings |
+//! | [`mailbox`] | [`mailbox::Mailbox`]: messages between agents of one process |
+//! | [`warnings`] | [`Warnings`](warnings::Warnings): what others can provoke is logged once a second |
+//! | [`error`] | [`TransportError`] |
+//! | [`seen`] | [`Seen`](seen::Seen): the last frame that somebody has seen of a stream |
+//! | [`link`] | which link, how large its rings are, what goes through it at most |
+//! | [`credentials`], [`token`] | who asks to come in, and numbers that nobody else has |
+//! | [`transport`] | [`Transport`]: what carries a stream to its nodes |
+//! | [`tier`] | [`Tier`]: how durable a released frame is |
+
+#![forbid(unsafe_code)]
+
+pub mod addresses;
+pub mod connect;
+pub mod credentials;
+pub mod error;
+pub mod handshake;
+pub mod link;
+pub mod mailbox;
+pub mod network;
+pub mod publisher_link;
+pub mod pump;
+pub mod seen;
+pub mod tier;
+pub mod token;
+pub mod transport;
+pub mod warnings;
+
+pub use error::TransportError;
+pub use link::{ConnectionId, LinkOptions};
+pub use publisher_link::PublisherLink;
+pub use tier::Tier;
+pub use transport::Transport;
