@@ -14,7 +14,7 @@ pub const PACKET_LENGTH_MAX: usize = 65_507;
 /// network in memory.
 ///
 /// ```
-/// use gapless_stream::network::{Datagrams, Faults, MemoryNetwork};
+/// use gapless_transport::network::{Datagrams, Faults, MemoryNetwork};
 ///
 /// let network = MemoryNetwork::new(7, Faults::NONE);
 /// let (left, right) = ("10.0.0.1:1000".parse()?, "10.0.0.2:1000".parse()?);
