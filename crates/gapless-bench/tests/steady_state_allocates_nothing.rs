@@ -81,7 +81,7 @@ fn send_and_take(client: &mut Client, session: SessionKey, messages: u64) {
             let number = i32::try_from(sent).unwrap();
             client
                 .enqueue(session, car, LENGTH_MAX, |buffer| {
-                    SbeSerial::write(buffer, Some(number)).map_err(|error| StreamError::Encode(error.to_string()))
+                    SbeSerial::write(buffer, Some(number)).map_err(|error| ClientError::Encode(error.to_string()))
                 })
                 .unwrap();
             sent += 1;

@@ -2,8 +2,8 @@
 
 use crate::outputs::{Outputs, TimerChange};
 use crate::service::Reject;
+use gapless_client::client::MessageType;
 use gapless_schema::{Direct, Encode, EncodeError, Encoding, schema_key};
-use gapless_stream::client::MessageType;
 
 /// Where a message stands in the order, and where its handler's outputs go.
 pub struct Context<'a> {
@@ -94,7 +94,7 @@ impl Context<'_> {
     /// Replies with a payload of at most `length_max` bytes, which `encode` writes and tells the length of.
     ///
     /// Beyond [`OUTPUT_LENGTH_MAX`] nothing is encoded, and the handler goes on as if it had been: the command is done, and
-    /// its publisher is told so, without the reply ([`gapless_stream::StreamError::ReplyTooLong`]).
+    /// its publisher is told so, without the reply ([`gapless_client::ClientError::ReplyTooLong`]).
     ///
     /// # Errors
     /// `encode` fails, or there is a reply already.

@@ -1,6 +1,7 @@
 //! What can go wrong with a node.
 
 use gapless_agent::AgentFailure;
+use gapless_client::ClientError;
 use gapless_journal::JournalError;
 use gapless_log::LogError;
 use gapless_stream::StreamError;
@@ -188,6 +189,13 @@ impl From<gapless_cluster::ClusterError> for EngineError {
             },
             other => Self::Cluster(Box::new(other)),
         }
+    }
+}
+
+/// What a node of a stream is told is the stream's.
+impl From<ClientError> for EngineError {
+    fn from(error: ClientError) -> Self {
+        Self::Stream(error.into())
     }
 }
 

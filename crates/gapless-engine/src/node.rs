@@ -14,9 +14,12 @@ use crate::state::{StateService, make_of};
 use crate::store::Store;
 use crate::{EngineError, seats, sender, snapshot};
 use gapless_agent::{Agent, Clock, CounterView, Counters, Pauses, ThreadGroup, ThreadPlan};
+use gapless_client::Client;
+use gapless_client::ClientError;
+use gapless_client::client::ClientOptions;
+use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::RecoveryReport;
 use gapless_log::{MemoryKind, Scope, StreamIdentity, Window, WindowOptions};
-use gapless_stream::client::ClientOptions;
 use gapless_stream::doorman::{DoormanLinks, StreamDescription};
 use gapless_stream::ingress::{IngressCounters, IngressLinks, IngressShared};
 use gapless_stream::journaler::{JournalerCounters, Release};
@@ -25,9 +28,9 @@ use gapless_stream::past::Past;
 use gapless_stream::persistence::{OpenedJournal, Opening};
 use gapless_stream::preparing::PreparerThread;
 use gapless_stream::sequencer::SequencerRules;
-use gapless_stream::stream_layout::{Owner, StreamLayout, TakenDirectory};
 use gapless_stream::syncer::SyncThread;
-use gapless_stream::{Client, Doorman, Ingress, IngressOptions, Journaler, Sequencer, StreamError};
+use gapless_stream::taken_directory::{Owner, TakenDirectory};
+use gapless_stream::{Doorman, Ingress, IngressOptions, Journaler, Sequencer};
 use gapless_transport::Tier;
 use gapless_transport::mailbox::Mailbox;
 use gapless_transport::token::random_token;
@@ -86,8 +89,9 @@ impl Node {
     /// use gapless_engine::store::{Counter, Store};
     /// use gapless_engine::{Node, NodeOptions, StateHandlers, StateService};
     /// use gapless_schema::Encoding;
-    /// use gapless_stream::ClientOptions;
-    /// use gapless_stream::client::{MessageType, random_token};
+    /// use gapless_client::ClientOptions;
+    /// use gapless_client::client::MessageType;
+    /// use gapless_transport::token::random_token;
     /// use std::time::{Duration, SystemTime};
     ///
     /// const CALL: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
@@ -136,7 +140,8 @@ impl Node {
     fn start_fold(mut fold: Fold, options: NodeOptions) -> Result<Self, EngineError> {
         let expiry_ns = options.session_expiry.as_nanos().min(u128::from(u64::MAX)) as u64;
         let mut sequencer = Sequencer::new(SequencerRules::of_service(expiry_ns));
-        let directory = options.directory.as_deref().map(|root| StreamLayout::new(root).take()).transpose()?;
+        let directory =
+            options.directory.as_deref().map(|root| TakenDirectory::take(StreamLayout::new(root))).transpose()?;
         directory.as_ref().map_or(Ok(()), |directory| directory.check_owner(Owner::Stream))?;
         let layout = directory.as_ref().map(TakenDirectory::layout);
         let (mut opened, mut record) = (None, None);
@@ -327,9 +332,9 @@ impl Node {
     ///
     /// # Errors
     /// Ring sizes out of range, or no memory for them.
-    pub fn connect(&self, options: ClientOptions) -> Result<Client, StreamError> {
+    pub fn connect(&self, options: ClientOptions) -> Result<Client, ClientError> {
         let doorman = self.doorman.as_ref().expect("a node has its doorman until it stops");
-        Client::connect_local(doorman, options)
+        doorman.client(options)
     }
 
     /// Where other processes connect.

@@ -1,17 +1,16 @@
 //! How a node finds its state again: the newest snapshot, then the journal behind it; and the same
 //! replay over a copied journal, to any sequence, for debugging.
 
-use crate::EngineError;
 use crate::fold::{Fold, OnOtherOutputs, Policy, Sink};
 use crate::output_record::{Compared, Recorded};
 use crate::replaying::Replaying;
 use crate::service::Service;
-use crate::snapshot;
+use crate::{EngineError, snapshot};
+use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::JournalReader;
 use gapless_log::StreamIdentity;
 use gapless_stream::Sequencer;
 use gapless_stream::sequencer::SequencerRules;
-use gapless_stream::stream_layout::StreamLayout;
 use std::path::Path;
 
 /// What a recovery did.

@@ -7,7 +7,7 @@
 
 use crate::EngineError;
 use gapless_agent::{Counter, Counters, CountersReader};
-use gapless_stream::stream_layout::StreamLayout;
+use gapless_client::stream_layout::StreamLayout;
 use std::path::{Path, PathBuf};
 
 /// The frame that is handled now; 0 between two batches of frames.

@@ -15,11 +15,12 @@ use crate::state::follower::StateViews;
 use crate::state::{Make, StateOptions, StateService, make_of};
 use crate::store::Store;
 use gapless_agent::{Now, ThreadPlan};
+use gapless_client::Client;
+use gapless_client::ClientError;
+use gapless_client::client::ClientOptions;
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::{ClusterConfig, MemberKind, OnFault, ServiceConfig};
-use gapless_stream::client::ClientOptions;
 use gapless_stream::member_service::MemberService;
-use gapless_stream::{Client, StreamError};
 use std::sync::{Arc, PoisonError};
 
 impl ReplicaOptions {
@@ -204,7 +205,7 @@ impl Replica {
     ///
     /// # Errors
     /// Ring sizes out of range, or no memory for them.
-    pub fn connect(&self, options: ClientOptions) -> Result<Client, StreamError> {
+    pub fn connect(&self, options: ClientOptions) -> Result<Client, ClientError> {
         self.member.stream().client(options)
     }
 

@@ -1,27 +1,26 @@
 //! [`ReplicaService`]: a service as a member of a cluster runs it. It knows what a member's service does ([`MemberService`])
 //! and nothing of consensus, so it is there without the feature `cluster`, too.
 
-use crate::EngineError;
 use crate::dead_letters::DeadLetters;
 use crate::executor::{Delivery, End, Executor, ExecutorCounters, ExecutorLinks};
 use crate::fold::{Fold, NoSink, Policy, Sink};
 use crate::output_record::Recorded;
 use crate::recovery::{Recovered, recover};
 use crate::service::Service;
-use crate::snapshot;
 use crate::snapshot_schedule::{SnapshotJournal, SnapshotRequests, SnapshotRules, SnapshotSchedule};
 use crate::state::follower::{Follower, StateViews};
 use crate::state::{Make, StateOptions, StateService, make_of};
 use crate::state_hashes::StateHashes;
 use crate::store::Store;
+use crate::{EngineError, snapshot};
 use gapless_agent::{Agent, CounterView, Waker};
+use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{DiskWork, FilePoint, Syncer};
 use gapless_log::StreamIdentity;
 use gapless_stream::Sequencer;
 use gapless_stream::coverage::Coverage;
 use gapless_stream::member_service::{MemberService, ServiceError, ServiceParts};
 use gapless_stream::sequencer::SequencerRules;
-use gapless_stream::stream_layout::StreamLayout;
 use gapless_stream::transactions::Transactions;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -2,18 +2,17 @@
 //! and publishes back under numbers that follow from the stream alone: what a replay or a second copy publishes
 //! again is recognised, and is there once.
 
-use crate::EngineError;
 use crate::dead_letters::DeadLetters;
 use crate::fold::{DeadLetter, Fold, Policy, Sink};
 use crate::service::Service;
 use crate::sessions::{KeptReply, SessionEntry};
-use crate::snapshot;
 use crate::snapshot_schedule::{SnapshotJournal, SnapshotRules, SnapshotSchedule};
+use crate::{EngineError, snapshot};
 use gapless_agent::Waker;
+use gapless_client::ClientError;
+use gapless_client::client::MessageType;
+use gapless_client::node::{NodeEvent, NodeLink, NodeOptions, NodeState, PublisherOptions, Start, StreamNode};
 use gapless_schema::Encoding;
-use gapless_stream::StreamError;
-use gapless_stream::client::MessageType;
-use gapless_stream::node::{NodeEvent, NodeLink, NodeOptions, NodeState, PublisherOptions, Start, StreamNode};
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -240,7 +239,7 @@ impl<S: Service, L: NodeLink> StreamService<S, L> {
         let reason = format!(
             "the stream holds frames from {first} on, and this service has no snapshot that covers what was before"
         );
-        Err(StreamError::Lapped { sequence: 1, reason }.into())
+        Err(ClientError::Lapped { sequence: 1, reason }.into())
     }
 
     fn publish(&mut self) -> Result<(), EngineError> {

@@ -3,13 +3,13 @@
 //!
 //! For commands, beside no running node: [`verify`] changes nothing, [`restore`] takes the journal's lock.
 
-use crate::EngineError;
-use crate::snapshot;
-use gapless_journal::inspect::{self, Verdict, VerifyReport};
-use gapless_journal::{Environment, FilePoint, JournalError, JournalReader, Restore};
+use crate::{EngineError, snapshot};
+use gapless_client::stream_layout::StreamLayout;
+use gapless_journal::inspect::{Verdict, VerifyReport};
+use gapless_journal::{Environment, FilePoint, JournalError, JournalReader, Restore, inspect};
 use gapless_log::StreamIdentity;
 use gapless_stream::state_keeper;
-use gapless_stream::stream_layout::StreamLayout;
+use gapless_stream::taken_directory::check_kinds;
 use std::path::{Path, PathBuf};
 
 /// What looking at a whole directory has found.
@@ -44,9 +44,9 @@ impl DirectoryReport {
 /// Reads every frame of the journal in `layout` and everything beside it that must come from one history with it.
 ///
 /// # Errors
-/// There is no journal, nothing can be read of it, or as [`StreamLayout::check_kinds`].
+/// There is no journal, nothing can be read of it, or as [`check_kinds`].
 pub fn verify(layout: &StreamLayout) -> Result<DirectoryReport, EngineError> {
-    layout.check_kinds()?;
+    check_kinds(layout)?;
     let (states, snapshots) = (state_keeper::points(&layout.state())?, snapshot::points(&layout.snapshots())?);
     let mut files = Vec::new();
     for (point, check) in beside(&states, &snapshots) {
@@ -80,7 +80,7 @@ pub struct Restored {
 ///
 /// # Errors
 /// The directory is in use, holds no journal or a damaged one, is a member's or a relay's, or as
-/// [`StreamLayout::check_kinds`].
+/// [`check_kinds`].
 pub fn restore(layout: &StreamLayout) -> Result<Restored, EngineError> {
     let refuse = |reason: &str| EngineError::Restore { directory: layout.root().to_owned(), reason: reason.to_owned() };
     if is_member(layout) {
@@ -95,7 +95,7 @@ pub fn restore(layout: &StreamLayout) -> Result<Restored, EngineError> {
              folder `journal` into a directory of its own",
         ));
     }
-    layout.check_kinds()?;
+    check_kinds(layout)?;
     let mut restoring = Restore::begin(&layout.journal())?;
     let (before, incarnation) = restoring.incarnations();
     let stream_id = restoring.reader().stream_id();

@@ -3,6 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a program for developers says where it failed")]
 
 use gapless_agent::Counters;
+use gapless_client::control::{
+    ControlAnswer, ControlCommand, ControlRequest, ControlStatus, NodeRow, NodesAnswer, NodesRequest,
+};
 use gapless_cluster::consensus::{
     Change, ChangeStep, Consensus, ConsensusOptions, Effects, MemberId, Members, Place, Recovered,
 };
@@ -23,9 +26,6 @@ use gapless_fuzz::{journals, messages, stores, workbooks};
 use gapless_journal::Journal;
 use gapless_log::{MemoryKind, StreamIdentity, WindowOptions, descriptor as log_layout, ring};
 use gapless_schema::{Protobuf, ProtobufObject, Sbe, SbeObject, schema_key};
-use gapless_stream::control::{
-    ControlAnswer, ControlCommand, ControlRequest, ControlStatus, NodeRow, NodesAnswer, NodesRequest,
-};
 use gapless_stream::sequencer::{Sequencer, SequencerRules, Timer};
 use gapless_stream::sequencer_state::SequencerState;
 use gapless_transport::handshake::{Hello, Status, Welcome};

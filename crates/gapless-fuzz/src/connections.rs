@@ -3,13 +3,13 @@
 
 use crate::input::{Input, assert_says_something, heal_frames, whole_words};
 use gapless_agent::{Agent, Counters, Now, Waker};
+use gapless_client::client::{ClientOptions, MessageType};
 use gapless_log::{Scope, StreamIdentity, WindowOptions};
-use gapless_stream::client::{ClientOptions, MessageType};
 use gapless_stream::doorman::{DoormanLinks, StreamDescription};
 use gapless_stream::ingress::{IngressCounters, IngressLinks};
 use gapless_stream::messages::{ForDelivery, ForIngress};
 use gapless_stream::sequencer::SequencerRules;
-use gapless_stream::{Client, Doorman, ForService, Ingress, IngressOptions, Sequencer};
+use gapless_stream::{Doorman, ForService, Ingress, IngressOptions, Sequencer};
 use gapless_transport::Tier;
 use gapless_transport::link::LinkOptions;
 use gapless_transport::mailbox::Mailbox;
@@ -141,7 +141,7 @@ pub fn client(bytes: &[u8]) {
     let (_ingress, delivery, doorman) = doorman(Mailbox::new(4));
     let link = LinkOptions { command_ring_bytes: 1 << 16, reply_ring_bytes: RING_LENGTH };
     let options = ClientOptions { link, ..ClientOptions::default() };
-    let mut client = Client::connect_local(&doorman, options).expect("rings can be made");
+    let mut client = doorman.client(options).expect("rings can be made");
     let Some(ForDelivery::Opened { mut writer, .. }) = delivery.pop() else { panic!("the doorman tells of a client") };
     let key = client.begin_session(TOKEN, 4).expect("there is room for one frame");
     let message = MessageType { schema: 1, encoding: Encoding::Opaque };

@@ -4,6 +4,7 @@
 use crate::input::{Input, assert_says_something, heal_frames, scratch};
 use crate::journals;
 use crate::messages::car::Car;
+use gapless_client::stream_layout::StreamLayout;
 use gapless_engine::dead_letters::{DeadLetters, FILE_NAME};
 use gapless_engine::fold::{DeadLetter, NoSink};
 use gapless_engine::recovery::recover;
@@ -12,7 +13,6 @@ use gapless_journal::Journal;
 use gapless_log::StreamIdentity;
 use gapless_schema::{Protobuf, Sbe};
 use gapless_stream::sequencer::SequencerRules;
-use gapless_stream::stream_layout::StreamLayout;
 use gapless_stream::{Decision, Sequencer};
 use gapless_transport::ConnectionId;
 use gapless_wire::checksum::crc32c;

@@ -2,17 +2,17 @@
 //! marks and its state, and a feed that comes as it likes.
 
 use crate::input::{Input, assert_says_something};
-use gapless_stream::control::{
+use gapless_client::control::{
     ControlAnswer, ControlRequest, NoRequest, NodesAnswer, NodesRequest, REQUEST_LENGTH_MAX,
 };
-use gapless_stream::feeds::Feed;
-use gapless_stream::node::feed_receiver::{FeedReceiver, FeedReceiverOptions};
+use gapless_client::feeds::Feed;
+use gapless_client::node::feed_receiver::{FeedReceiver, FeedReceiverOptions};
 use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::sequencer_state::SequencerState;
-use gapless_wire::FeedSession;
-use gapless_wire::mark::{self, Mark};
+use gapless_wire::mark::Mark;
 use gapless_wire::mold::{Content, Packet};
-use gapless_wire::upstream::{self, Body, UpstreamPacket};
+use gapless_wire::upstream::{Body, UpstreamPacket};
+use gapless_wire::{FeedSession, mark, upstream};
 
 /// A packet between a node and the command port.
 pub fn upstream_packet(bytes: &[u8]) {

@@ -3,9 +3,9 @@
 //! The service gives a prize to "the first" player. Its players are in a `HashMap`, whose order is another one in each
 //! process, so that each replica gives it to another. `cargo run --release -p gapless-sim --example replicas_differ`.
 
+use gapless_client::client::MessageType;
 use gapless_engine::{Context, Handlers, Reject, Service};
 use gapless_sim::{Application, Options, Random, simulate};
-use gapless_stream::client::MessageType;
 use gapless_wire::Encoding;
 use std::collections::{BTreeMap, HashMap};
 

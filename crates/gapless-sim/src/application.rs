@@ -3,10 +3,10 @@
 
 use crate::options::Offer;
 use crate::random::Random;
+use gapless_client::Reply;
+use gapless_client::client::MessageType;
 use gapless_engine::store::Store;
 use gapless_engine::{Service, StateService};
-use gapless_stream::Reply;
-use gapless_stream::client::MessageType;
 
 /// A user's service and messages for it.
 pub trait Application: Sync {

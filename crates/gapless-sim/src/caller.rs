@@ -9,10 +9,11 @@ use crate::reference::{Answers, Said};
 use crate::subject::Subject;
 use crate::user::{User, message_of};
 use crate::world::MS;
+use gapless_client::ClientError;
+use gapless_client::client::ClientOptions;
+use gapless_client::{Client, Incoming, Reply, SessionKey};
 use gapless_log::LogError;
-use gapless_stream::client::ClientOptions;
 use gapless_stream::event_stream::EventStream;
-use gapless_stream::{Client, Incoming, Reply, SessionKey, StreamError};
 use gapless_transport::LinkOptions;
 use gapless_wire::control::RefusalCode;
 use std::collections::{BTreeMap, BTreeSet};
@@ -92,7 +93,7 @@ impl Caller {
         };
         match client.send(*key, message, payload.len(), encode) {
             Ok(number) => self.sent.push(number),
-            Err(StreamError::WindowFull { .. } | StreamError::Log(LogError::Full { .. })) => {}
+            Err(ClientError::WindowFull { .. } | ClientError::Log(LogError::Full { .. })) => {}
             Err(error) => return Err(self.broken(format_args!("{error}"))),
         }
         Ok(())
@@ -104,7 +105,7 @@ impl Caller {
         for number in &self.asked {
             match client.repeat(*key, *number) {
                 // It is asked again when the session is open here.
-                Ok(()) | Err(StreamError::NotOpen | StreamError::Log(LogError::Full { .. })) => {}
+                Ok(()) | Err(ClientError::NotOpen | ClientError::Log(LogError::Full { .. })) => {}
                 Err(error) => return Err(self.broken(format_args!("{error}"))),
             }
         }
@@ -119,7 +120,7 @@ impl Caller {
         }
         let back = random.below(self.sent.len().min(WINDOWS[2] as usize) as u64) as usize;
         match client.repeat(*key, self.sent[self.sent.len() - 1 - back]) {
-            Ok(()) | Err(StreamError::NotOpen | StreamError::Log(LogError::Full { .. })) => Ok(()),
+            Ok(()) | Err(ClientError::NotOpen | ClientError::Log(LogError::Full { .. })) => Ok(()),
             Err(error) => Err(self.broken(format_args!("{error}"))),
         }
     }
@@ -235,7 +236,9 @@ impl<A: Subject> User<A> for Caller {
     fn let_in(&mut self, member: u64, stream: &EventStream) -> Result<(), Broken> {
         let (token, window) = (self.token(), self.window_commands);
         let let_in = match &mut self.client {
-            Some((client, _)) => stream.connect(RINGS).and_then(|link| client.go_on_over(link)),
+            Some((client, _)) => {
+                stream.connect(RINGS).map_err(ClientError::from).and_then(|link| client.go_on_over(link))
+            }
             None => stream.client(ClientOptions { link: RINGS, ..ClientOptions::default() }).and_then(|mut client| {
                 let key = client.begin_session(token, window)?;
                 self.client = Some((client, key));
@@ -274,7 +277,7 @@ impl<A: Subject> User<A> for Caller {
         let polled = match polled {
             Ok(polled) => polled,
             // It does not lead, or has ended.
-            Err(StreamError::Disconnected { .. }) => {
+            Err(ClientError::Disconnected { .. }) => {
                 self.at = None;
                 return Ok(0);
             }

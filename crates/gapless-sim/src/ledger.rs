@@ -4,9 +4,9 @@
 use crate::application::Application;
 use crate::options::Offer;
 use crate::random::Random;
+use gapless_client::Reply;
+use gapless_client::client::MessageType;
 use gapless_engine::{Context, Handlers, Reject, Service};
-use gapless_stream::Reply;
-use gapless_stream::client::MessageType;
 use gapless_wire::Encoding;
 use std::collections::BTreeMap;
 

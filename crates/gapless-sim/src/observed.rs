@@ -1,10 +1,10 @@
 //! [`Observed`]: the shipped copy of a service, whose hashes of its state the simulator sees before its member does.
 
 use gapless_agent::{Agent, AgentError, Now, Waker};
+use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::FilePoint;
 use gapless_log::StreamIdentity;
 use gapless_stream::member_service::{MemberService, ServiceError, ServiceParts, StateHash};
-use gapless_stream::stream_layout::StreamLayout;
 use gapless_stream::transactions::Transactions;
 use gapless_transport::mailbox::Mailbox;
 use rustix::fd::BorrowedFd;

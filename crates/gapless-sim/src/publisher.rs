@@ -9,13 +9,13 @@ use crate::subject::Subject;
 use crate::trace::hash_of;
 use crate::user::{User, message_of};
 use gapless_agent::Clock;
-use gapless_log::StreamIdentity;
-use gapless_stream::StreamError;
-use gapless_stream::event_stream::EventStream;
-use gapless_stream::node::link::{Connected, LinkRead, Standing};
-use gapless_stream::node::{
+use gapless_client::ClientError;
+use gapless_client::node::link::{Connected, LinkRead, Standing};
+use gapless_client::node::{
     NodeEvent, NodeLink, NodeOptions, PublisherOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,
 };
+use gapless_log::StreamIdentity;
+use gapless_stream::event_stream::EventStream;
 use gapless_transport::link::LinkOptions;
 use gapless_transport::seen::Seen;
 use gapless_wire::Frame;
@@ -42,12 +42,12 @@ fn lock(handover: &Mutex<Handover>) -> MutexGuard<'_, Handover> {
     handover.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn disconnected() -> StreamError {
-    StreamError::Disconnected { peer: "a member".to_owned() }
+fn disconnected() -> ClientError {
+    ClientError::Disconnected { peer: "a member".to_owned() }
 }
 
 impl Way {
-    fn up(&mut self) -> Result<&mut SharedMemoryLink, StreamError> {
+    fn up(&mut self) -> Result<&mut SharedMemoryLink, ClientError> {
         if std::mem::take(&mut lock(&self.handover).is_gone) {
             self.link = None;
         }
@@ -56,7 +56,7 @@ impl Way {
 }
 
 impl NodeLink for Way {
-    fn connect(&mut self, start: Start, seen: Seen, now_ns: u64) -> Result<Option<Connected>, StreamError> {
+    fn connect(&mut self, start: Start, seen: Seen, now_ns: u64) -> Result<Option<Connected>, ClientError> {
         let offer = {
             let mut handover = lock(&self.handover);
             handover.is_gone = false;
@@ -81,19 +81,19 @@ impl NodeLink for Way {
         Ok(connected)
     }
 
-    fn send(&mut self, frame: &[u8]) -> Result<bool, StreamError> {
+    fn send(&mut self, frame: &[u8]) -> Result<bool, ClientError> {
         self.up()?.send(frame)
     }
 
-    fn flush(&mut self) -> Result<(), StreamError> {
+    fn flush(&mut self) -> Result<(), ClientError> {
         self.up()?.flush()
     }
 
-    fn answers(&mut self, take: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, StreamError> {
+    fn answers(&mut self, take: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, ClientError> {
         self.up()?.answers(take)
     }
 
-    fn read(&mut self, now_ns: u64) -> Result<LinkRead<'_>, StreamError> {
+    fn read(&mut self, now_ns: u64) -> Result<LinkRead<'_>, ClientError> {
         self.up()?.read(now_ns)
     }
 
@@ -111,16 +111,16 @@ impl NodeLink for Way {
         }
     }
 
-    fn turned_away(&mut self, _: &str) -> Result<(), StreamError> {
+    fn turned_away(&mut self, _: &str) -> Result<(), ClientError> {
         self.link = None;
         Err(disconnected())
     }
 
-    fn tick(&mut self, now_ns: u64) -> Result<(), StreamError> {
+    fn tick(&mut self, now_ns: u64) -> Result<(), ClientError> {
         self.up()?.tick(now_ns)
     }
 
-    fn wait(&mut self, _: Duration) -> Result<(), StreamError> {
+    fn wait(&mut self, _: Duration) -> Result<(), ClientError> {
         Ok(())
     }
 
@@ -190,7 +190,7 @@ impl<A: Subject> User<A> for Publisher {
 
     fn let_in(&mut self, member: u64, stream: &EventStream) -> Result<(), Broken> {
         let options = SharedMemoryOptions { rings: RINGS, ..SharedMemoryOptions::default() };
-        let link = SharedMemoryLink::local(stream, options).map_err(|error| error.to_string())?;
+        let link = stream.local_link(options).map_err(|error| error.to_string())?;
         lock(&self.handover).offer = Some(link);
         self.at = Some(member);
         Ok(())
@@ -220,7 +220,7 @@ impl<A: Subject> User<A> for Publisher {
             let (message, payload) = message_of(application, self.seed, self.number, next);
             match self.node.publish(message, &payload) {
                 Ok(_) => self.next = Some(next + 1),
-                Err(StreamError::WindowFull { .. } | StreamError::KeptFull { .. } | StreamError::NotOpen) => {}
+                Err(ClientError::WindowFull { .. } | ClientError::KeptFull { .. } | ClientError::NotOpen) => {}
                 Err(error) => return Err(format!("publisher {}: {error}", self.number)),
             }
         }

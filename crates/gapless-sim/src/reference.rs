@@ -19,8 +19,8 @@ pub(crate) struct Said {
 }
 
 impl Said {
-    pub(crate) fn of(reply: &gapless_stream::Reply<'_>) -> Self {
-        let gapless_stream::Reply { sequence, timestamp_ns, schema, .. } = *reply;
+    pub(crate) fn of(reply: &gapless_client::Reply<'_>) -> Self {
+        let gapless_client::Reply { sequence, timestamp_ns, schema, .. } = *reply;
         // What a client gets of a refusal are its parts.
         let payload = reply.refusal.as_ref().map_or_else(|| hash_of(reply.payload), |it| hash_of(it.text.as_bytes()));
         Self { sequence, timestamp_ns, schema, payload }

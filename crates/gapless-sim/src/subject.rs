@@ -5,13 +5,13 @@ use crate::checker::Broken;
 use crate::options::Offer;
 use crate::random::Random;
 use crate::reference::Reference;
+use gapless_client::Reply;
+use gapless_client::client::MessageType;
 use gapless_cluster::config::ClusterConfig;
 use gapless_engine::fold::CheckRefusals;
 use gapless_engine::state::fold_of;
 use gapless_engine::store::Limits;
 use gapless_engine::{Fold, Policy, Replica, ReplicaOptions, StateOptions};
-use gapless_stream::Reply;
-use gapless_stream::client::MessageType;
 use gapless_stream::member_service::MemberService;
 
 /// A service's snapshot after so many frames.

@@ -4,7 +4,7 @@ use crate::checker::Broken;
 use crate::random::Random;
 use crate::reference::Answers;
 use crate::subject::Subject;
-use gapless_stream::client::MessageType;
+use gapless_client::client::MessageType;
 use gapless_stream::event_stream::EventStream;
 
 pub(crate) trait User<A> {

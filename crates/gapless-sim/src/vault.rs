@@ -4,10 +4,10 @@
 use crate::application::StateApplication;
 use crate::ledger::{REFUSED_EACH, SCHEMA, TIMER_EACH, TYPE, check_count, numbered};
 use crate::random::Random;
+use gapless_client::Reply;
+use gapless_client::client::MessageType;
 use gapless_engine::store::{Counter, Map, OrderedMap, Queue, Singleton, Store, Transaction};
 use gapless_engine::{Context, Reject, StateHandlers, StateService};
-use gapless_stream::Reply;
-use gapless_stream::client::MessageType;
 use gapless_wire::Encoding;
 use std::sync::atomic::{AtomicU64, Ordering};
 

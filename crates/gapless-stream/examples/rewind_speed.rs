@@ -3,13 +3,12 @@
 //!
 //! `cargo run --release -p gapless-stream --example rewind_speed [messages] [payload bytes]`
 
-use gapless_stream::client::MessageType;
+use gapless_client::ClientError;
+use gapless_client::client::MessageType;
+use gapless_client::node::{NodeOptions, NodeState, SharedMemoryOptions, Start, StreamNode, TcpLink, TcpOptions};
+use gapless_stream::Persistence;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
 use gapless_stream::network::TcpNetwork;
-use gapless_stream::node::{
-    NodeOptions, NodeState, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode, TcpLink, TcpOptions,
-};
-use gapless_stream::{Persistence, StreamError};
 use gapless_wire::Encoding;
 use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -30,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let stream = EventStream::start(&options)?;
     println!("{}", stream.plan());
 
-    let link = SharedMemoryLink::local(&stream, SharedMemoryOptions::default())?;
+    let link = stream.local_link(SharedMemoryOptions::default())?;
     let mut publisher = StreamNode::new(link, NodeOptions::default());
     publisher.wait_open(Duration::from_secs(5))?;
     let payload = vec![7; payload_bytes];
@@ -38,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for _ in 0..messages {
         while let Err(error) = publisher.publish(TYPE, &payload) {
             match error {
-                StreamError::WindowFull { .. } | StreamError::KeptFull { .. } => publisher.poll(1024, |_| {})?,
+                ClientError::WindowFull { .. } | ClientError::KeptFull { .. } => publisher.poll(1024, |_| {})?,
                 error => return Err(error.into()),
             };
         }

@@ -4,14 +4,16 @@
 //! for each publisher; a publisher's death closes its socket, so it is known at once.
 
 use crate::StreamError;
-use crate::control::desk::{Asked, answer};
-use crate::control::{
-    ControlAnswer, ControlDesk, ControlRequest, ControlStatus, NoRequest, NodesRequest, REQUEST_LENGTH_MAX,
-};
+use crate::control_desk::{Asked, ControlDesk, answer};
 use crate::messages::{ForDelivery, ForIngress};
 use crate::past::Past;
 use gapless_agent::Waker;
+use gapless_client::control::{
+    ControlAnswer, ControlRequest, ControlStatus, NoRequest, NodesRequest, REQUEST_LENGTH_MAX,
+};
+use gapless_client::{Client, ClientError, ClientOptions};
 use gapless_log::{MemoryKind, RingReader, RingWriter, StreamIdentity, Window, ring};
+use gapless_transport::TransportError;
 use gapless_transport::handshake::{HELLO_LENGTH, Hello, Status, WELCOME_DESCRIPTORS_MAX, Welcome};
 use gapless_transport::link::{ConnectionId, LinkOptions, ring_size_reason};
 use gapless_transport::mailbox::Mailbox;
@@ -124,22 +126,30 @@ impl Doorman {
     ///
     /// # Errors
     /// Ring sizes out of range, or no memory for them.
-    pub fn connect(&self, link: LinkOptions) -> Result<PublisherLink, StreamError> {
+    pub fn connect(&self, link: LinkOptions) -> Result<PublisherLink, TransportError> {
         self.make(link, false)
+    }
+
+    /// A client of this process.
+    ///
+    /// # Errors
+    /// As for [`Doorman::connect`].
+    pub fn client(&self, options: ClientOptions) -> Result<Client, ClientError> {
+        Ok(Client::local(self.connect(options.link)?, options))
     }
 
     /// As [`Doorman::connect`], for who checks both checksums of each frame before it publishes it.
     ///
     /// # Errors
     /// As for [`Doorman::connect`].
-    pub(crate) fn connect_checked(&self, link: LinkOptions) -> Result<PublisherLink, StreamError> {
+    pub(crate) fn connect_checked(&self, link: LinkOptions) -> Result<PublisherLink, TransportError> {
         self.make(link, true)
     }
 
-    fn make(&self, link: LinkOptions, is_checked: bool) -> Result<PublisherLink, StreamError> {
+    fn make(&self, link: LinkOptions, is_checked: bool) -> Result<PublisherLink, TransportError> {
         let peer = "this process".to_owned();
         if !link.is_valid() {
-            return Err(StreamError::Handshake { peer, status: None, reason: ring_size_reason(link) });
+            return Err(TransportError::Handshake { peer, status: None, reason: ring_size_reason(link) });
         }
         let made = self.room.make(link, MemoryKind::Anonymous)?;
         let wake_service = duplicate(self.room.links.ingress_waker.wake_fd())?;
@@ -193,7 +203,7 @@ struct Made {
 }
 
 impl Room {
-    fn make(&self, link: LinkOptions, memory: MemoryKind) -> Result<Made, StreamError> {
+    fn make(&self, link: LinkOptions, memory: MemoryKind) -> Result<Made, TransportError> {
         let identity = self.description.identity;
         let (command_writer, command_reader) = ring::create(&memory, link.command_ring_bytes, identity)?;
         let (reply_writer, reply_reader) = ring::create(&memory, link.reply_ring_bytes, identity)?;
@@ -528,6 +538,6 @@ fn listen(path: &Path) -> Result<OwnedFd, StreamError> {
     Ok(listener)
 }
 
-fn duplicate(fd: rustix::fd::BorrowedFd<'_>) -> Result<OwnedFd, StreamError> {
-    rustix::io::fcntl_dupfd_cloexec(fd, 0).map_err(StreamError::system("duplicating a descriptor"))
+fn duplicate(fd: rustix::fd::BorrowedFd<'_>) -> Result<OwnedFd, TransportError> {
+    rustix::io::fcntl_dupfd_cloexec(fd, 0).map_err(TransportError::system("duplicating a descriptor"))
 }

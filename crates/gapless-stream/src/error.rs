@@ -1,15 +1,16 @@
-//! What can go wrong between publishers and the stream.
+//! What can go wrong in a stream.
 
-use crate::client::CommandNumber;
+use gapless_client::ClientError;
 use gapless_journal::JournalError;
 use gapless_log::LogError;
 use gapless_transport::TransportError;
-use gapless_transport::link::ANSWER_LENGTH_MAX;
-use gapless_transport::seen::Seen;
 
-/// What can go wrong between publishers and the stream.
+/// What can go wrong in a stream.
 #[derive(Debug, thiserror::Error)]
 pub enum StreamError {
+    /// What its publishers and readers are told, or a relay, which is both.
+    #[error(transparent)]
+    Client(#[from] ClientError),
     /// A window or ring failed.
     #[error(transparent)]
     Log(#[from] LogError),
@@ -32,24 +33,6 @@ pub enum StreamError {
         /// What it said, if it said no.
         status: Option<gapless_transport::handshake::Status>,
         /// What was wrong.
-        reason: String,
-    },
-    /// A stream cannot be controlled, or its state not be asked for.
-    #[error("{peer}: {reason}")]
-    Control {
-        /// The socket's path.
-        peer: String,
-        /// What the other side said, if it said no.
-        status: Option<crate::control::ControlStatus>,
-        /// Why, and what to do.
-        reason: String,
-    },
-    /// A reader is so late that what it needs is nowhere any more.
-    #[error("frame {sequence} is no longer held: {reason}")]
-    Lapped {
-        /// What the reader needs.
-        sequence: u64,
-        /// Why it is not held.
         reason: String,
     },
     /// An option that makes no sense.
@@ -82,12 +65,6 @@ pub enum StreamError {
     /// The threads or counters could not be made.
     #[error(transparent)]
     Agent(#[from] gapless_agent::Error),
-    /// Who was asked follows another member of its cluster.
-    #[error("this member does not lead; the leader is {}", if leader.is_empty() { "not known" } else { leader })]
-    NotLeader {
-        /// Where the leader can be reached, one address a line; empty if that is not known.
-        leader: String,
-    },
     /// What a leader is said to have stamped, or a change of roles, that does not fit this member's stream.
     #[error("the stream ends at {last_sequence} in term {term}: {reason}")]
     Follow {
@@ -97,178 +74,6 @@ pub enum StreamError {
         term: u64,
         /// What does not fit.
         reason: String,
-    },
-    /// The node was closed.
-    #[error("the node is closed")]
-    Closed,
-    /// The session is not open yet, or the node was made to read only.
-    #[error("the session is not open; poll until it is")]
-    NotOpen,
-    /// The stream is halted.
-    #[error("the stream is halted; poll until it is resumed")]
-    Halted,
-    /// More than may be published now.
-    #[error("published faster than is allowed; try again in {} µs", wait_ns.div_ceil(1000))]
-    Throttled {
-        /// After this time there is room, ns.
-        wait_ns: u64,
-    },
-    /// The messages on their way take all the memory that they may.
-    #[error("messages on their way take all of {bytes_max} bytes; poll until some have come back")]
-    KeptFull {
-        /// The limit.
-        bytes_max: usize,
-    },
-    /// The stream's session is not the one that this node knows: it expired, or another process uses the token.
-    #[error(
-        "session {session}: number {expected} is due, the stream expects {found}; it expired or another process uses its token"
-    )]
-    SessionLost {
-        /// The session.
-        session: u64,
-        /// The oldest number that the node may have to send again.
-        expected: u64,
-        /// The number that the stream expects.
-        found: u64,
-    },
-    /// The stream has closed a publisher's session with messages under way: it had expired before they arrived.
-    #[error(
-        "session {session} has expired: what was published in it from number {first_lost} on is not in the stream, and never \
-         will be; publish that in a new session"
-    )]
-    SessionExpired {
-        /// The session.
-        session: u64,
-        /// The first number that is not in the stream.
-        first_lost: u64,
-    },
-    /// Who connects has seen frames that the stream does not contain: it was put back to an older copy, or has lost
-    /// something. Nothing that is in flight is sent again.
-    #[error("{}", seen.is_missing_at(peer, *released_sequence))]
-    OtherHistory {
-        /// The service, the sequencer or the relay.
-        peer: String,
-        /// What was seen.
-        seen: Seen,
-        /// How far its stream is; 0 if that is not known.
-        released_sequence: u64,
-    },
-    /// The stream is another one than it was, or than it should be.
-    #[error(
-        "{peer} serves stream {:032x} in incarnation {:016x}, not {:032x} in {:016x}",
-        found.stream_id, found.incarnation, expected.stream_id, expected.incarnation
-    )]
-    OtherStream {
-        /// Who.
-        peer: String,
-        /// What should be there.
-        expected: gapless_log::StreamIdentity,
-        /// What is.
-        found: gapless_log::StreamIdentity,
-    },
-    /// The service is gone.
-    #[error("the service at {peer} is gone; reconnect to go on with the same sessions")]
-    Disconnected {
-        /// The socket's path, or "this process".
-        peer: String,
-    },
-    /// As many commands are in flight as the session's window allows; poll for replies first.
-    #[error("session {session}: {window_messages} commands are in flight, which is its window; poll for replies first")]
-    WindowFull {
-        /// The session.
-        session: u64,
-        /// Its window.
-        window_messages: u32,
-    },
-    /// A session cannot be closed while commands have no reply.
-    #[error("session {session}: {in_flight} commands have no reply yet; poll for them before closing it")]
-    InFlight {
-        /// The session.
-        session: u64,
-        /// How many.
-        in_flight: u32,
-    },
-    /// No answer came in time.
-    #[error("no answer from {peer} to {request} within {timeout_ms} ms")]
-    TimedOut {
-        /// The socket's path.
-        peer: String,
-        /// What was asked.
-        request: String,
-        /// The limit.
-        timeout_ms: u64,
-    },
-    /// A key of another client, or of a session that is closed or has expired; its token opens a new one.
-    #[error("this client has no such session, or no more: it was closed or has expired, and its token opens a new one")]
-    NoSuchSession(crate::client::SessionKey),
-    /// No command of the session has this number: the last frame of none that was sent, or it is that of an acknowledgement
-    /// of notices. Nothing was sent.
-    #[error("session {session}: no command has the number {session_seq}; the next one gets {next_session_seq}")]
-    NotSent {
-        /// The session.
-        session: u64,
-        /// The number.
-        session_seq: u64,
-        /// The next that is free.
-        next_session_seq: u64,
-    },
-    /// A number that was kept for a command is of another session than the one in which it was to be sent. Nothing was sent.
-    #[error(
-        "command {number} cannot be sent in session {session}: whether it had its effect in its own one nobody can say any more"
-    )]
-    OtherSession {
-        /// The number.
-        number: CommandNumber,
-        /// The session in which it was to be sent.
-        session: u64,
-    },
-    /// The message does not fit the ring.
-    #[error("a message of {length_bytes} bytes is longer than the limit of {limit_bytes}")]
-    TooLong {
-        /// What was asked for.
-        length_bytes: usize,
-        /// The limit.
-        limit_bytes: usize,
-    },
-    /// The service refused the command.
-    #[error("refused ({code:?}{}): {reason}", if *detail == 0 { String::new() } else { format!(" {detail}") })]
-    Refused {
-        /// What kind of refusal.
-        code: gapless_wire::control::RefusalCode,
-        /// Of a command that the handler has refused, the application's own code; 0 where it has given none.
-        detail: u64,
-        /// The service's text.
-        reason: String,
-    },
-    /// A command was sent, and what has become of it is not known: it has its effect once, or will have it, or never. Its reply
-    /// comes to a later poll if there is one; [`crate::Client::outcome`] asks for it, also after a restart of this process.
-    #[error("command {session_seq} was sent, and its outcome is not known: {reason}")]
-    OutcomeUnknown {
-        /// Its number in its session.
-        session_seq: u64,
-        /// Why not.
-        reason: String,
-    },
-    /// The command is done and has had its effects; its reply is longer than any may be, and nobody has it. Repeating the
-    /// command gives the same.
-    #[error(
-        "the command is done, at sequence {sequence}, but its reply of {length_bytes} bytes is not kept: {ANSWER_LENGTH_MAX} bytes \
-         are the most in any stream; ask for less at a time"
-    )]
-    ReplyTooLong {
-        /// The command's place in the total order.
-        sequence: u64,
-        /// The length that its handler asked for.
-        length_bytes: u64,
-    },
-    /// The application's encoder failed.
-    #[error("encoding the message: {0}")]
-    Encode(String),
-    /// The service broke the protocol.
-    #[error("the service sent {what}")]
-    Protocol {
-        /// What it sent.
-        what: String,
     },
 }
 
@@ -286,10 +91,7 @@ impl From<TransportError> for StreamError {
             TransportError::Log(error) => Self::Log(error),
             TransportError::System { action, source } => Self::System { action, source },
             TransportError::Handshake { peer, status, reason } => Self::Handshake { peer, status, reason },
-            TransportError::TimedOut { peer, request, timeout_ms } => Self::TimedOut { peer, request, timeout_ms },
-            TransportError::OtherHistory { peer, seen, released_sequence } => {
-                Self::OtherHistory { peer, seen, released_sequence }
-            }
+            error => Self::Client(error.into()),
         }
     }
 }

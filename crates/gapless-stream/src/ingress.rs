@@ -22,7 +22,6 @@ mod publishers;
 mod transacting;
 
 use crate::StreamError;
-use crate::feeds::SharedFeeds;
 use crate::fragments::{Collected, Fragments};
 use crate::messages::{ForSequencer, ForService};
 use crate::sequencer::{Decision, Sequencer, compare};
@@ -32,6 +31,7 @@ use crate::stream_time::StreamTime;
 use following::{Role, Untold};
 use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, AgentError, Now, Waker};
+use gapless_client::feeds::SharedFeeds;
 use gapless_log::{LogError, Releaser, WindowWriter};
 use gapless_transport::link::ConnectionId;
 use gapless_wire::control::SessionOpen;

@@ -1,12 +1,12 @@
 //! What an [`Ingress`](crate::Ingress) is connected to: its options, its mailboxes, what it counts, and what the outside
 //! may know and say while it runs.
 
-use crate::control::ControlOutcome;
-use crate::control::desk::WAITING_MAX;
-use crate::feeds::SharedFeeds;
+use crate::control_desk::WAITING_MAX;
 use crate::messages::{ForIngress, ForSequencer, ForService};
-use crate::throttle::Throttle;
 use gapless_agent::{Counter, Counters, Waker};
+use gapless_client::control::ControlOutcome;
+use gapless_client::feeds::SharedFeeds;
+use gapless_client::throttle::Throttle;
 use gapless_transport::mailbox::Mailbox;
 use std::sync::atomic::AtomicBool;
 

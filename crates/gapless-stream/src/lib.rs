@@ -8,40 +8,32 @@
 //! | [`journaler`] | [`Journaler`]: the agent that moves them from the window into the journal |
 //! | [`syncer`] | the helper thread that puts the journal on the device |
 //! | [`doorman`] | [`Doorman`]: the thread that lets publishers in and notices when they are gone |
-//! | [`control`] | halting, resuming, rolling over and ending a stream from another process |
+//! | [`control_desk`] | what the doorman does with a request to halt, resume, roll over or end the stream |
 //! | [`coverage`] | what may go from a journal that several need |
-//! | [`ring_notes`] | what a node on the sequencer's machine says of itself |
 //! | [`messages`] | what sequencer, doorman and service pass to each other inside the process |
 //! | [`member_service`] | a service on a stream of which another decides what is released |
 //! | [`transactions`] | a service that runs its handlers before commands enter the stream |
 //! | [`network`] | where nodes and clients of other machines are served |
-//! | [`client`] | [`Client`]: the publisher's side |
 //! | [`config`] | [`StreamConfig`]: one file that configures a whole stream |
-//! | [`logger`] | [`Logger`](logger::Logger): a stream as readable text, or as JSON |
 //!
-//! A frame's walk: [`Client::send`] → ring → [`Ingress`] → window → [`Journaler`] → released.
+//! A frame's walk: [`gapless_client::Client::send`] → ring → [`Ingress`] → window → [`Journaler`] → released.
 
 #![forbid(unsafe_code)]
 
 pub mod answer_desk;
-pub mod client;
 pub mod config;
-pub mod control;
+pub mod control_desk;
 pub mod coverage;
 pub mod doorman;
 pub mod error;
 pub mod event_stream;
-pub mod feeds;
 mod fragments;
 pub mod ingress;
 mod ingress_links;
 pub mod journaler;
-pub mod late_reader;
-pub mod logger;
 pub mod member_service;
 pub mod messages;
 pub mod network;
-pub mod node;
 pub mod outlets;
 pub mod past;
 pub mod persistence;
@@ -50,18 +42,15 @@ pub mod relay;
 mod relay_feeds;
 mod relay_limits;
 mod relay_openings;
-pub mod ring_notes;
 pub mod sequencer;
 pub mod sequencer_recovery;
 pub mod sequencer_state;
 pub mod state_keeper;
-pub mod stream_layout;
 pub mod stream_time;
 pub mod syncer;
-pub mod throttle;
+pub mod taken_directory;
 pub mod transactions;
 
-pub use client::{Client, ClientOptions, Incoming, Reply, SessionKey};
 pub use config::StreamConfig;
 pub use doorman::Doorman;
 pub use error::StreamError;

@@ -4,9 +4,9 @@
 use crate::coverage::Coverage;
 use crate::messages::{ForSequencer, ForService};
 use crate::outlets::Outlets;
-use crate::stream_layout::StreamLayout;
 use crate::transactions::Transactions;
 use gapless_agent::{Agent, Counters, Waker};
+use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{FilePoint, Syncer};
 use gapless_log::{GatingCursor, StreamIdentity, Window};
 use gapless_transport::mailbox::Mailbox;

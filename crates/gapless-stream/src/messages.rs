@@ -1,7 +1,7 @@
 //! What sequencer, doorman and service pass to each other inside the process.
 
-use crate::control::ControlCommand;
-use crate::throttle::Throttle;
+use gapless_client::control::ControlCommand;
+use gapless_client::throttle::Throttle;
 use gapless_log::{RingReader, RingWriter};
 use gapless_transport::link::ConnectionId;
 use gapless_wire::control::RefusalCode;

@@ -1,7 +1,7 @@
 //! [`Past`]: whether a stream contains what somebody has seen of it. A stream whose directory was put back to an older copy
 //! cannot know by itself that it has forgotten something; who has seen more can.
 
-use crate::late_reader::{LateRead, LateReader};
+use gapless_client::late_reader::{LateRead, LateReader};
 use gapless_log::Window;
 use gapless_transport::seen::Seen;
 use std::path::PathBuf;

@@ -6,16 +6,17 @@ use crate::relay_limits::RelayLimits;
 pub use gapless_transport::seen::Seen;
 
 use crate::StreamError;
-use crate::feeds::SharedFeeds;
 use crate::ingress::IngressShared;
 use crate::messages::ForIngress;
-use crate::node::NodeLink;
-use crate::node::link::{LinkRead, Start};
 use crate::outlets::{Delivered, Outlets, Payload};
 use crate::relay_feeds::KeptFeeds;
 use crate::relay_openings::Openings;
-use crate::throttle::{Throttle, TokenBucket};
 use gapless_agent::{Agent, AgentError, Counter, Counters, Now, Waker};
+use gapless_client::ClientError;
+use gapless_client::feeds::SharedFeeds;
+use gapless_client::node::NodeLink;
+use gapless_client::node::link::{LinkRead, Start};
+use gapless_client::throttle::{Throttle, TokenBucket};
 use gapless_log::{LogError, Releaser, RingReader, StreamIdentity, WindowWriter};
 use gapless_transport::link::ConnectionId;
 use gapless_transport::mailbox::Mailbox;
@@ -189,7 +190,7 @@ impl Relay {
         let Some(connected) = self.upstream.connect(start, self.seen, now.monotonic_ns)? else { return Ok(()) };
         if connected.identity != self.identity {
             let (peer, expected, found) = (self.upstream.peer(), self.identity, connected.identity);
-            return Err(StreamError::OtherStream { peer, expected, found });
+            return Err(ClientError::OtherStream { peer, expected, found }.into());
         }
         self.links.limits.still_hold(&connected, &self.upstream.peer())?;
         self.is_up = true;
@@ -256,12 +257,12 @@ impl Relay {
             Err(error) => return Err(error.into()),
         };
         claim.copy_from_slice(&self.pending);
-        let frame = Frame::parse(claim).map_err(|error| StreamError::Protocol { what: error.to_string() })?;
+        let frame = Frame::parse(claim).map_err(|error| ClientError::Protocol { what: error.to_string() })?;
         let (sequence, length, is_last) = (frame.sequence(), frame.length(), frame.fragment().is_last());
         let timestamp_ns = frame.timestamp_ns();
         if sequence != due {
             let what = format!("frame {sequence} where {due} was due");
-            return Err(StreamError::Protocol { what });
+            return Err(ClientError::Protocol { what }.into());
         }
         match frame.kind() {
             Kind::Mark => self.links.note(Mark::from_bytes(frame.payload()), sequence)?,
@@ -471,7 +472,7 @@ impl Relay {
         if is_dropped {
             self.drop_done();
             // The sequencer takes nothing more from this connection; the others go on over another.
-            return Err(StreamError::Disconnected { peer: self.upstream.peer() });
+            return Err(ClientError::Disconnected { peer: self.upstream.peer() }.into());
         }
         Ok(count)
     }
@@ -544,7 +545,7 @@ impl Agent for Relay {
         }
         let before = self.window.last_sequence();
         let work = match self.pass_on(now) {
-            Err(StreamError::Disconnected { .. }) => {
+            Err(StreamError::Client(ClientError::Disconnected { .. })) => {
                 tracing::info!(peer = self.upstream.peer(), "the way to the stream is lost; it is looked for again");
                 self.is_up = false;
                 self.links.counters.connected.set(0);

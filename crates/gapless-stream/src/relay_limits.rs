@@ -5,7 +5,7 @@ use crate::StreamError;
 use crate::event_stream::EventStreamOptions;
 use crate::event_stream::options::message_bytes_max;
 use crate::fragments::shortest_length;
-use crate::node::link::Connected;
+use gapless_client::node::link::Connected;
 use gapless_wire::control::{SessionOpen, TimerFired};
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{Fragment, Frame, Kind, aligned_length};

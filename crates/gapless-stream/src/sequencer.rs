@@ -9,7 +9,7 @@ use gapless_wire::{Fragment, Frame, Kind};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
-use crate::feeds::Feeds;
+use gapless_client::feeds::Feeds;
 use gapless_transport::link::ConnectionId;
 
 /// What becomes of a published frame.
@@ -69,7 +69,7 @@ impl SequencerRules {
     pub const fn of_service(session_expiry_ns: u64) -> Self {
         Self {
             takes_events: false,
-            window_messages_max: crate::client::WINDOW_COMMANDS_MAX,
+            window_messages_max: gapless_client::client::WINDOW_COMMANDS_MAX,
             ..Self::of_stream(session_expiry_ns)
         }
     }

@@ -1,10 +1,9 @@
 //! What a sequencer knew when its stream stood at a sequence: the newest state that was written aside, and the journal
 //! behind it. At a start, and where a cluster's member cuts what a new leader does not have.
 
-use crate::StreamError;
 use crate::sequencer::{Sequencer, SequencerRules};
-use crate::state_keeper;
-use crate::stream_layout::StreamLayout;
+use crate::{StreamError, state_keeper};
+use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::JournalReader;
 use gapless_log::StreamIdentity;
 use gapless_wire::Fragment;

@@ -14,8 +14,8 @@
 //! 64  …                                  and at the end u32 CRC-32C of all before it
 //! ```
 
-use crate::feeds::{Feed, Feeds};
 use crate::sequencer::{Sequencer, SequencerRules, Timer};
+use gapless_client::feeds::{Feed, Feeds};
 use gapless_log::StreamIdentity;
 use gapless_wire::checksum::crc32c;
 use gapless_wire::feed_session::FeedSession;

@@ -50,7 +50,7 @@ fn run(socket: &Path, home: &Path, mut amount: Option<u64>) -> Result<(), Box<dy
             Ok(Outcome::ReplyTooLong { .. }) => println!("done; its reply is longer than any may be"),
             Ok(Outcome::NoLongerKept { .. }) => println!("done or refused; its reply is gone"),
             Ok(Outcome::NotYetDone) => continue,
-            Err(StreamError::OutcomeUnknown { .. }) if client.reconnect().is_ok() => continue,
+            Err(ClientError::OutcomeUnknown { .. }) if client.reconnect().is_ok() => continue,
             other => return Err(format!("{other:?}").into()), // The outbox keeps it for the next run.
         }
         fs::remove_file(&outbox)?;

@@ -47,6 +47,7 @@
 #![forbid(unsafe_code)]
 
 pub use gapless_agent as agent;
+pub use gapless_client as client;
 #[cfg(feature = "cluster")]
 pub use gapless_cluster as cluster;
 pub use gapless_engine as engine;
@@ -59,15 +60,16 @@ pub use gapless_wire as wire;
 
 /// What nearly every service and client needs.
 pub mod prelude {
+    pub use gapless_client::client::{CommandNumber, MessageType, Outcome, OwnedReply, SavedSession};
+    pub use gapless_client::node::{AnyLink, NodeEvent, NodeState, Start, StreamNode};
+    pub use gapless_client::{Client, ClientError, ClientOptions, Incoming, Reply, SessionKey};
     pub use gapless_engine::{
         Context, EngineError, Handlers, Node, NodeOptions, OnPanic, OnUnhandled, Persistence, Policy, Reject, Service,
         StateHandlers, StateService, StreamService, StreamServiceOptions, Threads,
     };
     pub use gapless_schema::{Direct, Encode, Message, Protobuf, Sbe};
-    pub use gapless_stream::client::{CommandNumber, MessageType, Outcome, OwnedReply, SavedSession};
     pub use gapless_stream::event_stream::{EventStream, EventStreamOptions};
-    pub use gapless_stream::node::{AnyLink, NodeEvent, NodeState, Start, StreamNode};
-    pub use gapless_stream::{Client, ClientOptions, Incoming, Reply, SessionKey, StreamConfig, StreamError};
+    pub use gapless_stream::{StreamConfig, StreamError};
     pub use gapless_transport::Tier;
     pub use gapless_transport::token::random_token;
     pub use gapless_wire::Encoding;

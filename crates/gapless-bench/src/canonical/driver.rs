@@ -12,6 +12,7 @@ use crate::pacing::{RateCheck, Schedule, WarmUp};
 use crate::resources::{process_cpu_ns, thread_cpu_ns};
 use crate::{BenchError, Result};
 use gapless::agent::{Clock, PauseTracker, Pauses};
+use gapless::client::ClientError;
 use gapless::log::LogError;
 use gapless::prelude::*;
 use gapless::wire::checksum::crc32c;
@@ -187,7 +188,7 @@ fn too_many() -> BenchError {
     BenchError::Option("more messages than this machine can count".to_owned())
 }
 
-pub(super) fn stream_error(error: StreamError) -> BenchError {
+pub(super) fn stream_error(error: ClientError) -> BenchError {
     BenchError::Measurement { name: "canonical", reason: error.to_string() }
 }
 
@@ -217,7 +218,7 @@ fn open_sessions(
         while (keys.len() as u64) < sessions {
             match client.begin_session(random_token(), SESSION_WINDOW_MESSAGES) {
                 Ok(key) => keys.push(key),
-                Err(StreamError::Log(LogError::Full { .. })) => break,
+                Err(ClientError::Log(LogError::Full { .. })) => break,
                 Err(error) => return Err(stream_error(error)),
             }
         }
@@ -240,11 +241,11 @@ fn open_sessions(
 #[inline]
 fn inject(form: &Form, client: &mut Client, load: &Load, key: SessionKey, index: u64) -> Result<bool> {
     let written = client.enqueue(key, form.message, LENGTH_MAX, |buffer| {
-        form.write(buffer, serial_number(load, index)).map_err(|error| StreamError::Encode(error.to_string()))
+        form.write(buffer, serial_number(load, index)).map_err(|error| ClientError::Encode(error.to_string()))
     });
     match written {
         Ok(_) => Ok(true),
-        Err(StreamError::Log(LogError::Full { .. }) | StreamError::WindowFull { .. } | StreamError::NotOpen) => {
+        Err(ClientError::Log(LogError::Full { .. }) | ClientError::WindowFull { .. } | ClientError::NotOpen) => {
             Ok(false)
         }
         Err(error) => Err(stream_error(error)),
@@ -276,7 +277,7 @@ impl Repeats {
                 Ok(())
             }
             // It is owed until there is room.
-            Err(StreamError::Log(LogError::Full { .. })) => Ok(()),
+            Err(ClientError::Log(LogError::Full { .. })) => Ok(()),
             Err(error) => Err(stream_error(error)),
         }
     }

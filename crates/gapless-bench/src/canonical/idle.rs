@@ -6,6 +6,7 @@ use super::{car::SbeSerial, run::node_failed};
 use crate::options::{CpuConfiguration, Mode, RunSettings};
 use crate::resources::process_cpu_ns;
 use crate::{BenchError, Result};
+use gapless::client::ClientError;
 use gapless::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -43,7 +44,7 @@ pub fn measure(settings: &RunSettings, parent: &Path, number: usize) -> Result<I
     let scene = Scene::new(&settings, parent, number)?;
     let options = scene.node_options(&settings, 0, None);
     let node = Node::start(Processor::<SbeSerial>::default(), options).map_err(|error| node_failed(&error))?;
-    let failed = |error: StreamError| BenchError::Measurement { name: "canonical", reason: error.to_string() };
+    let failed = |error: ClientError| BenchError::Measurement { name: "canonical", reason: error.to_string() };
     let mut client = node.connect(ClientOptions::default()).map_err(failed)?;
     client.open_session(random_token(), 1).map_err(failed)?;
     std::thread::sleep(SETTLES_WITHIN);

@@ -4,6 +4,7 @@
 use super::failed;
 use super::ledger::{NOTE, NOTE_LENGTH, NUMBER_MAX, words};
 use crate::Result;
+use gapless::client::ClientError;
 use gapless::prelude::*;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -60,14 +61,14 @@ pub(super) struct Sender<'a> {
     interrupted: &'a AtomicBool,
 }
 
-fn stream_failed(error: &StreamError) -> crate::BenchError {
+fn stream_failed(error: &ClientError) -> crate::BenchError {
     failed(error.to_string())
 }
 
 /// Tries until it is done, for a while.
 fn patiently<T>(
     interrupted: &AtomicBool,
-    mut attempt: impl FnMut() -> std::result::Result<T, StreamError>,
+    mut attempt: impl FnMut() -> std::result::Result<T, ClientError>,
 ) -> Result<T> {
     let since = Instant::now();
     loop {
@@ -157,7 +158,7 @@ impl<'a> Sender<'a> {
             return Err(failed(strange));
         }
         match polled.and_then(|count| if count == 0 { self.client.wait(timeout) } else { Ok(()) }) {
-            Err(StreamError::Disconnected { .. }) => {
+            Err(ClientError::Disconnected { .. }) => {
                 self.seen.reconnected += 1;
                 patiently(self.interrupted, || self.client.reconnect())
             }

@@ -34,6 +34,7 @@ use clap::Args;
 use cluster::Cluster;
 use events::What;
 use figures::{Figures, Phase, figures};
+use gapless::client::ClientError;
 use gapless::prelude::*;
 use gapless::wire::HEADER_LENGTH;
 use gapless_report::progress::Progress;
@@ -338,7 +339,7 @@ const fn share(frames: u64, client: u64) -> u64 {
 
 /// Commands that the service does not know of, and those that it has been told twice.
 fn compare(sockets: &[PathBuf], clients: &[Seen], (log_frames, catch_ups): (u64, &CatchUps)) -> Result<(u64, u64)> {
-    let stream_failed = |error: StreamError| failed(error.to_string());
+    let stream_failed = |error: ClientError| failed(error.to_string());
     let options = ClientOptions { timeout: PATIENCE, ..ClientOptions::default() };
     let mut client = Client::connect_any(sockets, options).map_err(stream_failed)?;
     let session = client.open_session(random_token(), 1).map_err(stream_failed)?;

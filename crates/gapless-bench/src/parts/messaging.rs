@@ -6,6 +6,7 @@ use crate::floor::{FloorKind, HEADER_BYTES};
 use crate::histogram::LatencyHistogram;
 use crate::{BenchError, Result};
 use gapless::agent::CpuMask;
+use gapless::client::ClientError;
 use gapless::prelude::*;
 use gapless::transport::link::LinkOptions;
 use gapless_report::Report;
@@ -117,7 +118,7 @@ fn round_trips(client: &mut Client, session: SessionKey, length: usize, count: u
 
 /// One message and its reply, spinning; ns.
 fn round_trip(client: &mut Client, session: SessionKey, payload: &[u8]) -> Result<u64> {
-    let of_stream = |error: StreamError| failed("messaging", error);
+    let of_stream = |error: ClientError| failed("messaging", error);
     let begin = Instant::now();
     let sent = client
         .send(session, ECHO, payload.len(), |buffer| {

@@ -2,8 +2,7 @@
 
 use crate::Result;
 use crate::sequencer::failed;
-use gapless::stream::StreamError;
-use gapless::stream::node::{DatagramLink, DatagramOptions, SharedMemoryLink, SharedMemoryOptions};
+use gapless::client::node::{DatagramLink, DatagramOptions, SharedMemoryLink, SharedMemoryOptions};
 use gapless::transport::network::{Interface, Segmentation, UdpSocket};
 use gapless::wire::soup::Field;
 use serde::{Deserialize, Serialize};
@@ -289,6 +288,6 @@ pub(super) struct Account {
 }
 
 /// The error of a stream or node.
-pub(super) fn stream_failed(error: &StreamError) -> crate::BenchError {
+pub(super) fn stream_failed(error: &impl std::fmt::Display) -> crate::BenchError {
     failed(error.to_string())
 }

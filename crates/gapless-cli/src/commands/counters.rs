@@ -3,7 +3,7 @@
 use super::{Outcome, interrupt, is_printed};
 use clap::Args;
 use gapless::agent::CountersReader;
-use gapless::stream::stream_layout::StreamLayout;
+use gapless::client::stream_layout::StreamLayout;
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;

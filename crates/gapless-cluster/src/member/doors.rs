@@ -2,8 +2,8 @@
 //! other when they connect; nobody has to write it into a file, and a member that is added brings it along.
 
 use crate::link::wire::DOORS_LENGTH_MAX;
-use gapless_stream::client::TCP_PREFIX;
-use gapless_stream::stream_layout::StreamLayout;
+use gapless_client::client::TCP_PREFIX;
+use gapless_client::stream_layout::StreamLayout;
 use std::net::SocketAddr;
 use std::path::Path;
 

@@ -17,12 +17,13 @@ use super::voting::Voting;
 use crate::ClusterError;
 use crate::config::ClusterConfig;
 use crate::consensus::{MemberId, Recovered};
+use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{FilePoint, JournalReader};
 use gapless_log::StreamIdentity;
 use gapless_stream::member_service::ServiceError;
 use gapless_stream::persistence::{Opening, Persistence};
 use gapless_stream::state_keeper;
-use gapless_stream::stream_layout::{Owner, StreamLayout, TakenDirectory};
+use gapless_stream::taken_directory::{Owner, TakenDirectory};
 use gapless_transport::Tier;
 use gapless_transport::token::random_token;
 use gapless_wire::descriptor::FRAME_LENGTH_MAX;
@@ -79,7 +80,7 @@ impl ForcedRecovery {
         if !root.is_dir() {
             return Err(nothing(root));
         }
-        let directory = StreamLayout::new(root).take()?;
+        let directory = TakenDirectory::take(StreamLayout::new(root))?;
         let layout = directory.layout();
         directory.check_owner(Owner::Member)?;
         check_not_removed(layout.root(), config.member)?;

@@ -32,6 +32,7 @@ use crate::link::wire::{ClusterName, FRAMES_LENGTH_MAX, Identity};
 use crate::link::{ADDRESSES_MAX, DiscoveryOptions, LinkError, LinkOptions, LinkTls, Links, Peer};
 use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, Clock, Now, OptimizeFor};
+use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{Environment, FilePoint, JournalReader, Record, Retention};
 use gapless_log::{Scope, StreamIdentity};
 use gapless_stream::answer_desk::AnswerDesk;
@@ -43,7 +44,8 @@ use gapless_stream::member_service::{MemberService, ServiceParts};
 use gapless_stream::persistence::Opening;
 use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::state_keeper::{StateInterval, StateKeeper};
-use gapless_stream::stream_layout::{Owner, StreamLayout};
+use gapless_stream::taken_directory::Owner;
+use gapless_stream::taken_directory::TakenDirectory;
 use gapless_stream::{StreamError, sequencer_recovery, state_keeper};
 use gapless_transport::mailbox::Mailbox;
 use gapless_wire::aligned_length;
@@ -224,7 +226,7 @@ fn start(
         return Err(StreamError::Option { option: "message_length_max", reason }.into());
     }
     let root = options.directory.as_ref().expect("a replicated tier has a directory");
-    let directory = StreamLayout::new(root).take()?;
+    let directory = TakenDirectory::take(StreamLayout::new(root))?;
     let layout = directory.layout().clone();
     directory.check_owner(Owner::Member)?;
     check_not_removed(layout.root(), config.member)?;

@@ -62,9 +62,8 @@ fn has_come(cluster: &mut Cluster, load: &Load, times: usize) {
     let first = JournalReader::open(cluster.journal(VICTIM)).unwrap().first_sequence();
     assert!(first > 1, "its journal begins behind what nobody had for it");
     // Under load it may fall behind again before it is looked at, and fetch another one.
-    cluster.wait("nothing is left of it", |cluster| {
-        (!cluster.directory(VICTIM).join("incoming").exists()).then_some(())
-    });
+    cluster
+        .wait("nothing is left of it", |cluster| (!cluster.directory(VICTIM).join("incoming").exists()).then_some(()));
     load.wait_more(500);
 }
 

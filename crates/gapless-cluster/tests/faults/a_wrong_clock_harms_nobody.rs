@@ -9,7 +9,7 @@
 use crate::processes::load::{Load, TYPE, payload};
 use crate::processes::{Cluster, PATIENCE, Plan, THREE, WITNESS, clock, streams};
 use crate::scenarios::{Module, Random};
-use gapless_stream::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
+use gapless_client::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
 use gapless_stream::stream_time::FAR_SLEW_PPM;
 use std::time::{Duration, Instant};
 

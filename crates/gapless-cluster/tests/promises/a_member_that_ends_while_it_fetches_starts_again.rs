@@ -4,16 +4,14 @@
 
 use crate::cluster::{Cluster, PATIENCE};
 use gapless_agent::{Agent, AgentError, Now};
+use gapless_client::client::MessageType;
+use gapless_client::node::{NodeEvent, NodeOptions, PublisherOptions, SharedMemoryOptions, Start, StreamNode};
+use gapless_client::stream_layout::StreamLayout;
 use gapless_cluster::ClusterMember;
 use gapless_journal::{FilePoint, JournalReader};
 use gapless_log::{GatingCursor, StreamIdentity};
-use gapless_stream::client::MessageType;
 use gapless_stream::member_service::{MemberService, ServiceError, ServiceParts};
 use gapless_stream::messages::ForService;
-use gapless_stream::node::{
-    NodeEvent, NodeOptions, PublisherOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,
-};
-use gapless_stream::stream_layout::StreamLayout;
 use gapless_transport::mailbox::Mailbox;
 use gapless_wire::Encoding;
 use std::ops::Range;
@@ -67,7 +65,7 @@ impl Agent for Reader {
 
 /// Publishes these numbers, each with so many bytes, with so many on their way at most.
 fn publish(cluster: &Cluster, numbers: Range<u64>, length: usize, window_messages: u32) {
-    let link = SharedMemoryLink::local(cluster.leading().stream(), SharedMemoryOptions::default()).unwrap();
+    let link = cluster.leading().stream().local_link(SharedMemoryOptions::default()).unwrap();
     let publisher = PublisherOptions { window_messages, ..PublisherOptions::default() };
     let options = NodeOptions { start: Start::Live, publisher: Some(publisher), ..NodeOptions::default() };
     let mut node = StreamNode::new(link, options);

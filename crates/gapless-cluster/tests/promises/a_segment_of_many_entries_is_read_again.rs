@@ -3,12 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use gapless_agent::Now;
+use gapless_client::client::MessageType;
+use gapless_client::node::{NodeEvent, NodeOptions, PublisherOptions, SharedMemoryOptions, Start, StreamNode};
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
-use gapless_stream::client::MessageType;
-use gapless_stream::node::{
-    NodeEvent, NodeOptions, PublisherOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,
-};
 use gapless_wire::Encoding;
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
@@ -54,7 +52,7 @@ fn a_segment_of_many_entries_is_read_again() {
     let config = ClusterConfig::parse(&text, "test.toml").unwrap();
     let mut turned = Turned::start(&config, 1);
 
-    let link = SharedMemoryLink::local(turned.member.stream(), SharedMemoryOptions::default()).unwrap();
+    let link = turned.member.stream().local_link(SharedMemoryOptions::default()).unwrap();
     let options =
         NodeOptions { start: Start::Live, publisher: Some(PublisherOptions::default()), ..NodeOptions::default() };
     let mut node = StreamNode::new(link, options);

@@ -8,15 +8,13 @@
 
 use crate::cluster::free_port;
 use gapless_agent::Now;
+use gapless_client::client::MessageType;
+use gapless_client::late_reader::LateRead;
+use gapless_client::node::{NodeEvent, NodeOptions, PublisherOptions, SharedMemoryOptions, Start, StreamNode};
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::{MemberId, Role};
 use gapless_cluster::link::LinkStatistics;
-use gapless_stream::client::MessageType;
-use gapless_stream::late_reader::LateRead;
-use gapless_stream::node::{
-    NodeEvent, NodeOptions, PublisherOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,
-};
 use gapless_wire::{Encoding, Kind};
 use rustix::fd::OwnedFd;
 use rustix::fs::inotify;
@@ -120,7 +118,7 @@ impl Turned {
     /// Messages of `length` bytes, one after the other is there: each is an entry.
     fn publish_singly(&mut self, count: u64, length: usize) {
         let leader = self.until("a leader", |turned| turned.leader());
-        let link = SharedMemoryLink::local(self.members[&leader].stream(), SharedMemoryOptions::default()).unwrap();
+        let link = self.members[&leader].stream().local_link(SharedMemoryOptions::default()).unwrap();
         let options =
             NodeOptions { start: Start::Live, publisher: Some(PublisherOptions::default()), ..NodeOptions::default() };
         let mut node = StreamNode::new(link, options);

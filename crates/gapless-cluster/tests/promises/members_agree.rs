@@ -3,14 +3,12 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::cluster::turn;
+use gapless_client::client::MessageType;
+use gapless_client::late_reader::LateRead;
+use gapless_client::node::{NodeEvent, NodeOptions, PublisherOptions, SharedMemoryOptions, Start, StreamNode};
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::Role;
-use gapless_stream::client::MessageType;
-use gapless_stream::late_reader::LateRead;
-use gapless_stream::node::{
-    NodeEvent, NodeOptions, PublisherOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,
-};
 use gapless_wire::{Encoding, Kind};
 use std::net::TcpListener;
 use std::path::Path;
@@ -109,7 +107,7 @@ impl Cluster {
     /// With at most so many messages on their way.
     #[track_caller]
     fn publish_in(&self, window_messages: u32, member: usize, texts: impl Iterator<Item = String>) {
-        let link = SharedMemoryLink::local(self.get(member).stream(), SharedMemoryOptions::default()).unwrap();
+        let link = self.get(member).stream().local_link(SharedMemoryOptions::default()).unwrap();
         let publisher = PublisherOptions { window_messages, ..PublisherOptions::default() };
         let options = NodeOptions { start: Start::Live, publisher: Some(publisher), ..NodeOptions::default() };
         let mut node = StreamNode::new(link, options);

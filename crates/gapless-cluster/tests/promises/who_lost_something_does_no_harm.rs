@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::cluster::{Cluster, Traffic, id};
+use gapless_client::stream_layout::StreamLayout;
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::MemberKind;
 use gapless_cluster::consensus::Role;
@@ -10,7 +11,6 @@ use gapless_cluster::member::membership::NewMember;
 use gapless_cluster::member::recover::{ForcedRecovery, Kept};
 use gapless_cluster::member::shared::{Outcome, Wish};
 use gapless_stream::state_keeper;
-use gapless_stream::stream_layout::StreamLayout;
 use std::time::Duration;
 
 #[test]

@@ -10,10 +10,11 @@ use crate::replica_processes::{
     CLIENTS, COMMANDS, COUNTS, Cluster, HEARD, KILLS, PATIENCE, Sender, client, kill_leaders, number_of,
 };
 use crate::scenarios::Module;
+use gapless_client::ClientError;
+use gapless_client::{Client, Incoming, SessionKey};
 use gapless_cluster::config::ClusterConfig;
 use gapless_engine::store::{Counter, Map, Singleton, Store, Transaction};
 use gapless_engine::{Context, Reject, Replica, StateHandlers, StateOptions, StateService};
-use gapless_stream::{Client, Incoming, SessionKey, StreamError};
 use gapless_transport::token::random_token;
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
@@ -188,7 +189,7 @@ impl Sender for Numbers {
             Incoming::Opened { .. } | Incoming::Notice { .. } => {}
         });
         match outcome.and_then(|_| self.client.wait(Duration::from_millis(1))) {
-            Err(StreamError::Disconnected { .. }) => self.client.reconnect().unwrap(),
+            Err(ClientError::Disconnected { .. }) => self.client.reconnect().unwrap(),
             other => other.unwrap(),
         }
     }

@@ -1,10 +1,11 @@
 //! A call takes as long as it was given and no longer, also where the service is away and comes back later than the client's
 //! own patience with a connection; and its error says what has become of the command.
 
+use gapless_client::ClientError;
+use gapless_client::client::{ClientOptions, MessageType};
+use gapless_client::{Client, Incoming};
 use gapless_engine::{Context, Handlers, Node, NodeOptions, Reject, Service};
 use gapless_schema::Encoding;
-use gapless_stream::client::{ClientOptions, MessageType};
-use gapless_stream::{Client, Incoming, StreamError};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -51,7 +52,7 @@ fn a_short_one_while_the_service_is_away() {
     let begun = Instant::now();
     let error = client.call(session, COUNT, b"", Duration::from_millis(200)).unwrap_err();
     let took = begun.elapsed();
-    assert!(matches!(error, StreamError::OutcomeUnknown { session_seq: 2, .. }), "{error}");
+    assert!(matches!(error, ClientError::OutcomeUnknown { session_seq: 2, .. }), "{error}");
     // Half of the client's own patience would be 15 s.
     assert!((Duration::from_millis(200)..Duration::from_secs(10)).contains(&took), "{took:?}");
 
@@ -97,7 +98,7 @@ fn what_makes_no_sense_is_an_error() {
     let mut client = connect(directory.path(), PATIENCE);
     for (token, window, option) in [(0, 4, "token"), (1, 0, "window_messages"), (1, 65, "window_messages")] {
         let error = client.open_session(token, window).unwrap_err();
-        assert!(matches!(error, StreamError::Option { option: named, .. } if named == option), "{error}");
+        assert!(matches!(error, ClientError::Option { option: named, .. } if named == option), "{error}");
     }
     client.open_session(1, 64).unwrap();
     node.stop().unwrap();

@@ -1,10 +1,11 @@
 //! Who waits for one reply loses nothing that comes meanwhile: notices, replies to other commands, refusals. The next poll
 //! hands it out, in its order, and a notice that was not handed out is not received, for whoever comes after.
 
+use gapless_client::ClientError;
+use gapless_client::client::{ClientOptions, MessageType};
+use gapless_client::{Client, Incoming, SessionKey};
 use gapless_engine::{Context, Handlers, Node, NodeOptions, Service};
 use gapless_schema::Encoding;
-use gapless_stream::client::{ClientOptions, MessageType};
-use gapless_stream::{Client, Incoming, SessionKey, StreamError};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -141,7 +142,7 @@ fn replies_to_others_wait_in_their_order() {
     let refused = send(&mut client, other, REFUSE);
     assert_eq!(tell(&mut client, mine, 8), 3);
     let refusal = client.call(mine, message(REFUSE), &[], PATIENCE).unwrap_err();
-    assert!(matches!(refusal, StreamError::Refused { ref reason, .. } if reason == "not today"), "{refusal}");
+    assert!(matches!(refusal, ClientError::Refused { ref reason, .. } if reason == "not today"), "{refusal}");
     assert_eq!((client.in_flight(mine), client.in_flight(other)), (0, 0));
     let of = |wanted: SessionKey, seen: &[(SessionKey, String)]| -> Vec<String> {
         seen.iter().filter(|(session, _)| *session == wanted).map(|(_, what)| what.clone()).collect()

@@ -3,16 +3,17 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::following_member::Follower;
+use gapless_client::ClientError;
+use gapless_client::client::{ClientOptions, MessageType};
+use gapless_client::node::{
+    NodeEvent, NodeOptions as StreamNodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode,
+};
+use gapless_client::stream_layout::StreamLayout;
+use gapless_client::{Client, Incoming, SessionKey};
 use gapless_engine::{Context, Handlers, Node, NodeOptions, Persistence, Reject, Service};
 use gapless_log::StreamIdentity;
 use gapless_schema::Encoding;
-use gapless_stream::client::{ClientOptions, MessageType};
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
-use gapless_stream::node::{
-    NodeEvent, NodeOptions as StreamNodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode,
-};
-use gapless_stream::stream_layout::StreamLayout;
-use gapless_stream::{Client, Incoming, SessionKey, StreamError};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -79,7 +80,7 @@ fn send(client: &mut Client, session: SessionKey, number: u64) -> u64 {
 }
 
 /// What came: by the command's number its reply, each of them once.
-fn collect(client: &mut Client, replies: &mut BTreeMap<u64, u64>) -> Result<usize, StreamError> {
+fn collect(client: &mut Client, replies: &mut BTreeMap<u64, u64>) -> Result<usize, ClientError> {
     client.poll(1024, |incoming| match incoming {
         Incoming::Reply { reply, first, .. } => {
             assert!(first && reply.refusal.is_none(), "{reply:?}");
@@ -134,7 +135,7 @@ fn a_client_goes_on_with_the_next_leader() {
                 followers.insert(before, Follower::start(&socket(before), identity, Some(&named)));
             }
             match collect(&mut client, &mut replies).and_then(|_| client.wait(Duration::from_millis(5))) {
-                Err(StreamError::Disconnected { .. }) => client.reconnect().unwrap(),
+                Err(ClientError::Disconnected { .. }) => client.reconnect().unwrap(),
                 other => other.unwrap(),
             }
         }
@@ -177,7 +178,7 @@ fn a_member_of_another_stream_is_passed_over() {
     first.stop().unwrap();
     let other = node(&place("b"));
     let refused = client.call(session, TYPE, &[1; 8], PATIENCE).unwrap_err();
-    assert!(!matches!(refused, StreamError::Refused { .. }), "{refused}");
+    assert!(!matches!(refused, ClientError::Refused { .. }), "{refused}");
     assert_eq!(other.handled_sequence(), 0, "nothing was said to it");
     drop(other);
     let _ = std::fs::remove_file(&sockets[1]);
@@ -218,7 +219,7 @@ fn a_node_goes_on_with_the_next_leader() {
             while let Some(number) = numbers.peek() {
                 match node.publish(TYPE, &[*number]) {
                     Ok(_) => _ = numbers.next(),
-                    Err(StreamError::NotOpen | StreamError::WindowFull { .. }) => break,
+                    Err(ClientError::NotOpen | ClientError::WindowFull { .. }) => break,
                     Err(error) => panic!("{error}"),
                 }
             }
@@ -256,12 +257,12 @@ fn who_knows_one_member_waits_until_it_leads() {
     let link = SharedMemoryLink::new(root.path(), SharedMemoryOptions::default());
     let mut node = StreamNode::new(link, StreamNodeOptions::with_token(3));
     let waited = node.wait_open(Duration::from_millis(300));
-    assert!(matches!(waited, Err(StreamError::TimedOut { .. })), "{waited:?}");
+    assert!(matches!(waited, Err(ClientError::TimedOut { .. })), "{waited:?}");
     assert!(member.turned_away() > 0);
     let options = ClientOptions { timeout: Duration::from_secs(1), ..ClientOptions::default() };
     let mut client = Client::connect(&socket, options.clone()).unwrap();
     let refused = client.open_session(8, 4).unwrap_err();
-    assert!(matches!(refused, StreamError::NotLeader { .. } | StreamError::TimedOut { .. }), "{refused}");
+    assert!(matches!(refused, ClientError::NotLeader { .. } | ClientError::TimedOut { .. }), "{refused}");
 
     let opening = std::thread::spawn({
         let socket = socket.clone();

@@ -1,12 +1,12 @@
 //! A node whose directory was put back to an older copy of all of it cannot know; a client whose replies came from what is
 //! not there any more can, and is told so, whether the node is behind it now or has gone on in another way.
 
-use gapless_engine::whole_directory;
-use gapless_engine::{Context, Handlers, Node, NodeOptions, Reject, Service};
+use gapless_client::Client;
+use gapless_client::ClientError;
+use gapless_client::client::{ClientOptions, MessageType};
+use gapless_client::stream_layout::StreamLayout;
+use gapless_engine::{Context, Handlers, Node, NodeOptions, Reject, Service, whole_directory};
 use gapless_schema::Encoding;
-use gapless_stream::client::{ClientOptions, MessageType};
-use gapless_stream::stream_layout::StreamLayout;
-use gapless_stream::{Client, StreamError};
 use std::path::Path;
 use std::time::Duration;
 
@@ -80,7 +80,7 @@ fn is_told(called_again: u64, length: usize) {
     let (node, mut other) = start(&directory);
     assert_eq!(call(&mut other, 3, called_again, length), if called_again == 0 { 0 } else { 10 + called_again });
     let error = client.reconnect().unwrap_err();
-    assert!(matches!(&error, StreamError::OtherHistory { seen, .. } if seen.sequence > 0), "{error}");
+    assert!(matches!(&error, ClientError::OtherHistory { seen, .. } if seen.sequence > 0), "{error}");
     assert!(error.to_string().contains("journal restore"), "{error}");
     node.stop().unwrap();
 }

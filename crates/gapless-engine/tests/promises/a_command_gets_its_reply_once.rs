@@ -3,10 +3,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail here")]
 
+use gapless_client::client::{ClientOptions, MessageType};
+use gapless_client::{Client, Incoming, SessionKey};
 use gapless_engine::{Context, Handlers, Node, NodeOptions, Reject, Service};
 use gapless_schema::Encoding;
-use gapless_stream::client::{ClientOptions, MessageType};
-use gapless_stream::{Client, Incoming, SessionKey};
 use gapless_transport::Tier;
 use std::time::{Duration, Instant};
 

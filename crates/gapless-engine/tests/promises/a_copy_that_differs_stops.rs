@@ -4,9 +4,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 
 use crate::replicas::{Caller, Cluster, wait};
+use gapless_client::client::MessageType;
 use gapless_engine::{Context, Handlers, Reject, Service};
 use gapless_schema::Encoding;
-use gapless_stream::client::MessageType;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -5,14 +5,15 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use gapless_agent::Now;
+use gapless_client::ClientError;
+use gapless_client::client::{ClientOptions, MessageType};
+use gapless_client::stream_layout::StreamLayout;
+use gapless_client::{Client, Incoming, SessionKey};
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::Role;
 use gapless_engine::store::{Counter, Limits, Queue, Store, StoreObject, Transaction};
 use gapless_engine::{Context, Reject, Replica, StateHandlers, StateOptions, StateService};
 use gapless_schema::Encoding;
-use gapless_stream::client::{ClientOptions, MessageType};
-use gapless_stream::stream_layout::StreamLayout;
-use gapless_stream::{Client, Incoming, SessionKey, StreamError};
 use gapless_transport::token::random_token;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -265,9 +266,9 @@ fn what_it_ran_ahead_by_is_taken_back_and_run_again_elsewhere() {
                 }
                 // It does not lead any more, which may happen on a busy machine.
                 Err(
-                    StreamError::Disconnected { .. }
-                    | StreamError::NotLeader { .. }
-                    | StreamError::OutcomeUnknown { .. },
+                    ClientError::Disconnected { .. }
+                    | ClientError::NotLeader { .. }
+                    | ClientError::OutcomeUnknown { .. },
                 ) => {
                     unknown += 1;
                     break;
@@ -288,7 +289,7 @@ fn what_it_ran_ahead_by_is_taken_back_and_run_again_elsewhere() {
                 assert_eq!(reply.payload, known);
             }
         });
-        assert!(matches!(answered, Ok(_) | Err(StreamError::Disconnected { .. })), "{answered:?}");
+        assert!(matches!(answered, Ok(_) | Err(ClientError::Disconnected { .. })), "{answered:?}");
         if remade > 0 {
             break;
         }
@@ -350,7 +351,7 @@ fn one_member_by_itself_keeps_what_its_handlers_did() {
     ];
     for (message, payload, expected) in refusals {
         match call(message, payload) {
-            Err(error @ StreamError::Refused { .. }) => assert!(error.to_string().contains(expected), "{error}"),
+            Err(error @ ClientError::Refused { .. }) => assert!(error.to_string().contains(expected), "{error}"),
             other => panic!("{expected} is expected, not {other:?}"),
         }
     }

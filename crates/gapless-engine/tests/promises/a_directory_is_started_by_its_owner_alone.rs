@@ -5,12 +5,12 @@
 use crate::attacked::{Adder, add, connect, options, start};
 use crate::damages::{copy, files};
 use crate::replicas::Cluster;
+use gapless_client::stream_layout::StreamLayout;
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
 use gapless_engine::{Node, whole_directory};
 use gapless_journal::descriptor::LOCK_NAME;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
-use gapless_stream::stream_layout::StreamLayout;
 use std::path::{Path, PathBuf};
 
 fn content(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {

@@ -68,7 +68,7 @@ fn a_full_disk_stops_the_node_and_loses_nothing() {
             }
             client
                 .poll(64, |incoming| {
-                    if let gapless_stream::Incoming::Reply { reply, .. } = incoming {
+                    if let gapless_client::Incoming::Reply { reply, .. } = incoming {
                         acknowledged += 1;
                         assert_eq!(reply.payload, u64::to_le_bytes(acknowledged));
                     }
@@ -90,7 +90,7 @@ fn a_full_disk_stops_the_node_and_loses_nothing() {
         while client.in_flight(key) > 0 {
             client
                 .poll(64, |incoming| {
-                    if let gapless_stream::Incoming::Reply { reply, first, .. } = incoming {
+                    if let gapless_client::Incoming::Reply { reply, first, .. } = incoming {
                         acknowledged += u64::from(first);
                         assert_eq!(reply.payload, u64::to_le_bytes(acknowledged));
                     }

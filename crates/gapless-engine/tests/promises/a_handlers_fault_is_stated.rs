@@ -5,9 +5,9 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::attacked::*;
+use gapless_client::ClientError;
 use gapless_engine::replaying::{Interrupted, interrupted_at};
 use gapless_engine::{Node, NodeOptions, OnPanic, OnUnhandled, Policy};
-use gapless_stream::StreamError;
 use gapless_wire::control::RefusalCode;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -54,7 +54,7 @@ fn stops_at(schema: u32) -> String {
     while client.in_flight(key) > 0 {
         client
             .poll(8, |incoming| {
-                if let gapless_stream::Incoming::Reply { reply, .. } = incoming {
+                if let gapless_client::Incoming::Reply { reply, .. } = incoming {
                     match reply.refusal {
                         Some(refusal) => refusals.push(refusal.text.to_owned()),
                         None => sums.push((reply.session_seq, reply.payload.to_vec())),
@@ -91,8 +91,8 @@ fn both_become_dead_letters_and_the_node_goes_on() {
     let node = start(lenient());
     let mut client = connect(place);
     let key = client.open_session(5, 8).unwrap();
-    let refusal = |client: &mut gapless_stream::Client, schema| match call(client, key, schema, b"?") {
-        Err(StreamError::Refused { code, reason, .. }) => (code, reason),
+    let refusal = |client: &mut gapless_client::Client, schema| match call(client, key, schema, b"?") {
+        Err(ClientError::Refused { code, reason, .. }) => (code, reason),
         other => panic!("a refusal is expected, not {other:?}"),
     };
     let (code, reason) = refusal(&mut client, PANIC);

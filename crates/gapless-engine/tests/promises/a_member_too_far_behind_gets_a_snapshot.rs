@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 
 use crate::replicas::{Caller, Cluster, PATIENCE, wait};
+use gapless_client::client::MessageType;
+use gapless_client::stream_layout::StreamLayout;
 use gapless_cluster::config::{ClusterConfig, MemberKind};
 use gapless_cluster::consensus::MemberId;
 use gapless_cluster::member::control::{Answer, Request, ask_within};
@@ -12,8 +14,6 @@ use gapless_cluster::member::shared::{Outcome, Wish};
 use gapless_engine::{Context, Handlers, Reject, Service};
 use gapless_journal::JournalReader;
 use gapless_schema::Encoding;
-use gapless_stream::client::MessageType;
-use gapless_stream::stream_layout::StreamLayout;
 use std::path::PathBuf;
 use std::time::Instant;
 

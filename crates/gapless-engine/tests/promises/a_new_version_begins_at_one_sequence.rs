@@ -4,10 +4,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 
 use crate::replicas::{Caller, Cluster, PATIENCE, wait};
+use gapless_client::client::MessageType;
 use gapless_cluster::member::shared::{Outcome, Wish};
 use gapless_engine::{Context, EngineError, Handlers, Reject, Service};
 use gapless_schema::Encoding;
-use gapless_stream::client::MessageType;
 use std::ops::RangeInclusive;
 
 const NUMBER: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };

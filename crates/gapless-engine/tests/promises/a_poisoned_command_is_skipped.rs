@@ -4,11 +4,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 
 use crate::replicas::{Cluster, PATIENCE, wait};
+use gapless_client::ClientError;
+use gapless_client::client::{ClientOptions, MessageType};
+use gapless_client::{Client, Incoming, SessionKey};
 use gapless_cluster::config::service::with_skip;
 use gapless_engine::{Context, EngineError, Handlers, Reject, Service};
 use gapless_schema::Encoding;
-use gapless_stream::client::{ClientOptions, MessageType};
-use gapless_stream::{Client, Incoming, SessionKey, StreamError};
 use gapless_transport::token::random_token;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -57,7 +58,7 @@ struct Answers {
 }
 
 /// Sends what is left and takes what has come; what goes wrong with the connection is given back.
-fn turn(client: &mut Client, session: SessionKey, sent: &mut u64, answers: &mut Answers) -> Result<(), StreamError> {
+fn turn(client: &mut Client, session: SessionKey, sent: &mut u64, answers: &mut Answers) -> Result<(), ClientError> {
     while *sent < COMMANDS && client.can_send(session) {
         let number = *sent + 1;
         let encode = |buffer: &mut [u8]| {
@@ -124,7 +125,7 @@ fn a_poisoned_command_is_skipped() {
     }
     wait("all replies", || {
         match turn(&mut client, session, &mut sent, &mut answers) {
-            Err(StreamError::Disconnected { .. }) => client.reconnect().unwrap(),
+            Err(ClientError::Disconnected { .. }) => client.reconnect().unwrap(),
             other => other.unwrap(),
         }
         (answers.sums.len() as u64 == COMMANDS - 1 && !answers.refusals.is_empty()).then_some(())

@@ -1,10 +1,11 @@
 //! What a handler refuses with, a code of the application's own beside the text, comes to the client, and again to who
 //! repeats the command, also behind a restart.
 
+use gapless_client::ClientError;
+use gapless_client::client::{ClientOptions, MessageType};
+use gapless_client::{Client, Incoming};
 use gapless_engine::{Context, Handlers, Node, NodeOptions, Reject, Service};
 use gapless_schema::Encoding;
-use gapless_stream::client::{ClientOptions, MessageType};
-use gapless_stream::{Client, Incoming, StreamError};
 use gapless_wire::control::RefusalCode;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -44,10 +45,10 @@ fn it_comes_to_the_client_and_again_to_who_repeats_the_command() {
     let session = client.open_session(1, 4).unwrap();
     let refused = client.call(session, ORDER, b"a lamp", PATIENCE).unwrap_err();
     assert_eq!(refused.to_string(), format!("refused (Rejected {OUT_OF_STOCK}): no lamp is left"));
-    let StreamError::Refused { code, detail, reason } = refused else { panic!("{refused}") };
+    let ClientError::Refused { code, detail, reason } = refused else { panic!("{refused}") };
     assert_eq!((code, detail, &*reason), (RefusalCode::Rejected, OUT_OF_STOCK, "no lamp is left"));
     let refused = client.call(session, ORDER, b"a chair", PATIENCE).unwrap_err();
-    assert!(matches!(&refused, StreamError::Refused { detail: 0, reason, .. } if reason == "nobody knows it"));
+    assert!(matches!(&refused, ClientError::Refused { detail: 0, reason, .. } if reason == "nobody knows it"));
     node.stop().unwrap();
 
     let node = start(directory.path());

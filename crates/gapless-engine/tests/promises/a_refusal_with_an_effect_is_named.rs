@@ -1,11 +1,11 @@
 //! An event-sourced handler that changes the state and then refuses tells its client something untrue. The node looks at
 //! that, by its option, names message and sequence, and stops; a handler that checks first is not disturbed.
 
+use gapless_client::client::{ClientOptions, MessageType};
+use gapless_client::{Client, SessionKey};
 use gapless_engine::fold::{CheckRefusals, Policy};
 use gapless_engine::{Context, Handlers, Node, NodeOptions, Reject, Service};
 use gapless_schema::Encoding;
-use gapless_stream::client::{ClientOptions, MessageType};
-use gapless_stream::{Client, SessionKey};
 use std::path::Path;
 use std::time::{Duration, Instant};
 

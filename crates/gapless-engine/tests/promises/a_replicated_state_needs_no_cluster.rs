@@ -7,12 +7,13 @@
 
 use crate::attacked::{ADD, Adder, PATIENCE, add, call, connect, failure, message, options};
 use gapless_agent::PlanKind;
+use gapless_client::ClientError;
+use gapless_client::client::{ClientOptions, OwnedReply};
+use gapless_client::{Client, Incoming, SessionKey};
 use gapless_engine::store::{Counter, Limits, Map, Store, Transaction};
 use gapless_engine::{
     Context, EngineError, Node, NodeOptions, OnPanic, OnUnhandled, Policy, Reject, StateHandlers, StateService, Threads,
 };
-use gapless_stream::client::{ClientOptions, OwnedReply};
-use gapless_stream::{Client, Incoming, SessionKey, StreamError};
 use gapless_transport::Tier;
 use gapless_transport::token::random_token;
 use gapless_wire::control::RefusalCode;
@@ -121,7 +122,7 @@ fn payload(what: u8, number: u64, filling: &[u8]) -> Vec<u8> {
     [&[what], &number.to_le_bytes()[..], filling].concat()
 }
 
-fn act(client: &mut Client, key: SessionKey, what: u8, number: u64) -> Result<OwnedReply, StreamError> {
+fn act(client: &mut Client, key: SessionKey, what: u8, number: u64) -> Result<OwnedReply, ClientError> {
     call(client, key, DO, &payload(what, number, b""))
 }
 
@@ -131,9 +132,9 @@ fn ask(client: &mut Client, key: SessionKey) -> [u64; 3] {
     [0, 8, 16].map(|at| u64::from_le_bytes(said[at..at + 8].try_into().unwrap()))
 }
 
-fn refusal(outcome: Result<OwnedReply, StreamError>) -> (RefusalCode, u64, String) {
+fn refusal(outcome: Result<OwnedReply, ClientError>) -> (RefusalCode, u64, String) {
     match outcome {
-        Err(StreamError::Refused { code, detail, reason, .. }) => (code, detail, reason),
+        Err(ClientError::Refused { code, detail, reason, .. }) => (code, detail, reason),
         other => panic!("a refusal is expected, not {other:?}"),
     }
 }

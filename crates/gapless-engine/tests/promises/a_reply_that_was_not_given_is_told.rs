@@ -4,9 +4,10 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::attacked::{PATIENCE, call, connect, message, options};
+use gapless_client::ClientError;
+use gapless_client::{Client, Incoming, SessionKey};
 use gapless_engine::store::Store;
 use gapless_engine::{Context, EngineError, Handlers, Node, NodeOptions, Reject, Service, StateHandlers, StateService};
-use gapless_stream::{Client, Incoming, SessionKey, StreamError};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -74,7 +75,7 @@ fn is_told(start: impl Fn(NodeOptions) -> Result<Node, EngineError>) {
         assert!(silent.is_acknowledgement() && silent.payload.is_empty() && silent.sequence > 0);
         let empty = call(&mut client, key, EMPTY, b"").unwrap();
         assert!(!empty.is_acknowledgement() && empty.payload.is_empty());
-        assert!(matches!(call(&mut client, key, REFUSED, b""), Err(StreamError::Refused { .. })));
+        assert!(matches!(call(&mut client, key, REFUSED, b""), Err(ClientError::Refused { .. })));
         assert_eq!(repeated(&mut client, key), expected);
         node.stop().unwrap();
         let node = start(options()).unwrap();

@@ -3,10 +3,11 @@
 //! service and after a change of leader, too. Asking leaves no trace in the stream.
 
 use crate::replicas::{Cluster, PATIENCE};
+use gapless_client::ClientError;
+use gapless_client::client::{ClientOptions, CommandNumber, MessageType, Outcome, OwnedReply, SavedSession};
+use gapless_client::{Client, Incoming, SessionKey};
 use gapless_engine::{Context, Handlers, Node, NodeOptions, OUTPUT_LENGTH_MAX, Reject, Service};
 use gapless_schema::Encoding;
-use gapless_stream::client::{ClientOptions, CommandNumber, MessageType, Outcome, OwnedReply, SavedSession};
-use gapless_stream::{Client, Incoming, SessionKey, StreamError};
 use gapless_transport::token::random_token;
 use gapless_wire::control::RefusalCode;
 use std::net::TcpListener;
@@ -160,7 +161,7 @@ fn goes_on(client: &mut Client, key: SessionKey) {
     }
     assert_eq!(came, Some((6, 10_012u64.to_le_bytes().to_vec())));
     let never = client.repeat(key, 13);
-    assert!(matches!(never, Err(StreamError::NotSent { session_seq: 13, next_session_seq: 13, .. })), "{never:?}");
+    assert!(matches!(never, Err(ClientError::NotSent { session_seq: 13, next_session_seq: 13, .. })), "{never:?}");
 }
 
 /// A process that has noted its commands sends them again, whichever have arrived.
@@ -193,10 +194,10 @@ fn sends_again(connect: &mut dyn FnMut() -> Client) {
         assert_eq!(client.next_session_seq(key), Some(13));
         replies.push(came);
         let far = client.send_as(key, numbered(&client, key, 12 + 2 + u64::from(WINDOW)), ADD, &[]);
-        assert!(matches!(far, Err(StreamError::Option { option: "session_seq", .. })), "{far:?}");
+        assert!(matches!(far, Err(ClientError::Option { option: "session_seq", .. })), "{far:?}");
         let strange = CommandNumber { session: saved.session + 1, session_seq: 13 };
         let refused = client.send_as(key, strange, ADD, &[]);
-        assert!(matches!(refused, Err(StreamError::OtherSession { number, .. }) if number == strange), "{refused:?}");
+        assert!(matches!(refused, Err(ClientError::OtherSession { number, .. }) if number == strange), "{refused:?}");
     }
     assert_eq!(replies, [[2, 10_002, 10_005, 20_005, 20_009]; 3], "each had its effect once, and its reply again");
 }
@@ -297,7 +298,7 @@ fn a_session_of_another_life_is_not_this_one() {
     // The token opens a session there with the same identifier.
     let mut other = connect(directory.path());
     let lost = other.resume_session(&saved);
-    assert!(matches!(lost, Err(StreamError::OtherStream { .. })), "{lost:?}");
+    assert!(matches!(lost, Err(ClientError::OtherStream { .. })), "{lost:?}");
     let again = other.open_session(7, WINDOW).unwrap();
     assert_eq!(other.saved_session(again).unwrap().session, saved.session);
     assert_eq!(outcome(&mut other, again, 1), Outcome::NotArrived { next_session_seq: 1 });
@@ -305,7 +306,7 @@ fn a_session_of_another_life_is_not_this_one() {
     send(&mut other, again, ADD, 5);
     assert_eq!(sum(&outcome(&mut other, again, 1)), 5);
     let lost = client.outcome(key, 1, PATIENCE);
-    assert!(matches!(lost, Err(StreamError::NoSuchSession(lost)) if lost == key), "{lost:?}");
+    assert!(matches!(lost, Err(ClientError::NoSuchSession(lost)) if lost == key), "{lost:?}");
 }
 
 #[test]
@@ -332,7 +333,7 @@ fn a_service_that_was_put_back_is_found_out_by_who_starts_anew() {
     let third = run(&SavedSession::from_bytes(&second.to_bytes()).unwrap()).unwrap();
     crate::damages::copy(copy.path(), &place);
     match run(&third) {
-        Err(StreamError::OtherHistory { seen, .. }) => assert_eq!(seen, third.seen),
+        Err(ClientError::OtherHistory { seen, .. }) => assert_eq!(seen, third.seen),
         other => panic!("{other:?}"),
     }
     // What the first one has seen is there.
@@ -357,8 +358,8 @@ fn an_expired_session_is_not_taken_for_a_new_one() {
         let mut client = connect(directory.path());
         match client.resume_session(&saved) {
             Ok(_) => assert!(Instant::now() < deadline, "it never expires"),
-            Err(StreamError::NoSuchSession(lost)) => {
-                assert!(matches!(client.outcome(lost, 1, PATIENCE), Err(StreamError::NoSuchSession(_))));
+            Err(ClientError::NoSuchSession(lost)) => {
+                assert!(matches!(client.outcome(lost, 1, PATIENCE), Err(ClientError::NoSuchSession(_))));
                 let again = client.open_session(saved.token, WINDOW).unwrap();
                 assert_ne!(client.saved_session(again).unwrap().session, saved.session);
                 return;

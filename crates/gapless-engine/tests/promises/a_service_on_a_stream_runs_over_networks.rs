@@ -3,12 +3,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
+use gapless_client::client::MessageType;
+use gapless_client::node::{AnyLink, NodeEvent, NodeLink, StreamNode};
 use gapless_engine::{Handlers, Reject, Service, StreamService, StreamServiceOptions};
 use gapless_schema::{EncodeError, Encoding};
 use gapless_stream::StreamConfig;
-use gapless_stream::client::MessageType;
 use gapless_stream::event_stream::EventStream;
-use gapless_stream::node::{AnyLink, NodeEvent, NodeLink, StreamNode};
 use std::net::{TcpListener, UdpSocket};
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::attacked::*;
-use gapless_stream::client::ClientOptions;
-use gapless_stream::{Client, Incoming};
+use gapless_client::client::ClientOptions;
+use gapless_client::{Client, Incoming};
 use gapless_transport::LinkOptions;
 use std::time::{Duration, Instant};
 

@@ -4,13 +4,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 
 use crate::replicas::{Caller, Cluster, PATIENCE, wait};
+use gapless_client::client::MessageType;
+use gapless_client::stream_layout::StreamLayout;
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::member::control::{Answer, Request, ask, ask_within};
 use gapless_engine::{Context, Handlers, Reject, Service};
 use gapless_journal::JournalReader;
 use gapless_schema::Encoding;
-use gapless_stream::client::MessageType;
-use gapless_stream::stream_layout::StreamLayout;
 use std::path::PathBuf;
 
 const NUMBER: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };

@@ -1,8 +1,9 @@
 //! A session that has expired is told so, by poll, call and send, and its token opens a new one, on the same client.
 
 use crate::attacked::{ADD, PATIENCE, call, connect, message, options, start};
+use gapless_client::ClientError;
+use gapless_client::{Client, Incoming, SessionKey};
 use gapless_engine::NodeOptions;
-use gapless_stream::{Client, Incoming, SessionKey, StreamError};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -17,7 +18,7 @@ fn expire(client: &mut Client, session: SessionKey) {
         std::thread::sleep(Duration::from_millis(200));
         match call(client, session, ADD, &[1]) {
             Ok(_) => assert!(Instant::now() < deadline, "it never expires"),
-            Err(StreamError::NoSuchSession(lost)) => return assert_eq!(lost, session),
+            Err(ClientError::NoSuchSession(lost)) => return assert_eq!(lost, session),
             Err(error) => panic!("{error}"),
         }
     }
@@ -31,7 +32,7 @@ fn open_again(client: &mut Client, lost: SessionKey) -> SessionKey {
         assert_ne!(again, lost);
         match call(client, again, ADD, &[1]) {
             Ok(_) => return again,
-            Err(StreamError::NoSuchSession(_)) => assert!(Instant::now() < deadline, "no session takes a command"),
+            Err(ClientError::NoSuchSession(_)) => assert!(Instant::now() < deadline, "no session takes a command"),
             Err(error) => panic!("{error}"),
         }
     }
@@ -48,9 +49,9 @@ fn after_a_call() {
         assert!(!client.can_send(session));
         // Whatever is tried with it says the same, without asking the service.
         for _ in 0..5 {
-            assert!(matches!(call(&mut client, session, ADD, &[1]), Err(StreamError::NoSuchSession(_))));
+            assert!(matches!(call(&mut client, session, ADD, &[1]), Err(ClientError::NoSuchSession(_))));
             let sent = client.send(session, message(ADD), 1, |_| Ok(1));
-            assert!(matches!(sent, Err(StreamError::NoSuchSession(lost)) if lost == session), "{sent:?}");
+            assert!(matches!(sent, Err(ClientError::NoSuchSession(lost)) if lost == session), "{sent:?}");
         }
         session = open_again(&mut client, session);
     }
@@ -68,7 +69,7 @@ fn after_a_poll() {
     while lost.is_empty() {
         assert!(Instant::now() < deadline, "nobody says that it has expired");
         match client.send(session, message(ADD), 1, |_| Ok(1)) {
-            Ok(_) | Err(StreamError::WindowFull { .. }) => {}
+            Ok(_) | Err(ClientError::WindowFull { .. }) => {}
             Err(error) => panic!("{error}"),
         }
         let take = |incoming: Incoming<'_>| {
@@ -97,7 +98,7 @@ fn after_a_restart() {
     match call(&mut client, again, ADD, &[1]) {
         Ok(_) => {}
         // It may have expired meanwhile.
-        Err(StreamError::NoSuchSession(lost)) => assert_eq!(lost, again),
+        Err(ClientError::NoSuchSession(lost)) => assert_eq!(lost, again),
         Err(error) => panic!("{error}"),
     }
     open_again(&mut client, session);

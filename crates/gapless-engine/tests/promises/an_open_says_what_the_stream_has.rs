@@ -3,18 +3,19 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_agent::{Agent, Counters, Now, Waker};
+use gapless_client::client::{ClientOptions, MessageType};
+use gapless_client::{Client, Incoming, SessionKey};
 use gapless_engine::dead_letters::DeadLetters;
 use gapless_engine::executor::{Delivery, End, Executor, ExecutorCounters, ExecutorLinks};
 use gapless_engine::recovery::Recovered;
 use gapless_engine::{Context, Fold, Handlers, Policy, Reject, Service};
 use gapless_log::{GatingCursor, Releaser, Scope, StreamIdentity, Window, WindowOptions};
 use gapless_schema::Encoding;
-use gapless_stream::client::{ClientOptions, MessageType};
 use gapless_stream::doorman::{DoormanLinks, StreamDescription};
 use gapless_stream::ingress::{IngressCounters, IngressLinks};
 use gapless_stream::outlets::Outlets;
 use gapless_stream::sequencer::SequencerRules;
-use gapless_stream::{Client, Doorman, Incoming, Ingress, IngressOptions, Sequencer, SessionKey};
+use gapless_stream::{Doorman, Ingress, IngressOptions, Sequencer};
 use gapless_transport::Tier;
 use gapless_transport::mailbox::Mailbox;
 
@@ -98,7 +99,7 @@ impl Member {
     }
 
     fn connect(&self) -> Client {
-        Client::connect_local(&self.doorman, ClientOptions::default()).unwrap()
+        self.doorman.client(ClientOptions::default()).unwrap()
     }
 
     fn turn(&mut self) {

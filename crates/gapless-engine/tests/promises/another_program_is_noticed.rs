@@ -2,12 +2,12 @@
 //! with what was put out, and that it is another program is said or refused.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
+use gapless_client::client::{MessageType, SessionKey};
+use gapless_client::{Client, ClientOptions};
 use gapless_engine::{
     Context, EngineError, Handlers, Node, NodeOptions, OnOtherOutputs, OnOtherProgram, Reject, Service,
 };
 use gapless_schema::Encoding;
-use gapless_stream::client::{MessageType, SessionKey};
-use gapless_stream::{Client, ClientOptions};
 use gapless_transport::token::random_token;
 use std::path::Path;
 use std::time::Duration;

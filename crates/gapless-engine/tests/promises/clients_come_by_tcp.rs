@@ -3,14 +3,15 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::replicas::{Caller, Cluster, PATIENCE, wait};
+use gapless_client::Client;
+use gapless_client::ClientError;
+use gapless_client::client::{ClientOptions, MessageType};
+use gapless_client::node::{NodeLink, Start, TcpLink, TcpOptions};
 use gapless_engine::{Context, Handlers, Reject, Service};
 use gapless_log::StreamIdentity;
 use gapless_schema::Encoding;
-use gapless_stream::client::{ClientOptions, MessageType};
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
 use gapless_stream::network::TcpNetwork;
-use gapless_stream::node::{NodeLink, Start, TcpLink, TcpOptions};
-use gapless_stream::{Client, StreamError};
 use gapless_transport::credentials::Credentials;
 use gapless_transport::seen::Seen;
 use gapless_wire::soup::Field;
@@ -67,7 +68,7 @@ fn cluster(count: usize) -> (Cluster, Vec<SocketAddr>) {
     (cluster, ports)
 }
 
-fn connect(ports: &[SocketAddr], credentials: Credentials) -> Result<Client, StreamError> {
+fn connect(ports: &[SocketAddr], credentials: Credentials) -> Result<Client, ClientError> {
     let addresses: Vec<_> = ports.iter().map(|port| format!("tcp:{port}")).collect();
     Client::connect_any(&addresses, ClientOptions { timeout: PATIENCE, credentials, ..ClientOptions::default() })
 }
@@ -115,8 +116,8 @@ fn who_does_not_belong_there_is_told_so() {
     let mut caller = Caller::over(connect(&ports, credentials("teller", "sesame")).unwrap(), TYPE);
     caller.call_more(&mut cluster, 10);
 
-    let reason = |outcome: Result<Client, StreamError>| match outcome {
-        Err(StreamError::Handshake { reason, .. }) => reason,
+    let reason = |outcome: Result<Client, ClientError>| match outcome {
+        Err(ClientError::Handshake { reason, .. }) => reason,
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("it is let in"),
     };
@@ -160,8 +161,8 @@ fn who_does_not_belong_there_is_told_so() {
     let another = std::thread::spawn(move || nobody.accept().unwrap().0.write_all(&[9; 100]).unwrap());
     assert!(reason(connect(&[address], Credentials::BLANK)).contains("what answers is no service"));
     another.join().unwrap();
-    assert!(matches!(connect(&[address], Credentials::BLANK), Err(StreamError::System { .. })));
+    assert!(matches!(connect(&[address], Credentials::BLANK), Err(ClientError::System { .. })));
     let wrong = Client::connect_any(&["tcp:nowhere.invalid:1"], ClientOptions::default());
-    assert!(matches!(wrong, Err(StreamError::System { .. })));
+    assert!(matches!(wrong, Err(ClientError::System { .. })));
     caller.call_more(&mut cluster, 10);
 }

@@ -3,14 +3,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
+use gapless_client::ClientError;
+use gapless_client::client::MessageType;
+use gapless_client::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
 use gapless_engine::context::Context;
 use gapless_engine::{Handlers, Reject, Service, StreamService, StreamServiceOptions};
 use gapless_schema::{EncodeError, Encoding};
-use gapless_stream::client::MessageType;
+use gapless_stream::Persistence;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
 use gapless_stream::messages::ForSequencer;
-use gapless_stream::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
-use gapless_stream::{Persistence, StreamError};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -310,7 +311,13 @@ fn without_its_past_it_does_not_begin() {
             Err(error) => break error,
         }
     };
-    let expected = matches!(&refused, gapless_engine::EngineError::Stream(StreamError::Lapped { sequence: 1, .. }));
+    let expected = matches!(
+        &refused,
+        gapless_engine::EngineError::Stream(gapless_stream::StreamError::Client(ClientError::Lapped {
+            sequence: 1,
+            ..
+        }))
+    );
     assert!(expected, "{refused}");
     stream.stop().unwrap();
 }

@@ -6,16 +6,16 @@
 use crate::damages::{
     DAMAGES, Damage, PATIENCE, await_that, copy, files, is_held_against_guide, newest_history_slot, other_boot,
 };
+use gapless_client::client::{ClientOptions, MessageType};
+use gapless_client::node::{NodeOptions as PublisherNodeOptions, SharedMemoryOptions, StreamNode};
+use gapless_client::stream_layout::StreamLayout;
 use gapless_engine::{Context, Handlers, Node, NodeOptions, Reject, Service, output_record, whole_directory};
 use gapless_journal::descriptor::NameMeaning;
 use gapless_journal::inspect::Verdict;
 use gapless_journal::{Journal, JournalOptions, JournalReader, RecoveryReport, descriptor as d};
 use gapless_schema::Encoding;
 use gapless_stream::Persistence;
-use gapless_stream::client::{ClientOptions, MessageType};
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
-use gapless_stream::node::{NodeOptions as PublisherNodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
-use gapless_stream::stream_layout::StreamLayout;
 use gapless_transport::Tier;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -188,7 +188,7 @@ impl Subject {
         match self {
             Self::Stream => {
                 let stream = EventStream::start(&Self::stream_options(directory, tier)).unwrap();
-                let link = SharedMemoryLink::local(&stream, SharedMemoryOptions::default()).unwrap();
+                let link = stream.local_link(SharedMemoryOptions::default()).unwrap();
                 let mut node = StreamNode::new(link, PublisherNodeOptions::with_token(TOKEN));
                 node.wait_open(PATIENCE).unwrap();
                 for (at, count) in COUNTS.iter().enumerate() {

@@ -7,6 +7,10 @@
 
 use crate::damages::{DAMAGES, Damage, PATIENCE, copy, files, is_held_against_guide, newest_history_slot, other_boot};
 use gapless_agent::Now;
+use gapless_client::Incoming;
+use gapless_client::client::{ClientOptions, MessageType};
+use gapless_client::late_reader::LateRead;
+use gapless_client::stream_layout::StreamLayout;
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::Role;
@@ -16,10 +20,6 @@ use gapless_engine::{Context, Handlers, Reject, Replica, ReplicaOptions, Service
 use gapless_journal::descriptor as d;
 use gapless_journal::descriptor::NameMeaning;
 use gapless_schema::Encoding;
-use gapless_stream::Incoming;
-use gapless_stream::client::{ClientOptions, MessageType};
-use gapless_stream::late_reader::LateRead;
-use gapless_stream::stream_layout::StreamLayout;
 use gapless_transport::token::random_token;
 use std::collections::BTreeMap;
 use std::fmt;

@@ -6,15 +6,15 @@
 use crate::damages::{
     DAMAGES, Damage, PATIENCE, await_that, copy, files, is_held_against_guide, newest_history_slot, other_boot,
 };
+use gapless_client::client::MessageType;
+use gapless_client::late_reader::LateRead;
+use gapless_client::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode};
+use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::descriptor::NameMeaning;
 use gapless_journal::{JournalReader, descriptor as d};
 use gapless_schema::Encoding;
-use gapless_stream::client::MessageType;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
-use gapless_stream::late_reader::LateRead;
 use gapless_stream::messages::ForSequencer;
-use gapless_stream::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode};
-use gapless_stream::stream_layout::StreamLayout;
 use gapless_transport::Tier;
 use gapless_wire::feed_session::FeedSession;
 use std::collections::BTreeMap;

@@ -1,12 +1,13 @@
 //! A reply of any length that a reply may have arrives, whatever ring its client has; a longer one is the stored outcome
 //! "done, its reply is too long", the same for a repeat, after a restart and in a copy. No handler sees a client's ring.
 
+use gapless_client::ClientError;
+use gapless_client::client::{ClientOptions, MessageType};
+use gapless_client::{Client, SessionKey};
 use gapless_engine::fold::{NoSink, Policy};
 use gapless_engine::recovery::replay_copy;
 use gapless_engine::{Context, Handlers, Node, NodeOptions, OUTPUT_LENGTH_MAX, Service};
 use gapless_schema::Encoding;
-use gapless_stream::client::{ClientOptions, MessageType};
-use gapless_stream::{Client, SessionKey, StreamError};
 use gapless_transport::link::LinkOptions;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -54,7 +55,7 @@ fn connect(node: &Node, reply_ring_bytes: usize) -> Client {
     Client::connect(node.socket_path().unwrap(), ClientOptions { link, ..ClientOptions::default() }).unwrap()
 }
 
-fn ask(client: &mut Client, session: SessionKey, length: usize) -> Result<Vec<u8>, StreamError> {
+fn ask(client: &mut Client, session: SessionKey, length: usize) -> Result<Vec<u8>, ClientError> {
     client.call(session, ASK, &(length as u32).to_le_bytes(), PATIENCE).map(|reply| reply.payload)
 }
 
@@ -110,7 +111,7 @@ fn a_client_that_does_not_read_holds_up_nobody() {
     while came.len() < 4 {
         assert!(begun.elapsed() < PATIENCE, "{} came", came.len());
         slow.poll(1, |incoming| {
-            if let gapless_stream::Incoming::Reply { reply, first: true, .. } = incoming {
+            if let gapless_client::Incoming::Reply { reply, first: true, .. } = incoming {
                 assert!(reply.payload.len() == length && reply.payload.iter().all(|byte| *byte == reply.payload[0]));
                 came.push(reply.session_seq);
             }
@@ -144,7 +145,7 @@ fn a_client_that_goes_in_the_middle_gets_it_when_it_comes_again() {
         assert!(begun.elapsed() < PATIENCE, "it does not come");
         client
             .poll(1, |incoming| {
-                if let gapless_stream::Incoming::Reply { reply, .. } = incoming {
+                if let gapless_client::Incoming::Reply { reply, .. } = incoming {
                     came = reply.payload.len();
                 }
             })
@@ -164,7 +165,7 @@ fn a_longer_one_is_an_outcome_that_stays() {
     for length in [10, OUTPUT_LENGTH_MAX + 1, 10, 3 << 20, 10] {
         match ask(&mut client, session, length) {
             Ok(reply) => assert_eq!(reply.len(), 10),
-            Err(StreamError::ReplyTooLong { length_bytes, sequence }) => {
+            Err(ClientError::ReplyTooLong { length_bytes, sequence }) => {
                 assert!(length_bytes == length as u64 && sequence > 1);
                 too_long += 1;
             }

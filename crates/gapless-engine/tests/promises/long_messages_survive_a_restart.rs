@@ -5,13 +5,14 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::attacked::*;
+use gapless_client::ClientError;
+use gapless_client::{Client, Incoming};
 use gapless_engine::NodeOptions;
-use gapless_stream::{Client, Incoming, StreamError};
 use gapless_transport::Tier;
 use std::time::{Duration, Instant};
 
 /// The reply to command `number`, asked for once more.
-fn repeated(client: &mut Client, key: gapless_stream::SessionKey, number: u64) -> Vec<u8> {
+fn repeated(client: &mut Client, key: gapless_client::SessionKey, number: u64) -> Vec<u8> {
     client.repeat(key, number).unwrap();
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -73,12 +74,12 @@ fn what_is_too_long_is_refused_before_anything_is_sent() {
     let mut client = connect(directory.path());
     let key = client.open_session(5, 8).unwrap();
     match call(&mut client, key, ADD, &vec![1; 2 << 20]) {
-        Err(StreamError::TooLong { length_bytes, limit_bytes }) => assert!(length_bytes > limit_bytes),
+        Err(ClientError::TooLong { length_bytes, limit_bytes }) => assert!(length_bytes > limit_bytes),
         other => panic!("expected a refusal, not {other:?}"),
     }
     // A reply beyond what any may have is an outcome of its own: the command is done.
     match call(&mut client, key, FILL, &(8u32 << 20).to_le_bytes()) {
-        Err(StreamError::ReplyTooLong { length_bytes, .. }) => assert_eq!(length_bytes, 8 << 20),
+        Err(ClientError::ReplyTooLong { length_bytes, .. }) => assert_eq!(length_bytes, 8 << 20),
         other => panic!("expected a reply that is too long, not {other:?}"),
     }
     assert_eq!(add(&mut client, key, 2), 3);

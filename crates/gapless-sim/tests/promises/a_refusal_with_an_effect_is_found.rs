@@ -1,9 +1,9 @@
 //! A handler that changes its state and then refuses is found, with its message and its sequence.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+use gapless_client::client::MessageType;
 use gapless_engine::{Context, Handlers, Reject, Service};
 use gapless_sim::{Application, Options, Random, simulate};
-use gapless_stream::client::MessageType;
 use gapless_wire::Encoding;
 
 const SCHEMA: u32 = 9 << 16 | 1;
@@ -51,7 +51,7 @@ impl Application for Counting {
         (MessageType { schema: SCHEMA, encoding: Encoding::Opaque }, index.to_le_bytes().to_vec())
     }
 
-    fn check_reply(&self, _: u64, index: u64, reply: &gapless_stream::Reply<'_>) -> Result<(), String> {
+    fn check_reply(&self, _: u64, index: u64, reply: &gapless_client::Reply<'_>) -> Result<(), String> {
         let is_right = reply.refusal.is_some() == (index % 3 == 2);
         if is_right { Ok(()) } else { Err(format!("message {index}: {:?}", reply.refusal)) }
     }

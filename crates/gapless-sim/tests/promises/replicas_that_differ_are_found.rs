@@ -1,9 +1,9 @@
 //! A service that is not deterministic is found, with the sequence where its replicas part.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+use gapless_client::client::MessageType;
 use gapless_engine::{Context, Handlers, Reject, Service};
 use gapless_sim::{Application, Options, Random, simulate};
-use gapless_stream::client::MessageType;
 use gapless_wire::Encoding;
 use std::sync::atomic::{AtomicU64, Ordering};
 

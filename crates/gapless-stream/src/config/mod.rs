@@ -34,11 +34,11 @@ mod units;
 use crate::StreamError;
 use crate::event_stream::EventStreamOptions;
 use crate::network::endpoints::{Carrier, PacketNetwork};
-use crate::node::{
+use document::{Document, Table};
+use gapless_client::node::{
     AnyLink, DatagramLink, DatagramOptions, NodeOptions, PublisherOptions, SharedMemoryLink, SharedMemoryOptions,
     Start, TcpLink, TcpOptions,
 };
-use document::{Document, Table};
 use gapless_transport::network::{Interface, Segmentation, UdpSocket};
 use gapless_transport::token::random_token;
 use gapless_transport::transport::Transport;
@@ -225,7 +225,7 @@ impl StreamConfig {
             rewind: self.stream.tcp.as_ref().map(|network| network.rewind),
             ..DatagramOptions::new(network.command, network.request)
         };
-        DatagramLink::open(&network.groups, &interface, segmentation, options)
+        Ok(DatagramLink::open(&network.groups, &interface, segmentation, options)?)
     }
 }
 

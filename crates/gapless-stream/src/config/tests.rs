@@ -1,8 +1,8 @@
 //! Every key, and every refusal with its line.
 
 use super::*;
-use crate::throttle::Throttle;
 use gapless_agent::{OptimizeFor, PlanKind};
+use gapless_client::throttle::Throttle;
 use gapless_transport::Tier;
 use gapless_transport::network::Segmentation;
 use std::time::Duration;

@@ -16,21 +16,24 @@ mod sequencing;
 pub use options::EventStreamOptions;
 
 use crate::StreamError;
-use crate::client::{Client, ClientOptions};
 use crate::doorman::Doorman;
 use crate::ingress::IngressShared;
-use crate::late_reader::LateReader;
 use crate::messages::ForSequencer;
 use crate::network::TcpAddresses;
 use crate::network::guests::SharedStatus;
-use crate::node::{NodeLink, Start};
 use crate::preparing::PreparerThread;
-use crate::stream_layout::StreamLayout;
 use crate::syncer::SyncThread;
 use gapless_agent::{AgentGroup, Clock, Counters, Now, ThreadGroup, ThreadPlan, Waker};
+use gapless_client::ClientError;
+use gapless_client::client::{Client, ClientOptions};
+use gapless_client::late_reader::LateReader;
+use gapless_client::node::{NodeLink, Start};
+use gapless_client::node::{SharedMemoryLink, SharedMemoryOptions};
+use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{DirectoryLock, RecoveryReport};
 use gapless_log::{StreamIdentity, Window};
 use gapless_transport::Tier;
+use gapless_transport::TransportError;
 use gapless_transport::link::LinkOptions;
 use gapless_transport::mailbox::Mailbox;
 use gapless_transport::publisher_link::PublisherLink;
@@ -97,7 +100,7 @@ impl EventStream {
 
     /// Starts a stream that passes on what comes by `upstream`, with the same sequences, and sends up what is published
     /// here. It goes on where its own journal ends; one that is new begins at `start`. Waits for the first connection,
-    /// which tells what stream it is, until `stopped` is set: then there is none ([`StreamError::Closed`]).
+    /// which tells what stream it is, until `stopped` is set: then there is none ([`ClientError::Closed`]).
     ///
     /// The same options as for a stream of one's own; those of the sequencer (feed session, sessions) mean nothing
     /// here. Publishers here are throttled here: to the sequencer all of them are one.
@@ -147,7 +150,7 @@ impl EventStream {
     ///
     /// # Errors
     /// Ring sizes out of range, or no memory for them.
-    pub fn connect(&self, link: LinkOptions) -> Result<PublisherLink, StreamError> {
+    pub fn connect(&self, link: LinkOptions) -> Result<PublisherLink, TransportError> {
         self.doorman.as_ref().expect("a stream has its doorman until it stops").connect(link)
     }
 
@@ -158,8 +161,16 @@ impl EventStream {
     ///
     /// # Panics
     /// Never: a stream has its doorman until it stops.
-    pub fn client(&self, options: ClientOptions) -> Result<Client, StreamError> {
-        Client::connect_local(self.doorman.as_ref().expect("a stream has its doorman until it stops"), options)
+    pub fn client(&self, options: ClientOptions) -> Result<Client, ClientError> {
+        self.doorman.as_ref().expect("a stream has its doorman until it stops").client(options)
+    }
+
+    /// The way of a node of this process. When the stream stops, it is gone for good.
+    ///
+    /// # Errors
+    /// Ring sizes out of range, or no memory for them.
+    pub fn local_link(&self, options: SharedMemoryOptions) -> Result<SharedMemoryLink, ClientError> {
+        Ok(SharedMemoryLink::local(self.connect(options.rings)?, self.reader(1), options))
     }
 
     /// A reader inside this process, from `sequence` on.
@@ -248,7 +259,7 @@ impl EventStream {
     /// # Errors
     /// So many requests wait already that the sequencer must have stopped.
     pub fn ask(&self, request: ForSequencer) -> Result<(), StreamError> {
-        let full = |_| StreamError::Disconnected { peer: "this process".to_owned() };
+        let full = |_| ClientError::Disconnected { peer: "this process".to_owned() };
         self.requests.push(request).map_err(full)?;
         self.waker.wake();
         Ok(())

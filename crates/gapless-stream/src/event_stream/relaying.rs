@@ -5,15 +5,17 @@ use super::foundation::{Foundation, Head, Journaling};
 use super::options::EventStreamOptions;
 use super::{EventStream, StreamRecovery};
 use crate::StreamError;
-use crate::feeds::{Feeds, SharedFeeds};
-use crate::node::link::Connected;
-use crate::node::{NodeLink, Start};
 use crate::persistence::{OpenedJournal, Opening};
 use crate::relay::{Relay, RelayCounters, RelayLinks};
 use crate::relay_feeds::KeptFeeds;
 use crate::relay_limits::RelayLimits;
-use crate::stream_layout::{Owner, StreamLayout, TakenDirectory};
+use crate::taken_directory::{Owner, TakenDirectory};
 use gapless_agent::Clock;
+use gapless_client::ClientError;
+use gapless_client::feeds::{Feeds, SharedFeeds};
+use gapless_client::node::link::Connected;
+use gapless_client::node::{NodeLink, Start};
+use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{JournalError, JournalReader};
 use gapless_log::StreamIdentity;
 use gapless_transport::Tier;
@@ -36,7 +38,7 @@ pub(super) fn start(
 ) -> Result<EventStream, StreamError> {
     options.check()?;
     let (clock, _) = Clock::fastest();
-    let directory = options.directory.as_ref().map(|root| StreamLayout::new(root).take()).transpose()?;
+    let directory = options.directory.as_ref().map(|root| TakenDirectory::take(StreamLayout::new(root))).transpose()?;
     directory.as_ref().map_or(Ok(()), |directory| directory.check_owner(Owner::Relay))?;
     let layout = directory.as_ref().map(TakenDirectory::layout);
     let origin = match layout {
@@ -72,7 +74,7 @@ pub(super) fn start(
         && origin.identity != connected.identity
     {
         let (peer, expected, found) = (upstream.peer(), origin.identity, connected.identity);
-        let other = StreamError::OtherStream { peer, expected, found };
+        let other = ClientError::OtherStream { peer, expected, found };
         let reason =
             format!("the directory is of another stream than it is to pass on, or this file is damaged: {other}");
         return Err(StreamError::State { path: layout.origin(), reason });
@@ -145,11 +147,11 @@ fn connect(
     while !stopped.load(Ordering::Acquire) {
         match upstream.connect(start, seen, clock.now().monotonic_ns) {
             Ok(Some(connected)) => return Ok(connected),
-            Ok(None) | Err(StreamError::Disconnected { .. }) => std::thread::sleep(ATTEMPT_INTERVAL),
-            Err(error) => return Err(error),
+            Ok(None) | Err(ClientError::Disconnected { .. }) => std::thread::sleep(ATTEMPT_INTERVAL),
+            Err(error) => return Err(error.into()),
         }
     }
-    Err(StreamError::Closed)
+    Err(ClientError::Closed.into())
 }
 
 fn open(

@@ -3,7 +3,7 @@
 
 use super::Ingress;
 use crate::StreamError;
-use crate::control::{ControlCommand, ControlOutcome, ControlStatus};
+use gapless_client::control::{ControlCommand, ControlOutcome, ControlStatus};
 use gapless_wire::mark::Mark;
 
 impl Ingress {

@@ -6,11 +6,11 @@
 use super::Ingress;
 use super::publishers::Turn;
 use crate::StreamError;
-use crate::control::{ControlOutcome, ControlStatus};
 use crate::messages::{ForSequencer, ForService};
 use crate::sequencer::{Decision, Sequencer};
 use crate::stream_time::StreamTime;
 use gapless_agent::Now;
+use gapless_client::control::{ControlOutcome, ControlStatus};
 use gapless_log::LogError;
 use gapless_wire::descriptor::KIND_OFFSET;
 use gapless_wire::{Frame, HEADER_LENGTH, Kind, aligned_length};

@@ -4,7 +4,7 @@
 use super::Ingress;
 use crate::StreamError;
 use crate::messages::ForSequencer;
-use crate::throttle::{Throttle, TokenBucket};
+use gapless_client::throttle::{Throttle, TokenBucket};
 use gapless_log::LogError;
 use gapless_wire::control::TimerFired;
 use gapless_wire::feed_session::FeedSession;

@@ -3,7 +3,7 @@
 
 use super::Ingress;
 use crate::messages::{ForIngress, ForService};
-use crate::throttle::TokenBucket;
+use gapless_client::throttle::TokenBucket;
 use gapless_log::RingReader;
 use gapless_transport::link::ConnectionId;
 use gapless_wire::control::RefusalCode;

@@ -6,10 +6,10 @@ use super::guests::{GuestCounters, GuestOptions, Guests, SharedStatus, StreamFac
 use super::replayer::{Replayer, ReplayerCounters};
 use crate::StreamError;
 use crate::doorman::Doorman;
-use crate::feeds::SharedFeeds;
-use crate::late_reader::LateReader;
 use crate::past::Past;
 use gapless_agent::{Agent, Counters};
+use gapless_client::feeds::SharedFeeds;
+use gapless_client::late_reader::LateReader;
 use gapless_journal::JournalReader;
 use gapless_log::{GatingCursor, Window};
 use gapless_transport::mailbox::Mailbox;

@@ -2,9 +2,9 @@
 //! nodes, or both. It waits for nobody: what is lost on the way is asked for again.
 
 use crate::StreamError;
-use crate::feeds::{Feed, Feeds};
 use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, AgentError, Counter, Counters, Now};
+use gapless_client::feeds::{Feed, Feeds};
 use gapless_log::GatingCursor;
 use gapless_transport::mailbox::Mailbox;
 use gapless_transport::network::datagrams::{Datagrams, Peer};

@@ -3,9 +3,9 @@
 
 pub use super::status::{NodeStatus, Reported, SharedStatus};
 use crate::doorman::Doorman;
-use crate::feeds::{Feed, SharedFeeds};
 use crate::past::Past;
 use gapless_agent::{Counter, Counters};
+use gapless_client::feeds::{Feed, SharedFeeds};
 use gapless_log::{LogError, StreamIdentity, Window};
 use gapless_transport::credentials::Credentials;
 use gapless_transport::link::{ConnectionId, LinkOptions};

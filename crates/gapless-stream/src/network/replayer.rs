@@ -2,9 +2,10 @@
 //! any other, from the window or the journal.
 
 use crate::StreamError;
-use crate::feeds::SharedFeeds;
-use crate::late_reader::{LateRead, LateReader};
 use gapless_agent::{Agent, AgentError, Counter, Counters, Now};
+use gapless_client::ClientError;
+use gapless_client::feeds::SharedFeeds;
+use gapless_client::late_reader::{LateRead, LateReader};
 use gapless_transport::network::datagrams::{Datagrams, Peer};
 use gapless_wire::mold::{PacketWriter, Request};
 use rustix::fd::BorrowedFd;
@@ -104,7 +105,7 @@ impl<S: Datagrams> Replayer<S> {
                 }
                 // Crossing over between window and journal looks empty once.
                 Ok(LateRead::Empty) if first + u64::from(count) <= released_sequence => {}
-                Ok(LateRead::Empty) | Err(StreamError::Lapped { .. }) => break Ok(()),
+                Ok(LateRead::Empty) | Err(ClientError::Lapped { .. }) => break Ok(()),
                 Err(error) => break Err(error),
             }
         };

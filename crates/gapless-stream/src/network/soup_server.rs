@@ -5,10 +5,10 @@ mod client;
 
 use super::guests::GuestOptions;
 use crate::StreamError;
-use crate::feeds::SharedFeeds;
-use crate::late_reader::LateReader;
 use client::{Ending, SoupClient, Told};
 use gapless_agent::{Agent, AgentError, Counter, Counters, Now};
+use gapless_client::feeds::SharedFeeds;
+use gapless_client::late_reader::LateReader;
 use gapless_log::Window;
 use gapless_transport::network::tcp::TcpConnection;
 use gapless_transport::network::tcp_server::TcpServer;
@@ -194,7 +194,7 @@ impl SoupServer {
                     counters.overtaken.add(1);
                     warnings.warn(now_ns, || format!("the rewind client at {peer} is dropped: {error}"));
                 }
-                Ending::Failed(error) => outcome = Err(error),
+                Ending::Failed(error) => outcome = Err(error.into()),
             }
             false
         });

@@ -10,14 +10,14 @@
 
 use crate::scenarios::{Module, Random};
 use gapless_agent::fault::{CRASH_POINTS, STREAM_CRASH_POINTS};
-use gapless_journal::JournalReader;
-use gapless_stream::Persistence;
-use gapless_stream::client::MessageType;
-use gapless_stream::event_stream::{EventStream, EventStreamOptions};
-use gapless_stream::network::endpoints::PacketNetwork;
-use gapless_stream::node::{
+use gapless_client::client::MessageType;
+use gapless_client::node::{
     DatagramLink, DatagramOptions, NodeEvent, NodeLink, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode,
 };
+use gapless_journal::JournalReader;
+use gapless_stream::Persistence;
+use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::network::endpoints::PacketNetwork;
 use gapless_transport::Tier;
 use gapless_transport::network::{Datagrams, Interface, Segmentation, UdpOptions, UdpSocket};
 use gapless_wire::{Encoding, Kind};

@@ -2,14 +2,14 @@
 //! begins, again after a restart, and when the stream ends with its process. What they have missed of it they get still.
 
 use crate::raw_soup::{Client, login};
-use gapless_stream::client::MessageType;
+use gapless_client::client::MessageType;
+use gapless_client::node::{
+    DatagramLink, DatagramOptions, NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,
+};
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
 use gapless_stream::messages::ForSequencer;
 use gapless_stream::network::TcpNetwork;
 use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
-use gapless_stream::node::{
-    DatagramLink, DatagramOptions, NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,
-};
 use gapless_transport::credentials::Credentials;
 use gapless_transport::network::{Interface, Segmentation};
 use gapless_wire::mold::{Content, Packet, Request};
@@ -111,7 +111,7 @@ fn options(directory: Option<&std::path::Path>) -> (EventStreamOptions, PacketNe
 }
 
 fn node(stream: &EventStream) -> StreamNode<SharedMemoryLink> {
-    let link = SharedMemoryLink::local(stream, SharedMemoryOptions::default()).unwrap();
+    let link = stream.local_link(SharedMemoryOptions::default()).unwrap();
     let mut node = StreamNode::new(link, NodeOptions::default());
     node.wait_open(PATIENCE).unwrap();
     node

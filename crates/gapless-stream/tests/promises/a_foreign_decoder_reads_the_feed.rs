@@ -9,15 +9,15 @@ mod tshark;
 
 use self::capture::{Caught, Tap};
 use self::tshark::Decoded;
+use gapless_client::client::MessageType;
+use gapless_client::node::{
+    DatagramLink, DatagramOptions, NodeLink, NodeOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,
+};
 use gapless_journal::JournalReader;
 use gapless_stream::Persistence;
-use gapless_stream::client::MessageType;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
 use gapless_stream::messages::ForSequencer;
 use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
-use gapless_stream::node::{
-    DatagramLink, DatagramOptions, NodeLink, NodeOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,
-};
 use gapless_transport::network::{Interface, Segmentation, UdpSocket};
 use gapless_wire::feed_session::FeedSession;
 use gapless_wire::mark::Mark;

@@ -2,11 +2,11 @@
 //! message.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use gapless_stream::client::MessageType;
-use gapless_stream::control::ControlCommand;
+use gapless_client::client::MessageType;
+use gapless_client::control::ControlCommand;
+use gapless_client::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
 use gapless_stream::messages::ForSequencer;
-use gapless_stream::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
 use gapless_wire::Encoding;
 use gapless_wire::feed_session::FeedSession;
 use std::time::{Duration, Instant};
@@ -53,7 +53,7 @@ fn a_halt_between_feed_sessions_holds() {
     let mut options = EventStreamOptions::in_memory();
     options.feed_session = FeedSession::new("MONDAY").unwrap();
     let stream = EventStream::start(&options).unwrap();
-    let link = SharedMemoryLink::local(&stream, SharedMemoryOptions::default()).unwrap();
+    let link = stream.local_link(SharedMemoryOptions::default()).unwrap();
     let mut party = Party { node: StreamNode::new(link, NodeOptions::default()), met: Vec::new() };
     party.until("began MONDAY");
     party.node.wait_open(PATIENCE).unwrap();
@@ -94,7 +94,7 @@ fn so_does_one_before_an_operator_rolls_over() {
     let mut options = EventStreamOptions::in_memory();
     options.feed_session = FeedSession::new("MONDAY").unwrap();
     let stream = EventStream::start(&options).unwrap();
-    let link = SharedMemoryLink::local(&stream, SharedMemoryOptions::default()).unwrap();
+    let link = stream.local_link(SharedMemoryOptions::default()).unwrap();
     let mut party = Party { node: StreamNode::new(link, NodeOptions::default()), met: Vec::new() };
     party.until("began MONDAY");
     party.node.wait_open(PATIENCE).unwrap();

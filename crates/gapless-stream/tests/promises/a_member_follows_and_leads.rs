@@ -5,14 +5,14 @@
 use crate::member::{EXPIRY_NS, FRAME_LENGTH_MAX, IDENTITY, Member, WINDOW_BYTES, frames, rules, send};
 use crate::raw_publisher::{event, frame, open, part};
 use gapless_agent::{Agent, Now};
+use gapless_client::control::{ControlCommand, ControlStatus};
+use gapless_client::stream_layout::StreamLayout;
 use gapless_log::LogError;
-use gapless_stream::control::{ControlCommand, ControlStatus};
 use gapless_stream::coverage::Coverage;
 use gapless_stream::messages::ForSequencer;
 use gapless_stream::persistence::Opening;
 use gapless_stream::sequencer_recovery::rebuild;
 use gapless_stream::state_keeper::{StateInterval, StateKeeper};
-use gapless_stream::stream_layout::StreamLayout;
 use gapless_stream::{ForService, Persistence, Sequencer, StreamError};
 use gapless_transport::Tier;
 use gapless_transport::publisher_link::PublisherLink;

@@ -2,10 +2,10 @@
 //! is there or is said to be lost.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use gapless_stream::StreamError;
-use gapless_stream::client::MessageType;
+use gapless_client::ClientError;
+use gapless_client::client::MessageType;
+use gapless_client::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
-use gapless_stream::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
 use gapless_wire::descriptor::Encoding;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ fn node(directory: &Path) -> StreamNode<SharedMemoryLink> {
 }
 
 /// Polls until nothing is in flight, and so long at least; what came back of its own.
-fn poll(node: &mut StreamNode<SharedMemoryLink>, at_least: Duration) -> Result<Vec<Vec<u8>>, StreamError> {
+fn poll(node: &mut StreamNode<SharedMemoryLink>, at_least: Duration) -> Result<Vec<Vec<u8>>, ClientError> {
     let begun = Instant::now();
     let mut own = Vec::new();
     while begun.elapsed() < at_least || node.in_flight() > 0 {
@@ -41,7 +41,7 @@ fn all(stream: &EventStream) -> Vec<Vec<u8>> {
     let mut reader = stream.reader(1);
     let mut found = Vec::new();
     while reader.sequence() <= stream.released_sequence() {
-        if let gapless_stream::late_reader::LateRead::Frame(frame) = reader.read().unwrap()
+        if let gapless_client::late_reader::LateRead::Frame(frame) = reader.read().unwrap()
             && frame.kind() == gapless_wire::Kind::Event
         {
             found.push(frame.payload().to_vec());
@@ -92,7 +92,7 @@ fn that_sleeps_meanwhile() {
     first.publish(WORD, &[2]).unwrap();
     let lost = first.publish(WORD, &[3]).unwrap() - 1;
     match poll(&mut first, TOO_LONG) {
-        Err(StreamError::SessionExpired { session: expired, first_lost }) => {
+        Err(ClientError::SessionExpired { session: expired, first_lost }) => {
             assert_eq!((expired, first_lost), (session, lost));
         }
         other => panic!("{other:?}"),

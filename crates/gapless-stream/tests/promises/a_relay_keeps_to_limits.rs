@@ -3,13 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_publisher::{Answer, PATIENCE, RawPublisher, event, frame, part};
-use gapless_stream::StreamError;
-use gapless_stream::client::MessageType;
-use gapless_stream::event_stream::{EventStream, EventStreamOptions};
-use gapless_stream::network::TcpNetwork;
-use gapless_stream::node::{
+use gapless_client::ClientError;
+use gapless_client::client::MessageType;
+use gapless_client::node::{
     NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode, TcpLink, TcpOptions,
 };
+use gapless_stream::StreamError;
+use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::network::TcpNetwork;
 use gapless_wire::control::{RefusalCode, TimerFired};
 use gapless_wire::{Encoding, FrameHeader, Kind};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -61,7 +62,7 @@ impl Origin {
 }
 
 fn node(relay: &EventStream) -> StreamNode<SharedMemoryLink> {
-    let link = SharedMemoryLink::local(relay, SharedMemoryOptions::default()).unwrap();
+    let link = relay.local_link(SharedMemoryOptions::default()).unwrap();
     let mut node = StreamNode::new(link, NodeOptions { start: Start::Live, ..NodeOptions::default() });
     node.wait_open(PATIENCE).unwrap();
     node
@@ -96,12 +97,12 @@ fn nodes_are_told_what_both_take() {
     let mut node = self::node(&relay);
     publish(&mut node, &vec![1; 20_000]);
     publish(&mut node, &vec![2; 100_000]);
-    assert!(matches!(node.publish(TYPE, &vec![3; 110_000]), Err(StreamError::TooLong { .. })));
+    assert!(matches!(node.publish(TYPE, &vec![3; 110_000]), Err(ClientError::TooLong { .. })));
     publish(&mut node, b"goes on");
     let shorter = origin.relay(&options(directories[1].path(), 1_376, 10_000)).unwrap();
     let mut other = self::node(&shorter);
     publish(&mut other, &vec![4; 10_000]);
-    assert!(matches!(other.publish(TYPE, &vec![5; 11_000]), Err(StreamError::TooLong { .. })));
+    assert!(matches!(other.publish(TYPE, &vec![5; 11_000]), Err(ClientError::TooLong { .. })));
     // It reads the longer ones of others all the same.
     publish(&mut node, &vec![6; 100_000]);
     let (begun, mut came) = (Instant::now(), false);

@@ -2,16 +2,16 @@
 //! nothing behind it that would show the gap, is sent again by the node that misses it.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use gapless_stream::StreamError;
-use gapless_stream::client::MessageType;
-use gapless_stream::event_stream::{EventStream, EventStreamOptions};
-use gapless_stream::network::TcpNetwork;
-use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
-use gapless_stream::node::link::{Connected, LinkRead};
-use gapless_stream::node::{
+use gapless_client::ClientError;
+use gapless_client::client::MessageType;
+use gapless_client::node::link::{Connected, LinkRead};
+use gapless_client::node::{
     DatagramLink, DatagramOptions, NodeEvent, NodeLink, NodeOptions, SharedMemoryLink, SharedMemoryOptions, Start,
     StreamNode, TcpLink, TcpOptions,
 };
+use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::network::TcpNetwork;
+use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
 use gapless_transport::network::{Datagrams, Interface, Segmentation, UdpOptions, UdpSocket};
 use gapless_transport::seen::Seen;
 use gapless_wire::{Encoding, Frame, Kind};
@@ -32,11 +32,11 @@ struct Losing {
 }
 
 impl NodeLink for Losing {
-    fn connect(&mut self, start: Start, seen: Seen, now_ns: u64) -> Result<Option<Connected>, StreamError> {
+    fn connect(&mut self, start: Start, seen: Seen, now_ns: u64) -> Result<Option<Connected>, ClientError> {
         self.way.connect(start, seen, now_ns)
     }
 
-    fn send(&mut self, frame: &[u8]) -> Result<bool, StreamError> {
+    fn send(&mut self, frame: &[u8]) -> Result<bool, ClientError> {
         let is_event = Frame::parse(frame).unwrap().kind() == Kind::Event;
         let less_one = |count: u32| count.checked_sub(1);
         if is_event && self.to_lose.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less_one).is_ok() {
@@ -45,15 +45,15 @@ impl NodeLink for Losing {
         self.way.send(frame)
     }
 
-    fn flush(&mut self) -> Result<(), StreamError> {
+    fn flush(&mut self) -> Result<(), ClientError> {
         self.way.flush()
     }
 
-    fn answers(&mut self, take: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, StreamError> {
+    fn answers(&mut self, take: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, ClientError> {
         self.way.answers(take)
     }
 
-    fn read(&mut self, now_ns: u64) -> Result<LinkRead<'_>, StreamError> {
+    fn read(&mut self, now_ns: u64) -> Result<LinkRead<'_>, ClientError> {
         self.way.read(now_ns)
     }
 
@@ -65,11 +65,11 @@ impl NodeLink for Losing {
         self.way.loses()
     }
 
-    fn tick(&mut self, now_ns: u64) -> Result<(), StreamError> {
+    fn tick(&mut self, now_ns: u64) -> Result<(), ClientError> {
         self.way.tick(now_ns)
     }
 
-    fn wait(&mut self, timeout: Duration) -> Result<(), StreamError> {
+    fn wait(&mut self, timeout: Duration) -> Result<(), ClientError> {
         self.way.wait(timeout)
     }
 

@@ -2,13 +2,13 @@
 //! after a restart, late nodes read all that is held.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use gapless_stream::client::MessageType;
+use gapless_client::client::MessageType;
+use gapless_client::node::{
+    NodeEvent, NodeOptions, NodeState, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode, TcpLink, TcpOptions,
+};
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
 use gapless_stream::messages::ForSequencer;
 use gapless_stream::network::TcpNetwork;
-use gapless_stream::node::{
-    NodeEvent, NodeOptions, NodeState, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode, TcpLink, TcpOptions,
-};
 use gapless_wire::Encoding;
 use gapless_wire::feed_session::FeedSession;
 use std::net::{Ipv4Addr, SocketAddr};

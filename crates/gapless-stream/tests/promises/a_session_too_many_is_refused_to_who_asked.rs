@@ -2,11 +2,11 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_publisher::{Answer, RawPublisher, frame, open};
+use gapless_client::ClientError;
+use gapless_client::node::link::{Connected, LinkRead};
+use gapless_client::node::{NodeLink, Start};
 use gapless_log::StreamIdentity;
-use gapless_stream::StreamError;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
-use gapless_stream::node::link::{Connected, LinkRead};
-use gapless_stream::node::{NodeLink, Start};
 use gapless_transport::seen::Seen;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpen};
 use gapless_wire::descriptor::REFUSED_FLAG;
@@ -21,7 +21,7 @@ struct Full {
 }
 
 impl NodeLink for Full {
-    fn connect(&mut self, _start: Start, _seen: Seen, _now_ns: u64) -> Result<Option<Connected>, StreamError> {
+    fn connect(&mut self, _start: Start, _seen: Seen, _now_ns: u64) -> Result<Option<Connected>, ClientError> {
         Ok(Some(Connected {
             identity: StreamIdentity { stream_id: 1, incarnation: 2 },
             frame_length_max: 1_376,
@@ -32,17 +32,17 @@ impl NodeLink for Full {
         }))
     }
 
-    fn send(&mut self, frame: &[u8]) -> Result<bool, StreamError> {
+    fn send(&mut self, frame: &[u8]) -> Result<bool, ClientError> {
         let open = SessionOpen::from_bytes(Frame::parse(frame).unwrap().payload()).unwrap();
         self.asked.push(open.token);
         Ok(true)
     }
 
-    fn flush(&mut self) -> Result<(), StreamError> {
+    fn flush(&mut self) -> Result<(), ClientError> {
         Ok(())
     }
 
-    fn answers(&mut self, take: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, StreamError> {
+    fn answers(&mut self, take: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, ClientError> {
         if self.asked.len() < 2 {
             return Ok(0);
         }
@@ -56,7 +56,7 @@ impl NodeLink for Full {
         Ok(2)
     }
 
-    fn read(&mut self, _now_ns: u64) -> Result<LinkRead<'_>, StreamError> {
+    fn read(&mut self, _now_ns: u64) -> Result<LinkRead<'_>, ClientError> {
         Ok(LinkRead::Empty)
     }
 
@@ -68,11 +68,11 @@ impl NodeLink for Full {
         false
     }
 
-    fn tick(&mut self, _now_ns: u64) -> Result<(), StreamError> {
+    fn tick(&mut self, _now_ns: u64) -> Result<(), ClientError> {
         Ok(())
     }
 
-    fn wait(&mut self, _timeout: Duration) -> Result<(), StreamError> {
+    fn wait(&mut self, _timeout: Duration) -> Result<(), ClientError> {
         Ok(())
     }
 

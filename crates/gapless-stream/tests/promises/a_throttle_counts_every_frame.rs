@@ -3,8 +3,8 @@
 
 use crate::raw_publisher::{RawPublisher, event};
 use gapless_agent::Now;
+use gapless_client::throttle::Throttle;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
-use gapless_stream::throttle::Throttle;
 use gapless_transport::LinkOptions;
 
 #[test]

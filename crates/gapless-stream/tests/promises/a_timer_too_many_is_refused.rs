@@ -2,10 +2,11 @@
 //! everything else, and goes on; a restart remembers what was refused.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use gapless_stream::client::MessageType;
+use gapless_client::ClientError;
+use gapless_client::client::MessageType;
+use gapless_client::node::{NodeEvent, NodeOptions, NodeState, SharedMemoryLink, SharedMemoryOptions, StreamNode};
+use gapless_stream::Persistence;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
-use gapless_stream::node::{NodeEvent, NodeOptions, NodeState, SharedMemoryLink, SharedMemoryOptions, StreamNode};
-use gapless_stream::{Persistence, StreamError};
 use gapless_wire::Encoding;
 use std::path::Path;
 use std::time::Duration;
@@ -49,7 +50,7 @@ fn set_timer(node: &mut Node, timer: u64, deadline_ns: u64) {
     loop {
         match node.set_timer(timer, deadline_ns) {
             Ok(_) => return,
-            Err(StreamError::WindowFull { .. }) => assert_eq!(settle(node), [], "there is room for it"),
+            Err(ClientError::WindowFull { .. }) => assert_eq!(settle(node), [], "there is room for it"),
             Err(error) => panic!("{error}"),
         }
     }

@@ -2,12 +2,12 @@
 //! the connection makes it again.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use gapless_stream::StreamError;
-use gapless_stream::client::MessageType;
+use gapless_client::ClientError;
+use gapless_client::client::MessageType;
+use gapless_client::node::{NodeEvent, NodeOptions, NodeState, StreamNode, TcpLink, TcpOptions};
+use gapless_client::throttle::Throttle;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
 use gapless_stream::network::TcpNetwork;
-use gapless_stream::node::{NodeEvent, NodeOptions, NodeState, StreamNode, TcpLink, TcpOptions};
-use gapless_stream::throttle::Throttle;
 use gapless_transport::credentials::Credentials;
 use gapless_transport::transport::Transport;
 use gapless_wire::Encoding;
@@ -148,7 +148,7 @@ fn who_is_not_known_is_told_so() {
     assert!(matches!(refusal, Body::Refusal { nonce: 7, reason: RefusalReason::NotAuthorized, .. }), "{refusal:?}");
     let mut stranger = node(&stream, NodeOptions::default());
     let error = stranger.wait_open(PATIENCE).unwrap_err();
-    assert!(matches!(error, StreamError::Handshake { .. }), "{error}");
+    assert!(matches!(error, ClientError::Handshake { .. }), "{error}");
     let addresses = stream.tcp_addresses().unwrap();
     let known = TcpOptions { username, password, ..TcpOptions::new(addresses.command, addresses.rewind) };
     let mut known = StreamNode::new(TcpLink::new(known), NodeOptions::default());

@@ -3,11 +3,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
+use gapless_client::client::MessageType;
+use gapless_client::node::{DatagramLink, DatagramOptions, NodeEvent, NodeOptions, StreamNode};
 use gapless_stream::Persistence;
-use gapless_stream::client::MessageType;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
 use gapless_stream::network::endpoints::PacketNetwork;
-use gapless_stream::node::{DatagramLink, DatagramOptions, NodeEvent, NodeOptions, StreamNode};
 use gapless_transport::network::{Interface, Segmentation};
 use gapless_transport::token::random_token;
 use gapless_wire::Encoding;

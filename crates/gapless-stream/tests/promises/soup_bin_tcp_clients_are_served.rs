@@ -4,12 +4,13 @@
 
 use crate::raw_soup::{Client, PATIENCE, counter, login, reaches};
 use gapless_agent::Now;
-use gapless_stream::client::MessageType;
+use gapless_client::ClientError;
+use gapless_client::client::MessageType;
+use gapless_client::node::{NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
+use gapless_stream::Persistence;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
 use gapless_stream::messages::ForSequencer;
 use gapless_stream::network::TcpNetwork;
-use gapless_stream::node::{NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
-use gapless_stream::{Persistence, StreamError};
 use gapless_transport::credentials::Credentials;
 use gapless_wire::soup::Field;
 use gapless_wire::{Encoding, FeedSession};
@@ -48,7 +49,7 @@ impl World {
     fn start() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let stream = EventStream::start(&options(&directory)).unwrap();
-        let link = SharedMemoryLink::local(&stream, SharedMemoryOptions::default()).unwrap();
+        let link = stream.local_link(SharedMemoryOptions::default()).unwrap();
         let mut node = StreamNode::new(link, NodeOptions::default());
         node.wait_open(PATIENCE).unwrap();
         Self { stream, node, _directory: directory }
@@ -56,7 +57,7 @@ impl World {
 
     fn publish(&mut self, payloads: impl IntoIterator<Item = Vec<u8>>) {
         for payload in payloads {
-            while let Err(StreamError::WindowFull { .. } | StreamError::KeptFull { .. }) =
+            while let Err(ClientError::WindowFull { .. } | ClientError::KeptFull { .. }) =
                 self.node.publish(TYPE, &payload)
             {
                 self.node.poll(1024, |_| {}).unwrap();

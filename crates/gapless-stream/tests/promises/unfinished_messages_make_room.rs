@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_publisher::{Answer, PATIENCE, RawPublisher, event, part};
-use gapless_stream::client::MessageType;
+use gapless_client::client::MessageType;
+use gapless_client::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
+use gapless_client::throttle::Throttle;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
-use gapless_stream::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
-use gapless_stream::throttle::Throttle;
 use gapless_wire::Encoding;
 use gapless_wire::control::RefusalCode;
 use std::time::Instant;
@@ -28,7 +28,7 @@ fn counter(stream: &EventStream, label: &str) -> u64 {
 }
 
 fn node(stream: &EventStream) -> StreamNode<SharedMemoryLink> {
-    let link = SharedMemoryLink::local(stream, SharedMemoryOptions::default()).unwrap();
+    let link = stream.local_link(SharedMemoryOptions::default()).unwrap();
     StreamNode::new(link, NodeOptions::default())
 }
 

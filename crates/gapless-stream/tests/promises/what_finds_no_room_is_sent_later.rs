@@ -3,11 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_agent::Waker;
+use gapless_client::ClientError;
+use gapless_client::client::{ClientOptions, MessageType};
+use gapless_client::{Client, Incoming, SessionKey};
 use gapless_log::{RingReader, RingWriter, StreamIdentity};
-use gapless_stream::client::{ClientOptions, MessageType};
+use gapless_stream::Doorman;
 use gapless_stream::doorman::{DoormanLinks, StreamDescription};
 use gapless_stream::messages::{ForDelivery, ForIngress};
-use gapless_stream::{Client, Doorman, Incoming, SessionKey, StreamError};
 use gapless_transport::Tier;
 use gapless_transport::link::LinkOptions;
 use gapless_transport::mailbox::Mailbox;
@@ -84,8 +86,7 @@ fn connected() -> (Client, SessionKey, Service) {
         tier: Tier::Quorum,
     };
     let doorman = Doorman::start(None, description, links, None, None, None).unwrap();
-    let mut client =
-        Client::connect_local(&doorman, ClientOptions { link: RINGS, ..ClientOptions::default() }).unwrap();
+    let mut client = doorman.client(ClientOptions { link: RINGS, ..ClientOptions::default() }).unwrap();
     let Some(ForIngress::Opened { reader, .. }) = ingress.pop() else { panic!("nobody has come") };
     let Some(ForDelivery::Opened { writer, .. }) = delivery.pop() else { panic!("nobody has come") };
     let mut service = Service { reader, writer, _doorman: doorman };
@@ -98,7 +99,7 @@ fn connected() -> (Client, SessionKey, Service) {
     (client, key, service)
 }
 
-fn send(client: &mut Client, key: SessionKey) -> Result<u64, StreamError> {
+fn send(client: &mut Client, key: SessionKey) -> Result<u64, ClientError> {
     let message = MessageType { schema: 1, encoding: Encoding::Opaque };
     client.send(key, message, PAYLOAD_LENGTH, |_| Ok(PAYLOAD_LENGTH))
 }
@@ -112,7 +113,7 @@ fn a_full_ring_holds_up_what_is_sent_again_and_nothing_else_goes_before_it() {
     service.refuse(1, 1);
     assert_eq!(client.poll(9, |incoming| panic!("{incoming:?}")).unwrap(), 1);
     assert!(!client.can_send(key), "what is newer waits");
-    assert!(matches!(send(&mut client, key), Err(StreamError::WindowFull { .. })));
+    assert!(matches!(send(&mut client, key), Err(ClientError::WindowFull { .. })));
     client.wait(Duration::from_secs(60)).unwrap();
 
     assert_eq!(service.take(2), [1, 2]);

@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_publisher::{Answer, PATIENCE, RawPublisher, frame, open};
-use gapless_stream::StreamError;
+use gapless_client::ClientError;
+use gapless_client::node::link::{Connected, LinkRead};
+use gapless_client::node::{NodeLink, SharedMemoryLink, SharedMemoryOptions, Start};
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
-use gapless_stream::node::link::{Connected, LinkRead};
-use gapless_stream::node::{NodeLink, SharedMemoryLink, SharedMemoryOptions, Start};
 use gapless_transport::seen::Seen;
 use gapless_wire::{Frame, FrameHeader, Kind};
 use std::path::Path;
@@ -21,23 +21,23 @@ struct Late {
 }
 
 impl NodeLink for Late {
-    fn connect(&mut self, start: Start, seen: Seen, now_ns: u64) -> Result<Option<Connected>, StreamError> {
+    fn connect(&mut self, start: Start, seen: Seen, now_ns: u64) -> Result<Option<Connected>, ClientError> {
         self.way.connect(start, seen, now_ns)
     }
 
-    fn send(&mut self, frame: &[u8]) -> Result<bool, StreamError> {
+    fn send(&mut self, frame: &[u8]) -> Result<bool, ClientError> {
         self.way.send(frame)
     }
 
-    fn flush(&mut self) -> Result<(), StreamError> {
+    fn flush(&mut self) -> Result<(), ClientError> {
         self.way.flush()
     }
 
-    fn answers(&mut self, take: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, StreamError> {
+    fn answers(&mut self, take: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, ClientError> {
         if self.is_late.load(Ordering::Relaxed) { Ok(0) } else { self.way.answers(take) }
     }
 
-    fn read(&mut self, now_ns: u64) -> Result<LinkRead<'_>, StreamError> {
+    fn read(&mut self, now_ns: u64) -> Result<LinkRead<'_>, ClientError> {
         self.way.read(now_ns)
     }
 
@@ -49,11 +49,11 @@ impl NodeLink for Late {
         self.way.loses()
     }
 
-    fn tick(&mut self, now_ns: u64) -> Result<(), StreamError> {
+    fn tick(&mut self, now_ns: u64) -> Result<(), ClientError> {
         self.way.tick(now_ns)
     }
 
-    fn wait(&mut self, timeout: Duration) -> Result<(), StreamError> {
+    fn wait(&mut self, timeout: Duration) -> Result<(), ClientError> {
         self.way.wait(timeout)
     }
 

@@ -2,15 +2,16 @@
 //! more refuses it, whether the stream is shorter now or has gone on in another way, over each transport.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use gapless_stream::client::MessageType;
-use gapless_stream::event_stream::{EventStream, EventStreamOptions};
-use gapless_stream::network::TcpNetwork;
-use gapless_stream::network::endpoints::PacketNetwork;
-use gapless_stream::node::{
+use gapless_client::ClientError;
+use gapless_client::client::MessageType;
+use gapless_client::node::{
     DatagramLink, DatagramOptions, NodeEvent, NodeLink, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode,
     TcpLink, TcpOptions,
 };
-use gapless_stream::{Persistence, StreamError};
+use gapless_stream::Persistence;
+use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::network::TcpNetwork;
+use gapless_stream::network::endpoints::PacketNetwork;
 use gapless_transport::network::{Interface, Segmentation};
 use gapless_transport::seen::Seen;
 use gapless_wire::Encoding;
@@ -111,7 +112,7 @@ fn publish(node: &mut Node, count: usize) {
 }
 
 /// What ends the node.
-fn ends(node: &mut Node) -> StreamError {
+fn ends(node: &mut Node) -> ClientError {
     let deadline = Instant::now() + PATIENCE;
     loop {
         assert!(Instant::now() < deadline, "it goes on at {}", node.position());
@@ -146,7 +147,7 @@ fn refuses_another_history(way: Way, published_again: usize) {
     }
     let error = ends(&mut node);
     let is_it =
-        matches!(&error, StreamError::OtherHistory { seen: Seen { sequence, .. }, .. } if *sequence == position - 1);
+        matches!(&error, ClientError::OtherHistory { seen: Seen { sequence, .. }, .. } if *sequence == position - 1);
     assert!(is_it, "{error}");
     let text = error.to_string();
     assert!(text.contains("journal restore"), "{text}");

@@ -4,15 +4,15 @@
 
 use crate::raw_soup::{Client, PATIENCE, counter, login, reaches};
 use crate::strange_packets::{FEED, SCHEMA, changed, event, from_a_sequencer, hello, malformed, packet, refused};
+use gapless_client::client::MessageType;
+use gapless_client::node::{
+    AnyLink, DatagramLink, DatagramOptions, NodeEvent, NodeOptions, StreamNode, TcpLink, TcpOptions,
+};
 use gapless_stream::Persistence;
-use gapless_stream::client::MessageType;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
 use gapless_stream::network::TcpNetwork;
 use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
 use gapless_stream::network::guests::GuestOptions;
-use gapless_stream::node::{
-    AnyLink, DatagramLink, DatagramOptions, NodeEvent, NodeOptions, StreamNode, TcpLink, TcpOptions,
-};
 use gapless_transport::credentials::Credentials;
 use gapless_transport::network::{Datagrams, Interface, Segmentation, UdpOptions, UdpSocket};
 use gapless_wire::mold::Request;

@@ -3,13 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_soup::{Client, PATIENCE, counter, login, reaches};
-use gapless_stream::StreamError;
-use gapless_stream::client::MessageType;
+use gapless_client::ClientError;
+use gapless_client::client::MessageType;
+use gapless_client::node::{NodeOptions, SharedMemoryOptions, Start, StreamNode, TcpLink, TcpOptions};
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
 use gapless_stream::network::TcpNetwork;
-use gapless_stream::node::{
-    NodeOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode, TcpLink, TcpOptions,
-};
 use gapless_wire::Encoding;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Instant;
@@ -26,7 +24,7 @@ fn who_reads_too_slowly_for_memory_is_told() {
     options.tcp = Some(TcpNetwork::new(any_port, any_port));
     let stream = EventStream::start(&options).unwrap();
     let feed = options.feed_session.to_string();
-    let link = SharedMemoryLink::local(&stream, SharedMemoryOptions::default()).unwrap();
+    let link = stream.local_link(SharedMemoryOptions::default()).unwrap();
     let mut publisher = StreamNode::new(link, NodeOptions::default());
     publisher.wait_open(PATIENCE).unwrap();
 
@@ -64,6 +62,6 @@ fn who_reads_too_slowly_for_memory_is_told() {
             break error;
         }
     };
-    assert!(matches!(error, StreamError::Lapped { sequence, .. } if sequence == expected), "{error}");
+    assert!(matches!(error, ClientError::Lapped { sequence, .. } if sequence == expected), "{error}");
     assert_eq!(counter(&stream, "rewind.malformed"), 0);
 }

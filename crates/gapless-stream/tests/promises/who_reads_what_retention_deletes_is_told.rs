@@ -3,14 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_soup::{Client, PATIENCE, counter, login, reaches};
-use gapless_stream::StreamError;
-use gapless_stream::client::MessageType;
-use gapless_stream::event_stream::{EventStream, EventStreamOptions};
-use gapless_stream::late_reader::LateRead;
-use gapless_stream::network::TcpNetwork;
-use gapless_stream::node::{
+use gapless_client::ClientError;
+use gapless_client::client::MessageType;
+use gapless_client::late_reader::LateRead;
+use gapless_client::node::{
     JournalLink, NodeLink, NodeOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,
 };
+use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::network::TcpNetwork;
 use gapless_wire::Encoding;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ fn segments(journal: &Path) -> Vec<PathBuf> {
 }
 
 /// Reads until it fails; the error, and how much was read.
-fn fails<L: NodeLink>(node: &mut StreamNode<L>) -> StreamError {
+fn fails<L: NodeLink>(node: &mut StreamNode<L>) -> ClientError {
     let begun = Instant::now();
     loop {
         assert!(begun.elapsed() < PATIENCE, "nobody tells it; it stands at {}", node.position());
@@ -80,8 +80,8 @@ fn who_reads_what_retention_deletes_is_told() {
     let segments = segments(&journal);
     assert!(segments.len() >= 6, "{segments:?}");
     segments[..4].iter().for_each(|segment| std::fs::remove_file(segment).unwrap());
-    let is_told = |error: StreamError| {
-        assert!(matches!(error, StreamError::Lapped { sequence, .. } if sequence > 100), "{error}");
+    let is_told = |error: ClientError| {
+        assert!(matches!(error, ClientError::Lapped { sequence, .. } if sequence > 100), "{error}");
     };
     is_told(fails(&mut node));
     is_told(fails(&mut of_journal));

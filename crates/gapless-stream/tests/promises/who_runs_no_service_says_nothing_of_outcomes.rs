@@ -1,8 +1,8 @@
 //! A client of a service that came to a stream on which no service runs is not told that its commands are done.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use gapless_stream::StreamError;
-use gapless_stream::client::{ClientOptions, MessageType, Outcome};
+use gapless_client::ClientError;
+use gapless_client::client::{ClientOptions, MessageType, Outcome};
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
 use gapless_wire::descriptor::Encoding;
 use std::time::Duration;
@@ -15,7 +15,7 @@ fn neither_by_a_call_nor_by_an_outcome() {
     let mut client = stream.client(ClientOptions::default()).unwrap();
     let key = client.open_session(7, 4).unwrap();
     let called = client.call(key, WORD, b"take", Duration::from_secs(3));
-    let Err(StreamError::OutcomeUnknown { session_seq: 1, reason }) = called else { panic!("{called:?}") };
+    let Err(ClientError::OutcomeUnknown { session_seq: 1, reason }) = called else { panic!("{called:?}") };
     assert!(reason.contains("reply") || reason.contains("no service runs"), "{reason}");
     // The stream says that it has the command.
     assert_eq!(client.outcome(key, 1, Duration::from_secs(3)).unwrap(), Outcome::NotYetDone);

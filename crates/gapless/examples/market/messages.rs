@@ -5,9 +5,9 @@
 
 include!("generated/market.rs");
 
+use gapless::client::node;
 use gapless::prelude::*;
 use gapless::schema::{DecodeError, EncodeError, schema_key};
-use gapless::stream::node;
 pub use market::{Accepted, CancelOrder, Cancelled, Closed, Finished, NewOrder, Reason, Rejected, Side, Trade};
 
 /// Bits of a request below the number of its entry node.

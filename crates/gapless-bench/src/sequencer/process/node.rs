@@ -3,9 +3,9 @@
 use super::{PATIENCE, Parent, answer, push, rewind, round_trips};
 use crate::Result;
 use crate::sequencer::order::{Account, NodeOrder, Ready, Role, Way, datagrams, shared_memory, stream_failed};
-use gapless::stream::client::MessageType;
-use gapless::stream::node::feed_receiver::FeedCounts;
-use gapless::stream::node::{
+use gapless::client::client::MessageType;
+use gapless::client::node::feed_receiver::FeedCounts;
+use gapless::client::node::{
     DatagramLink, NodeLink, NodeOptions, PublisherOptions, SharedMemoryLink, Start, StreamNode,
 };
 use gapless::transport::network::UdpSocket;

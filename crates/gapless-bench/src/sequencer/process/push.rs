@@ -9,8 +9,8 @@ use crate::resources::process_cpu_ns;
 use crate::sequencer::contents::{Contents, Seen, Tally};
 use crate::sequencer::failed;
 use crate::sequencer::order::{ForNode, NodeOrder, Paced, Pushed, stream_failed};
-use gapless::stream::StreamError;
-use gapless::stream::node::{NodeEvent, StreamNode};
+use gapless::client::ClientError;
+use gapless::client::node::{NodeEvent, StreamNode};
 use std::time::{Duration, Instant};
 
 /// Messages published before the stream is looked at again: what is sent leaves in packets that are full.
@@ -107,10 +107,10 @@ impl<L: Counted> Pusher<L> {
             match published {
                 Ok(_) => self.sent += 1,
                 Err(
-                    StreamError::WindowFull { .. }
-                    | StreamError::KeptFull { .. }
-                    | StreamError::Throttled { .. }
-                    | StreamError::Halted,
+                    ClientError::WindowFull { .. }
+                    | ClientError::KeptFull { .. }
+                    | ClientError::Throttled { .. }
+                    | ClientError::Halted,
                 ) => return Ok(count),
                 Err(error) => return Err(stream_failed(&error)),
             }

@@ -1,6 +1,6 @@
 //! The folders that a directory means: a node's, or the journal in it.
 
-use gapless::stream::stream_layout::StreamLayout;
+use gapless::client::stream_layout::StreamLayout;
 use gapless_journal::descriptor::LOCK_NAME;
 use gapless_journal::inspect::holds_journal;
 use std::fs::{File, TryLockError};

@@ -4,11 +4,12 @@ use super::input::Lines;
 use super::output::{FormArguments, note};
 use super::place::NodePlace;
 use super::publishing::{PublishArguments, Publishing, Turn};
-use super::reading::{self, Patience};
+use super::reading;
+use super::reading::Patience;
 use crate::commands::pipe::is_reader_gone;
 use crate::commands::{Outcome, interrupt};
 use clap::Args;
-use gapless::stream::node::{NodeEvent, NodeState, Start, StreamNode};
+use gapless::client::node::{NodeEvent, NodeState, Start, StreamNode};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 

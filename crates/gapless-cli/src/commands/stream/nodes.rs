@@ -1,6 +1,6 @@
 //! Who is connected to a stream, for `gapless stream status`: as a table and as JSON.
 
-use gapless::stream::control::{NodeReading, NodeRow};
+use gapless::client::control::{NodeReading, NodeRow};
 use serde_json::{Value, json};
 use std::fmt::Write;
 

@@ -2,9 +2,10 @@
 
 use crate::commands::closed_is_fine;
 use clap::Args;
-use gapless::stream::logger::{Form, Logger};
-use gapless::stream::node::NodeEvent;
-use std::io::{self, BufWriter, Stdout, Write};
+use gapless::client::logger::{Form, Logger};
+use gapless::client::node::NodeEvent;
+use std::io;
+use std::io::{BufWriter, Stdout, Write};
 
 #[derive(Args)]
 pub(super) struct FormArguments {

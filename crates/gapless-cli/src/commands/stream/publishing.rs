@@ -3,10 +3,10 @@
 use super::input::{Lines, Next};
 use super::publish::FINISH_PATIENCE;
 use clap::Args;
-use gapless::stream::StreamError;
-use gapless::stream::client::MessageType;
-use gapless::stream::node::resumption::token_of;
-use gapless::stream::node::{AnyLink, Resumption, StreamNode};
+use gapless::client::ClientError;
+use gapless::client::client::MessageType;
+use gapless::client::node::resumption::token_of;
+use gapless::client::node::{AnyLink, Resumption, StreamNode};
 use gapless::wire::Encoding;
 use std::time::{Duration, Instant};
 
@@ -126,11 +126,11 @@ impl Publishing {
             match node.publish(self.message_type, &payload) {
                 Ok(_) => self.published += 1,
                 Err(
-                    StreamError::NotOpen
-                    | StreamError::Halted
-                    | StreamError::WindowFull { .. }
-                    | StreamError::KeptFull { .. }
-                    | StreamError::Throttled { .. },
+                    ClientError::NotOpen
+                    | ClientError::Halted
+                    | ClientError::WindowFull { .. }
+                    | ClientError::KeptFull { .. }
+                    | ClientError::Throttled { .. },
                 ) => {
                     self.waiting = Some(payload);
                     return Ok(Turn::Full);

@@ -3,8 +3,9 @@
 use super::sequencer::{PAUSE, places, recovered};
 use super::text_file::TextFile;
 use crate::commands::{Outcome, interrupt, print};
+use gapless::client::ClientError;
+use gapless::client::node::{NodeLink, Start};
 use gapless::stream::event_stream::{EventStream, EventStreamOptions};
-use gapless::stream::node::{NodeLink, Start};
 use gapless::stream::{StreamConfig, StreamError};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -20,7 +21,7 @@ pub(super) fn run(upstream: &StreamConfig, options: &EventStreamOptions, mut tex
     let stream = match EventStream::relay(options, Box::new(link), Start::First, &interrupted) {
         Ok(stream) => stream,
         // Ctrl-C came before the stream did.
-        Err(StreamError::Closed) => return Ok(()),
+        Err(StreamError::Client(ClientError::Closed)) => return Ok(()),
         Err(error) => return Err(error.into()),
     };
     print(&format!(

@@ -2,11 +2,12 @@
 
 use super::output::FormArguments;
 use super::place::Place;
-use super::reading::{self, Extent, Patience};
+use super::reading;
+use super::reading::{Extent, Patience};
 use crate::commands::{Outcome, Usage};
 use clap::Args;
-use gapless::stream::node::{AnyLink, JournalLink, NodeOptions, Start, StreamNode};
-use gapless::stream::stream_layout::StreamLayout;
+use gapless::client::node::{AnyLink, JournalLink, NodeOptions, Start, StreamNode};
+use gapless::client::stream_layout::StreamLayout;
 
 #[derive(Args)]
 pub(super) struct Arguments {

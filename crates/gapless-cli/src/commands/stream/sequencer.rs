@@ -3,8 +3,8 @@
 use super::place::Place;
 use crate::commands::{Outcome, interrupt, print};
 use clap::Args;
+use gapless::client::stream_layout::StreamLayout;
 use gapless::stream::event_stream::{EventStream, EventStreamOptions};
-use gapless::stream::stream_layout::StreamLayout;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 

@@ -2,10 +2,11 @@
 
 use super::output::FormArguments;
 use super::place::NodePlace;
-use super::reading::{self, Extent, Patience};
+use super::reading;
+use super::reading::{Extent, Patience};
 use crate::commands::Outcome;
 use clap::Args;
-use gapless::stream::node::{Start, StreamNode};
+use gapless::client::node::{Start, StreamNode};
 
 #[derive(Args)]
 pub(super) struct Arguments {

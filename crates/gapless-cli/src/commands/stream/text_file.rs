@@ -1,10 +1,11 @@
 //! A stream as readable text in a file that is gone on with: where its last whole line ends is where the next run begins.
 
+use gapless::client::logger::{Form, Logger};
+use gapless::client::node::{NodeOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode};
 use gapless::stream::event_stream::EventStream;
-use gapless::stream::logger::{Form, Logger};
-use gapless::stream::node::{NodeOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode};
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io;
+use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// Bytes looked at once, from the end of the file backwards.
@@ -51,7 +52,7 @@ impl TextFile {
             if matches!(self.start, Start::Sequence(next) if next > stream.released_sequence() + 1) {
                 return Ok(false);
             }
-            let link = SharedMemoryLink::local(stream, SharedMemoryOptions::default())?;
+            let link = stream.local_link(SharedMemoryOptions::default())?;
             self.node = Some(StreamNode::new(link, NodeOptions::reading(self.start)));
         }
         let Self { file, line, node: Some(node), path, .. } = self else { return Ok(false) };
@@ -103,7 +104,7 @@ fn line_feed_before(file: &mut File, length: u64) -> io::Result<Option<u64>> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
     use super::*;
-    use gapless::stream::client::MessageType;
+    use gapless::client::client::MessageType;
     use gapless::stream::event_stream::EventStreamOptions;
     use gapless::wire::Encoding;
     use std::time::{Duration, Instant};
@@ -114,7 +115,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("text");
         let stream = EventStream::start(&EventStreamOptions::in_memory()).unwrap();
-        let link = SharedMemoryLink::local(&stream, SharedMemoryOptions::default()).unwrap();
+        let link = stream.local_link(SharedMemoryOptions::default()).unwrap();
         let mut node = StreamNode::new(link, NodeOptions::default());
         node.wait_open(patience).unwrap();
         let ahead = stream.released_sequence() + 2;

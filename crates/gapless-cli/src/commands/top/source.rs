@@ -3,9 +3,9 @@
 
 use super::super::journal::place::lock_holder;
 use gapless::agent::CountersReader;
+use gapless::client::control::{Controller, NodeReading, StatusFeed};
+use gapless::client::stream_layout::StreamLayout;
 use gapless::cluster::member::control::{Answer, Request, StatusReport, ask};
-use gapless::stream::control::{Controller, NodeReading, StatusFeed};
-use gapless::stream::stream_layout::StreamLayout;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

@@ -95,7 +95,7 @@ pub(super) fn peers(reading: &Reading) -> Vec<[String; 5]> {
 
 /// A row for each node that is connected to its stream.
 pub(super) fn nodes(reading: &Reading) -> Vec<[String; 6]> {
-    let row = |node: &gapless::stream::control::NodeReading| {
+    let row = |node: &gapless::client::control::NodeReading| {
         let name = clean(&node.row.name);
         [
             if name.is_empty() { "-".to_owned() } else { name },

@@ -5,8 +5,8 @@ use super::{complete_file, incoming, remove};
 use crate::ClusterError;
 use crate::member::aside::Aside;
 use gapless_agent::fault::crash_point;
+use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::DirectoryLock;
-use gapless_stream::stream_layout::StreamLayout;
 use std::fs::File;
 use std::path::Path;
 

@@ -11,10 +11,11 @@
 
 mod history;
 
+use crate::processes;
 use crate::processes::load::TYPE;
-use crate::processes::{self, Cluster, PATIENCE, THREE, WITNESS};
+use crate::processes::{Cluster, PATIENCE, THREE, WITNESS};
 use crate::scenarios::{Module, Random};
-use gapless_stream::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
+use gapless_client::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
 use history::{Action, History, Kind};
 use std::collections::HashMap;
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
 //! [`Load`]: threads that publish numbered messages to whoever leads, and read the stream meanwhile.
 
 use super::{Cluster, PATIENCE};
-use gapless_stream::client::MessageType;
-use gapless_stream::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
+use gapless_client::client::MessageType;
+use gapless_client::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
 use gapless_wire::Encoding;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;

@@ -1,13 +1,11 @@
 //! Members in one process, and messages that are published all the time, whoever leads.
 
+use gapless_client::client::MessageType;
+use gapless_client::late_reader::LateRead;
+use gapless_client::node::{NodeEvent, NodeOptions, PublisherOptions, SharedMemoryOptions, Start, StreamNode};
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::{MemberId, Role};
-use gapless_stream::client::MessageType;
-use gapless_stream::late_reader::LateRead;
-use gapless_stream::node::{
-    NodeEvent, NodeOptions, PublisherOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,
-};
 use gapless_wire::{Encoding, Kind};
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -240,7 +238,7 @@ impl Traffic {
             }
             count
         };
-        let link = SharedMemoryLink::local(cluster.leading().stream(), SharedMemoryOptions::default()).unwrap();
+        let link = cluster.leading().stream().local_link(SharedMemoryOptions::default()).unwrap();
         let publisher = PublisherOptions { window_messages: 64, ..PublisherOptions::default() };
         let options = NodeOptions { start: Start::Live, publisher: Some(publisher), ..NodeOptions::default() };
         let stopping = Arc::<AtomicBool>::default();

@@ -1,15 +1,16 @@
 //! Replicas as processes of their own, which are this executable again: started, killed while commands are sent, and asked
 //! how they stand. Each module that uses them has its own `role`, by which a process is told whose replica it is.
 
+use gapless_client::ClientError;
+use gapless_client::client::{ClientOptions, MessageType};
+use gapless_client::stream_layout::StreamLayout;
+use gapless_client::{Client, Incoming, SessionKey};
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::Role;
 use gapless_cluster::member::control;
 use gapless_cluster::member::control::{Answer, Request, StatusReport};
 use gapless_engine::{Reject, Replica};
 use gapless_schema::Encoding;
-use gapless_stream::client::{ClientOptions, MessageType};
-use gapless_stream::stream_layout::StreamLayout;
-use gapless_stream::{Client, Incoming, SessionKey, StreamError};
 use gapless_transport::token::random_token;
 use rustix::process::Pid;
 use std::collections::BTreeMap;
@@ -330,7 +331,7 @@ impl Sender for Numbers {
             Incoming::Opened { .. } | Incoming::Notice { .. } => {}
         });
         match outcome.and_then(|_| self.client.wait(Duration::from_millis(1))) {
-            Err(StreamError::Disconnected { .. }) => self.client.reconnect().unwrap(),
+            Err(ClientError::Disconnected { .. }) => self.client.reconnect().unwrap(),
             other => other.unwrap(),
         }
     }

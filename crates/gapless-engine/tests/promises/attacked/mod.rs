@@ -2,11 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use gapless_engine::Persistence;
-use gapless_engine::{Context, Handlers, Node, NodeOptions, Reject, Service};
+use gapless_client::ClientError;
+use gapless_client::client::{ClientOptions, MessageType, OwnedReply};
+use gapless_client::{Client, SessionKey};
+use gapless_engine::{Context, Handlers, Node, NodeOptions, Persistence, Reject, Service};
 use gapless_schema::Encoding;
-use gapless_stream::client::{ClientOptions, MessageType, OwnedReply};
-use gapless_stream::{Client, SessionKey, StreamError};
 use std::path::Path;
 use std::time::Duration;
 
@@ -85,7 +85,7 @@ pub fn connect(directory: &Path) -> Client {
     Client::connect(directory.join("node.socket"), options).unwrap()
 }
 
-pub fn call(client: &mut Client, key: SessionKey, schema: u32, payload: &[u8]) -> Result<OwnedReply, StreamError> {
+pub fn call(client: &mut Client, key: SessionKey, schema: u32, payload: &[u8]) -> Result<OwnedReply, ClientError> {
     client.call(key, message(schema), payload, PATIENCE)
 }
 

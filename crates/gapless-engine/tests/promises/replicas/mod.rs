@@ -1,11 +1,12 @@
 //! A cluster of replicas in this process: its files, its members, their copies.
 
+use gapless_client::ClientError;
+use gapless_client::client::{ClientOptions, MessageType};
+use gapless_client::stream_layout::StreamLayout;
+use gapless_client::{Client, Incoming, SessionKey};
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::Role;
 use gapless_engine::{Replica, ReplicaOptions, Service};
-use gapless_stream::client::{ClientOptions, MessageType};
-use gapless_stream::stream_layout::StreamLayout;
-use gapless_stream::{Client, Incoming, SessionKey, StreamError};
 use gapless_transport::token::random_token;
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -204,7 +205,7 @@ impl Caller {
             });
             // It wakes when something comes.
             match polled.and_then(|_| self.client.wait(Duration::from_millis(1))) {
-                Err(StreamError::Disconnected { .. }) => self.client.reconnect().unwrap(),
+                Err(ClientError::Disconnected { .. }) => self.client.reconnect().unwrap(),
                 other => other.unwrap(),
             }
         }

@@ -1,7 +1,7 @@
 //! [`Book`]: the service. It writes down which commands it has done, and says so in their replies and in notices.
 
+use gapless_client::client::MessageType;
 use gapless_engine::{Context, Handlers, Reject, Service};
-use gapless_stream::client::MessageType;
 use gapless_wire::Encoding;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

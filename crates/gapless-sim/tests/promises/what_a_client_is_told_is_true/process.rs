@@ -3,10 +3,11 @@
 use super::book::{DO, REFUSE, TELL, bytes, numbers};
 use super::facts::{Facts, Said};
 use super::world::{EXPIRY, MS, Place, STEP};
+use gapless_client::ClientError;
+use gapless_client::client::{ClientOptions, CommandNumber, MessageType, Outcome, OwnedReply, SavedSession};
+use gapless_client::{Client, Incoming, Reply, SessionKey};
 use gapless_log::LogError;
 use gapless_sim::Random;
-use gapless_stream::client::{ClientOptions, CommandNumber, MessageType, Outcome, OwnedReply, SavedSession};
-use gapless_stream::{Client, Incoming, Reply, SessionKey, StreamError};
 use gapless_transport::LinkOptions;
 use gapless_wire::control::RefusalCode;
 use std::collections::BTreeMap;
@@ -113,20 +114,20 @@ impl Process {
         let options = ClientOptions { timeout: TIMEOUT, link, ..ClientOptions::default() };
         let Ok(mut client) = Client::connect_in(Box::new(self.place.clone()), options) else { return false };
         let saved = self.saved;
-        let is_late = |resumed: &Result<_, _>| matches!(resumed, Err(StreamError::TimedOut { .. }));
+        let is_late = |resumed: &Result<_, _>| matches!(resumed, Err(ClientError::TimedOut { .. }));
         let key = match self.timed(TIMEOUT, is_late, |_| client.resume_session(&saved)) {
             Ok(key) => key,
-            Err(StreamError::NoSuchSession(lost)) => {
+            Err(ClientError::NoSuchSession(lost)) => {
                 self.client = Some((client, lost));
                 self.lose_session();
                 return self.client.is_some();
             }
             // Of another life of the stream.
-            Err(StreamError::OtherStream { .. }) => {
+            Err(ClientError::OtherStream { .. }) => {
                 self.lose_session();
                 return false;
             }
-            Err(StreamError::TimedOut { .. } | StreamError::Disconnected { .. }) => return false,
+            Err(ClientError::TimedOut { .. } | ClientError::Disconnected { .. }) => return false,
             Err(error) => panic!("{error}"),
         };
         self.saved = SavedSession::from_bytes(&client.saved_session(key).unwrap().to_bytes()).unwrap();
@@ -179,15 +180,15 @@ impl Process {
                 true
             }
             // The number has gone to something else, or is none: the command was not sent.
-            Err(StreamError::NotSent { .. } | StreamError::Option { option: "session_seq", .. }) => {
+            Err(ClientError::NotSent { .. } | ClientError::Option { option: "session_seq", .. }) => {
                 self.facts.say(note.id, Said::Never);
                 self.forget(number);
                 false
             }
-            Err(StreamError::WindowFull { .. } | StreamError::Log(LogError::Full { .. }) | StreamError::NotOpen) => {
+            Err(ClientError::WindowFull { .. } | ClientError::Log(LogError::Full { .. }) | ClientError::NotOpen) => {
                 false
             }
-            Err(StreamError::NoSuchSession(_)) => {
+            Err(ClientError::NoSuchSession(_)) => {
                 self.lose_session();
                 false
             }
@@ -211,7 +212,7 @@ impl Process {
         let timeout = self.timeout();
         let (mut client, key) = self.client.take()?;
         let is_late = |outcome: &Result<Outcome, _>| {
-            matches!(outcome, Ok(Outcome::NotYetDone) | Err(StreamError::OutcomeUnknown { .. } | StreamError::NotOpen))
+            matches!(outcome, Ok(Outcome::NotYetDone) | Err(ClientError::OutcomeUnknown { .. } | ClientError::NotOpen))
         };
         let outcome = self.timed(timeout, is_late, |_| client.outcome(key, number, timeout));
         let next = client.next_session_seq(key);
@@ -257,12 +258,12 @@ impl Process {
                 self.facts.say(id, Said::Never);
                 self.forget(number);
             }
-            Err(StreamError::OutcomeUnknown { session_seq, .. }) => {
+            Err(ClientError::OutcomeUnknown { session_seq, .. }) => {
                 self.facts.count("outcome unknown");
                 assert_eq!(session_seq, number);
             }
-            Err(StreamError::NotOpen | StreamError::Disconnected { .. } | StreamError::TimedOut { .. }) => {}
-            Err(StreamError::NoSuchSession(_)) => {
+            Err(ClientError::NotOpen | ClientError::Disconnected { .. } | ClientError::TimedOut { .. }) => {}
+            Err(ClientError::NoSuchSession(_)) => {
                 self.lose_session();
                 return None;
             }
@@ -340,7 +341,7 @@ impl Process {
         }
         match waited {
             Ok(()) => {}
-            Err(StreamError::Disconnected { .. }) => self.reconnect(),
+            Err(ClientError::Disconnected { .. }) => self.reconnect(),
             Err(error) => panic!("{error}"),
         }
     }
@@ -353,7 +354,7 @@ impl Process {
         self.client = Some((client, key));
         match outcome {
             Ok(()) => self.facts.count("reconnects"),
-            Err(StreamError::TimedOut { .. } | StreamError::Disconnected { .. }) => {}
+            Err(ClientError::TimedOut { .. } | ClientError::Disconnected { .. }) => {}
             Err(error) => panic!("{error}"),
         }
         if is_lost {
@@ -400,7 +401,7 @@ impl Process {
         let Note { id, message, payload } = self.command();
         let timeout = self.timeout();
         let Some((mut client, key)) = self.client.take() else { return };
-        let is_late = |outcome: &Result<OwnedReply, _>| matches!(outcome, Err(StreamError::OutcomeUnknown { .. }));
+        let is_late = |outcome: &Result<OwnedReply, _>| matches!(outcome, Err(ClientError::OutcomeUnknown { .. }));
         // What it waits for before it can send counts, too.
         let outcome = self.timed(timeout, is_late, |_| client.call(key, message, &payload, timeout));
         // The last number of the session is its, if it was sent.
@@ -414,25 +415,25 @@ impl Process {
                 self.facts.say(id, Said::Done(place));
                 self.ids.extend(number.map(|number| (number, id)));
             }
-            Err(StreamError::Refused { code, detail, .. }) => {
+            Err(ClientError::Refused { code, detail, .. }) => {
                 self.facts.count("calls refused");
                 assert_eq!((code, detail), (RefusalCode::Rejected, id));
                 assert!(self.facts.is_refused(id));
                 self.facts.say(id, Said::Never);
                 self.ids.extend(number.map(|number| (number, id)));
             }
-            Err(StreamError::OutcomeUnknown { session_seq, .. }) => {
+            Err(ClientError::OutcomeUnknown { session_seq, .. }) => {
                 self.facts.count("calls unknown");
                 self.ids.insert(session_seq, id);
                 self.notes.insert(session_seq, Note { id, message, payload });
             }
-            Err(StreamError::WindowFull { .. } | StreamError::Log(LogError::Full { .. }) | StreamError::NotOpen) => {
+            Err(ClientError::WindowFull { .. } | ClientError::Log(LogError::Full { .. }) | ClientError::NotOpen) => {
                 self.facts.count("calls not sent");
                 self.facts.say(id, Said::Never);
             }
-            Err(StreamError::NoSuchSession(_)) => self.lose_session(),
+            Err(ClientError::NoSuchSession(_)) => self.lose_session(),
             // Before it was sent: while it waited for room the service went.
-            Err(StreamError::Disconnected { .. } | StreamError::TimedOut { .. }) => self.facts.say(id, Said::Never),
+            Err(ClientError::Disconnected { .. } | ClientError::TimedOut { .. }) => self.facts.say(id, Said::Never),
             Err(error) => panic!("{error}"),
         }
     }

@@ -3,6 +3,8 @@
 
 use super::book::{Book, Pages};
 use gapless_agent::Now;
+use gapless_client::ClientError;
+use gapless_client::client::Surroundings;
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::member::Surroundings as OfMember;
@@ -10,8 +12,6 @@ use gapless_engine::{Replica, ReplicaOptions};
 use gapless_journal::Environment;
 use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, ring};
 use gapless_sim::Random;
-use gapless_stream::StreamError;
-use gapless_stream::client::Surroundings;
 use gapless_transport::LinkOptions;
 use gapless_transport::publisher_link::PublisherLink;
 use gapless_wire::{Frame, aligned_length};
@@ -221,10 +221,10 @@ impl World {
         }
     }
 
-    fn connect(&mut self) -> Result<PublisherLink, StreamError> {
+    fn connect(&mut self) -> Result<PublisherLink, ClientError> {
         self.break_wire();
         self.step(STEP);
-        let gone = || StreamError::Disconnected { peer: "the model's member".to_owned() };
+        let gone = || ClientError::Disconnected { peer: "the model's member".to_owned() };
         let far = self.member.as_ref().ok_or_else(gone)?.stream().connect(RINGS)?;
         let identity = far.welcome.identity;
         let (writer, commands) = ring::create(&MemoryKind::Anonymous, RINGS.command_ring_bytes, identity)?;
@@ -259,7 +259,7 @@ impl Surroundings for Place {
         self.world().sleep(timeout);
     }
 
-    fn connect(&mut self, _: Duration) -> Result<PublisherLink, StreamError> {
+    fn connect(&mut self, _: Duration) -> Result<PublisherLink, ClientError> {
         self.world().connect()
     }
 }

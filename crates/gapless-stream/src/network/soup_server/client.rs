@@ -1,10 +1,10 @@
 //! [`SoupClient`]: what the rewind agent knows of one client: its login, where it reads, and when it is given up.
 
 use super::{SoupServerOptions, SoupSource};
-use crate::StreamError;
-use crate::feeds::{Feed, Feeds};
-use crate::late_reader::{LateRead, LateReader};
 use crate::network::guests::GuestOptions;
+use gapless_client::ClientError;
+use gapless_client::feeds::{Feed, Feeds};
+use gapless_client::late_reader::{LateRead, LateReader};
 use gapless_transport::network::tcp::Received;
 use gapless_transport::network::tcp_server::Slot;
 use gapless_wire::mark::Mark;
@@ -59,9 +59,9 @@ pub(super) enum Ending {
     Malformed(String),
     Silent,
     /// What it reads is no longer held.
-    Overtaken(StreamError),
+    Overtaken(ClientError),
     /// The stream is damaged.
-    Failed(StreamError),
+    Failed(ClientError),
 }
 
 /// The longest packet of a client that is logged in, bytes: heartbeats, and a text to be ignored.
@@ -283,7 +283,7 @@ fn begin(feed: Feed, mut reader: LateReader, released_sequence: u64) -> Result<R
                 Ok(LateRead::Frame(_)) => break reader.seek(sequence),
                 // Crossing over between window and journal looks empty once.
                 Ok(LateRead::Empty) => {}
-                Err(StreamError::Lapped { .. }) => return Ok(Err(RejectReason::SessionNotAvailable)),
+                Err(ClientError::Lapped { .. }) => return Ok(Err(RejectReason::SessionNotAvailable)),
                 Err(error) => return Err(Ending::Failed(error)),
             }
         }
@@ -302,7 +302,7 @@ impl Reading {
             let frame = match self.reader.read() {
                 Ok(LateRead::Frame(frame)) => frame,
                 Ok(LateRead::Empty) => break,
-                Err(error @ StreamError::Lapped { .. }) => return Err(Ending::Overtaken(error)),
+                Err(error @ ClientError::Lapped { .. }) => return Err(Ending::Overtaken(error)),
                 Err(error) => return Err(Ending::Failed(error)),
             };
             if frame.kind() == Kind::Mark {

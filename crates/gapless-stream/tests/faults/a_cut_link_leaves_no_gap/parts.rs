@@ -2,10 +2,10 @@
 
 use super::PART;
 use super::namespaces::LEFT;
+use gapless_client::client::MessageType;
+use gapless_client::node::{Message, NodeEvent, NodeState, StreamNode};
 use gapless_stream::StreamConfig;
-use gapless_stream::client::MessageType;
 use gapless_stream::event_stream::EventStream;
-use gapless_stream::node::{Message, NodeEvent, NodeState, StreamNode};
 use gapless_wire::Encoding;
 use std::io::{BufRead, BufReader, Lines, Read};
 use std::path::Path;

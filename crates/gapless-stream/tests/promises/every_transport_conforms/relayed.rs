@@ -4,11 +4,11 @@
 use super::tcp::Tcp;
 use super::udp::Udp;
 use super::world::World;
+use gapless_client::node::{SharedMemoryLink, SharedMemoryOptions, Start, TcpLink, TcpOptions};
+use gapless_client::throttle::Throttle;
 use gapless_stream::Persistence;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
 use gapless_stream::network::TcpNetwork;
-use gapless_stream::node::{SharedMemoryLink, SharedMemoryOptions, Start, TcpLink, TcpOptions};
-use gapless_stream::throttle::Throttle;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

@@ -1,9 +1,9 @@
 //! The suite over shared memory, as another process of the machine would use it.
 
 use super::world::World;
+use gapless_client::node::{SharedMemoryLink, SharedMemoryOptions};
 use gapless_stream::Persistence;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
-use gapless_stream::node::{SharedMemoryLink, SharedMemoryOptions};
 use tempfile::TempDir;
 
 pub struct SharedMemory {

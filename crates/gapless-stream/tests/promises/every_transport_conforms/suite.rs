@@ -1,10 +1,10 @@
 //! What every transport must do, whatever it is made of.
 
 use super::world::{Met, Party, World, open, payload, run, settle};
-use gapless_stream::StreamError;
+use gapless_client::ClientError;
+use gapless_client::node::{NodeOptions, NodeState, PublisherOptions, Start};
+use gapless_client::throttle::Throttle;
 use gapless_stream::messages::ForSequencer;
-use gapless_stream::node::{NodeOptions, NodeState, PublisherOptions, Start};
-use gapless_stream::throttle::Throttle;
 use gapless_wire::feed_session::FeedSession;
 
 fn same_everywhere<L>(parties: &[&Party<L>]) {
@@ -60,7 +60,7 @@ pub fn long_messages_come_whole<W: World>() {
     assert!(own_payloads(&a) == expected, "every byte of every part");
     assert_eq!(b.messages.len(), 2 * lengths.len());
     let too_long = a.node.publish(super::world::TYPE, &vec![0; 64 << 20]);
-    assert!(matches!(too_long, Err(StreamError::TooLong { .. })), "{too_long:?}");
+    assert!(matches!(too_long, Err(ClientError::TooLong { .. })), "{too_long:?}");
     a.publish(b"and it goes on");
     settle(&mut world, &mut [&mut a, &mut b]);
 }
@@ -145,8 +145,8 @@ pub fn limits_are_signalled_and_lose_nothing<W: World>() {
     while sent < 60 {
         match node.node.publish(super::world::TYPE, &payload(sent, 30)) {
             Ok(_) => sent += 1,
-            Err(StreamError::WindowFull { window_messages: 8, .. }) => windows += 1,
-            Err(StreamError::Throttled { wait_ns }) => {
+            Err(ClientError::WindowFull { window_messages: 8, .. }) => windows += 1,
+            Err(ClientError::Throttled { wait_ns }) => {
                 assert!(wait_ns > 0);
                 throttles += 1;
             }
@@ -213,7 +213,7 @@ pub fn a_halt_overtakes_what_is_queued<W: World>() {
     run(&mut world, &mut [&mut a, &mut b], "both hear of it", |parties| {
         parties.iter().all(|party| party.has_noted("halted prices are wrong"))
     });
-    assert!(matches!(a.node.publish(super::world::TYPE, b"no"), Err(StreamError::Halted)));
+    assert!(matches!(a.node.publish(super::world::TYPE, b"no"), Err(ClientError::Halted)));
     world.restart();
     let mut late = Party::new(&mut world, NodeOptions::default());
     run(&mut world, &mut [&mut a, &mut b, &mut late], "it is halted still", |parties| {
@@ -299,7 +299,7 @@ pub fn a_node_that_closes_its_session_leaves_none<W: World>() {
     // Behind what is on its way, and only once.
     a.node.close_session().unwrap();
     a.node.close_session().unwrap();
-    assert!(matches!(a.node.publish(super::world::TYPE, b"too late"), Err(StreamError::NotOpen)));
+    assert!(matches!(a.node.publish(super::world::TYPE, b"too late"), Err(ClientError::NotOpen)));
     run(&mut world, &mut [&mut a, &mut reader], "it is closed", |parties| {
         parties[0].node.is_session_closed() && parties[1].has_noted(&format!("session closed {first}"))
     });

@@ -1,10 +1,10 @@
 //! The suite over TCP on the loopback interface.
 
 use super::world::World;
+use gapless_client::node::{TcpLink, TcpOptions};
 use gapless_stream::Persistence;
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
 use gapless_stream::network::TcpNetwork;
-use gapless_stream::node::{TcpLink, TcpOptions};
 use std::net::{Ipv4Addr, SocketAddr};
 use tempfile::TempDir;
 

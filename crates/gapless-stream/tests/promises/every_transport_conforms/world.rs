@@ -1,11 +1,11 @@
 //! What a transport has to bring to the suite: a stream, links to it, and time that passes.
 
 use gapless_agent::Clock;
-use gapless_stream::StreamError;
-use gapless_stream::client::MessageType;
+use gapless_client::ClientError;
+use gapless_client::client::MessageType;
+use gapless_client::node::{NodeEvent, NodeLink, NodeOptions, NodeState, StreamNode};
 use gapless_stream::event_stream::{EventStream, EventStreamOptions};
 use gapless_stream::messages::ForSequencer;
-use gapless_stream::node::{NodeEvent, NodeLink, NodeOptions, NodeState, StreamNode};
 use gapless_wire::Encoding;
 use std::time::{Duration, Instant};
 
@@ -83,7 +83,7 @@ impl<L: NodeLink> Party<L> {
         Self { node, messages: Vec::new(), notes: Vec::new(), states: Vec::new() }
     }
 
-    pub fn poll(&mut self) -> Result<usize, StreamError> {
+    pub fn poll(&mut self) -> Result<usize, ClientError> {
         let Self { node, messages, notes, states } = self;
         node.poll(256, |event| match event {
             NodeEvent::Message(message) => messages.push(Met {

@@ -4,6 +4,7 @@
 use super::bank::{ASK, MOVE, MOVE_LENGTH, link};
 use super::dice::Dice;
 use super::process::ServiceProcess;
+use gapless::client::ClientError;
 use gapless::log::LogError;
 use gapless::prelude::*;
 use std::collections::{BTreeMap, HashMap};
@@ -58,7 +59,7 @@ impl Witness {
     pub fn connect(socket: &Path, dice: &mut Dice) -> Result<Self, String> {
         let tokens: Vec<u128> = (0..SESSIONS).map(|_| u128::from(dice.roll(u64::MAX)) << 32 | 1).collect();
         let deadline = Instant::now() + PATIENCE;
-        let try_once = || -> Result<(Client, Vec<SessionKey>), StreamError> {
+        let try_once = || -> Result<(Client, Vec<SessionKey>), ClientError> {
             let options = ClientOptions { timeout: ATTEMPT, ..ClientOptions::default() };
             let mut client = Client::connect(socket, options)?;
             let keys =
@@ -140,7 +141,7 @@ impl Witness {
                 while self.client.can_send(key) && self.client.in_flight(key) < most {
                     if let Err(error) = self.send_one(key, dice) {
                         match error {
-                            StreamError::Log(LogError::Full { .. }) => break,
+                            ClientError::Log(LogError::Full { .. }) => break,
                             other => return self.gone_or(other),
                         }
                     }
@@ -158,7 +159,7 @@ impl Witness {
         Ok(Ended::Answered)
     }
 
-    fn send_one(&mut self, key: SessionKey, dice: &mut Dice) -> Result<(), StreamError> {
+    fn send_one(&mut self, key: SessionKey, dice: &mut Dice) -> Result<(), ClientError> {
         // Most are short; some need several frames, as do some replies.
         let padding = if dice.roll(40) == 0 { 4000 + dice.roll(8000) } else { dice.roll(400) } as usize;
         let filling = if dice.roll(40) == 0 { 4000 + dice.roll(8000) } else { dice.roll(300) } as u32;
@@ -224,11 +225,11 @@ impl Witness {
     }
 
     /// A service that died is what these tests are about; everything else is a finding.
-    fn gone_or(&mut self, error: StreamError) -> Result<Ended, String> {
+    fn gone_or(&mut self, error: ClientError) -> Result<Ended, String> {
         match error {
-            StreamError::Disconnected { .. } => Ok(Ended::ServiceGone),
+            ClientError::Disconnected { .. } => Ok(Ended::ServiceGone),
             // The socket of a service that died just now.
-            StreamError::System { .. } | StreamError::Handshake { .. } => Ok(Ended::ServiceGone),
+            ClientError::System { .. } | ClientError::Handshake { .. } => Ok(Ended::ServiceGone),
             // What the client says of a session that the service does not know any more.
             other => Err(other.to_string()),
         }

@@ -1,0 +1,133 @@
+//! One command and its reply, for callers that have nothing else to do meanwhile.
+
+use super::incoming::Held;
+use super::reconnecting::Aside;
+use super::{Client, Incoming, MessageType, OwnedReply, SessionKey};
+use crate::ClientError;
+use gapless_agent::fault::mutant;
+use gapless_wire::control::RefusalCode;
+use std::time::{Duration, Instant};
+
+impl Client {
+    /// Sends `payload` and waits for the reply. A service that is restarted meanwhile is connected to
+    /// again; the command has its effect once. Where the session's window is full, or it is not open, that is waited for first.
+    ///
+    /// Whatever else arrives meanwhile, notices and the replies to other commands, is handed out by the next
+    /// [`Client::poll`], in its order. Who calls and never polls keeps it: the service refuses a command once its session
+    /// has 1,024 notices that were not taken.
+    ///
+    /// # Errors
+    /// Each says what has become of the command:
+    /// - not sent: [`ClientError::WindowFull`], [`ClientError::NotOpen`] and what else [`Client::send`] says;
+    ///   [`ClientError::Disconnected`] and [`ClientError::TimedOut`], where the service is gone before there was room;
+    /// - sent, its outcome unknown: [`ClientError::OutcomeUnknown`], with its number, where there is no reply within `timeout`
+    ///   or the service is gone and does not come back in that time;
+    /// - refused: [`ClientError::Refused`];
+    /// - done: [`ClientError::ReplyTooLong`], whose reply nobody has;
+    /// - its session is lost: [`ClientError::NoSuchSession`]; the stream does not contain what this client has seen:
+    ///   [`ClientError::OtherHistory`].
+    pub fn call(
+        &mut self,
+        key: SessionKey,
+        message: MessageType,
+        payload: &[u8],
+        timeout: Duration,
+    ) -> Result<OwnedReply, ClientError> {
+        let deadline = self.now() + if mutant("give_up_early") { timeout * 4 / 5 } else { timeout };
+        let number = loop {
+            let sent = self.send(key, message, payload.len(), |buffer| {
+                buffer.copy_from_slice(payload);
+                Ok(payload.len())
+            });
+            match sent {
+                Err(ClientError::WindowFull { .. } | ClientError::NotOpen) if self.now() < deadline => {
+                    if let Some(Err(error)) = self.await_reply(key, None, deadline, deadline)? {
+                        return Err(error);
+                    }
+                }
+                other => break other?,
+            }
+        };
+        loop {
+            match self.await_reply(key, Some(number), deadline, deadline) {
+                Ok(Some(Err(ClientError::Refused { code: RefusalCode::ReplyExpired, reason, .. }))) => {
+                    return Err(ClientError::OutcomeUnknown { session_seq: number, reason });
+                }
+                Ok(Some(answer)) => return answer,
+                Ok(None) if self.now() < deadline => {}
+                Ok(None) => {
+                    let reason = self.why_no_reply(key, number, timeout);
+                    return Err(ClientError::OutcomeUnknown { session_seq: number, reason });
+                }
+                Err(error @ (ClientError::NoSuchSession(_) | ClientError::OtherHistory { .. })) => return Err(error),
+                Err(error) => {
+                    return Err(ClientError::OutcomeUnknown { session_seq: number, reason: error.to_string() });
+                }
+            }
+        }
+    }
+
+    /// What is said of a command that nobody has answered in time.
+    pub(super) fn why_no_reply(&self, key: SessionKey, number: u64, timeout: Duration) -> String {
+        let (peer, milliseconds) = (self.peer(), timeout.as_millis());
+        if self.is_accepted(key, number) {
+            return format!(
+                "the stream has it, and no service runs at {peer} that would answer, for {milliseconds} ms"
+            );
+        }
+        format!("no reply from {peer} within {milliseconds} ms")
+    }
+
+    /// Whether the stream was said to have the command, by who runs no service.
+    pub(super) fn is_accepted(&self, key: SessionKey, number: u64) -> bool {
+        let (session, accepted) = self.accepted;
+        accepted >= number && self.session_id(key) == Some(session)
+    }
+
+    /// Takes what has come, or sleeps until something does, at most until `until`. Keeps for the next poll whatever is not
+    /// the reply to the session's command `number`. A service that is gone is connected to again, until `deadline`.
+    pub(super) fn await_reply(
+        &mut self,
+        key: SessionKey,
+        number: Option<u64>,
+        until: Instant,
+        deadline: Instant,
+    ) -> Result<Option<Result<OwnedReply, ClientError>>, ClientError> {
+        let mut answer = None;
+        let mut aside = Aside::default();
+        // What was kept before is not looked at again.
+        let held = std::mem::take(&mut self.aside.held);
+        self.awaits_reply = true;
+        let polled = self.poll_into(usize::MAX, &mut |incoming| match incoming {
+            Incoming::Reply { session, reply, .. } if session == key && Some(reply.session_seq) == number => {
+                answer = Some(reply.owned());
+            }
+            Incoming::SessionLost { session } if session == key => answer = Some(Err(ClientError::NoSuchSession(key))),
+            Incoming::Reply { session, reply, first } => aside.held.push_back(Held::new(session, &reply, Some(first))),
+            Incoming::Notice { session, notice } => aside.held.push_back(Held::new(session, &notice, None)),
+            Incoming::Opened { session } => aside.opened.push(session),
+            Incoming::SessionLost { session } => aside.lost.push(session),
+        });
+        self.awaits_reply = false;
+        let is_new = !aside.held.is_empty();
+        self.aside.held = held;
+        self.aside.held.append(&mut aside.held);
+        self.aside.opened.append(&mut aside.opened);
+        self.aside.lost.append(&mut aside.lost);
+        if answer.is_some() {
+            return Ok(answer);
+        }
+        let left = until.saturating_duration_since(self.now());
+        let slept = match polled {
+            // A reply may have made room for what waits for it.
+            Ok(_) if is_new || left.is_zero() => Ok(()),
+            Ok(_) => self.sleep_for_reply(left),
+            Err(error) => Err(error),
+        };
+        match slept {
+            Err(ClientError::Disconnected { .. }) => self.reconnect_until(deadline)?,
+            other => other?,
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,309 @@
+//! What a poll hands out, what each message does to its session, and the putting together of fragmented messages.
+
+use super::SessionKey;
+use super::session::{Answered, Session};
+use crate::ClientError;
+use gapless_transport::link::ANSWER_LENGTH_MAX;
+use gapless_wire::control::{Refusal, RefusalCode, SessionOpened};
+use gapless_wire::descriptor::REFUSED_FLAG;
+use gapless_wire::{Encoding, Frame, Kind};
+use rustc_hash::FxHashMap;
+
+/// Something from the service.
+#[derive(Debug)]
+pub enum Incoming<'a> {
+    /// A session is open.
+    Opened {
+        /// Which.
+        session: SessionKey,
+    },
+    /// The reply to a command.
+    Reply {
+        /// Whose.
+        session: SessionKey,
+        /// It.
+        reply: Reply<'a>,
+        /// Whether this command had no reply before; false for the answer to a repeat.
+        first: bool,
+    },
+    /// A message from the service that nobody asked for.
+    Notice {
+        /// To whom.
+        session: SessionKey,
+        /// It; its session_seq counts the notices of this session.
+        notice: Reply<'a>,
+    },
+    /// The service no longer knows the session: it has expired, or the stream is a new incarnation. Commands without a
+    /// reply may have had their effect or not. Its token opens a new session, with another key.
+    SessionLost {
+        /// Which.
+        session: SessionKey,
+    },
+}
+
+/// A message from the service.
+#[derive(Clone, Copy, Debug)]
+pub struct Reply<'a> {
+    /// The command's number in its session.
+    pub session_seq: u64,
+    /// The command's place in the total order.
+    pub sequence: u64,
+    /// The command's sequenced time, ns since the epoch.
+    pub timestamp_ns: u64,
+    /// Schema id << 16 | template id; 0 where the handler gave no reply.
+    pub schema: u32,
+    /// How the payload is encoded.
+    pub encoding: Encoding,
+    /// CRC-32C of the payload's last fragment, as the service computed it.
+    pub payload_crc: u32,
+    /// The payload, of all fragments.
+    pub payload: &'a [u8],
+    /// Set if the command was refused; the payload is then not the service's.
+    pub refusal: Option<Refusal<'a>>,
+}
+
+/// A reply that outlives the poll that brought it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnedReply {
+    /// The command's place in the total order.
+    pub sequence: u64,
+    /// The command's sequenced time, ns since the epoch.
+    pub timestamp_ns: u64,
+    /// Schema id << 16 | template id; 0 where the handler gave no reply.
+    pub schema: u32,
+    /// How the payload is encoded.
+    pub encoding: Encoding,
+    /// The payload.
+    pub payload: Vec<u8>,
+}
+
+impl OwnedReply {
+    /// As [`Reply::is_acknowledgement`].
+    #[must_use]
+    pub const fn is_acknowledgement(&self) -> bool {
+        is_acknowledgement(self.schema, self.payload.as_slice())
+    }
+}
+
+/// Of a message that was not refused.
+const fn is_acknowledgement(schema: u32, payload: &[u8]) -> bool {
+    schema == 0 && payload.is_empty()
+}
+
+impl<'a> Reply<'a> {
+    /// Whether the command is done and its handler gave no reply. An empty reply that a handler gives has the schema of a
+    /// message; one of schema 0, which is that of no message, is not told from none.
+    #[must_use]
+    pub const fn is_acknowledgement(&self) -> bool {
+        self.refusal.is_none() && is_acknowledgement(self.schema, self.payload)
+    }
+
+    pub(super) fn new(frame: &Frame<'_>, payload: &'a [u8]) -> Result<Self, ClientError> {
+        let refusal = if frame.flags() & REFUSED_FLAG != 0 {
+            let malformed = || ClientError::Protocol { what: "a malformed refusal".to_owned() };
+            Some(Refusal::from_bytes(payload).ok_or_else(malformed)?)
+        } else {
+            None
+        };
+        Ok(Self {
+            session_seq: frame.session_seq(),
+            sequence: frame.sequence(),
+            timestamp_ns: frame.timestamp_ns(),
+            schema: frame.schema(),
+            encoding: frame.encoding(),
+            payload_crc: frame.payload_crc(),
+            payload,
+            refusal,
+        })
+    }
+
+    /// A copy, or what was refused as an error.
+    pub(super) fn owned(&self) -> Result<OwnedReply, ClientError> {
+        if let Some(refusal) = &self.refusal {
+            if refusal.code == RefusalCode::ReplyTooLong {
+                return Err(ClientError::ReplyTooLong { sequence: self.sequence, length_bytes: refusal.detail });
+            }
+            let (code, detail, reason) = (refusal.code, refusal.detail, refusal.text.to_owned());
+            return Err(ClientError::Refused { code, detail, reason });
+        }
+        Ok(OwnedReply {
+            sequence: self.sequence,
+            timestamp_ns: self.timestamp_ns,
+            schema: self.schema,
+            encoding: self.encoding,
+            payload: self.payload.to_vec(),
+        })
+    }
+}
+
+/// What came while one reply was awaited, kept for the next poll.
+pub(super) struct Held {
+    pub session: SessionKey,
+    /// Of a reply: whether it was the first. A notice has not been counted yet.
+    first: Option<bool>,
+    is_refused: bool,
+    /// But for the payload and the refusal that is in it.
+    reply: Reply<'static>,
+    payload: Vec<u8>,
+}
+
+impl Held {
+    pub fn new(session: SessionKey, reply: &Reply<'_>, first: Option<bool>) -> Self {
+        Self {
+            session,
+            first,
+            is_refused: reply.refusal.is_some(),
+            reply: Reply { payload: &[], refusal: None, ..*reply },
+            payload: reply.payload.to_vec(),
+        }
+    }
+
+    /// The number of a notice; `None` of a reply.
+    pub fn notice_number(&self) -> Option<u64> {
+        self.first.is_none().then_some(self.reply.session_seq)
+    }
+
+    pub fn incoming(&self) -> Incoming<'_> {
+        // It was read from these bytes before.
+        let refusal = if self.is_refused { Refusal::from_bytes(&self.payload) } else { None };
+        let reply = Reply { payload: &self.payload, refusal, ..self.reply };
+        match self.first {
+            Some(first) => Incoming::Reply { session: self.session, reply, first },
+            None => Incoming::Notice { session: self.session, notice: reply },
+        }
+    }
+}
+
+/// The fragments of one message so far; the service sends them one behind the other.
+#[derive(Default)]
+pub(super) struct Assembly {
+    payload: Vec<u8>,
+    next_index: u16,
+    complete: bool,
+}
+
+impl Assembly {
+    /// Adds a fragment; the whole payload with the last one.
+    pub(super) fn add(&mut self, frame: &Frame<'_>) -> Result<Option<&[u8]>, ClientError> {
+        let fragment = frame.fragment();
+        if self.complete || fragment.index == 0 {
+            self.payload.clear();
+            self.next_index = 0;
+            self.complete = false;
+        }
+        if fragment.index != self.next_index {
+            let what = format!("fragment {} where {} was due", fragment.index, self.next_index);
+            return Err(ClientError::Protocol { what });
+        }
+        if self.payload.len() + frame.payload().len() > ANSWER_LENGTH_MAX {
+            let what = format!("a message of more than {ANSWER_LENGTH_MAX} bytes, which no service sends");
+            return Err(ClientError::Protocol { what });
+        }
+        self.payload.extend_from_slice(frame.payload());
+        self.next_index += 1;
+        self.complete = fragment.is_last();
+        Ok(self.complete.then_some(self.payload.as_slice()))
+    }
+}
+
+/// One whole message from the service, to the session `key` if it is known. Returns from where a session's
+/// commands are to be sent again.
+#[inline]
+/// Whether a frame says that the stream has a message, and not what came of it: what a service answers has a place in the
+/// order. So answer event streams, and members on which no service runs.
+#[cold]
+pub(super) fn is_of_no_service(frame: &Frame<'_>) -> bool {
+    frame.kind() == Kind::Reply && frame.session_seq() != 0 && frame.flags() & REFUSED_FLAG == 0
+}
+
+pub(super) fn take_message(
+    sessions: &mut [Session],
+    by_id: &mut FxHashMap<u64, SessionKey>,
+    by_token: &FxHashMap<u128, SessionKey>,
+    key: Option<SessionKey>,
+    frame: &Frame<'_>,
+    payload: &[u8],
+    take: &mut dyn FnMut(Incoming<'_>),
+) -> Result<Option<(SessionKey, u64)>, ClientError> {
+    let protocol = |what: &str| Err(ClientError::Protocol { what: what.to_owned() });
+    match frame.kind() {
+        Kind::Reply if frame.session_seq() != 0 => {
+            let reply = Reply::new(frame, payload)?;
+            if let Some(refusal) = &reply.refusal {
+                match (refusal.code, key) {
+                    (RefusalCode::Gap, Some(key)) => return Ok(Some((key, refusal.detail))),
+                    (RefusalCode::SessionUnknown, Some(key)) => {
+                        sessions[key.index()].lost();
+                        take(Incoming::SessionLost { session: key });
+                        return Ok(None);
+                    }
+                    _ => {}
+                }
+            }
+            let Some(key) = key else { return Ok(None) };
+            match sessions[key.index()].answered(frame.session_seq()) {
+                Answered::Acknowledgement => {}
+                answered => take(Incoming::Reply { session: key, reply, first: answered == Answered::First }),
+            }
+            Ok(None)
+        }
+        Kind::Reply => {
+            let refused = Reply::new(frame, payload)?.refusal;
+            if let Some(refusal) = refused {
+                if refusal.code == RefusalCode::NotLeader {
+                    return Err(ClientError::NotLeader { leader: refusal.text.to_owned() });
+                }
+                // What was sent waits in the ring, and is taken.
+                if refusal.code == RefusalCode::Throttled {
+                    return Ok(None);
+                }
+                return protocol(&format!("a refusal of this connection: {:?} {}", refusal.code, refusal.text));
+            }
+            let Some(opened) = SessionOpened::from_bytes(payload) else {
+                return protocol("a malformed answer to a session open");
+            };
+            if let Some(key) = by_token.get(&opened.token).copied() {
+                if sessions[key.index()].opened(frame.session(), &opened) {
+                    by_id.insert(frame.session(), key);
+                    take(Incoming::Opened { session: key });
+                    return Ok(Some((key, 0)));
+                }
+                take(Incoming::SessionLost { session: key });
+            }
+            Ok(None)
+        }
+        Kind::Notice => {
+            let Some(key) = key else { return Ok(None) };
+            if sessions[key.index()].notice(frame.session_seq()) {
+                take(Incoming::Notice { session: key, notice: Reply::new(frame, payload)? });
+            }
+            Ok(None)
+        }
+        kind => protocol(&format!("a frame of kind {kind:?}")),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+    use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH};
+
+    #[test]
+    fn a_client_that_is_throttled_waits() {
+        let take = |code| {
+            let refusal = Refusal { code, detail: 0, text: "wait" };
+            let mut bytes = [0; HEADER_LENGTH + 32];
+            let mut writer = FrameWriter::new(&mut bytes);
+            let length = refusal.write_to(&mut writer.payload_mut()[..20]);
+            let header = FrameHeader { kind: Kind::Reply, flags: REFUSED_FLAG, ..FrameHeader::default() };
+            writer.finish(&header, length);
+            let frame = Frame::parse(&bytes).unwrap();
+            let (mut by_id, by_token) = (FxHashMap::default(), FxHashMap::default());
+            take_message(&mut [], &mut by_id, &by_token, None, &frame, frame.payload(), &mut |told| panic!("{told:?}"))
+        };
+        assert_eq!(take(RefusalCode::Throttled).unwrap(), None);
+        assert!(matches!(take(RefusalCode::Limit), Err(ClientError::Protocol { .. })));
+        assert!(matches!(take(RefusalCode::NotLeader), Err(ClientError::NotLeader { .. })));
+    }
+}

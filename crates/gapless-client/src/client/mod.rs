@@ -1,0 +1,651 @@
+//! [`Client`]: the publisher's side. Opens sessions, sends commands, hands out replies, and keeps
+//! every command until its reply is there, so that nothing is lost or doubled when either side dies.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | this | [`Client`]: connecting, sending, polling |
+//! | `calling` | [`Client::call`]: one command and its reply |
+//! | `asking` | [`Client::outcome`]: what has become of a command; sending one again under its number |
+//! | `saved` | [`SavedSession`]: what a process keeps, to go on after its death |
+//! | `reconnecting` | going on with the same sessions, there or at another member of a cluster |
+//! | `surroundings` | time, sleep and connections, which a simulation decides |
+//! | `waiting` | sleeping until the service sends something; noticing that it is gone |
+//! | `pump` | the way to a service on another machine |
+//! | `session` | one session's commands in flight |
+//! | `connection` | the handshake from the publisher's side |
+//! | `incoming` | what a poll hands out |
+
+mod asking;
+mod calling;
+mod incoming;
+mod reconnecting;
+mod saved;
+mod session;
+mod surroundings;
+mod waiting;
+
+pub use asking::{CommandNumber, Outcome};
+pub use incoming::{Incoming, OwnedReply, Reply};
+pub use saved::SavedSession;
+pub use surroundings::Surroundings;
+
+use crate::ClientError;
+use gapless_agent::fault::mutant;
+use gapless_log::{LogError, StreamIdentity};
+use gapless_transport::addresses::Addresses;
+use gapless_transport::connect::ConnectOptions;
+use gapless_transport::credentials::Credentials;
+use gapless_transport::handshake::Welcome;
+use gapless_transport::link::LinkOptions;
+use gapless_transport::publisher_link::PublisherLink;
+use gapless_transport::seen::Seen;
+use gapless_transport::tier::Tier;
+use gapless_wire::control::SessionOpen;
+use gapless_wire::{Encoding, Fragment, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
+use incoming::{Assembly, is_of_no_service, take_message};
+use reconnecting::{Aside, Door};
+use rustc_hash::FxHashMap;
+use session::Session;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use waiting::{SILENCE_MAX, Silence};
+
+/// A session of one [`Client`]; stays valid across reconnects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SessionKey(u32);
+
+impl SessionKey {
+    /// The number of this session in its client, from 0 in the order of opening.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// How a client connects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientOptions {
+    /// Sizes of the rings.
+    pub link: LinkOptions,
+    /// How long who is reached may take to let the client in, and opening a session may take. Where nobody listens, connecting
+    /// fails at once.
+    pub timeout: Duration,
+    /// The stream that must be there; zeros for any.
+    pub identity: StreamIdentity,
+    /// Who it is, to a service that is reached by TCP and lets in those alone whom it knows.
+    pub credentials: Credentials,
+}
+
+impl Default for ClientOptions {
+    fn default() -> Self {
+        Self {
+            link: LinkOptions::default(),
+            timeout: Duration::from_secs(5),
+            identity: StreamIdentity::default(),
+            credentials: Credentials::BLANK,
+        }
+    }
+}
+
+impl ClientOptions {
+    /// Where there are others, one that does not answer is left for the next one soon.
+    fn at_the_door(&self, has_others: bool) -> ConnectOptions {
+        let timeout = if has_others { self.timeout.min(SILENCE_MAX) } else { self.timeout };
+        ConnectOptions { link: self.link, identity: self.identity, reads: false, seen: Seen::default(), timeout }
+    }
+}
+
+/// What a command carries beside its payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MessageType {
+    /// Schema id << 16 | template id.
+    pub schema: u32,
+    /// How the payload is encoded.
+    pub encoding: Encoding,
+}
+
+/// A publisher of one stream.
+pub struct Client {
+    link: PublisherLink,
+    /// Where to connect again; `None` inside the service's process.
+    addresses: Option<Addresses<Door>>,
+    /// `None`: the machine's own.
+    surroundings: Option<Box<dyn Surroundings>>,
+    /// The stream that it found first: another member serves the same.
+    identity: StreamIdentity,
+    /// The latest frame that an answer came from.
+    seen: Seen,
+    aside: Aside,
+    /// Whether the member that it is connected to does not lead.
+    was_turned_away: bool,
+    options: ClientOptions,
+    sessions: Vec<Session>,
+    by_id: FxHashMap<u64, SessionKey>,
+    /// The session that sent last: a reply is most likely its, and then need not be looked for.
+    sent_last: SessionKey,
+    by_token: FxHashMap<u128, SessionKey>,
+    frame: Vec<u8>,
+    assembly: Assembly,
+    empty_polls: u32,
+    /// Whether a session has commands that are to be sent again.
+    resends: bool,
+    /// Whether what else comes is kept for the next poll.
+    awaits_reply: bool,
+    /// Whether it has asked for an outcome, and waits for the answer.
+    asks: bool,
+    /// Session and number of what the stream was said to have by who runs no service, last.
+    accepted: (u64, u64),
+    silence: Silence,
+}
+
+/// What the address of a service begins with that is reached by TCP.
+pub const TCP_PREFIX: &str = "tcp:";
+/// After so many polls without a message the socket is asked whether the service still lives.
+const EMPTY_POLLS_PER_CHECK: u32 = 4096;
+/// The largest window of commands in flight: a service keeps a reply for each.
+pub const WINDOW_COMMANDS_MAX: u32 = 64;
+
+impl Client {
+    /// Connects to the service that listens at `path`, a socket of this machine; or by TCP, to a member of a cluster that has
+    /// a port for clients: `tcp:` and a host with a port, such as `tcp:alpha.example:9200`.
+    ///
+    /// # Errors
+    /// Nobody listens; the stream is another one; no answer in time.
+    pub fn connect(path: impl AsRef<Path>, options: ClientOptions) -> Result<Self, ClientError> {
+        Self::connect_any(&[path], options)
+    }
+
+    /// Connects to the first of a cluster's members that lets it in, each at one of `paths`, as for [`Client::connect`]. It
+    /// goes to the leader by itself: from a member that does not lead to the one that it names, or to the next.
+    ///
+    /// # Errors
+    /// As for [`Client::connect`], of the last one.
+    ///
+    /// # Panics
+    /// If there is no path.
+    pub fn connect_any(paths: &[impl AsRef<Path>], options: ClientOptions) -> Result<Self, ClientError> {
+        let mut addresses = Addresses::new(paths.iter().map(|path| Door::new(path.as_ref())).collect());
+        let at_the_door = options.at_the_door(addresses.count() > 1);
+        for remaining in (0..addresses.count()).rev() {
+            match addresses.current().connect(&at_the_door, &options.credentials) {
+                Ok(link) => return Ok(Self::over(link, Some(addresses), None, options)),
+                Err(error) if remaining == 0 => return Err(error),
+                Err(_) => _ = addresses.failed(Instant::now()),
+            }
+        }
+        unreachable!("the last attempt returns")
+    }
+
+    /// A client of a service of this process, over the `link` that it has given.
+    #[must_use]
+    pub fn local(link: PublisherLink, options: ClientOptions) -> Self {
+        Self::over(link, None, None, options)
+    }
+
+    /// Connects where `surroundings` say. It takes its time from there, too, and sleeps there.
+    ///
+    /// # Errors
+    /// What they say.
+    pub fn connect_in(mut surroundings: Box<dyn Surroundings>, options: ClientOptions) -> Result<Self, ClientError> {
+        let link = surroundings.connect(options.timeout)?;
+        let addresses = Addresses::new(vec![Door::Surroundings]);
+        Ok(Self::over(link, Some(addresses), Some(surroundings), options))
+    }
+
+    fn over(
+        link: PublisherLink,
+        addresses: Option<Addresses<Door>>,
+        surroundings: Option<Box<dyn Surroundings>>,
+        options: ClientOptions,
+    ) -> Self {
+        Self {
+            identity: link.welcome.identity,
+            seen: Seen::nothing_of(link.welcome.identity),
+            link,
+            addresses,
+            surroundings,
+            aside: Aside::default(),
+            was_turned_away: false,
+            options,
+            sessions: Vec::new(),
+            by_id: FxHashMap::default(),
+            sent_last: SessionKey(0),
+            by_token: FxHashMap::default(),
+            frame: Vec::new(),
+            assembly: Assembly::default(),
+            empty_polls: 0,
+            resends: false,
+            awaits_reply: false,
+            asks: false,
+            accepted: (0, 0),
+            silence: Silence::default(),
+        }
+    }
+
+    /// What the service said at the handshake.
+    #[must_use]
+    pub const fn welcome(&self) -> &Welcome {
+        &self.link.welcome
+    }
+
+    /// What a reply promises.
+    #[must_use]
+    pub fn tier(&self) -> Option<Tier> {
+        Tier::from_value(self.link.welcome.tier)
+    }
+
+    fn peer(&self) -> String {
+        self.addresses.as_ref().map_or_else(|| "this process".to_owned(), |all| all.current().given())
+    }
+
+    /// Opens the session of `token`, or finds it again: the same token names the same session, also
+    /// for a process that was started anew. `window_messages` (1..=64) commands may be in flight. Where the service has
+    /// lost the session ([`Incoming::SessionLost`]), it is a new one, with another key.
+    ///
+    /// What arrives meanwhile for other sessions is handed out by the next poll. A member of a cluster that does not lead
+    /// is left for another.
+    ///
+    /// # Errors
+    /// A token of 0 or a window out of range; no answer in time; the service is gone.
+    pub fn open_session(&mut self, token: u128, window_messages: u32) -> Result<SessionKey, ClientError> {
+        let key = self.begin_session(token, window_messages)?;
+        let deadline = self.now() + self.options.timeout;
+        while !self.session(key)?.is_open() {
+            let outcome = self.take_openings();
+            if self.session(key)?.is_open() {
+                break;
+            }
+            let left = deadline.saturating_duration_since(self.now());
+            if left.is_zero() {
+                return Err(self.timed_out("a session open"));
+            }
+            match outcome.and_then(|()| self.sleep(left.min(Duration::from_millis(20)))) {
+                Err(ClientError::Disconnected { .. }) if self.can_go_elsewhere() => self.reconnect_until(deadline)?,
+                other => other?,
+            }
+        }
+        self.aside.opened.retain(|opened| *opened != key);
+        Ok(key)
+    }
+
+    /// As [`Client::open_session`], without waiting: the session can be used once
+    /// [`Incoming::Opened`] came. Opening many sessions this way takes one round trip.
+    ///
+    /// # Errors
+    /// A token of 0 or a window out of range; the ring is full; the service is gone.
+    pub fn begin_session(&mut self, token: u128, window_messages: u32) -> Result<SessionKey, ClientError> {
+        let refuse = |option, reason| Err(ClientError::Option { option, reason });
+        if token == 0 {
+            return refuse("token", "a random number is expected, not 0".to_owned());
+        }
+        if !(1..=WINDOW_COMMANDS_MAX).contains(&window_messages) {
+            return refuse("window_messages", format!("1 to {WINDOW_COMMANDS_MAX} are allowed, not {window_messages}"));
+        }
+        if let Some(key) = self.by_token.get(&token)
+            && !self.sessions[key.index()].is_lost()
+        {
+            return Ok(*key);
+        }
+        self.send_open(SessionOpen { token, window_messages, shared: false, notices_seen: 0 })?;
+        let key = SessionKey(self.sessions.len() as u32);
+        self.sessions.push(Session::new(key, token, window_messages));
+        self.by_token.insert(token, key);
+        Ok(key)
+    }
+
+    /// Closes a session for good: the stream forgets it with its kept replies and its notices, and its token
+    /// opens a new session from then on. There is no answer; if the service dies before it has taken the
+    /// close, the session lives until it expires.
+    ///
+    /// # Errors
+    /// [`ClientError::InFlight`] while commands have no reply; [`ClientError::NoSuchSession`] if it is not
+    /// open; [`LogError::Full`].
+    pub fn close_session(&mut self, key: SessionKey) -> Result<(), ClientError> {
+        let session = self.sessions.get_mut(key.index()).filter(|session| session.is_open());
+        let session = session.ok_or(ClientError::NoSuchSession(key))?;
+        let (id, in_flight) = (session.id().unwrap_or(0), session.in_flight());
+        if in_flight > 0 {
+            return Err(ClientError::InFlight { session: id, in_flight });
+        }
+        let (_, header) = session.next_command()?;
+        let claim = self.link.writer.claim(HEADER_LENGTH)?;
+        let length = FrameWriter::new(claim).finish(&FrameHeader { kind: Kind::SessionClose, ..header }, 0);
+        self.link.writer.commit(length);
+        self.by_id.remove(&id);
+        self.by_token.remove(&session.token());
+        session.lost();
+        // A closed session hears nothing late.
+        self.aside.held.retain(|held| held.session != key);
+        self.flush();
+        Ok(())
+    }
+
+    fn send_open(&mut self, open: SessionOpen) -> Result<(), ClientError> {
+        let claim = self.link.writer.claim(HEADER_LENGTH + SessionOpen::LENGTH)?;
+        let mut writer = FrameWriter::new(claim);
+        writer.payload_mut()[..SessionOpen::LENGTH].copy_from_slice(&open.to_bytes());
+        let header = FrameHeader { kind: Kind::SessionOpen, ..FrameHeader::default() };
+        let length = writer.finish(&header, SessionOpen::LENGTH);
+        self.link.writer.commit(length);
+        self.flush();
+        Ok(())
+    }
+
+    fn session(&self, key: SessionKey) -> Result<&Session, ClientError> {
+        self.sessions.get(key.index()).ok_or(ClientError::NoSuchSession(key))
+    }
+
+    /// The stream's identifier of a session, once it is open.
+    #[must_use]
+    pub fn session_id(&self, key: SessionKey) -> Option<u64> {
+        self.sessions.get(key.index()).and_then(Session::id)
+    }
+
+    /// The session's next number, that of the next command if it has one frame; 1 for a session that is new to the stream.
+    /// It tells a process that was started anew how far its predecessor came: what has become of each number below it,
+    /// [`Client::outcome`] says. Each frame of a longer command has a number, and each acknowledgement of notices, which
+    /// [`Client::poll`] alone sends.
+    #[must_use]
+    pub fn next_session_seq(&self, key: SessionKey) -> Option<u64> {
+        self.sessions.get(key.index()).filter(|session| session.is_open()).map(Session::next_session_seq)
+    }
+
+    /// How many commands of a session have no reply yet.
+    #[must_use]
+    pub fn in_flight(&self, key: SessionKey) -> u32 {
+        self.sessions.get(key.index()).map_or(0, Session::in_flight)
+    }
+
+    /// Whether a session takes another command now.
+    #[inline]
+    #[must_use]
+    pub fn can_send(&self, key: SessionKey) -> bool {
+        self.sessions.get(key.index()).is_some_and(Session::has_room)
+    }
+
+    /// Sends a command, whose payload of at most `length_max` bytes `encode` writes and tells the
+    /// length of. Returns the command's number in the session, which its reply carries.
+    ///
+    /// # Errors
+    /// [`ClientError::WindowFull`], [`ClientError::NotOpen`] and [`LogError::Full`]: poll and try again.
+    /// [`ClientError::NoSuchSession`]: the service has lost it; open its token again.
+    pub fn send(
+        &mut self,
+        key: SessionKey,
+        message: MessageType,
+        length_max: usize,
+        encode: impl FnOnce(&mut [u8]) -> Result<usize, ClientError>,
+    ) -> Result<u64, ClientError> {
+        let number = self.enqueue(key, message, length_max, encode)?;
+        self.flush();
+        Ok(number)
+    }
+
+    /// As [`Client::send`], but the service sees the command at the next [`Client::flush`] or
+    /// [`Client::poll`]: several commands, one hand-over.
+    ///
+    /// # Errors
+    /// As for [`Client::send`].
+    #[inline]
+    pub fn enqueue(
+        &mut self,
+        key: SessionKey,
+        message: MessageType,
+        length_max: usize,
+        encode: impl FnOnce(&mut [u8]) -> Result<usize, ClientError>,
+    ) -> Result<u64, ClientError> {
+        let session = self.sessions.get_mut(key.index()).ok_or(ClientError::NoSuchSession(key))?;
+        let (slot, mut header) = session.next_command()?;
+        header.schema = message.schema;
+        header.flags = message.encoding.flags();
+        if HEADER_LENGTH + length_max > self.link.welcome.frame_length_max as usize {
+            return self.enqueue_long(key, header, length_max, encode);
+        }
+        let claim = self.link.writer.claim(HEADER_LENGTH + length_max)?;
+        let mut writer = FrameWriter::new(claim);
+        let payload_length = encode(&mut writer.payload_mut()[..length_max])?;
+        let length = writer.finish(&header, payload_length);
+        slot.keep(&claim[..aligned_length(length)], header.session_seq, header.session_seq);
+        self.link.writer.commit(length);
+        session.sent(1);
+        self.sent_last = key;
+        Ok(header.session_seq)
+    }
+
+    /// A message that may need several frames: encoded aside, then split.
+    #[cold]
+    fn enqueue_long(
+        &mut self,
+        key: SessionKey,
+        header: FrameHeader,
+        length_max: usize,
+        encode: impl FnOnce(&mut [u8]) -> Result<usize, ClientError>,
+    ) -> Result<u64, ClientError> {
+        let frame_payload = self.link.welcome.frame_length_max as usize - HEADER_LENGTH;
+        let frames_max = length_max.div_ceil(frame_payload);
+        let limit_bytes = (self.link.welcome.message_length_max as usize).min(self.link.writer.frame_length_max());
+        let too_long = |length_bytes| ClientError::TooLong { length_bytes, limit_bytes };
+        if frames_max > usize::from(u16::MAX) {
+            return Err(too_long(length_max));
+        }
+        let mut payload = vec![0; length_max];
+        let payload_length = encode(&mut payload)?;
+        let count = payload_length.div_ceil(frame_payload).max(1);
+        if payload_length + count * (HEADER_LENGTH + 8) > limit_bytes {
+            return Err(too_long(payload_length));
+        }
+        let mut frames = Vec::with_capacity(payload_length + count * (HEADER_LENGTH + 8));
+        let parts =
+            if payload_length == 0 { vec![&[][..]] } else { payload[..payload_length].chunks(frame_payload).collect() };
+        for (index, part) in parts.into_iter().enumerate() {
+            let start = frames.len();
+            frames.resize(start + aligned_length(HEADER_LENGTH + part.len()), 0);
+            let mut writer = FrameWriter::new(&mut frames[start..]);
+            writer.payload_mut()[..part.len()].copy_from_slice(part);
+            let fragment = Fragment { index: index as u16, count: count as u16 };
+            let session_seq = header.session_seq + index as u64;
+            writer.finish(&FrameHeader { fragment, session_seq, ..header }, part.len());
+        }
+        self.flush();
+        append_all(&mut self.link, &frames)?;
+        let session = self.sessions.get_mut(key.index()).ok_or(ClientError::NoSuchSession(key))?;
+        let last_seq = header.session_seq + count as u64 - 1;
+        session.next_command()?.0.keep(&frames, header.session_seq, last_seq);
+        session.sent(count as u64);
+        Ok(last_seq)
+    }
+
+    /// Lets the service see everything enqueued.
+    #[inline]
+    pub fn flush(&mut self) {
+        self.link.flush();
+    }
+
+    /// Takes up to `messages_max` messages from the service and hands each to `take`. Flushes first.
+    /// Returns how many there were.
+    ///
+    /// # Errors
+    /// [`ClientError::Disconnected`] once the service is gone and everything it sent is taken, or where there are other
+    /// members and this one has owed an answer for a second; [`ClientError::Protocol`] if what it sent is no frame.
+    #[inline]
+    pub fn poll(&mut self, messages_max: usize, mut take: impl FnMut(Incoming<'_>)) -> Result<usize, ClientError> {
+        self.poll_into(messages_max, &mut take)
+    }
+
+    /// [`Client::poll`], compiled once and not for each closure.
+    fn poll_into(&mut self, messages_max: usize, take: &mut dyn FnMut(Incoming<'_>)) -> Result<usize, ClientError> {
+        self.flush();
+        let mut messages = 0;
+        if !self.aside.is_empty() {
+            self.tell_aside(take);
+            messages = self.tell_held(messages_max, take)?;
+        }
+        while messages < messages_max {
+            let Some(length) = self.next_frame()? else { break };
+            let frame = Frame::parse(&self.frame[..length])
+                .and_then(|frame| frame.verify().map(|()| frame))
+                .map_err(|error| ClientError::Protocol { what: error.to_string() })?;
+            let whole = if frame.fragment() == Fragment::WHOLE {
+                frame.payload()
+            } else {
+                match self.assembly.add(&frame)? {
+                    Some(payload) => payload,
+                    None => continue,
+                }
+            };
+            messages += 1;
+            if frame.sequence() == 0 && is_of_no_service(&frame) {
+                self.accepted = (frame.session(), frame.session_seq());
+                continue;
+            }
+            self.seen.see(frame.sequence(), frame.timestamp_ns());
+            let last = self.sessions.get(self.sent_last.index());
+            let is_of_last = last.is_some_and(|last| last.is_open() && last.id() == Some(frame.session()));
+            let key = if is_of_last { Some(self.sent_last) } else { self.by_id.get(&frame.session()).copied() };
+            if self.awaits_reply && frame.kind() == Kind::Notice {
+                // It is received once the application has seen it.
+                if let Some(session) = key {
+                    take(Incoming::Notice { session, notice: Reply::new(&frame, whole)? });
+                }
+                continue;
+            }
+            let noticed = (frame.kind() == Kind::Notice).then(|| frame.session());
+            let taken = take_message(&mut self.sessions, &mut self.by_id, &self.by_token, key, &frame, whole, take);
+            let resend = match taken {
+                Err(ClientError::NotLeader { leader }) => return Err(self.turned_away(&leader)),
+                other => other?,
+            };
+            if let Some((key, from)) = resend {
+                self.resends = true;
+                let session = &mut self.sessions[key.index()];
+                session.set_resend_from(Some(session.resend_from().map_or(from, |earlier| earlier.min(from))));
+            }
+            if let Some(key) = noticed.and_then(|session| self.by_id.get(&session).copied()) {
+                self.acknowledge_notices(key)?;
+            }
+        }
+        self.link.reader.release();
+        if self.resends {
+            self.resend()?;
+        }
+        if messages == 0 {
+            self.empty_polls += 1;
+            if self.empty_polls >= EMPTY_POLLS_PER_CHECK {
+                self.check_connected()?;
+            }
+        } else {
+            self.empty_polls = 0;
+            self.silence.is_broken();
+            // The service has read the command by now, and its processor perhaps some lines more than that.
+            self.link.writer.prefetch();
+        }
+        Ok(messages)
+    }
+
+    /// The next frame's length; it is in `frame` then.
+    #[inline]
+    fn next_frame(&mut self) -> Result<Option<usize>, ClientError> {
+        if !self.aside.frames.is_empty() {
+            return Ok(self.aside.next_frame(&mut self.frame));
+        }
+        let Some(length) = self.link.reader.next_length()? else { return Ok(None) };
+        if self.frame.len() < aligned_length(length) {
+            self.frame.resize(aligned_length(length), 0);
+        }
+        self.link.reader.copy(&mut self.frame[..aligned_length(length)]);
+        self.link.reader.advance(length);
+        Ok(Some(length))
+    }
+
+    /// Acknowledges received notices once enough of them have come.
+    #[cold]
+    fn acknowledge_notices(&mut self, key: SessionKey) -> Result<(), ClientError> {
+        match self.session(key)?.due_acknowledgement().map(|number| self.acknowledge(key, number)) {
+            // The next notice tries again.
+            Some(Err(ClientError::Log(LogError::Full { .. }))) | None => Ok(()),
+            Some(other) => other,
+        }
+    }
+
+    /// Acknowledges the notices up to `number`, by the session's next number.
+    fn acknowledge(&mut self, key: SessionKey, number: u64) -> Result<(), ClientError> {
+        let session = self.sessions.get_mut(key.index()).ok_or(ClientError::NoSuchSession(key))?;
+        let (slot, header) = session.next_command()?;
+        let claim = self.link.writer.claim(HEADER_LENGTH + 8)?;
+        let mut writer = FrameWriter::new(claim);
+        let said = if mutant("acknowledge_what_was_not_taken") { number + 10 } else { number };
+        writer.payload_mut()[..8].copy_from_slice(&said.to_le_bytes());
+        let length = writer.finish(&FrameHeader { kind: Kind::Acknowledge, ..header }, 8);
+        slot.keep(&claim[..aligned_length(length)], header.session_seq, header.session_seq);
+        self.link.writer.commit(length);
+        session.acknowledging(number);
+        session.sent(1);
+        Ok(())
+    }
+
+    /// Sends what is to be sent again, as far as there is room; the rest is the next poll's.
+    #[cold]
+    fn resend(&mut self) -> Result<(), ClientError> {
+        self.resends = false;
+        for session in &mut self.sessions {
+            let Some(from) = session.resend_from() else { continue };
+            let mut left = None;
+            for (first_seq, frames) in session.unanswered(from) {
+                match append_all(&mut self.link, frames) {
+                    Ok(()) => {}
+                    Err(ClientError::Log(LogError::Full { .. })) => {
+                        left = Some(first_seq);
+                        break;
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            session.set_resend_from(left);
+            self.resends |= left.is_some();
+        }
+        self.flush();
+        Ok(())
+    }
+
+    /// Tries again while the ring is full.
+    fn send_patiently(
+        &mut self,
+        deadline: Instant,
+        mut send: impl FnMut(&mut Self) -> Result<(), ClientError>,
+    ) -> Result<(), ClientError> {
+        loop {
+            match send(self) {
+                Err(ClientError::Log(LogError::Full { .. })) if self.now() < deadline => {
+                    self.flush();
+                    self.pause(Duration::ZERO);
+                }
+                other => return other,
+            }
+        }
+    }
+
+    fn timed_out(&self, request: &str) -> ClientError {
+        ClientError::TimedOut {
+            peer: self.peer(),
+            request: request.to_owned(),
+            timeout_ms: self.options.timeout.as_millis() as u64,
+        }
+    }
+}
+
+/// Appends frames that lie back to back, all or none.
+fn append_all(link: &mut PublisherLink, frames: &[u8]) -> Result<(), ClientError> {
+    // What was enqueued before must not be dropped with a message that does not fit.
+    link.flush();
+    let mut position = 0;
+    while position < frames.len() {
+        let frame = Frame::parse(&frames[position..]).map_err(|error| ClientError::Encode(error.to_string()))?;
+        let padded = aligned_length(frame.length());
+        if let Err(error) = link.writer.append(&frames[position..position + padded]) {
+            link.writer.discard_unpublished();
+            return Err(error.into());
+        }
+        position += padded;
+    }
+    Ok(())
+}

@@ -1,0 +1,343 @@
+//! Going on after the service was restarted, or at another member of its cluster: the same sessions, every command
+//! without a reply sent again, and nothing that arrives meanwhile lost.
+
+use super::incoming::{Held, Incoming, take_message};
+use super::waiting::{SILENCE_MAX, Silence};
+use super::{Client, SessionKey, TCP_PREFIX, append_all};
+use crate::ClientError;
+use gapless_transport::connect::{self, ConnectOptions};
+use gapless_transport::credentials::Credentials;
+use gapless_transport::publisher_link::PublisherLink;
+use gapless_transport::seen::Seen;
+use gapless_wire::control::{Refusal, RefusalCode};
+use gapless_wire::descriptor::REFUSED_FLAG;
+use gapless_wire::{Fragment, Frame, Kind, aligned_length};
+use std::collections::VecDeque;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Where a service listens.
+pub(super) enum Door {
+    /// On this machine.
+    Socket {
+        /// As it was given, and as short.
+        path: PathBuf,
+        /// As a member names another one: from the root on.
+        named: PathBuf,
+    },
+    /// On this one or another: a host and a port.
+    Tcp(String),
+    /// Where the client's [`super::Surroundings`] say.
+    Surroundings,
+}
+
+impl Door {
+    pub fn new(path: &Path) -> Self {
+        match path.to_str().and_then(|path| path.strip_prefix(TCP_PREFIX)) {
+            Some(address) => Self::Tcp(address.to_owned()),
+            // Without a current directory it is compared as it is.
+            None => Self::Socket {
+                path: path.to_owned(),
+                named: std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
+            },
+        }
+    }
+
+    pub fn connect(&self, options: &ConnectOptions, credentials: &Credentials) -> Result<PublisherLink, ClientError> {
+        Ok(match self {
+            Self::Socket { path, .. } => connect::shared_memory::connect(path, options)?,
+            Self::Tcp(address) => connect::tcp::connect(address, options, credentials)?,
+            Self::Surroundings => unreachable!("who has them asks them"),
+        })
+    }
+
+    /// As it was given.
+    pub fn given(&self) -> String {
+        match self {
+            Self::Socket { path, .. } => path.display().to_string(),
+            Self::Tcp(_) | Self::Surroundings => self.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Door {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Socket { named, .. } => named.display().fmt(f),
+            Self::Tcp(address) => write!(f, "{TCP_PREFIX}{address}"),
+            Self::Surroundings => f.write_str("the simulated service"),
+        }
+    }
+}
+
+/// An attempt to connect has at least so long.
+const ATTEMPT_TIME_MIN: Duration = Duration::from_millis(5);
+
+/// What came while only answers to opens, or only one reply, were looked for. Of notices no more than the service keeps for
+/// the sessions that are open, once for each connection; of replies no more than commands were sent.
+#[derive(Default)]
+pub(super) struct Aside {
+    /// Frames, in their order.
+    pub frames: VecDeque<Vec<u8>>,
+    /// Messages that are older than the frames, in their order.
+    pub held: VecDeque<Held>,
+    /// Sessions that were opened for the first time.
+    pub opened: Vec<SessionKey>,
+    /// Sessions that were lost.
+    pub lost: Vec<SessionKey>,
+}
+
+impl Aside {
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.opened.is_empty() && self.lost.is_empty() && self.held.is_empty()
+    }
+
+    /// Moves the oldest frame to `frame`; its length.
+    #[cold]
+    pub fn next_frame(&mut self, frame: &mut Vec<u8>) -> Option<usize> {
+        let bytes = self.frames.pop_front()?;
+        if frame.len() < aligned_length(bytes.len()) {
+            frame.resize(aligned_length(bytes.len()), 0);
+        }
+        frame[..bytes.len()].copy_from_slice(&bytes);
+        Some(bytes.len())
+    }
+}
+
+impl Client {
+    /// Connects again to a service that was restarted, or to another member of its cluster, opens every session with its
+    /// token, and sends every command that has no reply. Tries all addresses in turn until the time-out. A session that
+    /// the stream has lost (see [`Incoming::SessionLost`]) is left closed: [`Client::can_send`] is false for good.
+    ///
+    /// # Errors
+    /// [`ClientError::TimedOut`], or the last refusal; [`ClientError::Disconnected`] inside the
+    /// service's own process, where there is nothing to connect to.
+    pub fn reconnect(&mut self) -> Result<(), ClientError> {
+        self.reconnect_until(self.now() + self.options.timeout)
+    }
+
+    /// As [`Client::reconnect`], with the last attempt at `deadline`.
+    pub(super) fn reconnect_until(&mut self, deadline: Instant) -> Result<(), ClientError> {
+        let now = self.now();
+        if self.silence.is_left
+            && let Some(addresses) = &mut self.addresses
+        {
+            // Not awaited: who stands still is no round in vain.
+            let _ = addresses.failed(now);
+        }
+        loop {
+            self.silence = Silence::default();
+            let error = match self.go_on(deadline) {
+                Ok(()) => return Ok(()),
+                Err(error) => error,
+            };
+            let now = self.now();
+            let Some(addresses) = &mut self.addresses else { return Err(error) };
+            // Who is told that a member does not lead has been sent to another already.
+            let wait = match error {
+                ClientError::NotLeader { ref leader } => addresses.turned_away(leader, now),
+                _ => addresses.failed(now),
+            };
+            // What another attempt does not mend is told at once.
+            if now >= deadline || matches!(error, ClientError::OtherHistory { .. }) {
+                return Err(error);
+            }
+            self.pause(wait.min(deadline.saturating_duration_since(now)));
+        }
+    }
+
+    /// Goes on over another connection, which the caller has made, and waits for nothing: each session can be used again
+    /// when its answer has come by [`Client::poll`], which then sends what has no reply. For who polls by hand.
+    ///
+    /// # Errors
+    /// The ring has no room for opening the sessions again.
+    pub fn go_on_over(&mut self, link: PublisherLink) -> Result<(), ClientError> {
+        self.begin_connection(link);
+        for number in 0..self.sessions.len() {
+            if !self.sessions[number].is_lost() {
+                let open = self.sessions[number].reopening();
+                self.send_open(open)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn begin_connection(&mut self, link: PublisherLink) {
+        if self.seen.identity != link.welcome.identity {
+            self.seen = Seen::nothing_of(link.welcome.identity);
+            // Another life of the stream may have sessions with the same identifiers, which are not these.
+            for (number, session) in self.sessions.iter_mut().enumerate() {
+                if !session.is_blank() && !session.is_lost() {
+                    session.lost();
+                    self.aside.lost.push(SessionKey(number as u32));
+                }
+            }
+        }
+        self.link = link;
+        self.accepted = (0, 0);
+        self.was_turned_away = false;
+        self.assembly = super::Assembly::default();
+        self.drop_unfinished();
+    }
+
+    /// One attempt, at the address whose turn it is.
+    fn go_on(&mut self, deadline: Instant) -> Result<(), ClientError> {
+        let peer = self.peer();
+        let now = self.now();
+        let Some(addresses) = &self.addresses else { return Err(ClientError::Disconnected { peer }) };
+        let has_others = addresses.count() > 1;
+        let mut options = self.options.at_the_door(has_others);
+        // Who lets in and then stands still is left for the next one.
+        let deadline = if has_others { deadline.min(now + SILENCE_MAX) } else { deadline };
+        if has_others {
+            options.identity = self.identity;
+        }
+        options.seen = self.seen;
+        // At the end of its time it still looks whether anybody is there.
+        options.timeout = options.timeout.min(deadline.saturating_duration_since(now).max(ATTEMPT_TIME_MIN));
+        let link = match &mut self.surroundings {
+            Some(surroundings) => surroundings.connect(options.timeout)?,
+            None => addresses.current().connect(&options, &self.options.credentials)?,
+        };
+        self.begin_connection(link);
+        for number in 0..self.sessions.len() {
+            if self.sessions[number].is_lost() {
+                continue;
+            }
+            let open = self.sessions[number].reopening();
+            self.send_patiently(deadline, |client| client.send_open(open))?;
+        }
+        while self.sessions.iter().any(|session| !session.is_open() && !session.is_lost()) {
+            self.look_for_openings()?;
+            if self.now() >= deadline {
+                return Err(self.timed_out("a session open"));
+            }
+        }
+        for number in 0..self.sessions.len() {
+            let key = SessionKey(number as u32);
+            let unanswered: Vec<Vec<u8>> =
+                self.session(key)?.unanswered(0).map(|(_, frames)| frames.to_vec()).collect();
+            for frames in unanswered {
+                self.send_patiently(deadline, |client| append_all(&mut client.link, &frames))?;
+            }
+        }
+        self.flush();
+        Ok(())
+    }
+
+    /// Whether something waits for the next poll that did not come just now.
+    pub(super) fn has_aside(&self) -> bool {
+        !self.aside.is_empty() || !self.aside.frames.is_empty()
+    }
+
+    /// What the sequencer refused is not of this connection; fragments whose message was cut off with the last one come again, whole.
+    fn drop_unfinished(&mut self) {
+        let is_refusal = |frame: &Frame<'_>| {
+            let refusal = (frame.flags() & REFUSED_FLAG != 0).then(|| Refusal::from_bytes(frame.payload())).flatten();
+            refusal.is_some_and(|refusal| matches!(refusal.code, RefusalCode::Gap | RefusalCode::SessionUnknown))
+        };
+        self.aside.frames.retain(|frame| Frame::parse(frame).is_ok_and(|frame| !is_refusal(&frame)));
+        let is_last = |frame: &Vec<u8>| Frame::parse(frame).is_ok_and(|frame| frame.fragment().is_last());
+        while self.aside.frames.back().is_some_and(|frame| !is_last(frame)) {
+            self.aside.frames.pop_back();
+        }
+    }
+
+    /// Whether somebody else may take what is not taken here.
+    pub(super) fn can_go_elsewhere(&self) -> bool {
+        self.addresses.as_ref().is_some_and(|addresses| addresses.count() > 1) || self.was_turned_away
+    }
+
+    /// Who is there does not lead.
+    #[cold]
+    pub(super) fn turned_away(&mut self, leader: &str) -> ClientError {
+        let (peer, now) = (self.peer(), self.now());
+        if let Some(addresses) = &mut self.addresses {
+            // Not awaited here: reconnecting waits where nobody is found.
+            let _ = addresses.turned_away(leader, now);
+        }
+        self.was_turned_away = true;
+        ClientError::Disconnected { peer }
+    }
+
+    /// As [`Client::look_for_openings`], for who does not reconnect.
+    pub(super) fn take_openings(&mut self) -> Result<(), ClientError> {
+        match self.look_for_openings() {
+            Err(ClientError::NotLeader { leader }) => Err(self.turned_away(&leader)),
+            other => other,
+        }
+    }
+
+    /// Takes what has come. Whatever is no answer to an open is put aside for the next poll.
+    fn look_for_openings(&mut self) -> Result<(), ClientError> {
+        self.flush();
+        let mut is_any = false;
+        while let Some(length) = self.link.reader.next_length()? {
+            is_any = true;
+            let mut bytes = vec![0; aligned_length(length)];
+            self.link.reader.copy(&mut bytes);
+            self.link.reader.advance(length);
+            let frame = Frame::parse(&bytes[..length])
+                .and_then(|frame| frame.verify().map(|()| frame))
+                .map_err(|error| ClientError::Protocol { what: error.to_string() })?;
+            let is_whole = frame.fragment() == Fragment::WHOLE;
+            if frame.kind() != Kind::Reply || frame.session_seq() != 0 || !is_whole {
+                bytes.truncate(length);
+                self.aside.frames.push_back(bytes);
+                continue;
+            }
+            let Self { sessions, by_id, by_token, aside, .. } = self;
+            let known: Vec<bool> = sessions.iter().map(|session| session.id().is_some()).collect();
+            take_message(sessions, by_id, by_token, None, &frame, frame.payload(), &mut |incoming| match incoming {
+                Incoming::Opened { session } if !known[session.index()] => aside.opened.push(session),
+                Incoming::SessionLost { session } => aside.lost.push(session),
+                _ => {}
+            })?;
+        }
+        self.link.reader.release();
+        // What was put aside earlier is no reason not to sleep.
+        if is_any {
+            self.silence.is_broken();
+            return Ok(());
+        }
+        self.sleep(Duration::from_millis(1))
+    }
+
+    /// Hands out what was not told while only answers to opens were looked for.
+    #[cold]
+    pub(super) fn tell_aside(&mut self, take: &mut dyn FnMut(Incoming<'_>)) {
+        for session in std::mem::take(&mut self.aside.opened) {
+            take(Incoming::Opened { session });
+        }
+        for session in std::mem::take(&mut self.aside.lost) {
+            take(Incoming::SessionLost { session });
+        }
+    }
+
+    /// Hands out what was kept while one reply was awaited, up to so many messages; how many there were.
+    #[cold]
+    pub(super) fn tell_held(
+        &mut self,
+        messages_max: usize,
+        take: &mut dyn FnMut(Incoming<'_>),
+    ) -> Result<usize, ClientError> {
+        let mut messages = 0;
+        while messages < messages_max
+            && let Some(held) = self.aside.held.pop_front()
+        {
+            let Some(number) = held.notice_number() else {
+                messages += 1;
+                take(held.incoming());
+                continue;
+            };
+            if self.sessions[held.session.index()].notice(number) {
+                messages += 1;
+                take(held.incoming());
+            }
+            self.acknowledge_notices(held.session)?;
+        }
+        Ok(messages)
+    }
+}

@@ -1,0 +1,167 @@
+//! [`SavedSession`]: what a process keeps of a session, so that the one that is started after its death goes on with it.
+
+use super::{Client, SessionKey};
+use crate::ClientError;
+use gapless_agent::fault::mutant;
+use gapless_log::StreamIdentity;
+use gapless_transport::seen::Seen;
+use gapless_wire::checksum::crc32c;
+
+/// A session as a process keeps it where its own state is kept. Whoever has it has the session: treat it as a secret.
+///
+/// ```text
+///  0  u128 token            names the session before it has an identifier
+/// 16  u128 stream id        0 before the session was opened
+/// 32  u64  incarnation      the same
+/// 40  u64  session          its identifier; the same
+/// 48  u64  sequence         of the last frame that the client has seen; 0 for none
+/// 56  u64  time stamp       of that frame, ns since the epoch
+/// 64  u32  window_messages  commands that may be in flight
+/// 68  u32  CRC-32C of everything before
+/// ```
+/// All numbers little-endian.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SavedSession {
+    /// Its token.
+    pub token: u128,
+    /// Its window: commands that may be in flight, 1..=64.
+    pub window_messages: u32,
+    /// Its identifier; 0 before it was opened.
+    pub session: u64,
+    /// The stream that it is a session of, and the last frame of it that the client has seen; zeros before it was opened.
+    pub seen: Seen,
+}
+
+impl SavedSession {
+    /// Length in bytes.
+    pub const LENGTH: usize = 72;
+
+    /// A session that nobody has opened yet. Keep it before it is opened, and what [`Client::saved_session`] says after.
+    #[must_use]
+    pub fn new(token: u128, window_messages: u32) -> Self {
+        Self { token, window_messages, session: 0, seen: Seen::default() }
+    }
+
+    /// As it is kept.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; Self::LENGTH] {
+        let mut bytes = [0; Self::LENGTH];
+        bytes[..16].copy_from_slice(&self.token.to_le_bytes());
+        let Seen { identity, sequence, timestamp_ns } = self.seen;
+        bytes[16..32].copy_from_slice(&identity.stream_id.to_le_bytes());
+        bytes[32..40].copy_from_slice(&identity.incarnation.to_le_bytes());
+        bytes[40..48].copy_from_slice(&self.session.to_le_bytes());
+        bytes[48..56].copy_from_slice(&sequence.to_le_bytes());
+        bytes[56..64].copy_from_slice(&timestamp_ns.to_le_bytes());
+        bytes[64..68].copy_from_slice(&self.window_messages.to_le_bytes());
+        let sum = crc32c(&bytes[..68]);
+        bytes[68..].copy_from_slice(&sum.to_le_bytes());
+        bytes
+    }
+
+    /// Reads what [`SavedSession::to_bytes`] has written.
+    ///
+    /// # Errors
+    /// [`ClientError::Option`] for anything else.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, ClientError> {
+        Self::read(bytes).ok_or_else(|| ClientError::Option {
+            option: "saved session",
+            reason: format!(
+                "{} bytes with a checksum over them are expected; these {} are damaged",
+                Self::LENGTH,
+                bytes.len()
+            ),
+        })
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; Self::LENGTH] = bytes.try_into().ok()?;
+        if crc32c(&bytes[..68]) != u32::from_le_bytes(*bytes[68..].first_chunk()?) {
+            return None;
+        }
+        let word = |at: usize| Some(u64::from_le_bytes(*bytes[at..].first_chunk()?));
+        let stream_id = u128::from_le_bytes(*bytes[16..].first_chunk()?);
+        let identity = StreamIdentity { stream_id, incarnation: word(32)? };
+        Some(Self {
+            token: u128::from_le_bytes(*bytes.first_chunk()?),
+            window_messages: u32::from_le_bytes(*bytes[64..].first_chunk()?),
+            session: word(40)?,
+            seen: Seen { identity, sequence: word(48)?, timestamp_ns: word(56)? },
+        })
+    }
+}
+
+impl Client {
+    /// What to keep of an open session, and of what was seen of its stream; `None` if it is not open. Kept again after each
+    /// outcome, it lets the next process find out that the service has been put back to before that.
+    #[must_use]
+    pub fn saved_session(&self, key: SessionKey) -> Option<SavedSession> {
+        let session = self.sessions.get(key.index()).filter(|session| session.is_open())?;
+        Some(SavedSession {
+            token: session.token(),
+            window_messages: session.window_messages(),
+            session: session.id()?,
+            seen: self.seen,
+        })
+    }
+
+    /// Goes on with a session that another process had, which has died, or opens it if that had not. The service takes
+    /// nothing more of what that process has sent: what has not arrived by now never does.
+    ///
+    /// Then, before the first [`Client::poll`] and the first new command, ask by [`Client::outcome`] for each command whose
+    /// outcome was not kept, or send it again under its number by [`Client::send_as`]: each new command, and each
+    /// acknowledgement of notices that a poll sends, takes the place of the oldest reply.
+    ///
+    /// # Errors
+    /// As for [`Client::open_session`].
+    /// - [`ClientError::OtherStream`]: the session belongs to another stream, or to another life of this one, as it has one
+    ///   after a forced recovery, a restore, or at tier `memory` a restart;
+    /// - [`ClientError::OtherHistory`]: the stream does not contain what the client had seen of it: it was put back;
+    /// - [`ClientError::NoSuchSession`]: the session has expired, was closed, or somebody else has it by now.
+    ///
+    /// Nobody knows then which of its commands are done. Its token opens a new one.
+    pub fn resume_session(&mut self, saved: &SavedSession) -> Result<SessionKey, ClientError> {
+        let takes_any = mutant("take_any_session_for_its_own");
+        let (expected, found) = (saved.seen.identity, self.link.welcome.identity);
+        if saved.session != 0 && expected != found && !takes_any {
+            return Err(ClientError::OtherStream { peer: self.peer(), expected, found });
+        }
+        if saved.seen.sequence > self.seen.sequence && expected == found {
+            self.seen = saved.seen;
+            // At the handshake the service looks whether it has that.
+            if self.addresses.is_some() && self.surroundings.is_none() {
+                self.reconnect()?;
+            }
+        }
+        let key = self.open_session(saved.token, saved.window_messages)?;
+        let found = self.saved_session(key).ok_or(ClientError::NoSuchSession(key))?;
+        if [0, found.session].contains(&saved.session) || takes_any {
+            return Ok(key);
+        }
+        self.by_id.remove(&found.session);
+        self.sessions[key.index()].lost();
+        Err(ClientError::NoSuchSession(key))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_saved_session_is_read_as_it_was_written_or_not_at_all() {
+        let identity = StreamIdentity { stream_id: 3 << 70, incarnation: 4 << 40 };
+        let seen = Seen { identity, sequence: 6 << 35, timestamp_ns: 7 << 40 };
+        let saved = SavedSession { token: 1 << 100 | 7, window_messages: 16, session: 5 << 33, seen };
+        let bytes = saved.to_bytes();
+        assert_eq!(SavedSession::from_bytes(&bytes).unwrap(), saved);
+        for at in 0..bytes.len() {
+            let mut damaged = bytes;
+            damaged[at] ^= 1;
+            assert!(SavedSession::from_bytes(&damaged).is_err(), "byte {at}");
+        }
+        assert!(SavedSession::from_bytes(&bytes[1..]).is_err());
+        assert!(SavedSession::from_bytes(&[]).is_err());
+    }
+}

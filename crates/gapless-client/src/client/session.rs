@@ -1,0 +1,287 @@
+//! One session's commands: kept until the window has moved past them, so that they can be repeated.
+
+use super::SessionKey;
+use crate::ClientError;
+use gapless_agent::fault::mutant;
+use gapless_wire::control::{SessionOpen, SessionOpened};
+use gapless_wire::{FrameHeader, Kind};
+
+pub(super) struct Session {
+    key: SessionKey,
+    id: Option<u64>,
+    open: bool,
+    /// The service does not know it any more; it can never be used again.
+    lost: bool,
+    token: u128,
+    window_messages: u32,
+    next_session_seq: u64,
+    /// Messages sent so far; message n lies in slot n % window.
+    messages: u64,
+    in_flight: u32,
+    /// Commands without a reply from this number on are still to be sent again: there was no room for them. Newer ones wait.
+    resend_from: Option<u64>,
+    slots: Vec<Slot>,
+    notices_seen: u64,
+    notices_acknowledged: u64,
+}
+
+/// What a reply answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answered {
+    /// A command without a reply so far.
+    First,
+    /// A command that had its reply, and was repeated.
+    Again,
+    /// An acknowledgement of notices.
+    Acknowledgement,
+}
+
+/// What a number of a session is, as far as its client knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Known<'a> {
+    /// A command of this client, with its frames.
+    Kept { frames: &'a [u8], in_flight: bool },
+    /// An acknowledgement of notices.
+    Acknowledgement,
+    /// A frame of the longer command with this number.
+    PartOf(u64),
+    /// Something that the stream has: it has said so, or its reply was there.
+    InStream,
+    /// Nothing so far.
+    NotSent,
+}
+
+/// Notices that are received before they are acknowledged together.
+const NOTICES_PER_ACKNOWLEDGE: u64 = 64;
+
+/// A kept command.
+#[derive(Default)]
+pub(super) struct Slot {
+    first_seq: u64,
+    last_seq: u64,
+    in_flight: bool,
+    /// It acknowledges notices; the application never hears of its reply.
+    acknowledges: bool,
+    /// Its frames, each padded, back to back.
+    frames: Vec<u8>,
+}
+
+impl Slot {
+    #[inline]
+    pub(super) fn keep(&mut self, frames: &[u8], first_seq: u64, last_seq: u64) {
+        self.frames.clear();
+        self.frames.extend_from_slice(frames);
+        self.first_seq = first_seq;
+        self.last_seq = last_seq;
+        self.acknowledges = false;
+    }
+}
+
+impl Session {
+    pub(super) fn new(key: SessionKey, token: u128, window_messages: u32) -> Self {
+        Self {
+            key,
+            id: None,
+            open: false,
+            lost: false,
+            token,
+            window_messages,
+            next_session_seq: 1,
+            messages: 0,
+            in_flight: 0,
+            resend_from: None,
+            slots: (0..window_messages).map(|_| Slot::default()).collect(),
+            notices_seen: 0,
+            notices_acknowledged: 0,
+        }
+    }
+
+    pub(super) const fn id(&self) -> Option<u64> {
+        self.id
+    }
+
+    pub(super) const fn token(&self) -> u128 {
+        self.token
+    }
+
+    pub(super) const fn window_messages(&self) -> u32 {
+        self.window_messages
+    }
+
+    pub(super) const fn notices_acknowledged(&self) -> u64 {
+        self.notices_acknowledged
+    }
+
+    pub(super) const fn next_session_seq(&self) -> u64 {
+        self.next_session_seq
+    }
+
+    pub(super) const fn is_open(&self) -> bool {
+        self.open
+    }
+
+    pub(super) const fn is_lost(&self) -> bool {
+        self.lost
+    }
+
+    /// Nothing has happened in it.
+    pub(super) const fn is_blank(&self) -> bool {
+        self.next_session_seq == 1 && self.notices_seen == 0
+    }
+
+    pub(super) const fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
+    fn slot_index(&self) -> usize {
+        (self.messages % u64::from(self.window_messages)) as usize
+    }
+
+    #[inline]
+    pub(super) fn has_room(&self) -> bool {
+        self.open && self.resend_from.is_none() && !self.slots[self.slot_index()].in_flight
+    }
+
+    /// The slot and header of the next command.
+    #[inline]
+    pub(super) fn next_command(&mut self) -> Result<(&mut Slot, FrameHeader), ClientError> {
+        if !self.has_room() {
+            if self.lost {
+                return Err(ClientError::NoSuchSession(self.key));
+            }
+            if !self.open {
+                return Err(ClientError::NotOpen);
+            }
+            let (session, window_messages) = (self.id.unwrap_or(0), self.window_messages);
+            return Err(ClientError::WindowFull { session, window_messages });
+        }
+        let header = FrameHeader {
+            kind: Kind::Command,
+            session: self.id.unwrap_or(0),
+            session_seq: self.next_session_seq,
+            ..FrameHeader::default()
+        };
+        let index = self.slot_index();
+        Ok((&mut self.slots[index], header))
+    }
+
+    /// The command of [`Session::next_command`] is on its way, in `frames` frames.
+    #[inline]
+    pub(super) fn sent(&mut self, frames: u64) {
+        let index = self.slot_index();
+        self.slots[index].in_flight = true;
+        self.messages += 1;
+        self.next_session_seq += frames;
+        self.in_flight += 1;
+    }
+
+    /// The command has its reply.
+    #[inline]
+    pub(super) fn answered(&mut self, session_seq: u64) -> Answered {
+        // Without fragments the slot follows from the number; else it is looked for.
+        let likely = ((session_seq.wrapping_sub(1)) % u64::from(self.window_messages)) as usize;
+        let is_it = |slot: &Slot| slot.in_flight && slot.last_seq == session_seq;
+        let index = if is_it(&self.slots[likely]) { Some(likely) } else { self.slots.iter().position(is_it) };
+        let Some(index) = index else { return Answered::Again };
+        let slot = &mut self.slots[index];
+        slot.in_flight = false;
+        self.in_flight -= 1;
+        if slot.acknowledges { Answered::Acknowledgement } else { Answered::First }
+    }
+
+    /// The number of notices to acknowledge now, if it is time.
+    pub(super) fn due_acknowledgement(&self) -> Option<u64> {
+        let is_due = self.notices_seen - self.notices_acknowledged >= NOTICES_PER_ACKNOWLEDGE;
+        (is_due && self.has_room()).then_some(self.notices_seen)
+    }
+
+    /// An acknowledgement up to `number` was put into the slot of the next command.
+    pub(super) fn acknowledging(&mut self, number: u64) {
+        self.notices_acknowledged = number;
+        let index = self.slot_index();
+        self.slots[index].acknowledges = true;
+    }
+
+    /// What a number is.
+    pub(super) fn known(&self, session_seq: u64) -> Known<'_> {
+        if session_seq == 0 || session_seq >= self.next_session_seq {
+            return Known::NotSent;
+        }
+        let mut kept = self.slots.iter().filter(|slot| !slot.frames.is_empty());
+        match kept.find(|slot| (slot.first_seq..=slot.last_seq).contains(&session_seq)) {
+            Some(slot) if slot.acknowledges => Known::Acknowledgement,
+            Some(slot) if slot.last_seq != session_seq => Known::PartOf(slot.last_seq),
+            Some(Slot { frames, in_flight, .. }) => Known::Kept { frames, in_flight: *in_flight },
+            None => Known::InStream,
+        }
+    }
+
+    /// Every command from number `from` on that has no reply, oldest first: its first number, and its frames.
+    pub(super) fn unanswered(&self, from: u64) -> impl Iterator<Item = (u64, &[u8])> {
+        let mut slots: Vec<&Slot> = self.slots.iter().filter(|slot| slot.in_flight && slot.last_seq >= from).collect();
+        slots.sort_unstable_by_key(|slot| slot.first_seq);
+        slots.into_iter().map(|slot| (slot.first_seq, slot.frames.as_slice()))
+    }
+
+    pub(super) const fn resend_from(&self) -> Option<u64> {
+        self.resend_from
+    }
+
+    /// From where commands are to be sent again when there is room; `None`: all are.
+    pub(super) const fn set_resend_from(&mut self, from: Option<u64>) {
+        self.resend_from = from;
+    }
+
+    /// The service knows the session as the answer says. False if it is not the session that this one
+    /// was: the stream has forgotten commands that had their replies (another incarnation, or the session
+    /// had expired), or somebody else uses the token.
+    pub(super) fn opened(&mut self, id: u64, opened: &SessionOpened) -> bool {
+        if self.id.is_none() || self.is_blank() {
+            // A process that was started anew goes on where its predecessor ended.
+            let forgotten = u64::from(mutant("forget_the_last_number") && opened.next_session_seq > 1);
+            self.next_session_seq = opened.next_session_seq - forgotten;
+            self.notices_seen = opened.notices_acknowledged;
+            self.notices_acknowledged = opened.notices_acknowledged;
+        } else {
+            let oldest = self.slots.iter().filter(|slot| slot.in_flight).map(|slot| slot.first_seq).min();
+            let continues = oldest.unwrap_or(self.next_session_seq)..=self.next_session_seq;
+            if self.id != Some(id) || !continues.contains(&opened.next_session_seq) {
+                self.lost();
+                return false;
+            }
+        }
+        self.id = Some(id);
+        self.open = true;
+        true
+    }
+
+    /// The open to be sent again after a reconnect.
+    pub(super) fn reopening(&mut self) -> SessionOpen {
+        self.open = false;
+        self.resend_from = None;
+        SessionOpen {
+            token: self.token,
+            window_messages: self.window_messages,
+            shared: false,
+            notices_seen: self.notices_seen,
+        }
+    }
+
+    /// The service does not know the session any more.
+    pub(super) fn lost(&mut self) {
+        self.open = false;
+        self.lost = true;
+        self.in_flight = 0;
+        self.resend_from = None;
+        self.slots.iter_mut().for_each(|slot| slot.in_flight = false);
+    }
+
+    /// A notice came; whether it is new.
+    pub(super) fn notice(&mut self, number: u64) -> bool {
+        let new = number == self.notices_seen + 1;
+        if new {
+            self.notices_seen = number;
+        }
+        new && !(mutant("drop_notice") && number.is_multiple_of(50))
+    }
+}

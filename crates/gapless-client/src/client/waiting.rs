@@ -1,0 +1,116 @@
+//! Sleeping until the other side sends something, and noticing that it is gone.
+
+use super::Client;
+use super::session::Session;
+use crate::ClientError;
+use std::time::{Duration, Instant};
+
+/// Where there are others, a member that owes an answer for so long is left for the next; it is found again if it leads.
+pub(super) const SILENCE_MAX: Duration = Duration::from_secs(1);
+/// A ring that was full is looked at again after so long.
+const RESEND_INTERVAL: Duration = Duration::from_millis(1);
+
+/// Since when a service that owes an answer has said nothing: it may stand still, and its socket does not tell.
+#[derive(Default)]
+pub(super) struct Silence {
+    since: Option<Instant>,
+    /// It was too long: the next attempt is another member's.
+    pub is_left: bool,
+}
+
+impl Silence {
+    /// Something has come.
+    #[inline]
+    pub fn is_broken(&mut self) {
+        self.since = None;
+    }
+
+    /// How long it may last yet, at the time at which something is awaited.
+    fn left(&mut self, now: Option<Instant>) -> Option<Duration> {
+        let Some(now) = now else {
+            self.since = None;
+            return None;
+        };
+        let since = *self.since.get_or_insert(now);
+        Some(SILENCE_MAX.saturating_sub(now.saturating_duration_since(since)))
+    }
+}
+
+impl Client {
+    /// Sleeps until the service sends something, or `timeout`. Returns at once if something is there.
+    ///
+    /// # Errors
+    /// [`ClientError::Disconnected`] if the service is gone, or where there are other members and this one has owed an
+    /// answer for a second.
+    pub fn wait(&mut self, timeout: Duration) -> Result<(), ClientError> {
+        self.flush();
+        if self.has_aside() {
+            return Ok(());
+        }
+        self.sleep_for_reply(timeout)
+    }
+
+    /// As [`Client::wait`], whatever is kept for the next poll.
+    pub(super) fn sleep_for_reply(&mut self, timeout: Duration) -> Result<(), ClientError> {
+        self.flush();
+        // Nobody says when there is room for what is to be sent again.
+        self.sleep(if self.resends { timeout.min(RESEND_INTERVAL) } else { timeout })
+    }
+
+    pub(super) fn sleep(&mut self, timeout: Duration) -> Result<(), ClientError> {
+        let until = self.now().checked_add(timeout);
+        loop {
+            let left = until.map_or(timeout, |until| until.saturating_duration_since(self.now()));
+            let silence = self.silence_left();
+            self.link.reader.arm();
+            if self.link.reader.next_length()?.is_none() {
+                let left = silence.map_or(left, |silence| silence.min(left));
+                match &mut self.surroundings {
+                    Some(surroundings) => surroundings.sleep(left),
+                    None => self.link.sleep(left)?,
+                }
+            }
+            self.link.reader.disarm();
+            if self.link.reader.next_length()?.is_some() {
+                return Ok(());
+            }
+            self.check_connected()?;
+            // A wake-up without a message ends it as well, unless it was only to look at the silence.
+            if silence.is_none_or(|silence| silence >= left) {
+                return Ok(());
+            }
+        }
+    }
+
+    pub(super) fn now(&self) -> Instant {
+        self.surroundings.as_ref().map_or_else(Instant::now, |surroundings| surroundings.now())
+    }
+
+    /// Lets time go by, whatever comes.
+    pub(super) fn pause(&mut self, pause: Duration) {
+        match &mut self.surroundings {
+            Some(surroundings) => surroundings.sleep(pause),
+            None if pause.is_zero() => std::thread::yield_now(),
+            None => std::thread::sleep(pause),
+        }
+    }
+
+    /// How long the service may say nothing yet; `None` where it owes nothing, or nobody else could be asked.
+    fn silence_left(&mut self) -> Option<Duration> {
+        let has_others = self.addresses.as_ref().is_some_and(|addresses| addresses.count() > 1);
+        let owes = |session: &Session| session.in_flight() > 0 || (!session.is_open() && !session.is_lost());
+        let awaits = has_others && (self.asks || self.sessions.iter().any(owes));
+        let now = awaits.then(|| self.now());
+        self.silence.left(now)
+    }
+
+    pub(super) fn check_connected(&mut self) -> Result<(), ClientError> {
+        self.empty_polls = 0;
+        let is_silent = self.silence_left().is_some_and(|left| left.is_zero());
+        if !is_silent && !self.link.is_gone() || self.link.reader.next_length()?.is_some() {
+            return Ok(());
+        }
+        self.silence.is_left = is_silent;
+        Err(ClientError::Disconnected { peer: self.peer() })
+    }
+}

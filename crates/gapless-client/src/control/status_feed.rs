@@ -1,0 +1,132 @@
+//! [`StatusFeed`]: who is connected to a stream of this machine and how they are, read again and again, with what each
+//! has done between two reads.
+
+use super::Controller;
+use super::nodes::NodeRow;
+use crate::ClientError;
+use gapless_log::StreamIdentity;
+use rustc_hash::FxHashMap;
+use std::time::Duration;
+
+/// A node, and how fast it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeReading {
+    /// As it last said.
+    pub row: NodeRow,
+    /// Frames a second that it read, between what it said at the last read and now; `None` at the first read, and if it
+    /// has said nothing since or reads nothing.
+    pub read_per_s: Option<f64>,
+    /// Frames a second that it published, over the same time.
+    pub published_per_s: Option<f64>,
+}
+
+/// What a read found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StatusReading {
+    /// The stream.
+    pub identity: StreamIdentity,
+    /// The last sequence that is released.
+    pub released_sequence: u64,
+    /// The sequencer's process, or the relay's.
+    pub process_id: u64,
+    /// The nodes, by rising connections: as many as are connected, at most `nodes_max` of each network and 4,096 of this
+    /// machine.
+    pub nodes: Vec<NodeReading>,
+}
+
+/// Reads the status of a stream's nodes.
+///
+/// ```no_run
+/// use gapless_client::control::{Controller, StatusFeed};
+/// use std::time::Duration;
+/// let mut feed = StatusFeed::new(Controller::new("/var/lib/gapless/orders"));
+/// loop {
+///     for node in feed.read(Duration::from_secs(5))?.nodes {
+///         println!("{} is {} frames behind", node.row.name, node.row.lag_frames);
+///     }
+///     std::thread::sleep(Duration::from_secs(1));
+/// }
+/// # Ok::<(), gapless_client::ClientError>(())
+/// ```
+pub struct StatusFeed {
+    controller: Controller,
+    process_id: u64,
+    /// The rows of the last read, by their connections.
+    before: FxHashMap<u32, NodeRow>,
+}
+
+impl StatusFeed {
+    /// Asks `controller`'s stream.
+    #[must_use]
+    pub fn new(controller: Controller) -> Self {
+        Self { controller, process_id: 0, before: FxHashMap::default() }
+    }
+
+    /// The nodes now, and how fast they were since the last read.
+    ///
+    /// # Errors
+    /// As for [`Controller::nodes`].
+    pub fn read(&mut self, timeout: Duration) -> Result<StatusReading, ClientError> {
+        let answer = self.controller.nodes(timeout)?;
+        if answer.process_id != self.process_id {
+            // Connections of another process are others.
+            self.process_id = answer.process_id;
+            self.before.clear();
+        }
+        let before = std::mem::take(&mut self.before);
+        let reading = |row: NodeRow| {
+            let (read_per_s, published_per_s) = match before.get(&row.connection) {
+                Some(old) => rates(old, &row),
+                None => (None, None),
+            };
+            NodeReading { row, read_per_s, published_per_s }
+        };
+        let nodes: Vec<_> = answer.rows.into_iter().map(reading).collect();
+        for NodeReading { row, .. } in &nodes {
+            self.before.insert(row.connection, row.clone());
+        }
+        let (identity, released_sequence, process_id) = (answer.identity, answer.released_sequence, answer.process_id);
+        Ok(StatusReading { identity, released_sequence, process_id, nodes })
+    }
+}
+
+fn rates(before: &NodeRow, now: &NodeRow) -> (Option<f64>, Option<f64>) {
+    let Some(passed_ns) = now.noted_ns.checked_sub(before.noted_ns).filter(|passed_ns| *passed_ns > 0) else {
+        return (None, None);
+    };
+    let per_s = |before: u64, now: u64| now.saturating_sub(before) as f64 * 1e9 / passed_ns as f64;
+    let reads = before.position > 0 && now.position > 0;
+    (reads.then(|| per_s(before.position, now.position)), Some(per_s(before.frames_published, now.frames_published)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gapless_transport::transport::Transport;
+
+    #[test]
+    fn rates_are_those_of_the_time_between_what_a_node_said() {
+        let row = |position, frames_published, noted_ns| NodeRow {
+            connection: 1,
+            name: String::new(),
+            process_id: None,
+            address: None,
+            transport: Transport::Tcp,
+            is_live: None,
+            position,
+            lag_frames: 0,
+            frames_requested: 0,
+            frames_resent: 0,
+            frames_published,
+            frames_dropped: 0,
+            in_flight: 0,
+            noted_ns,
+        };
+        let before = row(100, 10, 1_000_000_000);
+        assert_eq!(rates(&before, &row(600, 10, 1_500_000_000)), (Some(1000.0), Some(0.0)));
+        assert_eq!(rates(&before, &row(100, 20, 2_000_000_000)), (Some(0.0), Some(10.0)));
+        assert_eq!(rates(&before, &row(600, 10, 1_000_000_000)), (None, None), "it has said nothing since");
+        assert_eq!(rates(&before, &row(600, 10, 0)), (None, None), "it was forgotten and came again");
+        assert_eq!(rates(&row(0, 0, 1), &row(0, 5, 1_000_000_001)), (None, Some(5.0)), "it reads nothing");
+    }
+}

@@ -1,0 +1,232 @@
+//! [`LateReader`]: released frames from any sequence on. From the window if it still has them, else from the
+//! journal; it crosses over without a gap or a double. Nobody waits for it, and it costs nobody memory.
+
+use crate::ClientError;
+use gapless_journal::{JournalError, JournalReader, Replay};
+use gapless_log::{FreeCursor, FreeRead, Window};
+use gapless_wire::{Frame, FrameError, aligned_length};
+use std::path::{Path, PathBuf};
+
+/// Reads a stream that is written in this or another process of this machine.
+pub struct LateReader {
+    window: Window,
+    cursor: FreeCursor,
+    /// Where the journal is; a stream at tier `memory` has none.
+    journal: Option<PathBuf>,
+    replay: Option<Replay>,
+    /// Frames copied from the window and not read yet: those from `next` on, padded, up to `filled`.
+    frames: Vec<u8>,
+    next: usize,
+    filled: usize,
+    /// The sequence that is read next.
+    sequence: u64,
+    /// How often the window had moved on before a frame was read.
+    laps: u64,
+}
+
+/// Frames are copied from the window in pieces of so many bytes.
+const COPIED_LENGTH: usize = 16 << 10;
+
+/// What a [`LateReader`] found.
+#[derive(Clone, Copy)]
+pub enum LateRead<'a> {
+    /// The next frame.
+    Frame(Frame<'a>),
+    /// The next frame is not released yet.
+    Empty,
+}
+
+impl LateReader {
+    /// Begins at `sequence`, 0 and 1 being the first. `journal` is the directory of the stream's journal.
+    #[must_use]
+    pub fn new(window: Window, journal: Option<PathBuf>, sequence: u64) -> Self {
+        let cursor = window.free_cursor(sequence.max(1));
+        let frames = vec![0; COPIED_LENGTH];
+        let sequence = cursor.sequence();
+        Self { window, cursor, journal, replay: None, frames, next: 0, filled: 0, sequence, laps: 0 }
+    }
+
+    /// The sequence that it reads next.
+    #[must_use]
+    pub const fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Goes to `sequence`.
+    pub fn seek(&mut self, sequence: u64) {
+        self.replay = None;
+        self.cursor.seek(sequence);
+        self.sequence = self.cursor.sequence();
+        (self.next, self.filled) = (0, 0);
+    }
+
+    /// Goes back before the frame of `length` bytes that was read last, so that it is read once more.
+    ///
+    /// # Panics
+    /// If no frame of this length was read last.
+    pub fn step_back(&mut self, length: usize) {
+        self.sequence -= 1;
+        match &mut self.replay {
+            Some(replay) => replay.step_back(length),
+            None => {
+                let next = self.next.checked_sub(aligned_length(length));
+                self.next = next.expect("a frame of this length was read from here");
+            }
+        }
+    }
+
+    /// Whether it reads from the journal now.
+    #[must_use]
+    pub const fn is_late(&self) -> bool {
+        self.replay.is_some()
+    }
+
+    /// How often the window had moved on before a frame was read.
+    #[must_use]
+    pub const fn laps(&self) -> u64 {
+        self.laps
+    }
+
+    /// The first sequence that is still held: the journal's, or without a journal the first of all.
+    #[must_use]
+    pub fn first_held(&self) -> u64 {
+        let reader = self.journal.as_ref().and_then(|journal| JournalReader::open(journal).ok());
+        reader.map_or(1, |reader| reader.first_sequence())
+    }
+
+    /// The last sequence that can be read now.
+    #[must_use]
+    pub fn released_sequence(&self) -> u64 {
+        self.window.released_sequence()
+    }
+
+    /// The next frame.
+    ///
+    /// # Errors
+    /// [`ClientError::Lapped`] if neither the window nor a journal has it; damage.
+    #[inline]
+    pub fn read(&mut self) -> Result<LateRead<'_>, ClientError> {
+        if self.next == self.filled {
+            if self.replay.is_some() {
+                return self.read_journal();
+            }
+            match self.fill()? {
+                FreeRead::Frame(_) => {}
+                FreeRead::Empty => return Ok(LateRead::Empty),
+                FreeRead::Lapped { from_sequence } => {
+                    self.laps += 1;
+                    self.replay = Some(self.open_journal(from_sequence)?);
+                    return self.read_journal();
+                }
+            }
+        }
+        let frame = parse(&self.frames[self.next..self.filled], self.sequence)?;
+        self.next += aligned_length(frame.length());
+        self.sequence += 1;
+        Ok(LateRead::Frame(frame))
+    }
+
+    /// Hands out frames, at most `limit`, of those that were copied with the one read last. 0 when
+    /// [`LateReader::read`] has to look for more.
+    ///
+    /// # Errors
+    /// Damage, and those of `take`.
+    #[inline]
+    pub fn read_copied(
+        &mut self,
+        limit: usize,
+        take: &mut impl FnMut(&Frame<'_>) -> Result<(), ClientError>,
+    ) -> Result<usize, ClientError> {
+        let mut count = 0;
+        while self.next < self.filled && count < limit {
+            let frame = parse(&self.frames[self.next..self.filled], self.sequence)?;
+            self.next += aligned_length(frame.length());
+            self.sequence += 1;
+            count += 1;
+            take(&frame)?;
+        }
+        Ok(count)
+    }
+
+    /// Copies what the window has next.
+    #[inline]
+    fn fill(&mut self) -> Result<FreeRead, ClientError> {
+        self.next = 0;
+        self.filled = 0;
+        let read = match self.cursor.read_many(&mut self.frames)? {
+            FreeRead::Frame(0) => {
+                // One frame by itself: the first after a change of place, or one that is longer than the buffer.
+                let read = self.cursor.read(&mut self.frames)?;
+                if let FreeRead::Frame(length) = read {
+                    self.filled = aligned_length(length);
+                }
+                self.frames.resize(self.filled.max(COPIED_LENGTH), 0);
+                return Ok(read);
+            }
+            read => read,
+        };
+        if let FreeRead::Frame(bytes) = read {
+            self.filled = bytes;
+        }
+        Ok(read)
+    }
+
+    #[cold]
+    fn open_journal(&self, sequence: u64) -> Result<Replay, ClientError> {
+        let Some(journal) = &self.journal else {
+            return Err(ClientError::Lapped { sequence, reason: "the stream keeps no journal".to_owned() });
+        };
+        // What is released is not cut off.
+        let released = self.window.released_sequence();
+        let replay = JournalReader::open(journal).and_then(|reader| reader.replay_until(sequence, released));
+        replay.map_err(|error| cut_off(error, journal, sequence))
+    }
+
+    fn read_journal(&mut self) -> Result<LateRead<'_>, ClientError> {
+        let replay = self.replay.as_mut().expect("the caller has looked");
+        let next = replay.next_sequence();
+        // The journal may be ahead of what has reached the stream's tier, and what is ahead may be cut off.
+        let released = self.window.released_sequence();
+        if next > released {
+            self.seek(next);
+            return Ok(LateRead::Empty);
+        }
+        replay.read_until(released);
+        let has_next = match replay.has_next() {
+            Ok(has_next) => has_next,
+            Err(error) => {
+                let journal = self.journal.as_ref().expect("what is replayed is a journal");
+                return Err(cut_off(error, journal, next));
+            }
+        };
+        if !has_next {
+            // Released is journaled; what the reader has not seen yet of it is in the window.
+            self.seek(next);
+            return Ok(LateRead::Empty);
+        }
+        self.sequence = next + 1;
+        let replay = self.replay.as_mut().expect("the caller has looked");
+        Ok(LateRead::Frame(replay.next_frame()?.expect("there is one")))
+    }
+}
+
+/// What a journal's error means to who needs the frame `sequence`. Retention deletes old segments while somebody still
+/// reads them, and then what is missing is not damage.
+#[cold]
+pub(crate) fn cut_off(error: JournalError, journal: &Path, sequence: u64) -> ClientError {
+    let is_cut = match &error {
+        JournalError::NotHeld { .. } | JournalError::NoJournal { .. } => true,
+        _ => JournalReader::open(journal).is_ok_and(|reader| sequence < reader.first_sequence()),
+    };
+    if is_cut { ClientError::Lapped { sequence, reason: error.to_string() } } else { error.into() }
+}
+
+#[inline]
+fn parse(bytes: &[u8], sequence: u64) -> Result<Frame<'_>, ClientError> {
+    Frame::parse(bytes).map_err(|error| is_malformed(sequence, error))
+}
+
+#[cold]
+fn is_malformed(sequence: u64, error: FrameError) -> ClientError {
+    ClientError::Protocol { what: format!("frame {sequence}: {error}") }
+}

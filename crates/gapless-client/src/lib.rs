@@ -1,0 +1,30 @@
+//! Who publishes into a stream, or reads it: clients of a service, and nodes of an event stream.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`client`] | [`Client`]: sessions, commands and their replies |
+//! | [`node`] | [`StreamNode`](node::StreamNode): reads every message of a stream, and publishes |
+//! | [`logger`] | [`Logger`](logger::Logger): a stream as readable text, or as JSON |
+//! | [`control`] | halting, resuming, rolling over and ending a stream, and asking who is connected, from another process |
+//! | [`late_reader`] | [`LateReader`](late_reader::LateReader): a stream from an old frame on, by journal and window |
+//! | [`ring_notes`] | what a node on the sequencer's machine says of itself |
+//! | [`feeds`] | which feed session a frame is of |
+//! | [`throttle`] | how much one publisher may send |
+//! | [`stream_layout`] | [`StreamLayout`](stream_layout::StreamLayout): what lies where in a stream's directory |
+//! | [`error`] | [`ClientError`] |
+
+#![forbid(unsafe_code)]
+
+pub mod client;
+pub mod control;
+pub mod error;
+pub mod feeds;
+pub mod late_reader;
+pub mod logger;
+pub mod node;
+pub mod ring_notes;
+pub mod stream_layout;
+pub mod throttle;
+
+pub use client::{Client, ClientOptions, Incoming, Reply, SessionKey};
+pub use error::ClientError;

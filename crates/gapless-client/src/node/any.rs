@@ -1,0 +1,135 @@
+//! [`AnyLink`]: whichever transport was configured, so that one program runs over each of them.
+
+use super::link::{Connected, LinkRead, LinkReads, NodeLink, Standing, Start};
+use super::{DatagramLink, JournalLink, SharedMemoryLink, TcpLink};
+use crate::ClientError;
+use gapless_transport::network::UdpSocket;
+use gapless_transport::seen::Seen;
+use gapless_wire::Frame;
+use rustix::fd::BorrowedFd;
+use std::time::Duration;
+
+/// One of the ways to a stream.
+pub enum AnyLink {
+    /// By memory that is shared with the sequencer.
+    SharedMemory(Box<SharedMemoryLink>),
+    /// By UDP, to this node alone or to groups.
+    Datagram(Box<DatagramLink<UdpSocket>>),
+    /// By TCP.
+    Tcp(Box<TcpLink>),
+    /// From the journal, without a sequencer.
+    Journal(Box<JournalLink>),
+}
+
+impl From<SharedMemoryLink> for AnyLink {
+    fn from(link: SharedMemoryLink) -> Self {
+        Self::SharedMemory(Box::new(link))
+    }
+}
+
+impl From<DatagramLink<UdpSocket>> for AnyLink {
+    fn from(link: DatagramLink<UdpSocket>) -> Self {
+        Self::Datagram(Box::new(link))
+    }
+}
+
+impl From<TcpLink> for AnyLink {
+    fn from(link: TcpLink) -> Self {
+        Self::Tcp(Box::new(link))
+    }
+}
+
+impl From<JournalLink> for AnyLink {
+    fn from(link: JournalLink) -> Self {
+        Self::Journal(Box::new(link))
+    }
+}
+
+macro_rules! delegate {
+    ($self:ident, $link:ident => $call:expr) => {
+        match $self {
+            Self::SharedMemory($link) => $call,
+            Self::Datagram($link) => $call,
+            Self::Tcp($link) => $call,
+            Self::Journal($link) => $call,
+        }
+    };
+}
+
+impl NodeLink for AnyLink {
+    fn connect(&mut self, start: Start, seen: Seen, now_ns: u64) -> Result<Option<Connected>, ClientError> {
+        delegate!(self, link => link.connect(start, seen, now_ns))
+    }
+
+    #[inline]
+    fn send(&mut self, frame: &[u8]) -> Result<bool, ClientError> {
+        delegate!(self, link => link.send(frame))
+    }
+
+    #[inline]
+    fn flush(&mut self) -> Result<(), ClientError> {
+        delegate!(self, link => link.flush())
+    }
+
+    #[inline]
+    fn answers(&mut self, take: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, ClientError> {
+        delegate!(self, link => link.answers(take))
+    }
+
+    fn take_in(&mut self, now_ns: u64) -> Result<(), ClientError> {
+        delegate!(self, link => link.take_in(now_ns))
+    }
+
+    #[inline]
+    fn read(&mut self, now_ns: u64) -> Result<LinkRead<'_>, ClientError> {
+        delegate!(self, link => link.read(now_ns))
+    }
+
+    #[inline]
+    fn read_each(
+        &mut self,
+        limit: usize,
+        now_ns: u64,
+        take: &mut impl FnMut(&Frame<'_>) -> Result<(), ClientError>,
+    ) -> Result<LinkReads, ClientError> {
+        delegate!(self, link => link.read_each(limit, now_ns, take))
+    }
+
+    fn released_sequence(&self) -> u64 {
+        delegate!(self, link => link.released_sequence())
+    }
+
+    fn loses(&self) -> bool {
+        delegate!(self, link => link.loses())
+    }
+
+    fn is_timed(&self) -> bool {
+        delegate!(self, link => link.is_timed())
+    }
+
+    #[inline]
+    fn note(&mut self, standing: Standing) {
+        delegate!(self, link => link.note(standing));
+    }
+
+    fn turned_away(&mut self, leaders: &str) -> Result<(), ClientError> {
+        delegate!(self, link => link.turned_away(leaders))
+    }
+
+    #[inline]
+    fn tick(&mut self, now_ns: u64) -> Result<(), ClientError> {
+        delegate!(self, link => link.tick(now_ns))
+    }
+
+    fn wait(&mut self, timeout: Duration) -> Result<(), ClientError> {
+        delegate!(self, link => link.wait(timeout))
+    }
+
+    fn watch<'a>(&'a self, descriptors: &mut Vec<BorrowedFd<'a>>) {
+        delegate!(self, link => link.watch(descriptors));
+    }
+
+    fn peer(&self) -> String {
+        delegate!(self, link => link.peer())
+    }
+}

@@ -1,0 +1,47 @@
+//! The orderly end of a node's session: its close is a message like any other, behind everything that was published, and
+//! its coming back is the acknowledgement. A session that nobody closes is there until it expires.
+
+use super::event::NodeEvent;
+use super::link::NodeLink;
+use super::publisher::Publisher;
+use super::{ClientError, StreamNode};
+use std::time::Duration;
+
+impl<L: NodeLink> StreamNode<L> {
+    /// Asks the stream to close the node's session, behind everything that was published. Nothing can be published any
+    /// more; the node reads on. [`StreamNode::is_session_closed`] once that has come back; asking twice is asking once.
+    ///
+    /// A token that is used again afterwards names another session, numbered from 1: who wants to go on with the same
+    /// numbers later leaves its session open.
+    ///
+    /// # Errors
+    /// [`ClientError::NotOpen`] before the session is open; [`ClientError::KeptFull`]: poll and try again;
+    /// [`ClientError::Option`] for a shared session, which is not one node's to close.
+    pub fn close_session(&mut self) -> Result<(), ClientError> {
+        let now_ns = if self.link.loses() { self.clock.now().monotonic_ns } else { 0 };
+        self.publisher.as_mut().ok_or(ClientError::NotOpen)?.close(now_ns)
+    }
+
+    /// Whether the close of the node's session has come back.
+    #[must_use]
+    pub fn is_session_closed(&self) -> bool {
+        self.publisher.as_ref().is_some_and(Publisher::is_closed)
+    }
+
+    /// Polls until everything that was published has come back and the session is closed; at once if none was opened.
+    /// What is read meanwhile is handed to `take`.
+    ///
+    /// # Errors
+    /// [`ClientError::TimedOut`] after `timeout` (a stream that is halted takes no close): the session is there until it
+    /// expires. Those of [`StreamNode::poll`] and [`StreamNode::close_session`].
+    pub fn finish(&mut self, timeout: Duration, mut take: impl FnMut(NodeEvent<'_>)) -> Result<(), ClientError> {
+        if !self.publisher.as_ref().is_some_and(Publisher::is_open) {
+            return Ok(());
+        }
+        let begun_ns = self.clock.now().monotonic_ns;
+        self.poll_until(timeout, "what was published", |node| node.in_flight() == 0, &mut take)?;
+        self.close_session()?;
+        let passed = Duration::from_nanos(self.clock.now().monotonic_ns.saturating_sub(begun_ns));
+        self.poll_until(timeout.saturating_sub(passed), "a session close", Self::is_session_closed, take)
+    }
+}

@@ -1,0 +1,584 @@
+//! [`DatagramLink`]: up by packets of our own to the command port, down by MoldUDP64, from the sequencer alone or from
+//! multicast groups. What is lost is asked for again.
+
+use super::feed_receiver::{FeedCounts, FeedReceiver, FeedReceiverOptions};
+use super::link::{Connected, LinkRead, LinkReads, NodeLink, Standing, Start};
+use super::rewinding::{RewindPort, Rewinding};
+use crate::ClientError;
+use crate::feeds::Feed;
+use gapless_log::StreamIdentity;
+use gapless_transport::network::{Datagrams, Interface, Peer, Segmentation, UdpOptions, UdpSocket};
+use gapless_transport::seen::Seen;
+use gapless_transport::token::random_token;
+use gapless_wire::soup::Field;
+use gapless_wire::upstream::{
+    Body, HEADER_LENGTH, Hello, POSITION_FIRST, POSITION_LIVE, RefusalReason, Report, UpstreamPacket, Welcome,
+    finish_frames,
+};
+use gapless_wire::{Frame, aligned_length, upstream};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::BorrowedFd;
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// How a node reaches a stream over datagrams.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DatagramOptions {
+    /// The sequencer's command port.
+    pub command: Peer,
+    /// The replayer's request port.
+    pub request: Peer,
+    /// The sequencer's rewind port, where it has one: large gaps are filled over TCP then.
+    pub rewind: Option<SocketAddr>,
+    /// The node's name.
+    pub username: Field<6>,
+    /// Its password.
+    pub password: Field<10>,
+    /// Whether a packet may hold several frames.
+    pub batch: bool,
+    /// The longest packet that the node sends, bytes.
+    pub packet_length_max: usize,
+    /// A sequencer that says nothing for so long is gone, ns.
+    pub silence_ns_max: u64,
+    /// How the feed is put in order.
+    pub receiver: FeedReceiverOptions,
+}
+
+impl DatagramOptions {
+    /// The defaults, for a sequencer at `command` and a replayer at `request`.
+    #[must_use]
+    pub fn new(command: Peer, request: Peer) -> Self {
+        Self {
+            command,
+            request,
+            rewind: None,
+            username: Field::BLANK,
+            password: Field::BLANK,
+            batch: true,
+            packet_length_max: gapless_wire::mold::PACKET_LENGTH_UDP,
+            silence_ns_max: 3_000_000_000,
+            receiver: FeedReceiverOptions::default(),
+        }
+    }
+}
+
+/// The way of a node over datagrams.
+pub struct DatagramLink<S: Datagrams> {
+    options: DatagramOptions,
+    /// To the command port, where the feed comes from that is sent to this node alone.
+    main: S,
+    /// To the request port.
+    requests: S,
+    /// Members of the groups that the feed is sent to; none if it is sent to this node alone.
+    groups: Vec<S>,
+    stage: Stage,
+    /// When the way was last looked for.
+    renewed_ns: u64,
+    /// Packets on their way out, back to back, and their lengths; the last one may grow.
+    outgoing: Vec<u8>,
+    lengths: Vec<usize>,
+    answers: VecDeque<Vec<u8>>,
+    looks: u32,
+    standing: Option<Standing>,
+    rewinding: Rewinding,
+}
+
+enum Stage {
+    Down,
+    /// A hello was sent.
+    Calling {
+        nonce: u64,
+        start: Start,
+        sent_ns: u64,
+        came: Option<Outcome>,
+    },
+    Up(Box<Up>),
+}
+
+enum Outcome {
+    In(u64, Welcome),
+    Refused(RefusalReason, String),
+}
+
+struct Up {
+    key: u64,
+    nonce: u64,
+    receiver: FeedReceiver,
+    heard_ns: u64,
+    reported_ns: u64,
+    heartbeat_interval_ns: u64,
+    /// The sequencer does not know this node any more, or has left.
+    is_forgotten: bool,
+    /// A hello was sent to learn where the feed goes on.
+    asked_feed_ns: u64,
+    /// The node was told that it is far behind.
+    told_late: bool,
+}
+
+/// A hello is repeated after so long without an answer, ns.
+const HELLO_INTERVAL_NS: u64 = 20_000_000;
+/// While nobody answers, the way is looked for anew so often, ns.
+const RENEW_INTERVAL_NS: u64 = 1_000_000_000;
+/// Where groups bring the feed, the node's own socket is looked at this seldom.
+const LOOKS_PER_MAIN: u32 = 8;
+/// Packets are sent at the latest when they are so long together, bytes.
+const OUTGOING_LENGTH_MAX: usize = 60_000;
+
+impl DatagramLink<UdpSocket> {
+    /// A way by sockets of the operating system, made for it; the feed comes from `groups` by `interface`. There need
+    /// not be a route to the sequencer yet.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn open(
+        groups: &[Peer],
+        interface: &Interface,
+        segmentation: Segmentation,
+        options: DatagramOptions,
+    ) -> Result<Self, ClientError> {
+        let open = |socket: UdpOptions| {
+            let opened = UdpSocket::open(&UdpOptions { segmentation, ..socket });
+            let action = || format!("opening a way to {}", options.command);
+            opened.map_err(|source| ClientError::System { action: action(), source })
+        };
+        let join = |group: &Peer| open(UdpOptions::of_group(group.ip(), group.port(), interface.clone()));
+        let (main, requests) = (open(UdpOptions::to(options.command))?, open(UdpOptions::to(options.request))?);
+        let groups = groups.iter().map(join).collect::<Result<_, _>>()?;
+        Ok(Self::new(main, requests, groups, options))
+    }
+}
+
+impl<S: Datagrams> DatagramLink<S> {
+    /// A way by `main`, which may talk to the command port alone, and `requests`, which may talk to the request port
+    /// alone. The feed comes from `groups`, or to `main` if there are none.
+    #[must_use]
+    pub fn new(main: S, requests: S, groups: Vec<S>, options: DatagramOptions) -> Self {
+        let (username, password) = (options.username, options.password);
+        let port = options.rewind.map(|server| RewindPort { server, username, password });
+        Self {
+            options,
+            main,
+            requests,
+            groups,
+            stage: Stage::Down,
+            renewed_ns: 0,
+            outgoing: Vec::new(),
+            lengths: Vec::new(),
+            answers: VecDeque::new(),
+            looks: 0,
+            standing: None,
+            rewinding: Rewinding::new(port),
+        }
+    }
+
+    /// What the feed has brought.
+    #[must_use]
+    pub fn counts(&self) -> FeedCounts {
+        match &self.stage {
+            Stage::Up(up) => *up.receiver.counts(),
+            _ => FeedCounts::default(),
+        }
+    }
+
+    /// Looks for the way anew: the host may have got another address, or a route, since.
+    fn renew(&mut self, now_ns: u64) {
+        self.renewed_ns = now_ns;
+        for socket in [&mut self.main, &mut self.requests] {
+            if let Err(error) = socket.renew() {
+                // It is tried again while nobody answers.
+                tracing::debug!(%error, "the way to the stream could not be looked for anew");
+            }
+        }
+    }
+
+    fn say_hello(&mut self, nonce: u64, position: u64, seen: Seen) {
+        let hello = Hello {
+            nonce,
+            stream_id: 0,
+            incarnation: 0,
+            position,
+            username: self.options.username,
+            password: self.options.password,
+            seen_sequence: seen.sequence,
+            seen_timestamp_ns: seen.timestamp_ns,
+            seen_stream_id: seen.identity.stream_id,
+            seen_incarnation: seen.identity.incarnation,
+        };
+        self.say(0, Body::Hello(hello));
+    }
+
+    fn say(&mut self, key: u64, body: Body<'_>) {
+        let mut packet = [0; 256];
+        let length = UpstreamPacket { key, body }.write_to(&mut packet).expect("these are short");
+        // What is lost is said again.
+        let _ = self.main.send(self.options.command, &packet[..length], length);
+    }
+
+    /// Takes what the sockets have, at most one look each.
+    fn receive(&mut self, now_ns: u64) -> Result<(), ClientError> {
+        let Self { main, requests, groups, stage, answers, looks, options, .. } = self;
+        *looks = looks.wrapping_add(1);
+        let carrier = |source| ClientError::System { action: "receiving packets".to_owned(), source };
+        let is_quick = groups.is_empty() || !matches!(stage, Stage::Up(_)) || looks.is_multiple_of(LOOKS_PER_MAIN);
+        if let Stage::Up(up) = stage {
+            for group in groups.iter_mut() {
+                let count = group.receive(&mut |_, bytes| up.receiver.take_packet(bytes, now_ns)).map_err(carrier)?;
+                if count > 0 {
+                    up.heard_ns = now_ns;
+                }
+            }
+            if up.receiver.missing() > 0 {
+                requests.receive(&mut |_, bytes| up.receiver.take_packet(bytes, now_ns)).map_err(carrier)?;
+            }
+        }
+        if !is_quick {
+            return Ok(());
+        }
+        main.receive(&mut |from, bytes| match upstream::peek(bytes) {
+            Ok(Some(_)) if from == options.command => take_answer(stage, answers, bytes, now_ns),
+            Ok(_) => {}
+            Err(_) => {
+                if let Stage::Up(up) = stage {
+                    up.receiver.take_packet(bytes, now_ns);
+                    up.heard_ns = now_ns;
+                }
+            }
+        })
+        .map_err(carrier)?;
+        Ok(())
+    }
+
+    /// Those that are looked at now.
+    fn sockets(&self) -> impl Iterator<Item = &S> {
+        let is_asking = matches!(&self.stage, Stage::Up(up) if up.receiver.missing() > 0);
+        std::iter::once(&self.main).chain(&self.groups).chain(is_asking.then_some(&self.requests))
+    }
+
+    fn position_of(start: Start) -> u64 {
+        match start {
+            Start::First => POSITION_FIRST,
+            Start::Sequence(sequence) => sequence.clamp(1, POSITION_LIVE - 1),
+            Start::Live => POSITION_LIVE,
+        }
+    }
+
+    fn gone(&mut self) -> ClientError {
+        self.stage = Stage::Down;
+        self.outgoing.clear();
+        self.lengths.clear();
+        self.answers.clear();
+        self.rewinding.stop();
+        ClientError::Disconnected { peer: self.peer() }
+    }
+
+    /// Sends the packets that are complete. Whether all went.
+    fn send_outgoing(&mut self) -> Result<bool, ClientError> {
+        let Stage::Up(up) = &self.stage else { return Err(self.gone()) };
+        let mut start = 0;
+        for length in &self.lengths {
+            finish_frames(&mut self.outgoing[start..start + length], up.key);
+            start += length;
+        }
+        let taken = match self.lengths.as_slice() {
+            [] => return Ok(true),
+            [length] => {
+                self.main.send(self.options.command, &self.outgoing, *length).map(|bytes| usize::from(bytes > 0))
+            }
+            lengths => self.main.send_uneven(self.options.command, &self.outgoing, lengths),
+        };
+        // Refused is as good as lost: it is sent again when it does not come back.
+        let taken = taken.unwrap_or(self.lengths.len());
+        if taken == self.lengths.len() {
+            self.outgoing.clear();
+            self.lengths.clear();
+            return Ok(true);
+        }
+        let bytes: usize = self.lengths[..taken].iter().sum();
+        self.outgoing.drain(..bytes);
+        self.lengths.drain(..taken);
+        Ok(false)
+    }
+}
+
+fn take_answer(stage: &mut Stage, answers: &mut VecDeque<Vec<u8>>, bytes: &[u8], now_ns: u64) {
+    let Ok(packet) = UpstreamPacket::parse(bytes) else { return };
+    match (stage, packet.body) {
+        (Stage::Calling { nonce, came, .. }, Body::Welcome(welcome)) if welcome.nonce == *nonce => {
+            *came = Some(Outcome::In(packet.key, welcome));
+        }
+        (Stage::Calling { nonce, came, .. }, Body::Refusal { nonce: answered, reason, text }) if answered == *nonce => {
+            *came = Some(Outcome::Refused(reason, text.to_owned()));
+        }
+        (Stage::Up(up), body) => {
+            match body {
+                Body::Answers(frames) if packet.key == up.key => answers.push_back(frames.to_vec()),
+                Body::Welcome(welcome) if welcome.nonce == up.nonce => {
+                    up.receiver.set_feed(feed_of(&welcome), welcome.released_sequence);
+                }
+                Body::Unknown | Body::Farewell if packet.key == up.key => up.is_forgotten = true,
+                _ => return,
+            }
+            up.heard_ns = now_ns;
+        }
+        _ => {}
+    }
+}
+
+pub(super) fn feed_of(welcome: &Welcome) -> Feed {
+    Feed {
+        name: welcome.feed_session,
+        first_sequence: welcome.feed_first_sequence,
+        last_sequence: welcome.feed_last_sequence,
+    }
+}
+
+impl<S: Datagrams> NodeLink for DatagramLink<S> {
+    fn connect(&mut self, start: Start, seen: Seen, now_ns: u64) -> Result<Option<Connected>, ClientError> {
+        if !matches!(self.stage, Stage::Calling { start: asked, .. } if asked == start) {
+            let nonce = random_token() as u64 | 1;
+            self.renew(now_ns);
+            self.stage = Stage::Calling { nonce, start, sent_ns: now_ns, came: None };
+            self.say_hello(nonce, Self::position_of(start), seen);
+            return Ok(None);
+        }
+        self.receive(now_ns)?;
+        let Stage::Calling { nonce, sent_ns, came, .. } = &mut self.stage else { return Ok(None) };
+        let nonce = *nonce;
+        match came.take() {
+            None => {
+                if now_ns.saturating_sub(*sent_ns) >= HELLO_INTERVAL_NS {
+                    *sent_ns = now_ns;
+                    if now_ns.saturating_sub(self.renewed_ns) >= RENEW_INTERVAL_NS {
+                        self.renew(now_ns);
+                    }
+                    self.say_hello(nonce, Self::position_of(start), seen);
+                }
+                Ok(None)
+            }
+            Some(Outcome::Refused(RefusalReason::Unavailable, _)) => Ok(None),
+            Some(Outcome::Refused(RefusalReason::NotHeld, text)) => {
+                let Start::Sequence(sequence) = start else { return Ok(None) };
+                Err(ClientError::Lapped { sequence, reason: text })
+            }
+            Some(Outcome::Refused(RefusalReason::OtherHistory, _)) => {
+                Err(ClientError::OtherHistory { peer: self.peer(), seen, released_sequence: 0 })
+            }
+            Some(Outcome::Refused(reason, text)) => {
+                let reason = format!("{reason:?}: {text}");
+                Err(ClientError::Handshake { peer: self.peer(), status: None, reason })
+            }
+            Some(Outcome::In(key, welcome)) => {
+                let feed = feed_of(&welcome);
+                let feed = Some(feed).filter(|feed| feed.holds(welcome.position));
+                let mut receiver = FeedReceiver::new(self.options.receiver, feed, welcome.position);
+                if let Some(feed) = feed {
+                    receiver.set_feed(feed, welcome.released_sequence);
+                }
+                // The feed comes when the sequencer has heard the key.
+                self.say(key, Body::Report(Report { position: welcome.position, ..Report::default() }));
+                self.stage = Stage::Up(Box::new(Up {
+                    key,
+                    nonce,
+                    receiver,
+                    heard_ns: now_ns,
+                    reported_ns: now_ns,
+                    heartbeat_interval_ns: welcome.heartbeat_interval_ns,
+                    is_forgotten: false,
+                    asked_feed_ns: now_ns,
+                    // A new connection rewinds anyway.
+                    told_late: true,
+                }));
+                Ok(Some(Connected {
+                    identity: StreamIdentity { stream_id: welcome.stream_id, incarnation: welcome.incarnation },
+                    frame_length_max: welcome.frame_length_max as usize,
+                    message_bytes_max: welcome.message_bytes_max as usize,
+                    released_sequence: welcome.released_sequence,
+                    position: welcome.position,
+                    feed,
+                }))
+            }
+        }
+    }
+
+    #[inline]
+    fn send(&mut self, frame: &[u8]) -> Result<bool, ClientError> {
+        if self.outgoing.len() >= OUTGOING_LENGTH_MAX && !self.send_outgoing()? {
+            return Ok(false);
+        }
+        let fits = |last: &usize| self.options.batch && last + frame.len() <= self.options.packet_length_max;
+        match self.lengths.last_mut() {
+            Some(last) if fits(last) => *last += frame.len(),
+            _ => {
+                self.outgoing.resize(self.outgoing.len() + HEADER_LENGTH, 0);
+                self.lengths.push(HEADER_LENGTH + frame.len());
+            }
+        }
+        self.outgoing.extend_from_slice(frame);
+        Ok(true)
+    }
+
+    #[inline]
+    fn flush(&mut self) -> Result<(), ClientError> {
+        self.send_outgoing().map(|_| ())
+    }
+
+    #[inline]
+    fn answers(&mut self, take: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, ClientError> {
+        let mut count = 0;
+        while let Some(frames) = self.answers.pop_front() {
+            let mut position = 0;
+            while let Ok(frame) = Frame::parse(&frames[position..]) {
+                // A damaged answer is a lost one.
+                if frame.verify().is_err() {
+                    break;
+                }
+                take(&frame);
+                count += 1;
+                position = (position + aligned_length(frame.length())).min(frames.len());
+            }
+        }
+        Ok(count)
+    }
+
+    /// Answers come by the same socket as the feed.
+    fn take_in(&mut self, now_ns: u64) -> Result<(), ClientError> {
+        self.receive(now_ns)
+    }
+
+    #[inline]
+    fn read(&mut self, now_ns: u64) -> Result<LinkRead<'_>, ClientError> {
+        let has_frame = matches!(&self.stage, Stage::Up(up) if up.receiver.has_frame());
+        if !has_frame {
+            self.receive(now_ns)?;
+            if let Stage::Up(up) = &mut self.stage
+                && !up.receiver.has_frame()
+            {
+                self.rewinding.turn(&mut up.receiver, now_ns);
+            }
+        }
+        match &mut self.stage {
+            Stage::Up(up) => {
+                if !up.receiver.has_frame() && up.told_late != up.receiver.wants_rewind() {
+                    up.told_late = !up.told_late;
+                    if up.told_late {
+                        return Ok(LinkRead::Lapped);
+                    }
+                }
+                Ok(up.receiver.next_frame().map_or(LinkRead::Empty, LinkRead::Frame))
+            }
+            _ => Ok(LinkRead::Empty),
+        }
+    }
+
+    #[inline]
+    fn read_each(
+        &mut self,
+        limit: usize,
+        now_ns: u64,
+        take: &mut impl FnMut(&Frame<'_>) -> Result<(), ClientError>,
+    ) -> Result<LinkReads, ClientError> {
+        let mut reads = LinkReads::default();
+        if limit == 0 {
+            return Ok(reads);
+        }
+        match self.read(now_ns)? {
+            LinkRead::Frame(frame) => take(&frame)?,
+            LinkRead::Empty => return Ok(reads),
+            LinkRead::Lapped => {
+                reads.is_lapped = true;
+                return Ok(reads);
+            }
+        }
+        reads.frames = 1;
+        let Stage::Up(up) = &mut self.stage else { return Ok(reads) };
+        while reads.frames < limit
+            && let Some(frame) = up.receiver.next_frame()
+        {
+            take(&frame)?;
+            reads.frames += 1;
+        }
+        Ok(reads)
+    }
+
+    fn released_sequence(&self) -> u64 {
+        match &self.stage {
+            Stage::Up(up) => up.receiver.released_sequence(),
+            _ => 0,
+        }
+    }
+
+    fn loses(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn note(&mut self, standing: Standing) {
+        self.standing = Some(standing);
+    }
+
+    #[inline]
+    fn tick(&mut self, now_ns: u64) -> Result<(), ClientError> {
+        if !self.lengths.is_empty() {
+            self.send_outgoing()?;
+        }
+        let Stage::Up(up) = &mut self.stage else { return Err(self.gone()) };
+        if up.is_forgotten || now_ns.saturating_sub(up.heard_ns) > self.options.silence_ns_max {
+            return Err(self.gone());
+        }
+        while !self.rewinding.is_flowing(now_ns)
+            && let Some(request) = up.receiver.due_request(now_ns)
+        {
+            // What is lost is asked for again.
+            let request = request.to_bytes();
+            let _ = self.requests.send(self.options.request, &request, request.len());
+        }
+        if up.receiver.is_lost() && now_ns.saturating_sub(up.asked_feed_ns) >= HELLO_INTERVAL_NS {
+            up.asked_feed_ns = now_ns;
+            let (nonce, position) = (up.nonce, up.receiver.next_sequence());
+            // It was let in with what it had seen.
+            self.say_hello(nonce, position, Seen::default());
+            return Ok(());
+        }
+        if now_ns.saturating_sub(up.reported_ns) >= up.heartbeat_interval_ns {
+            up.reported_ns = now_ns;
+            let counts = up.receiver.counts();
+            let report = Report {
+                position: up.receiver.next_sequence(),
+                frames_requested: counts.frames_requested,
+                packets_refused: counts.packets_damaged + counts.packets_foreign,
+                frames_resent: self.standing.map_or(0, |standing| standing.frames_resent),
+                is_live: self.standing.map_or_else(|| up.receiver.missing() == 0, |standing| standing.is_live),
+                in_flight: self.standing.map_or(0, |standing| standing.in_flight),
+            };
+            let key = up.key;
+            self.say(key, Body::Report(report));
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self, timeout: Duration) -> Result<(), ClientError> {
+        let fds: Vec<_> = self.sockets().filter_map(Datagrams::fd).collect();
+        if fds.is_empty() {
+            // A network in memory moves only when its owner moves it.
+            return Ok(());
+        }
+        let mut fds: Vec<_> = fds.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+        fds.extend(self.rewinding.poll_fd());
+        // Requests and reports fall due meanwhile.
+        let timeout = timeout.min(Duration::from_millis(2));
+        let timeout = rustix::time::Timespec { tv_sec: 0, tv_nsec: i64::from(timeout.subsec_nanos()) };
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(errno) => Err(ClientError::system("waiting for packets")(errno)),
+        }
+    }
+
+    fn watch<'a>(&'a self, descriptors: &mut Vec<BorrowedFd<'a>>) {
+        descriptors.extend(self.sockets().filter_map(Datagrams::fd));
+    }
+
+    fn peer(&self) -> String {
+        self.options.command.to_string()
+    }
+}

@@ -1,0 +1,93 @@
+//! Publishing what follows from the stream alone: the outputs of a deterministic service, whose numbers follow from the
+//! stream, too, so that a replay or a second copy publishes nothing twice.
+
+use super::link::NodeLink;
+use super::publisher::Publisher;
+use super::{NodeState, StreamNode, event_header};
+use crate::ClientError;
+use crate::client::MessageType;
+use gapless_wire::HEADER_LENGTH;
+use gapless_wire::control::TimerFired;
+
+impl<L: NodeLink> StreamNode<L> {
+    /// As [`StreamNode::publish`], for what follows from the stream alone and has a number that follows from it, too:
+    /// the output of a deterministic service. What the stream has already is not sent.
+    ///
+    /// # Errors
+    /// As for [`StreamNode::publish`].
+    pub fn publish_derived(&mut self, message: MessageType, payload: &[u8]) -> Result<u64, ClientError> {
+        if self.skips(payload.len()) {
+            return Ok(self.next_session_seq().unwrap_or(1) - 1);
+        }
+        let header = event_header(message);
+        // What follows from the stream cannot wait for its end: a halt holds it back at the sequencer.
+        self.put(header, payload.len(), |buffer| {
+            buffer.copy_from_slice(payload);
+            Ok(payload.len())
+        })
+    }
+
+    /// As [`StreamNode::publish_derived`], for a timer.
+    ///
+    /// # Errors
+    /// As for [`StreamNode::publish`].
+    pub fn set_timer_derived(&mut self, timer: u64, deadline_ns: u64) -> Result<(), ClientError> {
+        if !self.skips(TimerFired::LENGTH) {
+            let payload = TimerFired { timer, deadline_ns }.to_bytes();
+            self.put(Publisher::timer_header(), payload.len(), |buffer| {
+                buffer.copy_from_slice(&payload);
+                Ok(payload.len())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Passes over the number of a derived message that the stream has already; whether it has.
+    fn skips(&mut self, length: usize) -> bool {
+        let (Some(publisher), Some(connected)) = (&mut self.publisher, &self.connected) else { return false };
+        let part = connected.frame_length_max - HEADER_LENGTH;
+        publisher.skip(length.div_ceil(part).max(1) as u64)
+    }
+
+    /// The number of the next derived message, from 1, before the first is published in this process.
+    pub fn set_next_derived(&mut self, number: u64) {
+        if let Some(publisher) = &mut self.publisher {
+            publisher.set_next_derived(number);
+        }
+    }
+
+    /// Whether the sequencer has said where the node's session stands, and there is room for derived messages. While
+    /// there is none, it is asked what it has.
+    ///
+    /// # Errors
+    /// What makes the link useless.
+    pub fn has_room_for_derived(&mut self) -> Result<bool, ClientError> {
+        let Some(publisher) = &self.publisher else { return Ok(false) };
+        if publisher.is_open() && (self.is_halted || publisher.has_room_for_derived()) {
+            return Ok(true);
+        }
+        match self.ask_for_room() {
+            Err(ClientError::Disconnected { .. }) => self.state = NodeState::Connecting,
+            other => other?,
+        }
+        Ok(false)
+    }
+
+    fn ask_for_room(&mut self) -> Result<(), ClientError> {
+        let Some(publisher) = &mut self.publisher else { return Ok(()) };
+        if self.state == NodeState::Connecting {
+            return Ok(());
+        }
+        let now_ns = self.clock.now().monotonic_ns;
+        // Nothing is read until the sequencer has answered.
+        self.link.take_in(now_ns)?;
+        if publisher.is_open()
+            && publisher.is_probe_due(now_ns)
+            && let Some(frame) = publisher.last_sent()
+            && self.link.send(frame)?
+        {
+            self.link.flush()?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,103 @@
+//! [`JournalLink`]: the way to a stream of which only the journal is there, also while its sequencer writes it. Nothing
+//! is sent this way.
+
+use super::link::{Connected, LinkRead, NodeLink, Start};
+use crate::ClientError;
+use crate::late_reader::cut_off;
+use gapless_journal::{JournalReader, Replay};
+use gapless_log::StreamIdentity;
+use gapless_transport::seen::Seen;
+use gapless_wire::Frame;
+use gapless_wire::descriptor::FRAME_LENGTH_MAX;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Reads a stream from its journal alone. What the journal has was released, or was to be: a reader beside a running
+/// sequencer that waits for the device may see frames that are not released yet.
+pub struct JournalLink {
+    directory: PathBuf,
+    replay: Option<Replay>,
+    last_sequence: u64,
+}
+
+impl JournalLink {
+    /// The way to the journal in `directory`, from what it holds when the node connects.
+    #[must_use]
+    pub fn new(directory: &Path) -> Self {
+        Self { directory: directory.to_owned(), replay: None, last_sequence: 0 }
+    }
+
+    fn read_only(&self) -> ClientError {
+        ClientError::Option {
+            option: "publisher",
+            reason: format!("nothing can be published to the journal {}", self.directory.display()),
+        }
+    }
+}
+
+impl NodeLink for JournalLink {
+    fn connect(&mut self, start: Start, _seen: Seen, _now_ns: u64) -> Result<Option<Connected>, ClientError> {
+        let reader = JournalReader::open(&self.directory)?;
+        self.last_sequence = reader.last_sequence()?;
+        let position = match start {
+            Start::First => reader.first_sequence(),
+            _ => start.position(self.last_sequence),
+        };
+        self.replay = None;
+        if position <= self.last_sequence {
+            let replay = reader.replay(position).map_err(|error| cut_off(error, &self.directory, position))?;
+            self.replay = Some(replay);
+        }
+        Ok(Some(Connected {
+            identity: StreamIdentity { stream_id: reader.stream_id(), incarnation: reader.incarnation() },
+            frame_length_max: FRAME_LENGTH_MAX,
+            message_bytes_max: 0,
+            released_sequence: self.last_sequence,
+            position,
+            feed: None,
+        }))
+    }
+
+    fn send(&mut self, _frame: &[u8]) -> Result<bool, ClientError> {
+        Err(self.read_only())
+    }
+
+    fn flush(&mut self) -> Result<(), ClientError> {
+        Ok(())
+    }
+
+    fn answers(&mut self, _take: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, ClientError> {
+        Ok(0)
+    }
+
+    fn read(&mut self, _now_ns: u64) -> Result<LinkRead<'_>, ClientError> {
+        let Some(replay) = self.replay.as_mut() else { return Ok(LinkRead::Empty) };
+        if replay.next_sequence() > self.last_sequence {
+            return Ok(LinkRead::Empty);
+        }
+        let sequence = replay.next_sequence();
+        let frame = replay.next_frame().map_err(|error| cut_off(error, &self.directory, sequence))?;
+        Ok(frame.map_or(LinkRead::Empty, LinkRead::Frame))
+    }
+
+    fn released_sequence(&self) -> u64 {
+        self.last_sequence
+    }
+
+    fn loses(&self) -> bool {
+        false
+    }
+
+    fn tick(&mut self, _now_ns: u64) -> Result<(), ClientError> {
+        Ok(())
+    }
+
+    fn wait(&mut self, timeout: Duration) -> Result<(), ClientError> {
+        std::thread::sleep(timeout);
+        Ok(())
+    }
+
+    fn peer(&self) -> String {
+        self.directory.display().to_string()
+    }
+}

@@ -1,0 +1,624 @@
+//! [`StreamNode`]: publishes into an event stream and reads it.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | this | [`StreamNode`]: polling, and what each frame means to a node |
+//! | [`event`] | [`NodeEvent`]: what a poll hands out |
+//! | [`publisher`] | the publishing half: numbers, what is kept, what is sent again; no I/O |
+//! | [`options`] | [`NodeOptions`] |
+//! | `teller`, `hearing` | what a frame of the stream and an answer of the sequencer mean |
+//! | `closing` | ending a node's session |
+//! | `derived` | publishing what follows from the stream alone |
+//! | `kept` | the buffer of what is on its way |
+//! | `stall` | when to ask what became of it, where the way loses nothing but another behind it may |
+//! | [`link`] | [`NodeLink`]: the way to the sequencer |
+//! | [`datagram`] | the way for nodes that packets come to, from the sequencer alone or from groups |
+//! | [`feed_receiver`] | makes a gapless stream of packets that come as they like; no I/O |
+//! | [`tcp`] | the way over TCP |
+//! | [`rewind`] | a stretch of the stream over TCP |
+//! | `rewinding` | when nodes that packets come to ask for one |
+//! | [`shared_memory`] | the way for nodes on the sequencer's machine |
+//! | [`journal`] | the way to a stream of which only the journal is there |
+//! | [`resumption`] | who publishes the same messages again passes over those that are there |
+//! | [`any`] | whichever of these ways was configured |
+//!
+//! A message's walk: [`StreamNode::publish`] → kept → link → sequencer → stream → link → [`StreamNode::poll`], where
+//! its coming back is the acknowledgement.
+
+pub mod any;
+mod closing;
+pub mod datagram;
+mod derived;
+pub mod event;
+pub mod feed_receiver;
+mod hearing;
+pub mod journal;
+mod kept;
+pub mod link;
+pub mod options;
+pub mod publisher;
+pub mod resumption;
+pub mod rewind;
+mod rewinding;
+pub mod shared_memory;
+mod stall;
+pub mod tcp;
+mod teller;
+
+pub use any::AnyLink;
+pub use datagram::{DatagramLink, DatagramOptions};
+pub use event::{Message, NodeEvent, NodeState};
+pub use journal::JournalLink;
+pub use link::{NodeLink, Start};
+pub use options::NodeOptions;
+pub use publisher::PublisherOptions;
+pub use resumption::Resumption;
+pub use shared_memory::{SharedMemoryLink, SharedMemoryOptions};
+pub use tcp::{TcpLink, TcpOptions};
+
+use crate::ClientError;
+use crate::client::MessageType;
+use gapless_agent::Clock;
+use gapless_log::StreamIdentity;
+use gapless_transport::seen::Seen;
+use gapless_wire::control::{SessionOpen, TimerFired};
+use gapless_wire::{Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind};
+use hearing::{Told, hear_answer};
+use link::{Connected, LinkRead, Standing};
+use publisher::Publisher;
+use std::time::Duration;
+use teller::{Teller, observe};
+
+/// A node of an event stream.
+///
+/// Every node reads every frame in the same order. What a node publishes comes back to it in that order, and that is
+/// its acknowledgement; what does not come back is sent again, and has its place in the order once.
+///
+/// Not a thread: whoever owns it polls it.
+pub struct StreamNode<L> {
+    link: L,
+    clock: Clock,
+    options: NodeOptions,
+    state: NodeState,
+    connected: Option<Connected>,
+    publisher: Option<Publisher>,
+    /// The next sequence.
+    position: u64,
+    /// The last frame that it has read.
+    seen: Seen,
+    /// Live once this sequence was read.
+    live_from: u64,
+    is_halted: bool,
+    teller: Teller,
+    lapped: u64,
+    /// Whether the publisher's opening was told.
+    told_open: Option<u64>,
+    /// Polls that found something to read.
+    busy_polls: u32,
+}
+
+/// A node that always finds something to read looks after what it publishes in one of so many polls.
+const BUSY_POLLS_PER_LOOK: u32 = 64;
+
+impl<L: NodeLink> StreamNode<L> {
+    /// A node that connects by `link`, at the first poll, with the fastest clock of the machine.
+    #[must_use]
+    pub fn new(link: L, options: NodeOptions) -> Self {
+        Self::with_clock(link, options, Clock::fastest().0)
+    }
+
+    /// As [`StreamNode::new`], with another clock.
+    #[must_use]
+    pub fn with_clock(link: L, options: NodeOptions, clock: Clock) -> Self {
+        let publisher = options.publisher.map(Publisher::new);
+        Self {
+            link,
+            clock,
+            options,
+            state: NodeState::Connecting,
+            connected: None,
+            publisher,
+            position: 0,
+            seen: Seen::default(),
+            live_from: 0,
+            is_halted: false,
+            teller: Teller::default(),
+            lapped: 0,
+            told_open: None,
+            busy_polls: 0,
+        }
+    }
+
+    /// Where it stands.
+    #[must_use]
+    pub const fn state(&self) -> NodeState {
+        self.state
+    }
+
+    /// The sequence that it reads next; 0 before it knows.
+    #[must_use]
+    pub const fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// How far the stream is, as far as the node knows.
+    #[must_use]
+    pub fn released_sequence(&self) -> u64 {
+        self.link.released_sequence()
+    }
+
+    /// The stream's identifier of the node's session, once it is open.
+    #[must_use]
+    pub fn session(&self) -> Option<u64> {
+        self.publisher.as_ref().and_then(Publisher::session)
+    }
+
+    /// The number of the next frame that it publishes, once its session is open.
+    #[must_use]
+    pub fn next_session_seq(&self) -> Option<u64> {
+        self.publisher.as_ref().filter(|publisher| publisher.is_open()).map(Publisher::next_number)
+    }
+
+    /// How many frames, and so numbers, a message of `length` bytes takes, once the node is connected.
+    #[must_use]
+    pub fn frames_of(&self, length: usize) -> Option<u64> {
+        let part = self.connected.as_ref()?.frame_length_max - HEADER_LENGTH;
+        Some(length.div_ceil(part).max(1) as u64)
+    }
+
+    /// Messages published and not seen in the stream yet, the close of the session not counted.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.publisher.as_ref().map_or(0, Publisher::in_flight)
+    }
+
+    /// Frames that were sent more than once, so far.
+    #[must_use]
+    pub fn resent(&self) -> u64 {
+        self.publisher.as_ref().map_or(0, Publisher::resent)
+    }
+
+    /// How often the stream was faster than this node, so far.
+    #[must_use]
+    pub const fn lapped(&self) -> u64 {
+        self.lapped
+    }
+
+    /// The stream and the life of it, once it is connected.
+    #[must_use]
+    pub fn identity(&self) -> Option<StreamIdentity> {
+        self.connected.map(|connected| connected.identity)
+    }
+
+    /// The way to the sequencer.
+    #[must_use]
+    pub const fn link(&self) -> &L {
+        &self.link
+    }
+
+    /// Publishes `payload` as an event. It is on its way after the next [`StreamNode::flush`] or
+    /// [`StreamNode::poll`]. Returns the number that its last frame carries.
+    ///
+    /// # Errors
+    /// [`ClientError::NotOpen`] before the session is open; [`ClientError::WindowFull`],
+    /// [`ClientError::KeptFull`], [`ClientError::Throttled`] and [`ClientError::Halted`]: poll and try again;
+    /// [`ClientError::TooLong`].
+    #[inline]
+    pub fn publish(&mut self, message: MessageType, payload: &[u8]) -> Result<u64, ClientError> {
+        self.publish_with(message, payload.len(), |buffer| {
+            buffer.copy_from_slice(payload);
+            Ok(payload.len())
+        })
+    }
+
+    /// As [`StreamNode::publish`], with a payload of at most `length_max` bytes that `encode` writes in place and
+    /// tells the length of.
+    ///
+    /// # Errors
+    /// As for [`StreamNode::publish`], and those of `encode`.
+    #[inline]
+    pub fn publish_with(
+        &mut self,
+        message: MessageType,
+        length_max: usize,
+        encode: impl FnOnce(&mut [u8]) -> Result<usize, ClientError>,
+    ) -> Result<u64, ClientError> {
+        self.publish_frame(event_header(message), length_max, encode)
+    }
+
+    /// Asks for a timer, which fires once sequenced time has reached `deadline_ns`; one with the same identifier is
+    /// replaced, and a deadline of 0 takes it back. It is a message of this node like any other. Where the stream has as
+    /// many timers as it may have (2^20), it comes back as [`NodeEvent::TimerRefused`].
+    ///
+    /// # Errors
+    /// As for [`StreamNode::publish`].
+    pub fn set_timer(&mut self, timer: u64, deadline_ns: u64) -> Result<u64, ClientError> {
+        let payload = TimerFired { timer, deadline_ns }.to_bytes();
+        self.publish_frame(Publisher::timer_header(), payload.len(), |buffer| {
+            buffer.copy_from_slice(&payload);
+            Ok(payload.len())
+        })
+    }
+
+    #[inline]
+    fn publish_frame(
+        &mut self,
+        header: FrameHeader,
+        length_max: usize,
+        encode: impl FnOnce(&mut [u8]) -> Result<usize, ClientError>,
+    ) -> Result<u64, ClientError> {
+        if self.is_halted && self.publisher.is_some() {
+            return Err(ClientError::Halted);
+        }
+        self.put(header, length_max, encode)
+    }
+
+    #[inline]
+    fn put(
+        &mut self,
+        header: FrameHeader,
+        length_max: usize,
+        encode: impl FnOnce(&mut [u8]) -> Result<usize, ClientError>,
+    ) -> Result<u64, ClientError> {
+        let (Some(publisher), Some(connected)) = (&mut self.publisher, &self.connected) else {
+            return Err(ClientError::NotOpen);
+        };
+        let frame_length_max = connected.frame_length_max;
+        if HEADER_LENGTH + length_max > frame_length_max {
+            let part = frame_length_max - HEADER_LENGTH;
+            let needed = length_max + length_max.div_ceil(part) * (HEADER_LENGTH + 8);
+            if needed > connected.message_bytes_max {
+                let limit_bytes = connected.message_bytes_max / frame_length_max * part;
+                return Err(ClientError::TooLong { length_bytes: length_max, limit_bytes });
+            }
+        }
+        // Only a throttled publisher and a way that loses care for the time.
+        let now_ns = if self.options.publisher.is_some_and(|options| options.throttle.is_some()) || self.link.loses() {
+            self.clock.now().monotonic_ns
+        } else {
+            0
+        };
+        publisher.publish(header, (length_max, frame_length_max), now_ns, encode)
+    }
+
+    /// Sends what was published, as far as there is room.
+    ///
+    /// # Errors
+    /// What makes the link useless; a lost connection is made again by the next polls.
+    #[inline]
+    pub fn flush(&mut self) -> Result<(), ClientError> {
+        let Some(publisher) = &mut self.publisher else { return Ok(()) };
+        if !matches!(self.state, NodeState::Rewinding | NodeState::Live) {
+            return Ok(());
+        }
+        let mut any = false;
+        let outcome = loop {
+            let Some(frame) = publisher.next_frame() else { break Ok(()) };
+            match self.link.send(frame) {
+                Ok(true) => publisher.sent(),
+                Ok(false) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+            any = true;
+        };
+        let outcome = if any { outcome.and_then(|()| self.link.flush()) } else { outcome };
+        match outcome {
+            Err(ClientError::Disconnected { .. }) => {
+                self.state = NodeState::Connecting;
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    /// Sends what was published, hears what was answered, and hands out at most `limit` frames' events. Connects,
+    /// and connects again, by itself. Returns how many frames were read.
+    ///
+    /// # Errors
+    /// What this node cannot go on after: another stream or incarnation, a lost session, frames that are nowhere any
+    /// more, damage. The node is closed then.
+    #[inline]
+    pub fn poll(&mut self, limit: usize, mut take: impl FnMut(NodeEvent<'_>)) -> Result<usize, ClientError> {
+        let before = self.state;
+        let outcome = self.poll_connected(limit, &mut take);
+        let outcome = match outcome {
+            Err(ClientError::Disconnected { .. }) if self.state != NodeState::Closed => {
+                self.state = NodeState::Connecting;
+                Ok(0)
+            }
+            Err(error) => {
+                self.state = NodeState::Closed;
+                Err(error)
+            }
+            other => other,
+        };
+        if self.state != before && !(before == NodeState::Connecting && self.state == NodeState::Live) {
+            take(NodeEvent::State(self.state));
+        }
+        outcome
+    }
+
+    #[inline]
+    fn poll_connected(&mut self, limit: usize, take: &mut impl FnMut(NodeEvent<'_>)) -> Result<usize, ClientError> {
+        if self.state == NodeState::Closed {
+            return Err(ClientError::Closed);
+        }
+        if self.state == NodeState::Connecting && !self.connect(take)? {
+            return Ok(0);
+        }
+        let now_ns = self.now_ns();
+        self.flush()?;
+        self.hear(now_ns, take)?;
+        let Self { link, publisher, is_halted, teller, position, seen, state, live_from, .. } = self;
+        let reads = link.read_each(limit, now_ns, &mut |frame| {
+            check_due(frame, *position)?;
+            *position += 1;
+            seen.see(frame.sequence(), frame.timestamp_ns());
+            let own = observe(publisher.as_mut(), is_halted, frame, now_ns);
+            teller.tell(frame, own, take)?;
+            if *state == NodeState::Rewinding && *position > *live_from {
+                *state = NodeState::Live;
+                take(NodeEvent::State(NodeState::Live));
+            }
+            Ok(())
+        })?;
+        if let Some(publisher) = &mut self.publisher {
+            publisher.check_lost()?;
+        }
+        if reads.is_lapped {
+            self.lapped += 1;
+            self.state = NodeState::Rewinding;
+            let released_sequence = self.link.released_sequence();
+            self.live_from = released_sequence;
+            take(NodeEvent::Lapped { sequence: self.position, released_sequence });
+        }
+        let count = reads.frames;
+        self.busy_polls = if count == 0 { 0 } else { self.busy_polls.wrapping_add(1) };
+        if self.busy_polls.is_multiple_of(BUSY_POLLS_PER_LOOK) {
+            self.idle(now_ns, take)?;
+        }
+        self.link.note(Standing {
+            is_live: self.state == NodeState::Live,
+            frames_resent: self.resent(),
+            in_flight: self.in_flight() as u32,
+        });
+        self.link.tick(now_ns)?;
+        Ok(count)
+    }
+
+    /// The time, where it matters.
+    #[inline]
+    fn now_ns(&self) -> u64 {
+        if self.link.is_timed() { self.clock.now().monotonic_ns } else { 0 }
+    }
+
+    /// When there was nothing to read, or for long always something.
+    fn idle(&mut self, now_ns: u64, take: &mut dyn FnMut(NodeEvent<'_>)) -> Result<(), ClientError> {
+        // What the stream was said to have at the beginning may have been said in error.
+        let live_from = self.live_from.min(self.link.released_sequence());
+        if self.state == NodeState::Rewinding && self.position > live_from {
+            self.state = NodeState::Live;
+            take(NodeEvent::State(NodeState::Live));
+        }
+        if let Some(publisher) = &mut self.publisher {
+            if self.link.loses() {
+                publisher.resend_overdue(now_ns);
+            } else if publisher.is_look_due() && !self.is_halted {
+                self.ask_what_is_there()?;
+            }
+        }
+        self.open_session()
+    }
+
+    /// Sends the last frame once more if nothing has come back for too long: it is answered by what the sequencer has.
+    #[cold]
+    fn ask_what_is_there(&mut self) -> Result<(), ClientError> {
+        let Some(publisher) = &mut self.publisher else { return Ok(()) };
+        let now_ns = self.clock.now().monotonic_ns;
+        if publisher.is_stalled(now_ns)
+            && let Some(frame) = publisher.last_sent()
+            && self.link.send(frame)?
+        {
+            publisher.asked();
+            self.link.flush()?;
+        }
+        Ok(())
+    }
+
+    /// All of [`StreamNode::poll`] but the reading, for who reads by [`StreamNode::next_frame`].
+    ///
+    /// # Errors
+    /// As for [`StreamNode::poll`].
+    pub fn turn(&mut self, mut take: impl FnMut(NodeEvent<'_>)) -> Result<(), ClientError> {
+        self.poll(0, &mut take).map(|_| ())
+    }
+
+    /// The next frame as it stands in the stream, and whether this node published it or asked for it.
+    ///
+    /// # Errors
+    /// As for [`StreamNode::poll`]. After a lost connection there are no frames until [`StreamNode::turn`] has made
+    /// another.
+    #[inline]
+    pub fn next_frame(&mut self) -> Result<Option<(Frame<'_>, bool)>, ClientError> {
+        if !matches!(self.state, NodeState::Rewinding | NodeState::Live) {
+            return Ok(None);
+        }
+        let now_ns = self.now_ns();
+        let read = match self.link.read(now_ns) {
+            Err(ClientError::Disconnected { .. }) => {
+                self.state = NodeState::Connecting;
+                return Ok(None);
+            }
+            other => other?,
+        };
+        match read {
+            LinkRead::Frame(frame) => {
+                check_due(&frame, self.position)?;
+                self.position += 1;
+                self.seen.see(frame.sequence(), frame.timestamp_ns());
+                let own = observe(self.publisher.as_mut(), &mut self.is_halted, &frame, now_ns);
+                Ok(Some((frame, own)))
+            }
+            LinkRead::Empty => Ok(None),
+            LinkRead::Lapped => {
+                self.lapped += 1;
+                self.state = NodeState::Rewinding;
+                self.live_from = self.position;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Tries to connect; whether it is.
+    #[cold]
+    fn connect(&mut self, take: &mut dyn FnMut(NodeEvent<'_>)) -> Result<bool, ClientError> {
+        let now_ns = self.clock.now().monotonic_ns;
+        let start = if self.position == 0 { self.options.start } else { Start::Sequence(self.position) };
+        let Some(connected) = self.link.connect(start, self.seen, now_ns)? else { return Ok(false) };
+        let expected = self.connected.map_or(self.options.identity, |before| before.identity);
+        let found = connected.identity;
+        if (expected.stream_id != 0 && expected.stream_id != found.stream_id)
+            || (expected.incarnation != 0 && expected.incarnation != found.incarnation)
+        {
+            return Err(ClientError::OtherStream { peer: self.link.peer(), expected, found });
+        }
+        if self.seen.identity != found {
+            self.seen = Seen::nothing_of(found);
+        }
+        self.connected = Some(connected);
+        self.position = connected.position;
+        self.live_from = connected.released_sequence;
+        self.state = NodeState::Rewinding;
+        if let Some(publisher) = &mut self.publisher {
+            publisher.connected();
+        }
+        take(NodeEvent::State(NodeState::Rewinding));
+        self.open_session()?;
+        Ok(true)
+    }
+
+    fn open_session(&mut self) -> Result<(), ClientError> {
+        let Some(publisher) = &mut self.publisher else { return Ok(()) };
+        if self.state == NodeState::Connecting || publisher.is_attached() {
+            return Ok(());
+        }
+        let now_ns = self.clock.now().monotonic_ns;
+        let Some((open, session)) = publisher.due_open(now_ns) else { return Ok(()) };
+        let mut frame = [0; HEADER_LENGTH + SessionOpen::LENGTH];
+        let mut writer = FrameWriter::new(&mut frame);
+        writer.payload_mut().copy_from_slice(&open.to_bytes());
+        writer.finish(&FrameHeader { kind: Kind::SessionOpen, session, ..FrameHeader::default() }, SessionOpen::LENGTH);
+        if self.link.send(&frame)? {
+            self.link.flush()?;
+            publisher.open_sent(now_ns);
+        }
+        Ok(())
+    }
+
+    /// What the sequencer has answered.
+    #[inline]
+    fn hear(&mut self, now_ns: u64, take: &mut dyn FnMut(NodeEvent<'_>)) -> Result<(), ClientError> {
+        let Some(publisher) = &mut self.publisher else {
+            self.link.answers(&mut |_| {})?;
+            return Ok(());
+        };
+        let mut outcome = Ok(());
+        let mut told = None;
+        let heard = self.link.answers(&mut |frame| match hear_answer(publisher, frame, now_ns) {
+            Ok(answer) => told = answer.or(told.take()),
+            Err(error) => outcome = Err(error),
+        })?;
+        if heard == 0 {
+            return Ok(());
+        }
+        outcome?;
+        let session = publisher.session().filter(|_| publisher.is_open());
+        if let Some(session) = session.filter(|session| self.told_open != Some(*session)) {
+            self.told_open = Some(session);
+            take(NodeEvent::Open { session, next_session_seq: publisher.next_number() });
+        }
+        match told {
+            Some(Told::Throttled { until_ns }) => {
+                let now = self.clock.now();
+                publisher.is_held(until_ns.saturating_sub(now.epoch_ns), now.monotonic_ns);
+                take(NodeEvent::Throttled { until_ns });
+            }
+            Some(Told::Limit) => take(NodeEvent::Limit),
+            Some(Told::NotLeader { leaders }) => self.link.turned_away(&leaders)?,
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Sleeps until something comes, or `timeout`.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn wait(&mut self, timeout: Duration) -> Result<(), ClientError> {
+        self.flush()?;
+        self.publisher.iter_mut().for_each(Publisher::has_slept);
+        self.link.wait(timeout)
+    }
+
+    /// Polls until the session is open, dropping what is read meanwhile, or `timeout`.
+    ///
+    /// # Errors
+    /// [`ClientError::TimedOut`], and those of [`StreamNode::poll`].
+    pub fn wait_open(&mut self, timeout: Duration) -> Result<(), ClientError> {
+        self.poll_until(timeout, "a session open", Self::can_publish, |_| {})
+    }
+
+    /// Whether the session is open and there is room for a message.
+    #[must_use]
+    pub fn can_publish(&self) -> bool {
+        let is_room = |publisher: &Publisher| {
+            let window = self.options.publisher.map_or(0, |options| options.window_messages as usize);
+            publisher.is_open() && publisher.in_flight() < window
+        };
+        !self.is_halted && self.connected.is_some() && self.publisher.as_ref().is_some_and(is_room)
+    }
+
+    /// Polls and waits, handing out events, until `is_done` says so.
+    ///
+    /// # Errors
+    /// [`ClientError::TimedOut`] naming `request` after `timeout`, and those of [`StreamNode::poll`].
+    pub fn poll_until(
+        &mut self,
+        timeout: Duration,
+        request: &str,
+        is_done: impl Fn(&Self) -> bool,
+        mut take: impl FnMut(NodeEvent<'_>),
+    ) -> Result<(), ClientError> {
+        let deadline_ns = self.clock.now().monotonic_ns.saturating_add(timeout.as_nanos() as u64);
+        loop {
+            let count = self.poll(1024, &mut take)?;
+            if is_done(self) {
+                return Ok(());
+            }
+            let now_ns = self.clock.now().monotonic_ns;
+            if now_ns >= deadline_ns {
+                let timeout_ms = timeout.as_millis() as u64;
+                return Err(ClientError::TimedOut { peer: self.link.peer(), request: request.to_owned(), timeout_ms });
+            }
+            if count == 0 {
+                self.publisher.iter_mut().for_each(Publisher::has_slept);
+                self.link.wait(Duration::from_nanos(deadline_ns - now_ns).min(Duration::from_millis(1)))?;
+            }
+        }
+    }
+}
+
+fn event_header(message: MessageType) -> FrameHeader {
+    let (schema, flags) = (message.schema, message.encoding.flags());
+    FrameHeader { kind: Kind::Event, schema, flags, ..FrameHeader::default() }
+}
+
+#[inline]
+fn check_due(frame: &Frame<'_>, position: u64) -> Result<(), ClientError> {
+    if frame.sequence() == position { Ok(()) } else { Err(is_not_due(frame.sequence(), position)) }
+}
+
+#[cold]
+fn is_not_due(sequence: u64, position: u64) -> ClientError {
+    ClientError::Protocol { what: format!("frame {sequence} where {position} was due") }
+}

@@ -1,0 +1,457 @@
+//! `Publisher`: the publishing half of a node. A core without I/O: it numbers messages, keeps them until they come
+//! back in the stream, and says what is to be sent next. Sending again is one step back of one number.
+
+mod closing;
+
+use self::closing::{End, Stray};
+use super::kept::KeptFrames;
+use super::stall::Stall;
+use crate::ClientError;
+use crate::throttle::{Throttle, TokenBucket};
+use gapless_wire::control::{SessionOpen, SessionOpened};
+use gapless_wire::{Fragment, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
+
+/// How a node publishes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PublisherOptions {
+    /// Names the node's session: the same token finds the same session again, also in a process that was started anew.
+    pub token: u128,
+    /// Whether several processes publish under it at the same time, the same messages under the same numbers.
+    pub shared: bool,
+    /// Messages that may be on their way, published and not seen in the stream.
+    pub window_messages: u32,
+    /// Memory for them, bytes.
+    pub kept_bytes_max: usize,
+    /// How much may be published.
+    pub throttle: Option<Throttle>,
+    /// What does not come back within this time is sent again, where the way there can lose it, ns. Doubled while
+    /// nothing comes back, up to 64 times. Where the way loses nothing, it may go on over one that does, behind a relay:
+    /// the last frame is sent again then, which is answered by what is missing; doubled up to 4,096 times.
+    pub resend_interval_ns: u64,
+}
+
+/// The session, the messages on their way, and what is to be sent.
+pub(crate) struct Publisher {
+    options: PublisherOptions,
+    session: Option<u64>,
+    kept: KeptFrames,
+    /// The number of the next frame to be sent.
+    next_to_send: u64,
+    /// Frames up to this number are known to the sequencer.
+    accepted: u64,
+    /// The greatest number seen in the stream.
+    seen: u64,
+    /// Whether the sequencer knows that this connection publishes under the session.
+    is_attached: bool,
+    /// Whether the sequencer has said so at least once for this session.
+    was_opened: bool,
+    open_sent_ns: Option<u64>,
+    bucket: Option<TokenBucket>,
+    /// When something last came back or was sent from the beginning.
+    progress_ns: u64,
+    resend_interval_ns: u64,
+    resent: u64,
+    probed_ns: u64,
+    stall: Stall,
+    end: End,
+    /// The last session of ours whose close was met in the stream; what is said of it comes late.
+    ended: u64,
+    /// It is to be closed, too.
+    stray: Option<Stray>,
+    /// The session that was closed with messages under way, and the number of the first of them.
+    lost: Option<(u64, u64)>,
+}
+
+const RESEND_BACKOFF_MAX: u64 = 64;
+/// Between two questions what the sequencer has, ns.
+const PROBE_INTERVAL_NS: u64 = 1_000_000;
+
+impl Publisher {
+    pub fn new(options: PublisherOptions) -> Self {
+        Self {
+            options,
+            session: None,
+            kept: KeptFrames::new(options.kept_bytes_max, 1),
+            next_to_send: 1,
+            accepted: 0,
+            seen: 0,
+            is_attached: false,
+            was_opened: false,
+            open_sent_ns: None,
+            bucket: options.throttle.map(TokenBucket::new),
+            progress_ns: 0,
+            resend_interval_ns: options.resend_interval_ns,
+            resent: 0,
+            probed_ns: 0,
+            stall: Stall::new(options.resend_interval_ns),
+            end: End::Open,
+            ended: 0,
+            stray: None,
+            lost: None,
+        }
+    }
+
+    pub const fn session(&self) -> Option<u64> {
+        self.session
+    }
+
+    pub const fn token(&self) -> u128 {
+        self.options.token
+    }
+
+    /// Whether messages can be published, as far as the session goes.
+    pub const fn is_open(&self) -> bool {
+        self.session.is_some() && self.was_opened
+    }
+
+    /// The session's opening was met in the stream: what it published can be told from now on. What number it goes
+    /// on with, only the sequencer's answer tells.
+    pub fn found(&mut self, session: u64) {
+        // Who has closed its session reads of a successor's.
+        if !self.is_open() && self.end == End::Open {
+            self.session = Some(session);
+        }
+    }
+
+    /// Messages on their way. The session's close is kept like one, and is none.
+    pub fn in_flight(&self) -> usize {
+        self.kept.messages().saturating_sub(usize::from(self.end == End::Asked))
+    }
+
+    /// Frames sent more than once, so far.
+    pub const fn resent(&self) -> u64 {
+        self.resent
+    }
+
+    /// The number of the next frame.
+    pub fn next_number(&self) -> u64 {
+        self.kept.next_number()
+    }
+
+    /// Publishes what `encode` writes into at most `length_max` bytes, split where it does not fit a frame of
+    /// `frame_length_max`. Returns the number of its last frame.
+    #[inline]
+    pub fn publish(
+        &mut self,
+        header: FrameHeader,
+        (length_max, frame_length_max): (usize, usize),
+        now_ns: u64,
+        encode: impl FnOnce(&mut [u8]) -> Result<usize, ClientError>,
+    ) -> Result<u64, ClientError> {
+        let is_open = self.was_opened && self.end == End::Open;
+        let Some(session) = self.session.filter(|_| is_open) else { return Err(ClientError::NotOpen) };
+        if self.kept.messages() >= self.options.window_messages as usize {
+            let window_messages = self.options.window_messages;
+            return Err(ClientError::WindowFull { session, window_messages });
+        }
+        if let Some(bucket) = &self.bucket
+            && bucket.available(now_ns) == 0
+        {
+            return Err(ClientError::Throttled { wait_ns: bucket.next_ns().saturating_sub(now_ns) });
+        }
+        if HEADER_LENGTH + length_max > frame_length_max {
+            return self.publish_long(
+                FrameHeader { session, ..header },
+                (length_max, frame_length_max),
+                now_ns,
+                encode,
+            );
+        }
+        let number = self.kept.next_number();
+        let Some(claim) = self.kept.claim(HEADER_LENGTH + length_max) else {
+            return Err(ClientError::KeptFull { bytes_max: self.options.kept_bytes_max });
+        };
+        let mut writer = FrameWriter::new(claim);
+        let payload_length = encode(&mut writer.payload_mut()[..length_max])?;
+        let length = writer.finish(&FrameHeader { session, session_seq: number, ..header }, payload_length);
+        if self.kept.is_empty() {
+            self.progress_ns = now_ns;
+        }
+        self.kept.commit(aligned_length(length), true);
+        self.skip_sending(number);
+        if let Some(bucket) = &mut self.bucket {
+            bucket.take(1, now_ns);
+        }
+        Ok(number)
+    }
+
+    #[cold]
+    fn publish_long(
+        &mut self,
+        header: FrameHeader,
+        (length_max, frame_length_max): (usize, usize),
+        now_ns: u64,
+        encode: impl FnOnce(&mut [u8]) -> Result<usize, ClientError>,
+    ) -> Result<u64, ClientError> {
+        let mut payload = vec![0; length_max];
+        let payload_length = encode(&mut payload)?;
+        payload.truncate(payload_length);
+        let part_length = frame_length_max - HEADER_LENGTH;
+        let count = payload.len().div_ceil(part_length).max(1);
+        if count > usize::from(u16::MAX) {
+            let limit_bytes = usize::from(u16::MAX) * part_length;
+            return Err(ClientError::TooLong { length_bytes: payload.len(), limit_bytes });
+        }
+        // All parts or none: the room is looked at before the first is kept.
+        let needed = payload.len() + count * (HEADER_LENGTH + 8);
+        if self.kept.claim(needed).is_none() {
+            return Err(ClientError::KeptFull { bytes_max: self.options.kept_bytes_max });
+        }
+        if self.kept.is_empty() {
+            self.progress_ns = now_ns;
+        }
+        let mut number = 0;
+        for index in 0..count {
+            let part = &payload[index * part_length..payload.len().min((index + 1) * part_length)];
+            number = self.kept.next_number();
+            let claim = self.kept.claim(HEADER_LENGTH + part.len()).expect("there is room for all of them");
+            let mut writer = FrameWriter::new(claim);
+            writer.payload_mut()[..part.len()].copy_from_slice(part);
+            let fragment = Fragment { index: index as u16, count: count as u16 };
+            let length = writer.finish(&FrameHeader { session_seq: number, fragment, ..header }, part.len());
+            self.kept.commit(aligned_length(length), index + 1 == count);
+            self.skip_sending(number);
+        }
+        if let Some(bucket) = &mut self.bucket {
+            bucket.take(count as u64, now_ns);
+        }
+        Ok(number)
+    }
+
+    /// What a copy of this process has published already need not be sent.
+    #[inline]
+    fn skip_sending(&mut self, number: u64) {
+        if number <= self.accepted && self.next_to_send == number {
+            self.next_to_send = number + 1;
+        }
+    }
+
+    /// The number of the next derived message.
+    pub fn set_next_derived(&mut self, number: u64) {
+        self.kept.restart(number);
+        self.next_to_send = number;
+    }
+
+    /// Passes over the next `frames` numbers if the stream has them, and nothing before them is kept.
+    pub fn skip(&mut self, frames: u64) -> bool {
+        let last = self.kept.next_number() + frames - 1;
+        let is_there = self.kept.is_empty() && last <= self.accepted;
+        if is_there {
+            self.set_next_derived(last + 1);
+        }
+        is_there
+    }
+
+    /// Whether a few more derived messages can be kept.
+    pub fn has_room_for_derived(&self) -> bool {
+        self.kept.messages() < self.options.window_messages as usize / 2
+            && self.kept.bytes() < self.options.kept_bytes_max as u64 / 2
+    }
+
+    /// Whether it is time to ask the sequencer again what it has.
+    pub const fn is_probe_due(&mut self, now_ns: u64) -> bool {
+        let is_due = now_ns.saturating_sub(self.probed_ns) >= PROBE_INTERVAL_NS;
+        if is_due {
+            self.probed_ns = now_ns;
+        }
+        is_due
+    }
+
+    /// The last frame that was sent, if it is kept: sent again, it is answered by what the sequencer has.
+    pub fn last_sent(&self) -> Option<&[u8]> {
+        let number = self.next_to_send.checked_sub(1)?;
+        (self.is_attached && number >= self.kept.first_number()).then(|| self.kept.get(number))
+    }
+
+    /// The connection was made anew: the session is to be opened again.
+    pub fn connected(&mut self) {
+        self.is_attached = false;
+        self.open_sent_ns = None;
+    }
+
+    /// Whether the sequencer knows that this connection publishes under the session.
+    pub const fn is_attached(&self) -> bool {
+        self.is_attached
+    }
+
+    /// The open to be sent now, if it is time, and the session that its header names: 0 for whichever the token has,
+    /// also a new one.
+    pub fn due_open(&self, now_ns: u64) -> Option<(SessionOpen, u64)> {
+        let session = match self.end {
+            End::Open => 0,
+            // It may be closed already, and its close on its way here: another one is not wanted.
+            End::Asked => self.session?,
+            End::Closed => return None,
+        };
+        let is_due = self.open_sent_ns.is_none_or(|sent_ns| now_ns.saturating_sub(sent_ns) >= self.resend_interval_ns);
+        let open = SessionOpen {
+            token: self.options.token,
+            window_messages: self.options.window_messages,
+            shared: self.options.shared,
+            notices_seen: 0,
+        };
+        (!self.is_attached && is_due).then_some((open, session))
+    }
+
+    /// The open was sent.
+    pub const fn open_sent(&mut self, now_ns: u64) {
+        self.open_sent_ns = Some(now_ns);
+    }
+
+    /// The next frame to be sent, if the session is open.
+    #[inline]
+    pub fn next_frame(&self) -> Option<&[u8]> {
+        let is_there = self.is_attached && self.next_to_send < self.kept.next_number();
+        is_there.then(|| self.kept.get(self.next_to_send))
+    }
+
+    /// The frame of [`Publisher::next_frame`] was sent.
+    #[inline]
+    pub const fn sent(&mut self) {
+        self.next_to_send += 1;
+    }
+
+    /// The sequencer has opened the session, or found it again.
+    pub fn opened(&mut self, session: u64, opened: &SessionOpened, now_ns: u64) -> Result<(), ClientError> {
+        let next = opened.next_session_seq;
+        if self.is_attached && self.session == Some(session) {
+            // The answer was doubled on its way, or came late; the session has moved on since.
+            return Ok(());
+        }
+        if session <= self.ended {
+            return Ok(());
+        }
+        if self.end != End::Open && self.session != Some(session) {
+            self.stray = Some(Stray { session, next_session_seq: next });
+            if self.end == End::Closed {
+                self.close_stray(now_ns);
+            }
+            return Ok(());
+        }
+        self.is_attached = true;
+        self.progress_ns = now_ns;
+        self.resend_interval_ns = self.options.resend_interval_ns;
+        match self.session {
+            Some(known) if known == session && (self.was_opened || self.end != End::Open) => {
+                // A copy of this process may be ahead of it, never the other way round.
+                if next < self.kept.first_number() && !self.options.shared {
+                    return Err(ClientError::SessionLost { session, expected: self.kept.first_number(), found: next });
+                }
+                self.accepted = self.accepted.max(next - 1);
+                self.next_to_send = next.clamp(self.kept.first_number(), self.kept.next_number());
+            }
+            Some(known) if !self.kept.is_empty() => {
+                let expected = self.kept.first_number();
+                return Err(ClientError::SessionLost { session: known, expected, found: next });
+            }
+            _ => {
+                self.session = Some(session);
+                self.was_opened = true;
+                if !self.options.shared {
+                    // A process that was started anew goes on where its predecessor ended.
+                    self.kept.restart(next);
+                    self.seen = next - 1;
+                }
+                self.accepted = next - 1;
+                self.next_to_send = next.clamp(self.kept.first_number(), self.kept.next_number());
+            }
+        }
+        Ok(())
+    }
+
+    /// A frame of the session came back in the stream.
+    #[inline]
+    pub fn came_back(&mut self, session_seq: u64, now_ns: u64) {
+        self.seen = self.seen.max(session_seq);
+        self.accepted = self.accepted.max(session_seq);
+        if self.kept.forget_through(session_seq) > 0 {
+            self.progress_ns = now_ns;
+            self.resend_interval_ns = self.options.resend_interval_ns;
+        }
+        if self.next_to_send <= session_seq {
+            self.next_to_send = self.kept.first_number();
+        }
+    }
+
+    /// The sequencer has every frame up to `session_seq` already.
+    pub fn has_accepted(&mut self, session_seq: u64, now_ns: u64) {
+        self.accepted = self.accepted.max(session_seq);
+        self.progress_ns = now_ns;
+        if self.options.shared {
+            // What the sequencer says it has is released. Derived messages need not be seen: they can be made again.
+            self.kept.forget_through(session_seq);
+        }
+        self.next_to_send = self.next_to_send.max(session_seq + 1).min(self.kept.next_number());
+    }
+
+    /// The sequencer misses frames from `session_seq` on.
+    pub fn is_missing(&mut self, session_seq: u64, now_ns: u64) {
+        self.accepted = self.accepted.max(session_seq.saturating_sub(1));
+        self.send_from(session_seq, now_ns);
+    }
+
+    /// The sequencer does not know the session, or that this connection publishes under it.
+    pub fn is_unknown(&mut self) {
+        self.is_attached = false;
+    }
+
+    /// On a way that loses: sends again what the sequencer should have had by now.
+    pub fn resend_overdue(&mut self, now_ns: u64) {
+        let waiting = self.next_to_send.saturating_sub(self.accepted + 1);
+        if !self.is_attached || waiting == 0 || self.kept.is_empty() {
+            return;
+        }
+        if now_ns.saturating_sub(self.progress_ns) >= self.resend_interval_ns {
+            self.resend_interval_ns =
+                (self.resend_interval_ns * 2).min(self.options.resend_interval_ns * RESEND_BACKOFF_MAX);
+            self.send_from(self.accepted + 1, now_ns);
+        }
+    }
+
+    /// Whether something is on its way, and it is worth the time to ask [`Publisher::is_stalled`].
+    #[inline]
+    pub fn is_look_due(&mut self) -> bool {
+        let any_waits = self.is_attached && self.next_to_send > self.accepted + 1 && !self.kept.is_empty();
+        any_waits && self.stall.is_look_due()
+    }
+
+    /// Whether nothing has come back for so long that the sequencer is to be asked what it has.
+    pub fn is_stalled(&mut self, now_ns: u64) -> bool {
+        self.stall.is_overdue(self.accepted, now_ns)
+    }
+
+    /// It was asked.
+    pub const fn asked(&mut self) {
+        self.resent += 1;
+    }
+
+    /// The node sleeps; when it wakes the time is worth a look.
+    pub const fn has_slept(&mut self) {
+        self.stall.has_slept();
+    }
+
+    /// The stream takes nothing of this publisher for `wait_ns`.
+    pub fn is_held(&mut self, wait_ns: u64, now_ns: u64) {
+        self.stall.is_held(wait_ns, now_ns);
+    }
+
+    /// The stream takes messages again, after a halt or between two feed sessions.
+    pub const fn is_released(&mut self) {
+        self.stall.is_released();
+    }
+
+    fn send_from(&mut self, session_seq: u64, now_ns: u64) {
+        let from = session_seq.clamp(self.kept.first_number(), self.kept.next_number());
+        self.resent += self.next_to_send.saturating_sub(from);
+        self.next_to_send = self.next_to_send.min(from);
+        self.progress_ns = now_ns;
+    }
+
+    /// The frame that asks for a timer, or takes one back.
+    pub fn timer_header() -> FrameHeader {
+        FrameHeader { kind: Kind::TimerRequest, ..FrameHeader::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+//! The end of a publisher's session. Its close is kept like a message until it comes back, so it is in the stream once,
+//! whatever is lost. Once it was asked for, only that session is opened again, by its number: the token alone would make
+//! another where the stream has the close already, and nobody would close that one.
+
+use super::Publisher;
+use crate::ClientError;
+use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
+
+/// Whether the session is to end, and has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// Nobody has asked for it.
+    Open,
+    /// Its close is kept until it comes back.
+    Asked,
+    /// Its close has come back.
+    Closed,
+}
+
+/// A session that an open of ours has made behind the close of ours: the open was doubled on its way, or late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stray {
+    pub session: u64,
+    pub next_session_seq: u64,
+}
+
+impl Publisher {
+    /// Publishes the session's close, once.
+    pub fn close(&mut self, now_ns: u64) -> Result<(), ClientError> {
+        if self.end != End::Open {
+            return Ok(());
+        }
+        if self.options.shared {
+            let reason = "several processes publish under the session; none of them closes it".to_owned();
+            return Err(ClientError::Option { option: "shared", reason });
+        }
+        let Some(session) = self.session.filter(|_| self.was_opened) else { return Err(ClientError::NotOpen) };
+        self.keep_close(session, now_ns)?;
+        self.end = End::Asked;
+        Ok(())
+    }
+
+    fn keep_close(&mut self, session: u64, now_ns: u64) -> Result<(), ClientError> {
+        let header = FrameHeader {
+            kind: Kind::SessionClose,
+            session,
+            session_seq: self.kept.next_number(),
+            ..FrameHeader::default()
+        };
+        if self.kept.is_empty() {
+            self.progress_ns = now_ns;
+        }
+        let full = ClientError::KeptFull { bytes_max: self.options.kept_bytes_max };
+        let claim = self.kept.claim(HEADER_LENGTH).ok_or(full)?;
+        let length = FrameWriter::new(claim).finish(&header, 0);
+        self.kept.commit(aligned_length(length), true);
+        Ok(())
+    }
+
+    /// Whether the session was closed with messages under way, once.
+    ///
+    /// # Errors
+    /// [`ClientError::SessionExpired`] then.
+    #[inline]
+    pub fn check_lost(&mut self) -> Result<(), ClientError> {
+        match self.lost.take() {
+            None => Ok(()),
+            Some((session, first_lost)) => Err(ClientError::SessionExpired { session, first_lost }),
+        }
+    }
+
+    /// Whether the session's close has come back.
+    pub fn is_closed(&self) -> bool {
+        self.end == End::Closed
+    }
+
+    /// The stream has closed the session. What is kept but for a close of ours has not come back before that, so it is not
+    /// in the stream, and never will be.
+    pub fn closed(&mut self, now_ns: u64) {
+        if let Some(session) = self.session.filter(|_| self.in_flight() > 0) {
+            self.lost = Some((session, self.kept.first_number()));
+        }
+        self.ended = self.session.unwrap_or(self.ended);
+        self.session = None;
+        (self.is_attached, self.was_opened) = (false, false);
+        self.open_sent_ns = None;
+        self.kept.restart(1);
+        (self.next_to_send, self.accepted, self.seen) = (1, 0, 0);
+        if self.end != End::Open {
+            self.end = End::Closed;
+            self.close_stray(now_ns);
+        }
+    }
+
+    /// The other session is closed now that ours is.
+    #[cold]
+    pub(super) fn close_stray(&mut self, now_ns: u64) {
+        let Some(Stray { session, next_session_seq }) = self.stray.take() else { return };
+        self.session = Some(session);
+        self.kept.restart(next_session_seq);
+        (self.next_to_send, self.accepted, self.seen) = (next_session_seq, next_session_seq - 1, next_session_seq - 1);
+        self.keep_close(session, now_ns).expect("nothing else is kept");
+        self.end = End::Asked;
+    }
+}

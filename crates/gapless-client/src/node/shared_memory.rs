@@ -1,0 +1,439 @@
+//! [`SharedMemoryLink`]: up through a ring of the node's own, down through the sequencer's window, which is mapped
+//! read-only; what the window has no more comes from the journal.
+
+use super::link::{Connected, LinkRead, LinkReads, NodeLink, Standing, Start};
+use crate::ClientError;
+use crate::late_reader::{LateRead, LateReader};
+use crate::ring_notes::NoteWriter;
+use crate::stream_layout::StreamLayout;
+use gapless_log::{LogError, StreamIdentity};
+use gapless_transport::TransportError;
+use gapless_transport::addresses::Addresses;
+use gapless_transport::connect::ConnectOptions;
+use gapless_transport::connect::shared_memory::connect;
+use gapless_transport::handshake::Status;
+use gapless_transport::link::LinkOptions;
+use gapless_transport::publisher_link::PublisherLink;
+use gapless_transport::seen::Seen;
+use gapless_transport::tier::Tier;
+use gapless_wire::{Frame, aligned_length};
+use std::fmt;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How a node of the same machine connects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedMemoryOptions {
+    /// Sizes of the rings.
+    pub rings: LinkOptions,
+    /// How long the sequencer may take to answer; a second at most where there are others, and then it is their turn.
+    pub timeout: Duration,
+}
+
+impl Default for SharedMemoryOptions {
+    fn default() -> Self {
+        let rings = LinkOptions { command_ring_bytes: 4 << 20, reply_ring_bytes: 64 << 10 };
+        Self { rings, timeout: Duration::from_secs(5) }
+    }
+}
+
+/// The way of a node that runs on the sequencer's machine.
+pub struct SharedMemoryLink {
+    options: SharedMemoryOptions,
+    /// Where the stream is; `None` in its own process.
+    places: Option<Addresses<Place>>,
+    up: Option<Up>,
+    answer: Vec<u8>,
+    next_attempt_ns: u64,
+    /// Added to that at the next attempt: there was no clock to ask.
+    pause: Duration,
+    /// Since when nobody has as much of the stream as the node has read, ns.
+    behind_since_ns: Option<u64>,
+    standing: Option<Standing>,
+}
+
+/// The directory of a stream.
+struct Place {
+    layout: StreamLayout,
+    /// Its socket as a member names it: from the root on.
+    named: PathBuf,
+}
+
+impl Place {
+    fn new(directory: &Path) -> Self {
+        let layout = StreamLayout::new(directory);
+        let socket = layout.socket();
+        // Without a current directory it is compared as it is.
+        Self { named: std::path::absolute(&socket).unwrap_or(socket), layout }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.named.display().fmt(f)
+    }
+}
+
+struct Up {
+    link: PublisherLink,
+    reader: LateReader,
+    laps: u64,
+    /// Ticks since the last frame was read.
+    empty_looks: u32,
+    /// Frames that were sent.
+    sent: u64,
+    /// Answers that were heard.
+    answers: u64,
+    silence: Silence,
+    notes: NoteWriter,
+}
+
+/// How long a sequencer that owes an answer has said nothing: it may stand still, and its socket does not tell.
+#[derive(Default)]
+struct Silence {
+    /// Position in the stream, and answers heard, at the last look.
+    heard: (u64, u64),
+    since: Option<Instant>,
+}
+
+impl Silence {
+    /// How long nothing was heard, if something is awaited.
+    fn look(&mut self, heard: (u64, u64), awaits: bool) -> Duration {
+        if heard != self.heard || !awaits {
+            *self = Self { heard, since: None };
+            return Duration::ZERO;
+        }
+        self.since.get_or_insert_with(Instant::now).elapsed()
+    }
+}
+
+impl Up {
+    fn new(link: PublisherLink, reader: LateReader) -> Self {
+        Self {
+            link,
+            reader,
+            laps: 0,
+            empty_looks: 0,
+            sent: 0,
+            answers: 0,
+            silence: Silence::default(),
+            notes: NoteWriter::default(),
+        }
+    }
+}
+
+/// After so many looks without a frame the socket is asked whether the sequencer still lives.
+const EMPTY_LOOKS_PER_CHECK: u32 = 4096;
+/// Where there are others, one that owes an answer for so long is left for the next; it is found again if it leads.
+const SILENCE_MAX: Duration = Duration::from_secs(1);
+/// Between two attempts to connect.
+const ATTEMPT_INTERVAL_NS: u64 = 5_000_000;
+
+impl SharedMemoryLink {
+    /// The way to the stream in `directory`.
+    #[must_use]
+    pub fn new(directory: &Path, options: SharedMemoryOptions) -> Self {
+        Self::any(&[directory], options)
+    }
+
+    /// The way to a stream that each of these directories may hold: those of a cluster's members on this machine. It
+    /// goes to the next where nobody is, and from a member that does not lead to the one that it names, or to the next.
+    ///
+    /// # Panics
+    /// If there is no directory.
+    #[must_use]
+    pub fn any(directories: &[impl AsRef<Path>], options: SharedMemoryOptions) -> Self {
+        let place = |directory: &dyn AsRef<Path>| Place::new(directory.as_ref());
+        let places = Addresses::new(directories.iter().map(|each| place(each)).collect());
+        Self::over(options, Some(places), None)
+    }
+
+    const fn over(options: SharedMemoryOptions, places: Option<Addresses<Place>>, up: Option<Up>) -> Self {
+        Self {
+            options,
+            places,
+            up,
+            answer: Vec::new(),
+            next_attempt_ns: 0,
+            pause: Duration::ZERO,
+            behind_since_ns: None,
+            standing: None,
+        }
+    }
+
+    /// The way to a stream of this process, over its `link` and a `reader` of its window and journal. When the stream stops,
+    /// it is gone for good.
+    #[must_use]
+    pub fn local(link: PublisherLink, reader: LateReader, options: SharedMemoryOptions) -> Self {
+        Self::over(options, None, Some(Up::new(link, reader)))
+    }
+
+    fn up(&mut self) -> Result<&mut Up, ClientError> {
+        if self.up.is_none() {
+            return Err(ClientError::Disconnected { peer: self.peer() });
+        }
+        Ok(self.up.as_mut().expect("looked at above"))
+    }
+
+    fn dial(&self, layout: &StreamLayout, seen: Seen) -> Result<Option<Up>, ClientError> {
+        let options = ConnectOptions {
+            link: self.options.rings,
+            identity: StreamIdentity::default(),
+            reads: true,
+            seen,
+            timeout: if self.has_others() { self.options.timeout.min(SILENCE_MAX) } else { self.options.timeout },
+        };
+        let link = match connect(&layout.socket(), &options) {
+            Ok(link) => link,
+            Err(TransportError::System { source, .. })
+                if matches!(
+                    source.kind(),
+                    // Nobody is there, or it died in the middle of the handshake.
+                    ErrorKind::NotFound
+                        | ErrorKind::ConnectionRefused
+                        | ErrorKind::ConnectionReset
+                        | ErrorKind::BrokenPipe
+                ) =>
+            {
+                return Ok(None);
+            }
+            // It hung up in the middle of the handshake: it is stopping or was killed.
+            Err(TransportError::Handshake { status: None | Some(Status::Unavailable), .. }) => return Ok(None),
+            // It stands still; another may not.
+            Err(TransportError::TimedOut { .. }) if self.has_others() => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let window = link.window.clone().expect("asked for, or the handshake has failed");
+        let is_kept = Tier::from_value(link.welcome.tier).is_none_or(Tier::is_journaled);
+        let reader = LateReader::new(window, is_kept.then(|| layout.journal()), 1);
+        Ok(Some(Up::new(link, reader)))
+    }
+}
+
+impl SharedMemoryLink {
+    fn has_others(&self) -> bool {
+        self.places.as_ref().is_some_and(|places| places.count() > 1)
+    }
+
+    /// Nobody is there, or nobody of use: the next one's turn.
+    fn go_on(&mut self) {
+        if let Some(places) = self.places.as_mut().filter(|places| places.count() > 1) {
+            self.pause = places.failed(Instant::now());
+        }
+    }
+}
+
+impl Up {
+    fn is_gone(&mut self) -> bool {
+        self.empty_looks = 0;
+        self.link.is_gone()
+    }
+}
+
+impl NodeLink for SharedMemoryLink {
+    fn connect(&mut self, start: Start, seen: Seen, now_ns: u64) -> Result<Option<Connected>, ClientError> {
+        if let Some(places) = &self.places {
+            self.next_attempt_ns = self.next_attempt_ns.max(now_ns * u64::from(!self.pause.is_zero()));
+            self.next_attempt_ns += std::mem::take(&mut self.pause).as_nanos() as u64;
+            if now_ns < self.next_attempt_ns {
+                return Ok(None);
+            }
+            self.next_attempt_ns = now_ns + if self.has_others() { 0 } else { ATTEMPT_INTERVAL_NS };
+            self.up = self.dial(&places.current().layout, seen)?;
+            if self.up.is_none() {
+                self.go_on();
+            }
+        }
+        let Some(up) = &mut self.up else {
+            // In one process there is nothing to connect to again.
+            return if self.places.is_some() {
+                Ok(None)
+            } else {
+                Err(ClientError::Disconnected { peer: "this process".to_owned() })
+            };
+        };
+        let released_sequence = up.reader.released_sequence();
+        let position = match start {
+            Start::First => up.reader.first_held(),
+            _ => start.position(released_sequence),
+        };
+        if position > released_sequence + 1 {
+            // Another member may have more, and one that has just begun to lead soon has.
+            let since_ns = *self.behind_since_ns.get_or_insert(now_ns);
+            if self.has_others() && now_ns.saturating_sub(since_ns) < self.options.timeout.as_nanos() as u64 {
+                self.up = None;
+                self.go_on();
+                return Ok(None);
+            }
+            let reason = format!("the stream ends at {released_sequence}; it has lost frames that this node has read");
+            return Err(ClientError::Lapped { sequence: position, reason });
+        }
+        self.behind_since_ns = None;
+        up.reader.seek(position);
+        Ok(Some(Connected {
+            identity: up.link.welcome.identity,
+            frame_length_max: up.link.welcome.frame_length_max as usize,
+            message_bytes_max: up.link.welcome.message_length_max as usize,
+            released_sequence,
+            position,
+            feed: None,
+        }))
+    }
+
+    #[inline]
+    fn send(&mut self, frame: &[u8]) -> Result<bool, ClientError> {
+        let up = self.up()?;
+        match up.link.writer.append(frame) {
+            Ok(()) => {
+                up.sent += 1;
+                Ok(true)
+            }
+            Err(LogError::Full { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    #[inline]
+    fn flush(&mut self) -> Result<(), ClientError> {
+        let up = self.up()?;
+        if up.link.writer.publish() {
+            // Fails only when the counter is full, and then the sequencer is being woken already.
+            let _ = rustix::io::write(&up.link.wake_service, &1u64.to_ne_bytes());
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn answers(&mut self, take: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, ClientError> {
+        let Some(up) = &mut self.up else { return Ok(0) };
+        let mut count = 0;
+        while let Some(length) = up.link.reader.next_length()? {
+            self.answer.resize(aligned_length(length), 0);
+            up.link.reader.copy(&mut self.answer);
+            let frame = Frame::parse(&self.answer).and_then(|frame| frame.verify().map(|()| frame));
+            let frame = frame.map_err(|error| ClientError::Protocol { what: error.to_string() })?;
+            take(&frame);
+            up.link.reader.advance(length);
+            count += 1;
+        }
+        up.answers += count as u64;
+        up.link.reader.release();
+        Ok(count)
+    }
+
+    #[inline]
+    fn read(&mut self, _now_ns: u64) -> Result<LinkRead<'_>, ClientError> {
+        let Some(up) = &mut self.up else { return Ok(LinkRead::Empty) };
+        if up.laps != up.reader.laps() {
+            up.laps = up.reader.laps();
+            return Ok(LinkRead::Lapped);
+        }
+        match up.reader.read()? {
+            LateRead::Frame(frame) => {
+                up.empty_looks = 0;
+                Ok(LinkRead::Frame(frame))
+            }
+            LateRead::Empty => Ok(LinkRead::Empty),
+        }
+    }
+
+    #[inline]
+    fn read_each(
+        &mut self,
+        limit: usize,
+        now_ns: u64,
+        take: &mut impl FnMut(&Frame<'_>) -> Result<(), ClientError>,
+    ) -> Result<LinkReads, ClientError> {
+        let mut reads = LinkReads::default();
+        // A look costs next to nothing here.
+        while reads.frames < limit {
+            match self.read(now_ns)? {
+                LinkRead::Frame(frame) => take(&frame)?,
+                LinkRead::Empty => break,
+                LinkRead::Lapped => {
+                    reads.is_lapped = true;
+                    break;
+                }
+            }
+            reads.frames += 1;
+            // The first one brought others with it.
+            if let Some(up) = &mut self.up {
+                reads.frames += up.reader.read_copied(limit - reads.frames, take)?;
+            }
+        }
+        Ok(reads)
+    }
+
+    fn released_sequence(&self) -> u64 {
+        self.up.as_ref().map_or(0, |up| up.reader.released_sequence())
+    }
+
+    fn loses(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn note(&mut self, standing: Standing) {
+        self.standing = Some(standing);
+    }
+
+    #[inline]
+    fn tick(&mut self, _now_ns: u64) -> Result<(), ClientError> {
+        let Some(up) = &mut self.up else { return Ok(()) };
+        let position = up.reader.sequence();
+        let standing = self.standing.unwrap_or_else(|| {
+            let is_live = position > up.reader.released_sequence();
+            Standing { is_live, ..Standing::default() }
+        });
+        up.notes.write(&up.link.reader, position, up.sent, standing);
+        // Also of who does not read, because it waits for something else.
+        up.empty_looks += 1;
+        if up.empty_looks < EMPTY_LOOKS_PER_CHECK {
+            return Ok(());
+        }
+        // Who has sent something and heard nothing waits for its session.
+        let awaits = standing.in_flight > 0 || (up.sent > 0 && up.answers == 0);
+        let is_silent = up.silence.look((position, up.answers), awaits) >= SILENCE_MAX;
+        let is_gone = up.is_gone();
+        let is_left = is_silent && self.has_others();
+        if !is_gone && !is_left {
+            return Ok(());
+        }
+        let peer = self.peer();
+        self.up = None;
+        if !is_gone {
+            self.go_on();
+        }
+        Err(ClientError::Disconnected { peer })
+    }
+
+    fn wait(&mut self, timeout: Duration) -> Result<(), ClientError> {
+        let Some(up) = &mut self.up else {
+            std::thread::sleep(timeout.min(Duration::from_nanos(ATTEMPT_INTERVAL_NS)));
+            return Ok(());
+        };
+        up.link.reader.arm();
+        let is_news = up.reader.sequence() <= up.reader.released_sequence() || up.link.reader.next_length()?.is_some();
+        if !is_news {
+            up.link.sleep(timeout)?;
+            // Whatever it was, the next tick looks whether the sequencer is still there.
+            up.empty_looks = EMPTY_LOOKS_PER_CHECK;
+        }
+        up.link.reader.disarm();
+        Ok(())
+    }
+
+    fn turned_away(&mut self, leaders: &str) -> Result<(), ClientError> {
+        let Some(places) = self.places.as_mut().filter(|places| places.count() > 1) else { return Ok(()) };
+        let peer = places.current().layout.socket().display().to_string();
+        self.pause = places.turned_away(leaders, Instant::now());
+        self.up = None;
+        Err(ClientError::Disconnected { peer })
+    }
+
+    fn peer(&self) -> String {
+        let here = |places: &Addresses<Place>| places.current().layout.socket().display().to_string();
+        self.places.as_ref().map_or_else(|| "this process".to_owned(), here)
+    }
+}

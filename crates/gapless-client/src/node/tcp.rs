@@ -1,0 +1,539 @@
+//! [`TcpLink`]: up by packets of our own to the command port, down by SoupBinTCP from the rewind port, both over TCP.
+//! Nothing is lost while it is connected; a connection that breaks is made again, and goes on where it was.
+
+use super::datagram::feed_of;
+use super::feed_receiver::check;
+use super::link::{Connected, LinkRead, NodeLink, Standing, Start};
+use super::rewind::{Rewind, RewindError, RewindRequest};
+use crate::ClientError;
+use crate::feeds::Feed;
+use gapless_log::StreamIdentity;
+use gapless_transport::network::TcpConnection;
+use gapless_transport::network::tcp::Received;
+use gapless_transport::seen::Seen;
+use gapless_transport::token::random_token;
+use gapless_wire::soup::{Field, RejectReason};
+use gapless_wire::upstream::{
+    Body, HEADER_LENGTH, Hello, PACKET_LENGTH_MAX, RefusalReason, Report, UpstreamPacket, Welcome, finish_frames,
+};
+use gapless_wire::{Frame, aligned_length, upstream};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::AsFd;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// How a node reaches a stream over TCP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TcpOptions {
+    /// The sequencer's command port.
+    pub command: SocketAddr,
+    /// Its rewind port.
+    pub rewind: SocketAddr,
+    /// The node's name.
+    pub username: Field<6>,
+    /// Its password.
+    pub password: Field<10>,
+    /// A sequencer that says nothing for so long is gone, ns; it says something each second.
+    pub silence_ns_max: u64,
+}
+
+impl TcpOptions {
+    /// The defaults, for a sequencer at `command` and `rewind`.
+    #[must_use]
+    pub const fn new(command: SocketAddr, rewind: SocketAddr) -> Self {
+        let silence_ns_max = 3_000_000_000;
+        Self { command, rewind, username: Field::BLANK, password: Field::BLANK, silence_ns_max }
+    }
+}
+
+/// The way of a node over TCP.
+pub struct TcpLink {
+    options: TcpOptions,
+    stage: Stage,
+    next_attempt_ns: u64,
+    standing: Option<Standing>,
+    now_ns: u64,
+    /// What the next packet will hold, behind room for its header; empty without frames.
+    packet: Vec<u8>,
+    /// The rewind port did not have this sequence, when it was last asked.
+    not_held: Option<u64>,
+}
+
+enum Stage {
+    Down,
+    /// A hello is on its way.
+    Calling(Calling),
+    Up(Box<Up>),
+}
+
+struct Calling {
+    connection: TcpConnection,
+    nonce: u64,
+    start: Start,
+    since_ns: u64,
+}
+
+struct Up {
+    /// To the command port.
+    connection: TcpConnection,
+    key: u64,
+    nonce: u64,
+    /// The feed session that goes on at `next`; `None` between two.
+    feed: Option<Feed>,
+    rewind: Option<Rewind>,
+    next: u64,
+    released_sequence: u64,
+    heard_ns: u64,
+    reported_ns: u64,
+    heartbeat_interval_ns: u64,
+    /// A hello was sent to learn where the stream goes on.
+    asked_feed_ns: u64,
+    looks: u32,
+}
+
+/// Between two attempts to connect, ns.
+const ATTEMPT_INTERVAL_NS: u64 = 5_000_000;
+/// After a sequencer had no room, ns.
+const REFUSED_INTERVAL_NS: u64 = 100_000_000;
+/// While no feed session goes on, the sequencer is asked for it this often, ns.
+const ASK_INTERVAL_NS: u64 = 20_000_000;
+/// What is sent and received at the command port waits in buffers of so many bytes.
+const COMMAND_BYTES: usize = PACKET_LENGTH_MAX;
+/// A packet is complete when it is so long, bytes.
+const PACKET_LENGTH: usize = 60_000;
+/// The command port seldom says something: it is looked at every so many polls.
+const LOOKS_PER_COMMAND: u32 = 8;
+/// The longest wait, so that reports leave in time.
+const WAIT_MAX: Duration = Duration::from_millis(50);
+
+impl TcpLink {
+    /// A way by `options`.
+    #[must_use]
+    pub const fn new(options: TcpOptions) -> Self {
+        Self {
+            options,
+            stage: Stage::Down,
+            next_attempt_ns: 0,
+            standing: None,
+            now_ns: 0,
+            packet: Vec::new(),
+            not_held: None,
+        }
+    }
+
+    fn call(&mut self, start: Start, seen: Seen, now_ns: u64) {
+        self.next_attempt_ns = now_ns + ATTEMPT_INTERVAL_NS;
+        self.stage = Stage::Down;
+        let Ok(mut connection) = TcpConnection::connect(self.options.command, COMMAND_BYTES, COMMAND_BYTES) else {
+            return;
+        };
+        let nonce = random_token() as u64 | 1;
+        say(&mut connection, 0, Body::Hello(self.hello(nonce, start.wire_position(), seen)));
+        self.stage = Stage::Calling(Calling { connection, nonce, start, since_ns: now_ns });
+    }
+
+    fn hello(&self, nonce: u64, position: u64, seen: Seen) -> Hello {
+        let (username, password) = (self.options.username, self.options.password);
+        Hello {
+            nonce,
+            stream_id: 0,
+            incarnation: 0,
+            position,
+            username,
+            password,
+            seen_sequence: seen.sequence,
+            seen_timestamp_ns: seen.timestamp_ns,
+            seen_stream_id: seen.identity.stream_id,
+            seen_incarnation: seen.identity.incarnation,
+        }
+    }
+
+    fn request(&self, feed: &Feed, next: u64) -> RewindRequest {
+        let (username, password) = (self.options.username, self.options.password);
+        RewindRequest { username, password, feed_session: feed.name, number: feed.number_of(next) }
+    }
+
+    /// The connection is of no more use.
+    #[cold]
+    fn gone(&mut self, why: &dyn std::fmt::Display) -> ClientError {
+        tracing::debug!(peer = %self.options.command, %why, "the connection to the sequencer is given up");
+        self.stage = Stage::Down;
+        self.packet.clear();
+        ClientError::Disconnected { peer: self.peer() }
+    }
+
+    /// The rewind port does not have what is due. A sequencer that has just been replaced by another says so, too, and
+    /// a new connection tells that better; so it is asked twice.
+    #[cold]
+    fn not_held(&mut self) -> ClientError {
+        let Stage::Up(up) = &self.stage else { return self.gone(&"it is down") };
+        let sequence = up.next;
+        if self.not_held.replace(sequence) == Some(sequence) {
+            return ClientError::Lapped { sequence, reason: "the rewind port does not have it".to_owned() };
+        }
+        self.gone(&"the rewind port does not have what is due")
+    }
+
+    fn welcomed(&mut self, calling: Calling, key: u64, welcome: &Welcome, now_ns: u64) -> Connected {
+        let mut up = Up {
+            connection: calling.connection,
+            key,
+            nonce: calling.nonce,
+            feed: None,
+            rewind: None,
+            next: welcome.position,
+            released_sequence: welcome.released_sequence,
+            heard_ns: now_ns,
+            reported_ns: 0,
+            heartbeat_interval_ns: welcome.heartbeat_interval_ns,
+            asked_feed_ns: now_ns,
+            looks: 0,
+        };
+        up.found(welcome);
+        self.stage = Stage::Up(Box::new(up));
+        Connected {
+            identity: StreamIdentity { stream_id: welcome.stream_id, incarnation: welcome.incarnation },
+            frame_length_max: welcome.frame_length_max as usize,
+            message_bytes_max: welcome.message_bytes_max as usize,
+            released_sequence: welcome.released_sequence,
+            position: welcome.position,
+            feed: Some(feed_of(welcome)).filter(|feed| feed.holds(welcome.position)),
+        }
+    }
+
+    /// Puts the packet that is complete into the connection's buffer. Whether there was room.
+    fn finish_packet(&mut self) -> Result<bool, ClientError> {
+        let Stage::Up(up) = &mut self.stage else { return Err(self.gone(&"it is down")) };
+        if self.packet.is_empty() {
+            return Ok(true);
+        }
+        finish_frames(&mut self.packet, up.key);
+        if !up.connection.queue(&self.packet) {
+            if let Err(error) = up.connection.send() {
+                return Err(self.gone(&error));
+            }
+            if !up.connection.queue(&self.packet) {
+                return Ok(false);
+            }
+        }
+        self.packet.clear();
+        Ok(true)
+    }
+
+    /// Opens the way down where it is known where the stream goes on; else asks.
+    fn go_on(&mut self, now_ns: u64) -> Result<(), ClientError> {
+        let Stage::Up(up) = &self.stage else { return Ok(()) };
+        let is_due = now_ns.saturating_sub(up.asked_feed_ns) >= ASK_INTERVAL_NS;
+        let (nonce, next) = (up.nonce, up.next);
+        match up.feed {
+            Some(feed) => {
+                let request = self.request(&feed, next);
+                let opened = Rewind::open(self.options.rewind, &request, now_ns);
+                let rewind = opened.map_err(|error| self.gone(&error))?;
+                if let Stage::Up(up) = &mut self.stage {
+                    up.rewind = Some(rewind);
+                }
+            }
+            None if is_due => {
+                // It was let in with what it had seen.
+                let hello = self.hello(nonce, next, Seen::default());
+                if let Stage::Up(up) = &mut self.stage {
+                    up.asked_feed_ns = now_ns;
+                    say(&mut up.connection, 0, Body::Hello(hello));
+                }
+            }
+            None => {}
+        }
+        Ok(())
+    }
+}
+
+/// Queues a packet without frames. The other side answers or is given up, so it is not said again if there is no room.
+fn say(connection: &mut TcpConnection, key: u64, body: Body<'_>) {
+    let mut packet = [0; 256];
+    let length = UpstreamPacket { key, body }.write_to(&mut packet).expect("these are short");
+    connection.queue(&packet[..length]);
+}
+
+/// Looks for the next packet at the start of what has come; its length, once all of it has.
+fn whole_packet(connection: &TcpConnection) -> Result<Option<usize>, upstream::UpstreamError> {
+    let length = upstream::peek(connection.incoming())?;
+    Ok(length.filter(|length| *length <= connection.incoming().len()))
+}
+
+impl Up {
+    /// The sequencer has said where the stream goes on.
+    fn found(&mut self, welcome: &Welcome) {
+        if self.rewind.is_none() {
+            self.feed = Some(feed_of(welcome)).filter(|feed| feed.holds(self.next));
+        }
+        self.released_sequence = self.released_sequence.max(welcome.released_sequence);
+    }
+
+    /// Goes to the next frame, if it has come.
+    #[inline]
+    fn advance(&mut self, now_ns: u64) -> Result<bool, RewindError> {
+        let mut has_looked = false;
+        while let Some(rewind) = &mut self.rewind {
+            if rewind.advance()? {
+                if check(rewind.message(), self.next).is_none() {
+                    return Err(RewindError::OutOfPlace("a frame that is damaged, or another one than is due"));
+                }
+                self.next += 1;
+                self.heard_ns = now_ns;
+                return Ok(true);
+            }
+            if rewind.has_ended() {
+                // What goes on here is another feed session; which one, the sequencer says.
+                (self.rewind, self.feed) = (None, None);
+                break;
+            }
+            if has_looked {
+                break;
+            }
+            has_looked = true;
+            if !rewind.receive(now_ns)? {
+                break;
+            }
+            self.heard_ns = now_ns;
+        }
+        Ok(false)
+    }
+
+    /// The frame that [`Up::advance`] went to.
+    #[inline]
+    fn frame(&self) -> Option<Frame<'_>> {
+        let message = self.rewind.as_ref()?.message();
+        Some(Frame::parse(message).expect("it was checked when it came"))
+    }
+
+    /// Takes what has come from the command port, a frame of answers at a time.
+    fn hear(&mut self, now_ns: u64, take: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, String> {
+        let mut count = 0;
+        match self.connection.receive() {
+            Ok(Received::Bytes(_)) => self.heard_ns = now_ns,
+            Ok(Received::Nothing | Received::Full) => return Ok(0),
+            Ok(Received::End) => return Err("the sequencer has hung up".to_owned()),
+            Err(error) => return Err(error.to_string()),
+        }
+        while let Some(length) = whole_packet(&self.connection).map_err(|error| error.to_string())? {
+            let packet = UpstreamPacket::parse(&self.connection.incoming()[..length]);
+            let packet = packet.map_err(|error| error.to_string())?;
+            match packet.body {
+                Body::Answers(frames) => count += each_answer(frames, take)?,
+                Body::Welcome(welcome) if welcome.nonce == self.nonce => self.found(&welcome),
+                Body::Refusal { text, .. } => return Err(text.to_owned()),
+                _ => return Err("a packet that no sequencer sends".to_owned()),
+            }
+            self.connection.consume(length);
+        }
+        Ok(count)
+    }
+}
+
+fn each_answer(frames: &[u8], take: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, String> {
+    let (mut position, mut count) = (0, 0);
+    while position < frames.len() {
+        let frame = Frame::parse(&frames[position..]).and_then(|frame| frame.verify().map(|()| frame));
+        let frame = frame.map_err(|error| error.to_string())?;
+        take(&frame);
+        count += 1;
+        position = (position + aligned_length(frame.length())).min(frames.len());
+    }
+    Ok(count)
+}
+
+impl NodeLink for TcpLink {
+    fn connect(&mut self, start: Start, seen: Seen, now_ns: u64) -> Result<Option<Connected>, ClientError> {
+        self.now_ns = now_ns;
+        let is_asked = matches!(&self.stage, Stage::Calling(calling) if calling.start == start);
+        if !is_asked {
+            if now_ns >= self.next_attempt_ns {
+                self.call(start, seen, now_ns);
+            }
+            return Ok(None);
+        }
+        let Stage::Calling(mut calling) = std::mem::replace(&mut self.stage, Stage::Down) else { return Ok(None) };
+        let connection = &mut calling.connection;
+        let is_broken = connection.send().is_err() || matches!(connection.receive(), Ok(Received::End) | Err(_));
+        let is_late = now_ns.saturating_sub(calling.since_ns) > self.options.silence_ns_max;
+        let length = whole_packet(connection).ok().flatten();
+        let Some(length) = length else {
+            // Down again, unless there is hope.
+            if !is_broken && !is_late {
+                self.stage = Stage::Calling(calling);
+            }
+            return Ok(None);
+        };
+        let Ok(UpstreamPacket { key, body }) = UpstreamPacket::parse(&connection.incoming()[..length]) else {
+            return Ok(None);
+        };
+        match body {
+            Body::Welcome(welcome) if welcome.nonce == calling.nonce => {
+                calling.connection.consume(length);
+                let connected = self.welcomed(calling, key, &welcome, now_ns);
+                self.go_on(now_ns).map(|()| Some(connected)).or(Ok(None))
+            }
+            Body::Refusal { reason: RefusalReason::Unavailable, .. } => {
+                self.next_attempt_ns = now_ns + REFUSED_INTERVAL_NS;
+                Ok(None)
+            }
+            Body::Refusal { reason: RefusalReason::NotHeld, text, .. } => match start {
+                Start::Sequence(sequence) => Err(ClientError::Lapped { sequence, reason: text.to_owned() }),
+                Start::First | Start::Live => Ok(None),
+            },
+            Body::Refusal { reason: RefusalReason::OtherHistory, .. } => {
+                Err(ClientError::OtherHistory { peer: self.peer(), seen, released_sequence: 0 })
+            }
+            Body::Refusal { reason, text, .. } => {
+                let reason = format!("{reason:?}: {text}");
+                Err(ClientError::Handshake { peer: self.peer(), status: None, reason })
+            }
+            _ => Ok(None),
+        }
+    }
+
+    #[inline]
+    fn send(&mut self, frame: &[u8]) -> Result<bool, ClientError> {
+        if self.packet.len() + frame.len() > PACKET_LENGTH && !self.finish_packet()? {
+            return Ok(false);
+        }
+        if self.packet.is_empty() {
+            self.packet.resize(HEADER_LENGTH, 0);
+        }
+        self.packet.extend_from_slice(frame);
+        Ok(true)
+    }
+
+    #[inline]
+    fn flush(&mut self) -> Result<(), ClientError> {
+        self.finish_packet()?;
+        let Stage::Up(up) = &mut self.stage else { return Ok(()) };
+        match up.connection.send() {
+            Ok(_) => Ok(()),
+            Err(error) => Err(self.gone(&error)),
+        }
+    }
+
+    #[inline]
+    fn answers(&mut self, take: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, ClientError> {
+        let now_ns = self.now_ns;
+        let Stage::Up(up) = &mut self.stage else { return Ok(0) };
+        up.looks = up.looks.wrapping_add(1);
+        if !up.looks.is_multiple_of(LOOKS_PER_COMMAND) {
+            return Ok(0);
+        }
+        up.hear(now_ns, take).map_err(|why| self.gone(&why))
+    }
+
+    /// Answers have a connection of their own, and only need to know when they come.
+    fn take_in(&mut self, now_ns: u64) -> Result<(), ClientError> {
+        self.now_ns = now_ns;
+        Ok(())
+    }
+
+    #[inline]
+    fn read(&mut self, now_ns: u64) -> Result<LinkRead<'_>, ClientError> {
+        self.now_ns = now_ns;
+        let Stage::Up(up) = &mut self.stage else { return Ok(LinkRead::Empty) };
+        match up.advance(now_ns) {
+            Ok(true) => {}
+            Ok(false) => return Ok(LinkRead::Empty),
+            Err(RewindError::Rejected(RejectReason::SessionNotAvailable)) => return Err(self.not_held()),
+            Err(error) => return Err(self.gone(&error)),
+        }
+        Ok(match &self.stage {
+            Stage::Up(up) => up.frame().map_or(LinkRead::Empty, LinkRead::Frame),
+            _ => LinkRead::Empty,
+        })
+    }
+
+    fn released_sequence(&self) -> u64 {
+        match &self.stage {
+            Stage::Up(up) => up.released_sequence.max(up.next - 1),
+            _ => 0,
+        }
+    }
+
+    fn loses(&self) -> bool {
+        false
+    }
+
+    fn is_timed(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn note(&mut self, standing: Standing) {
+        self.standing = Some(standing);
+    }
+
+    #[inline]
+    fn tick(&mut self, now_ns: u64) -> Result<(), ClientError> {
+        let silence_ns_max = self.options.silence_ns_max;
+        let Stage::Up(up) = &mut self.stage else { return Err(self.gone(&"it is down")) };
+        if now_ns.saturating_sub(up.heard_ns) > silence_ns_max {
+            return Err(self.gone(&"the sequencer has fallen silent"));
+        }
+        if now_ns.saturating_sub(up.reported_ns) >= up.heartbeat_interval_ns {
+            up.reported_ns = now_ns;
+            let report = Report {
+                position: up.next,
+                frames_resent: self.standing.map_or(0, |standing| standing.frames_resent),
+                is_live: self.standing.map_or(up.next > up.released_sequence, |standing| standing.is_live),
+                in_flight: self.standing.map_or(0, |standing| standing.in_flight),
+                ..Report::default()
+            };
+            say(&mut up.connection, up.key, Body::Report(report));
+        }
+        let ticked = match &mut up.rewind {
+            Some(rewind) => rewind.tick(now_ns),
+            None => Ok(()),
+        };
+        let is_between = up.rewind.is_none();
+        let sent = if up.connection.unsent() > 0 { up.connection.send().map(|_| ()) } else { Ok(()) };
+        if let Err(error) = ticked.and(sent.map_err(RewindError::from)) {
+            return Err(self.gone(&error));
+        }
+        if is_between { self.go_on(now_ns) } else { Ok(()) }
+    }
+
+    fn wait(&mut self, timeout: Duration) -> Result<(), ClientError> {
+        let interest = |is_sending| if is_sending { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+        let mut fds = Vec::with_capacity(2);
+        let mut timeout = timeout.min(WAIT_MAX);
+        match &self.stage {
+            Stage::Down => {
+                std::thread::sleep(timeout.min(Duration::from_nanos(ATTEMPT_INTERVAL_NS)));
+                return Ok(());
+            }
+            Stage::Calling(calling) => {
+                fds.push(PollFd::from_borrowed_fd(
+                    calling.connection.as_fd(),
+                    interest(calling.connection.unsent() > 0),
+                ));
+            }
+            Stage::Up(up) => {
+                fds.push(PollFd::from_borrowed_fd(up.connection.as_fd(), interest(up.connection.unsent() > 0)));
+                match &up.rewind {
+                    Some(rewind) => fds.push(PollFd::from_borrowed_fd(rewind.as_fd(), interest(rewind.is_sending()))),
+                    None => timeout = timeout.min(Duration::from_nanos(ASK_INTERVAL_NS)),
+                }
+            }
+        }
+        let timeout = rustix::time::Timespec { tv_sec: 0, tv_nsec: i64::from(timeout.subsec_nanos()) };
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(ClientError::system("waiting for the stream")(errno)),
+        }
+        if let Stage::Up(up) = &mut self.stage {
+            // Whatever it was, the next poll looks at both.
+            up.looks = LOOKS_PER_COMMAND - 1;
+        }
+        Ok(())
+    }
+
+    fn peer(&self) -> String {
+        self.options.command.to_string()
+    }
+}

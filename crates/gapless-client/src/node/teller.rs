@@ -1,0 +1,166 @@
+//! What a frame of the stream means to a node: what its publisher has to know, and the event it is.
+
+use super::event::{Message, NodeEvent};
+use super::publisher::Publisher;
+use crate::ClientError;
+use gapless_wire::control::{SessionOpen, TimerFired};
+use gapless_wire::descriptor::REFUSED_FLAG;
+use gapless_wire::mark::Mark;
+use gapless_wire::{Fragment, Frame, Kind};
+
+/// Takes note of what a frame of the stream means to this node; whether it published it, or asked for it.
+#[inline]
+pub(super) fn observe(publisher: Option<&mut Publisher>, is_halted: &mut bool, frame: &Frame<'_>, now_ns: u64) -> bool {
+    if !is_message(frame.kind()) {
+        return observe_note(publisher, is_halted, frame, now_ns);
+    }
+    let Some(publisher) = publisher.filter(|each| each.session() == Some(frame.session())) else { return false };
+    publisher.came_back(frame.session_seq(), now_ns);
+    true
+}
+
+/// Nearly every frame is one, and is told from the rest before anything else is asked.
+#[inline]
+const fn is_message(kind: Kind) -> bool {
+    matches!(kind, Kind::Event | Kind::Command)
+}
+
+#[cold]
+fn observe_note(publisher: Option<&mut Publisher>, is_halted: &mut bool, frame: &Frame<'_>, now_ns: u64) -> bool {
+    match frame.kind() {
+        Kind::Mark => {
+            match Mark::from_bytes(frame.payload()) {
+                Some(Mark::Halted { .. }) => *is_halted = true,
+                Some(Mark::Resumed) => *is_halted = false,
+                _ => {}
+            }
+            if let Some(publisher) = publisher {
+                publisher.is_released();
+            }
+            return false;
+        }
+        Kind::SessionOpen => {
+            let token = SessionOpen::from_bytes(frame.payload()).map(|open| open.token);
+            let Some(publisher) = publisher.filter(|each| Some(each.token()) == token) else { return false };
+            publisher.found(frame.session());
+            return true;
+        }
+        _ => {}
+    }
+    let Some(publisher) = publisher.filter(|each| each.session() == Some(frame.session())) else { return false };
+    match frame.kind() {
+        Kind::Timer => {}
+        Kind::SessionClose => publisher.closed(now_ns),
+        _ => publisher.came_back(frame.session_seq(), now_ns),
+    }
+    true
+}
+
+/// Puts messages together and makes events of frames.
+#[derive(Default)]
+pub(super) struct Teller {
+    message: Vec<u8>,
+    /// The number of the fragment that is due.
+    next_fragment: u16,
+}
+
+impl Teller {
+    #[inline]
+    pub fn tell(
+        &mut self,
+        frame: &Frame<'_>,
+        own: bool,
+        take: &mut impl FnMut(NodeEvent<'_>),
+    ) -> Result<(), ClientError> {
+        if !is_message(frame.kind()) {
+            note(frame, own, take)
+        } else if frame.fragment() == Fragment::WHOLE {
+            take(NodeEvent::Message(message(frame, frame.payload(), own)));
+            Ok(())
+        } else {
+            self.fragment(frame, own, take)
+        }
+    }
+
+    #[cold]
+    fn fragment(
+        &mut self,
+        frame: &Frame<'_>,
+        own: bool,
+        take: &mut dyn FnMut(NodeEvent<'_>),
+    ) -> Result<(), ClientError> {
+        let fragment = frame.fragment();
+        if fragment.index == 0 {
+            self.message.clear();
+            self.next_fragment = 0;
+        } else if self.message.is_empty() && self.next_fragment == 0 {
+            // Reading began in the middle of a message, whose beginning nobody asked for.
+            return Ok(());
+        }
+        if fragment.index != self.next_fragment {
+            let what = format!("fragment {} where {} was due", fragment.index, self.next_fragment);
+            return Err(ClientError::Protocol { what });
+        }
+        self.message.extend_from_slice(frame.payload());
+        self.next_fragment += 1;
+        if fragment.is_last() {
+            self.next_fragment = 0;
+            take(NodeEvent::Message(message(frame, &self.message, own)));
+            self.message.clear();
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn note(frame: &Frame<'_>, own: bool, take: &mut dyn FnMut(NodeEvent<'_>)) -> Result<(), ClientError> {
+    let (sequence, session, timestamp_ns) = (frame.sequence(), frame.session(), frame.timestamp_ns());
+    let malformed = |what: &str| Err(ClientError::Protocol { what: format!("frame {sequence}: {what}") });
+    match frame.kind() {
+        Kind::SessionOpen => take(NodeEvent::Session { sequence, timestamp_ns, session, opened: true, own }),
+        Kind::SessionClose => take(NodeEvent::Session { sequence, timestamp_ns, session, opened: false, own }),
+        Kind::Timer => {
+            let Some(TimerFired { timer, deadline_ns }) = TimerFired::from_bytes(frame.payload()) else {
+                return malformed("a malformed timer");
+            };
+            take(NodeEvent::Timer { sequence, timestamp_ns, owner: session, timer, deadline_ns, own });
+        }
+        Kind::TimerRequest if frame.flags() & REFUSED_FLAG != 0 => {
+            let Some(TimerFired { timer, deadline_ns }) = TimerFired::from_bytes(frame.payload()) else {
+                return malformed("a malformed timer request");
+            };
+            take(NodeEvent::TimerRefused { sequence, timestamp_ns, owner: session, timer, deadline_ns, own });
+        }
+        Kind::Mark => match Mark::from_bytes(frame.payload()) {
+            Some(Mark::FeedBegan { feed_session }) => {
+                take(NodeEvent::FeedBegan { sequence, timestamp_ns, feed_session })
+            }
+            Some(Mark::FeedEnded { feed_session }) => {
+                take(NodeEvent::FeedEnded { sequence, timestamp_ns, feed_session })
+            }
+            Some(Mark::Halted { reason }) => take(NodeEvent::Halted { sequence, timestamp_ns, reason }),
+            Some(Mark::Resumed) => take(NodeEvent::Resumed { sequence, timestamp_ns }),
+            // Of a cluster's service, whose stream has no nodes.
+            Some(Mark::ServiceVersion { .. }) => {}
+            None => return malformed("a malformed mark"),
+        },
+        _ => {}
+    }
+    Ok(())
+}
+
+#[inline]
+fn message<'a>(frame: &Frame<'_>, payload: &'a [u8], own: bool) -> Message<'a> {
+    Message {
+        sequence: frame.sequence(),
+        timestamp_ns: frame.timestamp_ns(),
+        session: frame.session(),
+        session_seq: frame.session_seq(),
+        own,
+        kind: frame.kind(),
+        schema: frame.schema(),
+        encoding: frame.encoding(),
+        payload_crc: frame.payload_crc(),
+        payload,
+    }
+}

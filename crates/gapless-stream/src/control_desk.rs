@@ -1,0 +1,225 @@
+//! [`ControlDesk`]: what the doorman does with a request. It passes commands to the sequencer and answers once their
+//! effect is released, and knows who is connected; it never blocks.
+
+use crate::messages::ForSequencer;
+use crate::network::status::{NodeStatus, SharedStatus};
+use gapless_agent::{Counter, Counters, Waker};
+use gapless_client::control::nodes::ROWS_MAX;
+use gapless_client::control::{
+    ControlAnswer, ControlOutcome, ControlRequest, ControlStatus, NodeRow, NodesAnswer, NodesRequest,
+};
+use gapless_client::ring_notes::NodeNotes;
+use gapless_log::{RingNotes, StreamIdentity, Window};
+use gapless_transport::link::ConnectionId;
+use gapless_transport::mailbox::Mailbox;
+use gapless_transport::transport::Transport;
+use std::time::Instant;
+
+/// Commands that may wait for the sequencer at one time.
+pub const WAITING_MAX: usize = 64;
+
+/// Who decides here.
+pub enum Master {
+    /// A sequencer in this process.
+    Sequencer {
+        /// To it; what comes this way overtakes everything that publishers have sent.
+        requests: Mailbox<ForSequencer>,
+        /// From it.
+        outcomes: Mailbox<ControlOutcome>,
+        /// Wakes its thread.
+        waker: Waker,
+    },
+    /// Another process: this one passes a stream on.
+    Elsewhere,
+}
+
+/// What the desk counts.
+pub struct ControlCounters {
+    /// Requests that took effect.
+    pub done: Counter,
+    /// Requests that were refused, and first words that were nothing at all.
+    pub refused: Counter,
+}
+
+impl ControlCounters {
+    /// Adds them to `counters`.
+    ///
+    /// # Errors
+    /// No room, or labels that are taken.
+    pub fn add_to(counters: &Counters) -> Result<Self, gapless_agent::Error> {
+        Ok(Self { done: counters.add("control.done")?, refused: counters.add("control.refused")? })
+    }
+}
+
+/// What became of what was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// It is answered at once.
+    Answered(ControlAnswer),
+    /// The sequencer was asked; [`ControlDesk::outcome`] says what it said.
+    Waits(u64),
+}
+
+/// A node of another process of this machine.
+struct Local {
+    connection: ConnectionId,
+    process_id: Option<u32>,
+    /// Its program's name.
+    name: String,
+    notes: RingNotes,
+}
+
+/// The doorman's desk for control.
+pub struct ControlDesk {
+    master: Master,
+    window: Window,
+    next_number: u64,
+    /// What the sequencer has said and what is not told yet.
+    outcomes: Vec<ControlOutcome>,
+    /// Asked of the sequencer, and nothing heard of it.
+    unheard: usize,
+    counters: ControlCounters,
+    /// Who is connected here, by rising connections.
+    locals: Vec<Local>,
+    /// Who is connected over networks.
+    status: SharedStatus,
+    since: Instant,
+}
+
+impl ControlDesk {
+    /// A desk for the stream in `window`, whose nodes over networks `status` knows.
+    #[must_use]
+    pub fn new(master: Master, window: Window, status: SharedStatus, counters: ControlCounters) -> Self {
+        let (outcomes, locals, since) = (Vec::new(), Vec::new(), Instant::now());
+        Self { master, window, next_number: 1, outcomes, unheard: 0, counters, locals, status, since }
+    }
+
+    /// A node of another process has come, which notes how it is in `notes`.
+    pub fn came(&mut self, connection: ConnectionId, process_id: Option<u32>, notes: RingNotes) {
+        let name = process_id.map(program_of).unwrap_or_default();
+        self.locals.push(Local { connection, process_id, name, notes });
+    }
+
+    /// It is gone.
+    pub fn left(&mut self, connection: ConnectionId) {
+        self.locals.retain(|local| local.connection != connection);
+    }
+
+    /// A page of who is connected.
+    #[must_use]
+    pub fn nodes(&self, request: NodesRequest) -> NodesAnswer {
+        let released_sequence = self.window.released_sequence();
+        let noted_ns = self.since.elapsed().as_nanos() as u64;
+        let here = self.locals.iter().filter(|local| local.connection.0 > request.behind);
+        let mut rows: Vec<NodeRow> = here.map(|local| local.row(released_sequence, noted_ns)).collect();
+        let nodes = self.status.lock();
+        rows.extend(nodes.iter().filter(|node| node.connection.0 > request.behind).map(NodeStatus::row));
+        drop(nodes);
+        rows.sort_unstable_by_key(|row| row.connection);
+        rows.dedup_by_key(|row| row.connection);
+        let has_more = rows.len() > ROWS_MAX;
+        rows.truncate(ROWS_MAX);
+        let process_id = u64::from(std::process::id());
+        NodesAnswer { identity: self.window.identity(), released_sequence, process_id, has_more, rows }
+    }
+
+    /// Somebody's first word was none.
+    pub fn count_refused(&self) {
+        self.counters.refused.add(1);
+    }
+
+    /// Takes a request.
+    pub fn ask(&mut self, request: ControlRequest) -> Asked {
+        let ours = self.window.identity();
+        let theirs = request.identity;
+        if theirs.stream_id != 0 && theirs.stream_id != ours.stream_id {
+            return Asked::Answered(self.refuse(ControlStatus::OtherStream));
+        }
+        if theirs.incarnation != 0 && theirs.incarnation != ours.incarnation {
+            return Asked::Answered(self.refuse(ControlStatus::OtherIncarnation));
+        }
+        let Master::Sequencer { requests, waker, .. } = &self.master else {
+            return Asked::Answered(self.refuse(ControlStatus::Relay));
+        };
+        let number = self.next_number;
+        let command = ForSequencer::Control { number, command: request.command };
+        if self.unheard >= WAITING_MAX || requests.push(command).is_err() {
+            return Asked::Answered(self.refuse(ControlStatus::Busy));
+        }
+        waker.wake();
+        self.next_number += 1;
+        self.unheard += 1;
+        Asked::Waits(number)
+    }
+
+    /// A refusal, which is counted.
+    pub fn refuse(&self, status: ControlStatus) -> ControlAnswer {
+        self.counters.refused.add(1);
+        answer(status, self.window.identity(), 0)
+    }
+
+    /// Looks for what the sequencer has said.
+    pub fn refresh(&mut self) {
+        let Master::Sequencer { outcomes, .. } = &self.master else { return };
+        while let Some(outcome) = outcomes.pop() {
+            self.unheard = self.unheard.saturating_sub(1);
+            self.outcomes.push(outcome);
+            if self.outcomes.len() > 2 * WAITING_MAX {
+                // Of those who hung up nobody asks.
+                self.outcomes.remove(0);
+            }
+        }
+    }
+
+    /// What became of request `number`, once that is released.
+    pub fn outcome(&mut self, number: u64) -> Option<ControlAnswer> {
+        let released_sequence = self.window.released_sequence();
+        let is_due = |each: &ControlOutcome| each.number == number && each.sequence <= released_sequence;
+        let index = self.outcomes.iter().position(is_due)?;
+        let ControlOutcome { status, sequence, .. } = self.outcomes.swap_remove(index);
+        Some(match status {
+            ControlStatus::Done => {
+                self.counters.done.add(1);
+                answer(status, self.window.identity(), sequence)
+            }
+            ControlStatus::Unchanged => answer(status, self.window.identity(), sequence),
+            refused => self.refuse(refused),
+        })
+    }
+}
+
+impl Local {
+    fn row(&self, released_sequence: u64, noted_ns: u64) -> NodeRow {
+        let notes = NodeNotes::read(&self.notes);
+        let lag_frames = if notes.position == 0 { 0 } else { (released_sequence + 1).saturating_sub(notes.position) };
+        NodeRow {
+            connection: self.connection.0,
+            name: self.name.clone(),
+            process_id: self.process_id,
+            address: None,
+            transport: Transport::SharedMemory,
+            is_live: notes.is_live,
+            position: notes.position,
+            lag_frames,
+            // What it has not read is in the window or the journal.
+            frames_requested: 0,
+            frames_resent: notes.frames_resent,
+            frames_published: notes.frames_published,
+            frames_dropped: 0,
+            in_flight: notes.in_flight,
+            noted_ns,
+        }
+    }
+}
+
+/// The name of a process's program; empty if it is gone, or in another namespace.
+fn program_of(process_id: u32) -> String {
+    let name = std::fs::read(format!("/proc/{process_id}/comm")).unwrap_or_default();
+    String::from_utf8_lossy(&name).chars().filter(|letter| !letter.is_control()).collect()
+}
+
+/// An answer of this process.
+#[must_use]
+pub fn answer(status: ControlStatus, identity: StreamIdentity, sequence: u64) -> ControlAnswer {
+    ControlAnswer { status, identity, sequence, process_id: u64::from(std::process::id()) }
+}

@@ -1,0 +1,104 @@
+//! [`TakenDirectory`]: a stream's directory that nobody else starts on.
+
+use crate::StreamError;
+use gapless_client::stream_layout::StreamLayout;
+use gapless_journal::DirectoryLock;
+use std::io::ErrorKind;
+use std::os::unix::fs::FileTypeExt;
+use std::path::PathBuf;
+
+/// The directory of a stream, on which nobody else starts meanwhile. Its file `lock` says who has it.
+#[derive(Debug)]
+pub struct TakenDirectory {
+    layout: StreamLayout,
+    lock: DirectoryLock,
+}
+
+/// Whose directory it is, if it is somebody's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// A sequencer, or a node with a service.
+    Stream,
+    /// A relay.
+    Relay,
+    /// A member of a cluster.
+    Member,
+}
+
+impl TakenDirectory {
+    /// Takes the directory, which is made if it is missing: to be done before anything in it is read or written.
+    ///
+    /// # Errors
+    /// It cannot be made, another process has it, or as [`check_kinds`].
+    pub fn take(layout: StreamLayout) -> Result<Self, StreamError> {
+        check_kinds(&layout)?;
+        std::fs::create_dir_all(layout.root())
+            .map_err(|source| StreamError::System { action: format!("making {}", layout.root().display()), source })?;
+        let lock = DirectoryLock::take(layout.root())?;
+        Ok(Self { layout, lock })
+    }
+
+    /// Refuses what belongs to somebody else, as files say that nobody else writes. Nothing is changed.
+    ///
+    /// # Errors
+    /// [`StreamError::State`], with the file.
+    pub fn check_owner(&self, owner: Owner) -> Result<(), StreamError> {
+        let refuse = |path: PathBuf, reason: &str| Err(StreamError::State { path, reason: reason.to_owned() });
+        let of_member = ["instance", "voting", "ballot"].map(|name| self.layout.root().join(name));
+        if let Some(path) = of_member.into_iter().find(|path| path.exists() && owner != Owner::Member) {
+            return refuse(
+                path,
+                "the directory is that of a member of a cluster, which counts on what is here: start the member (`gapless \
+                 cluster start`, or the program of its service)",
+            );
+        }
+        if owner != Owner::Relay && self.layout.origin().exists() {
+            return refuse(
+                self.layout.origin(),
+                "the directory is a relay's, and its stream goes on elsewhere: start the relay (`gapless stream archive`). To \
+                 make a stream of what it has kept, copy its folder `journal` into a directory of its own",
+            );
+        }
+        Ok(())
+    }
+
+    /// What lies where in it.
+    #[must_use]
+    pub const fn layout(&self) -> &StreamLayout {
+        &self.layout
+    }
+
+    pub(crate) fn split(self) -> (StreamLayout, DirectoryLock) {
+        (self.layout, self.lock)
+    }
+}
+
+/// Refuses what no program puts here and who opens it would wait for or write to: pipes, devices, and links that lead
+/// nowhere. Links to files and folders are followed. Nothing is opened.
+///
+/// # Errors
+/// [`StreamError::State`], with the path; a folder cannot be listed.
+pub fn check_kinds(layout: &StreamLayout) -> Result<(), StreamError> {
+    for folder in [layout.root().to_owned(), layout.journal(), layout.state(), layout.snapshots()] {
+        let failed = |source| StreamError::System { action: format!("listing {}", folder.display()), source };
+        let entries = match std::fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            Err(error) => return Err(failed(error)),
+        };
+        for entry in entries {
+            let entry = entry.map_err(failed)?;
+            let kind = entry.file_type().map_err(failed)?;
+            let refuse = |reason: &str| Err(StreamError::State { path: entry.path(), reason: reason.to_owned() });
+            let kind = match kind.is_symlink().then(|| std::fs::metadata(entry.path())) {
+                None => kind,
+                Some(Ok(target)) => target.file_type(),
+                Some(Err(error)) => return refuse(&format!("a link that cannot be followed ({error})")),
+            };
+            if !(kind.is_file() || kind.is_dir() || kind.is_socket()) {
+                return refuse("neither a file nor a folder; remove it, and put back what was there");
+            }
+        }
+    }
+    Ok(())
+}
