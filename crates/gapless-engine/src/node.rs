@@ -20,7 +20,7 @@ use gapless_client::client::ClientOptions;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::RecoveryReport;
 use gapless_log::{MemoryKind, Scope, StreamIdentity, Window, WindowOptions};
-use gapless_stream::doorman::{DoormanLinks, StreamDescription};
+use gapless_stream::acceptor::{AcceptorLinks, StreamDescription};
 use gapless_stream::ingress::{IngressCounters, IngressLinks, IngressShared};
 use gapless_stream::journaler::{JournalerCounters, Release};
 use gapless_stream::outlets::Outlets;
@@ -30,7 +30,7 @@ use gapless_stream::preparing::PreparerThread;
 use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::syncer::SyncThread;
 use gapless_stream::taken_directory::{Owner, TakenDirectory};
-use gapless_stream::{Doorman, Ingress, IngressOptions, Journaler, Sequencer};
+use gapless_stream::{Acceptor, Ingress, IngressOptions, Journaler, Sequencer};
 use gapless_transport::Tier;
 use gapless_transport::mailbox::Mailbox;
 use gapless_transport::token::random_token;
@@ -42,7 +42,7 @@ use std::time::Duration;
 /// A running node.
 pub struct Node {
     threads: Option<ThreadGroup>,
-    doorman: Option<Doorman>,
+    acceptor: Option<Acceptor>,
     sync_thread: Option<SyncThread>,
     preparer: Option<PreparerThread>,
     ingress: Arc<IngressShared>,
@@ -181,7 +181,7 @@ impl Node {
         let journal_cursor = opened.is_some().then(|| writer.gating_cursor(Scope::Appended));
         let service_cursor = writer.gating_cursor(Scope::Released);
 
-        let doorman_links = DoormanLinks {
+        let acceptor_links = AcceptorLinks {
             ingress: Mailbox::new(MAILBOX_MESSAGES),
             delivery: Mailbox::new(MAILBOX_MESSAGES),
             ingress_waker: seats.waker("sequencer"),
@@ -204,7 +204,7 @@ impl Node {
             writer,
             ingress_releaser,
             IngressLinks {
-                publishers: doorman_links.ingress.clone(),
+                publishers: acceptor_links.ingress.clone(),
                 service: for_service.clone(),
                 requests: for_sequencer.clone(),
                 downstream: seats.downstream(Some("sequencer"), &["journaler", "service"]),
@@ -255,7 +255,7 @@ impl Node {
             agents.push(Box::new(Journaler::new(cursor, journal, release, downstream, batch_bytes_max, counted)));
         }
 
-        let outlets = Outlets::new(doorman_links.delivery.clone(), options.frame_length_max);
+        let outlets = Outlets::new(acceptor_links.delivery.clone(), options.frame_length_max);
         let mut sender_agent = None;
         let delivery = if seats.seat("sender").is_some() {
             let depth = options.threads.send_queue_depth;
@@ -306,10 +306,10 @@ impl Node {
         // Last: whoever connects finds everything running.
         let journal = layout.filter(|_| options.tier != Tier::Memory).map(StreamLayout::journal);
         let past = Some(Past::new(window.clone(), journal, false));
-        let doorman = Doorman::start(options.socket_path.as_deref(), description, doorman_links, None, None, past)?;
+        let acceptor = Acceptor::start(options.socket_path.as_deref(), description, acceptor_links, None, None, past)?;
         Ok(Self {
             threads: Some(threads),
-            doorman: Some(doorman),
+            acceptor: Some(acceptor),
             sync_thread,
             preparer,
             ingress: ingress_shared,
@@ -333,14 +333,14 @@ impl Node {
     /// # Errors
     /// Ring sizes out of range, or no memory for them.
     pub fn connect(&self, options: ClientOptions) -> Result<Client, ClientError> {
-        let doorman = self.doorman.as_ref().expect("a node has its doorman until it stops");
-        doorman.client(options)
+        let acceptor = self.acceptor.as_ref().expect("a node has its acceptor until it stops");
+        acceptor.client(options)
     }
 
     /// Where other processes connect.
     #[must_use]
     pub fn socket_path(&self) -> Option<&Path> {
-        self.doorman.as_ref().and_then(Doorman::socket_path)
+        self.acceptor.as_ref().and_then(Acceptor::socket_path)
     }
 
     /// What recovery did at the start.
@@ -464,7 +464,7 @@ impl Node {
             std::thread::sleep(Duration::from_micros(200));
         }
         let ended = threads.stop_and_join().map_err(EngineError::Stopped);
-        self.doorman = None;
+        self.acceptor = None;
         self.sync_thread = None;
         self.preparer = None;
         ended

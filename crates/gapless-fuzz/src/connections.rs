@@ -5,11 +5,11 @@ use crate::input::{Input, assert_says_something, heal_frames, whole_words};
 use gapless_agent::{Agent, Counters, Now, Waker};
 use gapless_client::client::{ClientOptions, MessageType};
 use gapless_log::{Scope, StreamIdentity, WindowOptions};
-use gapless_stream::doorman::{DoormanLinks, StreamDescription};
+use gapless_stream::acceptor::{AcceptorLinks, StreamDescription};
 use gapless_stream::ingress::{IngressCounters, IngressLinks};
 use gapless_stream::messages::{ForDelivery, ForIngress};
 use gapless_stream::sequencer::SequencerRules;
-use gapless_stream::{Doorman, ForService, Ingress, IngressOptions, Sequencer};
+use gapless_stream::{Acceptor, ForService, Ingress, IngressOptions, Sequencer};
 use gapless_transport::Tier;
 use gapless_transport::link::LinkOptions;
 use gapless_transport::mailbox::Mailbox;
@@ -41,7 +41,7 @@ pub fn ingress(bytes: &[u8]) {
     let mut cursor = window.gating_cursor(Scope::Appended);
     let counters = Counters::in_memory(16).expect("a few counters can be made");
     let (publishers, service) = (Mailbox::new(4), Mailbox::new(1024));
-    let (_, delivery_messages, doorman) = doorman(publishers.clone());
+    let (_, delivery_messages, acceptor) = acceptor(publishers.clone());
     let links = IngressLinks {
         publishers,
         service: service.clone(),
@@ -57,7 +57,7 @@ pub fn ingress(bytes: &[u8]) {
         IngressOptions::default(),
     );
     let link = LinkOptions { command_ring_bytes: RING_LENGTH, reply_ring_bytes: RING_LENGTH };
-    let mut publisher = doorman.connect(link).expect("rings can be made");
+    let mut publisher = acceptor.connect(link).expect("rings can be made");
     let _ = delivery_messages.pop();
 
     let mut due = 1;
@@ -105,10 +105,10 @@ fn at_least_a_header(part: &[u8]) -> Vec<u8> {
 
 type Outbox = Mailbox<ForDelivery>;
 
-fn doorman(ingress: Mailbox<ForIngress>) -> (Mailbox<ForIngress>, Outbox, Doorman) {
+fn acceptor(ingress: Mailbox<ForIngress>) -> (Mailbox<ForIngress>, Outbox, Acceptor) {
     let delivery = Mailbox::new(4);
     let waker = || Waker::new().expect("a waker can be made");
-    let links = DoormanLinks {
+    let links = AcceptorLinks {
         ingress: ingress.clone(),
         delivery: delivery.clone(),
         ingress_waker: waker(),
@@ -120,9 +120,9 @@ fn doorman(ingress: Mailbox<ForIngress>) -> (Mailbox<ForIngress>, Outbox, Doorma
         message_length_max: 1 << 16,
         tier: Tier::Memory,
     };
-    let doorman =
-        Doorman::start(None, description, links, None, None, None).expect("a doorman without a socket can be made");
-    (ingress, delivery, doorman)
+    let acceptor =
+        Acceptor::start(None, description, links, None, None, None).expect("an acceptor without a socket can be made");
+    (ingress, delivery, acceptor)
 }
 
 /// The token of the session that the client has begun; seeds answer it.
@@ -138,11 +138,11 @@ pub fn client(bytes: &[u8]) {
     if mode & HEALED != 0 {
         heal_frames(&mut frames);
     }
-    let (_ingress, delivery, doorman) = doorman(Mailbox::new(4));
+    let (_ingress, delivery, acceptor) = acceptor(Mailbox::new(4));
     let link = LinkOptions { command_ring_bytes: 1 << 16, reply_ring_bytes: RING_LENGTH };
     let options = ClientOptions { link, ..ClientOptions::default() };
-    let mut client = doorman.client(options).expect("rings can be made");
-    let Some(ForDelivery::Opened { mut writer, .. }) = delivery.pop() else { panic!("the doorman tells of a client") };
+    let mut client = acceptor.client(options).expect("rings can be made");
+    let Some(ForDelivery::Opened { mut writer, .. }) = delivery.pop() else { panic!("the acceptor tells of a client") };
     let key = client.begin_session(TOKEN, 4).expect("there is room for one frame");
     let message = MessageType { schema: 1, encoding: Encoding::Opaque };
 

@@ -249,7 +249,7 @@ impl Agent for AnswerDesk {
 #[allow(clippy::unwrap_used, reason = "a test")]
 mod tests {
     use super::*;
-    use crate::doorman::{Doorman, DoormanLinks, StreamDescription};
+    use crate::acceptor::{Acceptor, AcceptorLinks, StreamDescription};
     use gapless_agent::Waker;
     use gapless_log::{StreamIdentity, WindowOptions};
     use gapless_transport::link::LinkOptions;
@@ -260,7 +260,7 @@ mod tests {
         let identity = StreamIdentity { stream_id: 5, incarnation: 1 };
         let (writer, mut releaser) = WindowOptions { identity, ..WindowOptions::default() }.create(1).unwrap();
         let (delivery, answers) = (Mailbox::new(64), Mailbox::new(64));
-        let doors = DoormanLinks {
+        let doors = AcceptorLinks {
             ingress: Mailbox::new(64),
             delivery: delivery.clone(),
             ingress_waker: Waker::new().unwrap(),
@@ -268,8 +268,8 @@ mod tests {
         };
         let description =
             StreamDescription { identity, frame_length_max: 1024, message_length_max: 4096, tier: Tier::Quorum };
-        let doorman = Doorman::start(None, description, doors, None, None, None).unwrap();
-        let mut publisher = doorman.connect(LinkOptions::default()).unwrap();
+        let acceptor = Acceptor::start(None, description, doors, None, None, None).unwrap();
+        let mut publisher = acceptor.connect(LinkOptions::default()).unwrap();
         let mut desk = AnswerDesk::new(answers.clone(), Outlets::new(delivery, 1024), writer.window());
         let mut poll = |told: &[ForService]| {
             told.iter().for_each(|each| answers.push(each.clone()).unwrap());

@@ -1,4 +1,4 @@
-//! [`ControlDesk`]: what the doorman does with a request. It passes commands to the sequencer and answers once their
+//! [`ControlDesk`]: what the acceptor does with a request. It passes commands to the sequencer and answers once their
 //! effect is released, and knows who is connected; it never blocks.
 
 use crate::messages::ForSequencer;
@@ -69,7 +69,7 @@ struct Local {
     notes: RingNotes,
 }
 
-/// The doorman's desk for control.
+/// The acceptor's desk for control.
 pub struct ControlDesk {
     master: Master,
     window: Window,

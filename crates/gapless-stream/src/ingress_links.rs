@@ -88,7 +88,7 @@ impl IngressCounters {
 
 /// Everything the agent is connected to.
 pub struct IngressLinks {
-    /// From the doorman.
+    /// From the acceptor.
     pub publishers: Mailbox<ForIngress>,
     /// To the service.
     pub service: Mailbox<ForService>,

@@ -7,10 +7,10 @@
 //! | [`ingress`] | [`Ingress`]: the agent that moves frames from publishers' rings into the window |
 //! | [`journaler`] | [`Journaler`]: the agent that moves them from the window into the journal |
 //! | [`syncer`] | the helper thread that puts the journal on the device |
-//! | [`doorman`] | [`Doorman`]: the thread that lets publishers in and notices when they are gone |
-//! | [`control_desk`] | what the doorman does with a request to halt, resume, roll over or end the stream |
+//! | [`acceptor`] | [`Acceptor`]: the thread that lets publishers in and notices when they are gone |
+//! | [`control_desk`] | what the acceptor does with a request to halt, resume, roll over or end the stream |
 //! | [`coverage`] | what may go from a journal that several need |
-//! | [`messages`] | what sequencer, doorman and service pass to each other inside the process |
+//! | [`messages`] | what sequencer, acceptor and service pass to each other inside the process |
 //! | [`member_service`] | a service on a stream of which another decides what is released |
 //! | [`transactions`] | a service that runs its handlers before commands enter the stream |
 //! | [`network`] | where nodes and clients of other machines are served |
@@ -24,7 +24,7 @@ pub mod answer_desk;
 pub mod config;
 pub mod control_desk;
 pub mod coverage;
-pub mod doorman;
+pub mod acceptor;
 pub mod error;
 pub mod event_stream;
 mod fragments;
@@ -52,7 +52,7 @@ pub mod taken_directory;
 pub mod transactions;
 
 pub use config::StreamConfig;
-pub use doorman::Doorman;
+pub use acceptor::Acceptor;
 pub use error::StreamError;
 pub use ingress::{Ingress, IngressOptions};
 pub use journaler::Journaler;

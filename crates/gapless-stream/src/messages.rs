@@ -1,4 +1,4 @@
-//! What sequencer, doorman and service pass to each other inside the process.
+//! What sequencer, acceptor and service pass to each other inside the process.
 
 use gapless_client::control::ControlCommand;
 use gapless_client::throttle::Throttle;
@@ -9,7 +9,7 @@ use gapless_wire::feed_session::FeedSession;
 use rustix::fd::OwnedFd;
 use std::sync::Arc;
 
-/// From the doorman to the sequencer's agent.
+/// From the acceptor to the sequencer's agent.
 pub enum ForIngress {
     /// A publisher has come.
     Opened {
@@ -27,7 +27,7 @@ pub enum ForIngress {
     },
 }
 
-/// From the doorman to whoever sends replies.
+/// From the acceptor to whoever sends replies.
 pub enum ForDelivery {
     /// A publisher has come.
     Opened {

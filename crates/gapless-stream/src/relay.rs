@@ -79,7 +79,7 @@ struct Session {
 
 /// Everything the agent is connected to.
 pub struct RelayLinks {
-    /// From the doorman.
+    /// From the acceptor.
     pub publishers: Mailbox<ForIngress>,
     /// Answers to the nodes here.
     pub outlets: Outlets,

@@ -1,4 +1,4 @@
-//! What a publisher and the doorman say to each other over the Unix socket before the rings: one
+//! What a publisher and the acceptor say to each other over the Unix socket before the rings: one
 //! message each way, little-endian, fixed length. The answer carries four descriptors.
 //!
 //! ```text
@@ -40,7 +40,7 @@ pub const WELCOME_DESCRIPTORS_MAX: usize = 5;
 
 const READS_FLAG: u64 = 1;
 
-/// Why the doorman said no.
+/// Why the acceptor said no.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Status {
@@ -88,7 +88,7 @@ pub struct Hello {
     pub seen: Seen,
 }
 
-/// The doorman's answer.
+/// The acceptor's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Welcome {
     /// Yes or why not.

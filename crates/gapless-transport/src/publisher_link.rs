@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// A publisher's end of a connection.
 pub struct PublisherLink {
-    /// What the doorman said.
+    /// What the acceptor said.
     pub welcome: Welcome,
     /// To the sequencer.
     pub writer: RingWriter,

@@ -11,11 +11,11 @@ use gapless_engine::recovery::Recovered;
 use gapless_engine::{Context, Fold, Handlers, Policy, Reject, Service};
 use gapless_log::{GatingCursor, Releaser, Scope, StreamIdentity, Window, WindowOptions};
 use gapless_schema::Encoding;
-use gapless_stream::doorman::{DoormanLinks, StreamDescription};
+use gapless_stream::acceptor::{AcceptorLinks, StreamDescription};
 use gapless_stream::ingress::{IngressCounters, IngressLinks};
 use gapless_stream::outlets::Outlets;
 use gapless_stream::sequencer::SequencerRules;
-use gapless_stream::{Doorman, Ingress, IngressOptions, Sequencer};
+use gapless_stream::{Acceptor, Ingress, IngressOptions, Sequencer};
 use gapless_transport::Tier;
 use gapless_transport::mailbox::Mailbox;
 
@@ -49,7 +49,7 @@ struct Member {
     window: Window,
     releaser: Releaser,
     appended: GatingCursor,
-    doorman: Doorman,
+    acceptor: Acceptor,
 }
 
 impl Member {
@@ -62,7 +62,7 @@ impl Member {
         let counters = Counters::in_memory(32).unwrap();
         let (publishers, answers, requests) = (Mailbox::new(64), Mailbox::new(4096), Mailbox::new(64));
         let delivery = Mailbox::new(64);
-        let doors = DoormanLinks {
+        let doors = AcceptorLinks {
             ingress: publishers.clone(),
             delivery: delivery.clone(),
             ingress_waker: Waker::new().unwrap(),
@@ -70,7 +70,7 @@ impl Member {
         };
         let description =
             StreamDescription { identity, frame_length_max: 1024, message_length_max: 4096, tier: Tier::Quorum };
-        let doorman = Doorman::start(None, description, doors, None, None, None).unwrap();
+        let acceptor = Acceptor::start(None, description, doors, None, None, None).unwrap();
         let links = IngressLinks {
             publishers,
             service: answers.clone(),
@@ -95,11 +95,11 @@ impl Member {
             counters: ExecutorCounters::add_to(&counters, &Recovered::default()).unwrap(),
         };
         let executor = Executor::new(Fold::new(Echo, Policy::default()), links);
-        Self { ingress, executor, window, releaser, appended, doorman }
+        Self { ingress, executor, window, releaser, appended, acceptor }
     }
 
     fn connect(&self) -> Client {
-        self.doorman.client(ClientOptions::default()).unwrap()
+        self.acceptor.client(ClientOptions::default()).unwrap()
     }
 
     fn turn(&mut self) {

@@ -6,7 +6,7 @@ use super::options::EventStreamOptions;
 use super::{Driver, EventStream, StreamRecovery};
 use crate::StreamError;
 use crate::control_desk::{ControlCounters, ControlDesk, Master};
-use crate::doorman::{Doorman, DoormanLinks, StreamDescription};
+use crate::acceptor::{Acceptor, AcceptorLinks, StreamDescription};
 use crate::ingress::IngressShared;
 use crate::journaler::{Journaler, JournalerCounters, Release};
 use crate::messages::{ForSequencer, ForService};
@@ -101,8 +101,8 @@ pub struct Foundation<'a> {
     opened: Option<OpenedJournal>,
     journal_cursor: Option<GatingCursor>,
     feed_cursor: Option<GatingCursor>,
-    /// What the doorman says to the agents.
-    pub doors: DoormanLinks,
+    /// What the acceptor says to the agents.
+    pub doors: AcceptorLinks,
     /// From the sequencer to who answers.
     pub answers: Mailbox<ForService>,
     /// From outside to the sequencer.
@@ -164,7 +164,7 @@ impl<'a> Foundation<'a> {
         let window = writer.window();
         let journal_cursor = opened.is_some().then(|| writer.gating_cursor(Scope::Appended));
         let feed_cursor = options.packets.is_some().then(|| writer.gating_cursor(Scope::Released));
-        let doors = DoormanLinks {
+        let doors = AcceptorLinks {
             ingress: Mailbox::new(MAILBOX_MESSAGES),
             delivery: Mailbox::new(MAILBOX_MESSAGES),
             ingress_waker: seats.waker(head.name()),
@@ -293,10 +293,10 @@ impl<'a> Foundation<'a> {
         let journal = self.layout.as_ref().filter(|_| options.tier != Tier::Memory).map(StreamLayout::journal);
         let past = Past::new(self.window.clone(), journal.clone(), self.head != Head::Sequencer);
         let (doors, past_of_clients) = (self.doors, Some(past.clone()));
-        let doorman = Doorman::start(socket.as_deref(), description, doors, window, Some(control), past_of_clients)?;
-        let doorman = Arc::new(doorman);
+        let acceptor = Acceptor::start(socket.as_deref(), description, doors, window, Some(control), past_of_clients)?;
+        let acceptor = Arc::new(acceptor);
         let served = Served {
-            doorman: Arc::clone(&doorman),
+            acceptor: Arc::clone(&acceptor),
             window: self.window.clone(),
             feeds: ingress.feeds.clone(),
             past,
@@ -338,7 +338,7 @@ impl<'a> Foundation<'a> {
         };
         Ok(EventStream {
             driver: Some(driver),
-            doorman: Some(doorman),
+            acceptor: Some(acceptor),
             sync_thread: self.sync_thread,
             preparer: self.preparer,
             ingress,

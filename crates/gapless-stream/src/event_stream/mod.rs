@@ -16,7 +16,7 @@ mod sequencing;
 pub use options::EventStreamOptions;
 
 use crate::StreamError;
-use crate::doorman::Doorman;
+use crate::acceptor::Acceptor;
 use crate::ingress::IngressShared;
 use crate::messages::ForSequencer;
 use crate::network::TcpAddresses;
@@ -66,7 +66,7 @@ enum Driver {
 /// A running event stream.
 pub struct EventStream {
     driver: Option<Driver>,
-    doorman: Option<Arc<Doorman>>,
+    acceptor: Option<Arc<Acceptor>>,
     sync_thread: Option<SyncThread>,
     preparer: Option<PreparerThread>,
     ingress: Arc<IngressShared>,
@@ -151,7 +151,7 @@ impl EventStream {
     /// # Errors
     /// Ring sizes out of range, or no memory for them.
     pub fn connect(&self, link: LinkOptions) -> Result<PublisherLink, TransportError> {
-        self.doorman.as_ref().expect("a stream has its doorman until it stops").connect(link)
+        self.acceptor.as_ref().expect("a stream has its acceptor until it stops").connect(link)
     }
 
     /// A client inside this process, of the service that the stream belongs to.
@@ -160,9 +160,9 @@ impl EventStream {
     /// Ring sizes out of range, or no memory for them.
     ///
     /// # Panics
-    /// Never: a stream has its doorman until it stops.
+    /// Never: a stream has its acceptor until it stops.
     pub fn client(&self, options: ClientOptions) -> Result<Client, ClientError> {
-        self.doorman.as_ref().expect("a stream has its doorman until it stops").client(options)
+        self.acceptor.as_ref().expect("a stream has its acceptor until it stops").client(options)
     }
 
     /// The way of a node of this process. When the stream stops, it is gone for good.
@@ -290,7 +290,7 @@ impl EventStream {
             Some(Driver::Caller(mut agents)) => {
                 let outcome = agents.poll_once(Now::default());
                 drop(agents);
-                (self.doorman, self.sync_thread, self.preparer) = (None, None, None);
+                (self.acceptor, self.sync_thread, self.preparer) = (None, None, None);
                 return outcome.map(|_| ()).map_err(StreamError::Stopped);
             }
             None => return Ok(()),
@@ -300,7 +300,7 @@ impl EventStream {
             std::thread::sleep(Duration::from_micros(200));
         }
         let ended = threads.stop_and_join().map_err(StreamError::Stopped);
-        self.doorman = None;
+        self.acceptor = None;
         self.sync_thread = None;
         self.preparer = None;
         ended

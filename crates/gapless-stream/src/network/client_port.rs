@@ -62,7 +62,7 @@ pub(crate) fn build(port: &ClientPort, served: &Served<'_>) -> Result<(Box<dyn A
     let guests = Guests::new(
         Transport::Tcp,
         port.guests.clone(),
-        Arc::clone(&served.doorman),
+        Arc::clone(&served.acceptor),
         StreamFacts { feeds: None, ..served.facts() },
         served.status.clone(),
         GuestCounters::add_to(served.counters, "tcp-gateway")?,

@@ -5,7 +5,7 @@ use super::gateway::Gateway;
 use super::guests::{GuestCounters, GuestOptions, Guests, SharedStatus, StreamFacts};
 use super::replayer::{Replayer, ReplayerCounters};
 use crate::StreamError;
-use crate::doorman::Doorman;
+use crate::acceptor::Acceptor;
 use crate::past::Past;
 use gapless_agent::{Agent, Counters};
 use gapless_client::feeds::SharedFeeds;
@@ -111,7 +111,7 @@ impl PacketNetwork {
 
 /// What the agents of a network need of the stream.
 pub(crate) struct Served<'a> {
-    pub doorman: Arc<Doorman>,
+    pub acceptor: Arc<Acceptor>,
     pub window: Window,
     pub feeds: SharedFeeds,
     pub past: Past,
@@ -191,7 +191,7 @@ fn agents<S: Datagrams + 'static>(
     let guests = Guests::new(
         if network.groups.is_empty() { Transport::Udp } else { Transport::Multicast },
         network.guests.clone(),
-        Arc::clone(&served.doorman),
+        Arc::clone(&served.acceptor),
         served.facts(),
         served.status.clone(),
         counters,

@@ -2,7 +2,7 @@
 //! they publish into rings like those of a local publisher, and takes what the sequencer answers out of them.
 
 pub use super::status::{NodeStatus, Reported, SharedStatus};
-use crate::doorman::Doorman;
+use crate::acceptor::Acceptor;
 use crate::past::Past;
 use gapless_agent::{Counter, Counters};
 use gapless_client::feeds::{Feed, SharedFeeds};
@@ -125,7 +125,7 @@ pub struct Guests {
     /// Its name, which tells these nodes from those of other networks.
     network: Transport,
     options: GuestOptions,
-    doorman: Arc<Doorman>,
+    acceptor: Arc<Acceptor>,
     facts: StreamFacts,
     guests: FxHashMap<u64, Guest>,
     /// Those that were let go since the last sweep, which tells of them.
@@ -164,14 +164,14 @@ impl Guests {
     pub fn new(
         network: Transport,
         options: GuestOptions,
-        doorman: Arc<Doorman>,
+        acceptor: Arc<Acceptor>,
         facts: StreamFacts,
         status: SharedStatus,
         counters: GuestCounters,
     ) -> Self {
         let (guests, let_go, next_sweep_ns) = (FxHashMap::default(), Vec::new(), 0);
         let warnings = Warnings::default();
-        Self { network, options, doorman, facts, guests, let_go, status, counters, next_sweep_ns, warnings }
+        Self { network, options, acceptor, facts, guests, let_go, status, counters, next_sweep_ns, warnings }
     }
 
     /// What is counted.
@@ -242,7 +242,7 @@ impl Guests {
             return Err((RefusalReason::Unavailable, format!("there are {} nodes already", self.guests.len())));
         }
         // Both checksums are looked at in `publish` and `offer`.
-        let link = self.doorman.connect_checked(self.options.rings);
+        let link = self.acceptor.connect_checked(self.options.rings);
         let link = link.map_err(|error| (RefusalReason::Unavailable, error.to_string()))?;
         let key = random_token() as u64 | 1;
         let guest = Guest {

@@ -81,7 +81,7 @@ pub(crate) fn build(
     let guests = Guests::new(
         Transport::Tcp,
         network.guests.clone(),
-        Arc::clone(&served.doorman),
+        Arc::clone(&served.acceptor),
         served.facts(),
         served.status.clone(),
         counters,
@@ -93,7 +93,7 @@ pub(crate) fn build(
         window: served.window.clone(),
         feeds: served.feeds.clone(),
         make_reader: served.reader(),
-        news: served.doorman.connect(NEWS_RINGS)?,
+        news: served.acceptor.connect(NEWS_RINGS)?,
         ends_here: served.ends_here,
     };
     let counters = SoupServerCounters::add_to(served.counters)?;

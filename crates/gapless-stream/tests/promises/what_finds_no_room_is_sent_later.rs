@@ -7,8 +7,8 @@ use gapless_client::ClientError;
 use gapless_client::client::{ClientOptions, MessageType};
 use gapless_client::{Client, Incoming, SessionKey};
 use gapless_log::{RingReader, RingWriter, StreamIdentity};
-use gapless_stream::Doorman;
-use gapless_stream::doorman::{DoormanLinks, StreamDescription};
+use gapless_stream::Acceptor;
+use gapless_stream::acceptor::{AcceptorLinks, StreamDescription};
 use gapless_stream::messages::{ForDelivery, ForIngress};
 use gapless_transport::Tier;
 use gapless_transport::link::LinkOptions;
@@ -28,7 +28,7 @@ const RINGS: LinkOptions = LinkOptions { command_ring_bytes: 4096, reply_ring_by
 struct Service {
     reader: RingReader,
     writer: RingWriter,
-    _doorman: Doorman,
+    _acceptor: Acceptor,
 }
 
 impl Service {
@@ -73,7 +73,7 @@ impl Service {
 /// A client whose session is open.
 fn connected() -> (Client, SessionKey, Service) {
     let (ingress, delivery) = (Mailbox::new(8), Mailbox::new(8));
-    let links = DoormanLinks {
+    let links = AcceptorLinks {
         ingress: ingress.clone(),
         delivery: delivery.clone(),
         ingress_waker: Waker::new().unwrap(),
@@ -85,11 +85,11 @@ fn connected() -> (Client, SessionKey, Service) {
         message_length_max: 2048,
         tier: Tier::Quorum,
     };
-    let doorman = Doorman::start(None, description, links, None, None, None).unwrap();
-    let mut client = doorman.client(ClientOptions { link: RINGS, ..ClientOptions::default() }).unwrap();
+    let acceptor = Acceptor::start(None, description, links, None, None, None).unwrap();
+    let mut client = acceptor.client(ClientOptions { link: RINGS, ..ClientOptions::default() }).unwrap();
     let Some(ForIngress::Opened { reader, .. }) = ingress.pop() else { panic!("nobody has come") };
     let Some(ForDelivery::Opened { writer, .. }) = delivery.pop() else { panic!("nobody has come") };
-    let mut service = Service { reader, writer, _doorman: doorman };
+    let mut service = Service { reader, writer, _acceptor: acceptor };
     let key = client.begin_session(TOKEN, 8).unwrap();
     assert_eq!(service.take(9), [0]);
     let opened = SessionOpened { token: TOKEN, next_session_seq: 1, notices_acknowledged: 0 };

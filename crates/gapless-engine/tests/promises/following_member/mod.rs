@@ -4,11 +4,11 @@
 use gapless_agent::{Agent, Clock, Counters, Waker};
 use gapless_log::{MemoryKind, StreamIdentity, WindowOptions};
 use gapless_stream::answer_desk::AnswerDesk;
-use gapless_stream::doorman::{DoormanLinks, StreamDescription};
+use gapless_stream::acceptor::{AcceptorLinks, StreamDescription};
 use gapless_stream::ingress::{IngressCounters, IngressLinks};
 use gapless_stream::outlets::Outlets;
 use gapless_stream::sequencer::SequencerRules;
-use gapless_stream::{Doorman, Ingress, IngressOptions, Sequencer};
+use gapless_stream::{Acceptor, Ingress, IngressOptions, Sequencer};
 use gapless_transport::Tier;
 use gapless_transport::mailbox::Mailbox;
 use std::path::Path;
@@ -37,7 +37,7 @@ impl Follower {
         let window = writer.window();
         let counters = Counters::in_memory(16).unwrap();
         let (publishers, service, delivery) = (Mailbox::new(64), Mailbox::new(4096), Mailbox::new(64));
-        let doors = DoormanLinks {
+        let doors = AcceptorLinks {
             ingress: publishers.clone(),
             delivery: delivery.clone(),
             ingress_waker: Waker::new().unwrap(),
@@ -49,7 +49,7 @@ impl Follower {
             message_length_max: 1 << 20,
             tier: Tier::Quorum,
         };
-        let doorman = Doorman::start(Some(socket), description, doors, Some(window.clone()), None, None).unwrap();
+        let acceptor = Acceptor::start(Some(socket), description, doors, Some(window.clone()), None, None).unwrap();
         let links = IngressLinks {
             publishers,
             service: service.clone(),
@@ -65,7 +65,7 @@ impl Follower {
         let thread_leads = Arc::clone(&leads);
         let (thread_stopped, count) = (Arc::clone(&stopped), Arc::clone(&turned_away));
         let thread = std::thread::spawn(move || {
-            let (_doorman, clock) = (doorman, Clock::fastest().0);
+            let (_acceptor, clock) = (acceptor, Clock::fastest().0);
             while !thread_stopped.load(Ordering::Relaxed) {
                 if thread_leads.load(Ordering::Relaxed) && ingress.is_following() {
                     assert_eq!(ingress.last_sequence(), 0, "a follower appends nothing of its own");

@@ -3,12 +3,12 @@
 
 use gapless_agent::{Agent, Counters, Now, Waker};
 use gapless_log::{GatingCursor, Releaser, Scope, StreamIdentity, Window, WindowOptions};
-use gapless_stream::doorman::{DoormanLinks, StreamDescription};
+use gapless_stream::acceptor::{AcceptorLinks, StreamDescription};
 use gapless_stream::ingress::{IngressCounters, IngressLinks};
 use gapless_stream::messages::{ForDelivery, ForSequencer};
 use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::sequencer_state::SequencerState;
-use gapless_stream::{Doorman, ForService, Ingress, IngressOptions, Sequencer};
+use gapless_stream::{Acceptor, ForService, Ingress, IngressOptions, Sequencer};
 use gapless_transport::Tier;
 use gapless_transport::link::LinkOptions;
 use gapless_transport::mailbox::Mailbox;
@@ -33,7 +33,7 @@ pub struct Member {
     pub service: Mailbox<ForService>,
     pub requests: Mailbox<ForSequencer>,
     delivery: Mailbox<ForDelivery>,
-    doorman: Doorman,
+    acceptor: Acceptor,
 }
 
 impl Member {
@@ -55,7 +55,7 @@ impl Member {
         let counters = Counters::in_memory(16).unwrap();
         let (publishers, service, requests) = (Mailbox::new(64), Mailbox::new(4096), Mailbox::new(64));
         let delivery = Mailbox::new(64);
-        let doors = DoormanLinks {
+        let doors = AcceptorLinks {
             ingress: publishers.clone(),
             delivery: delivery.clone(),
             ingress_waker: Waker::new().unwrap(),
@@ -67,7 +67,7 @@ impl Member {
             message_length_max: WINDOW_BYTES / 2,
             tier: Tier::Quorum,
         };
-        let doorman = Doorman::start(None, description, doors, None, None, None).unwrap();
+        let acceptor = Acceptor::start(None, description, doors, None, None, None).unwrap();
         let links = IngressLinks {
             publishers,
             service: service.clone(),
@@ -77,12 +77,12 @@ impl Member {
         };
         let options = IngressOptions { message_bytes_max: WINDOW_BYTES / 2, ..IngressOptions::default() };
         let ingress = Ingress::new(sequencer, writer, None, links, options);
-        Self { ingress, window, releaser, cursor, service, requests, delivery, doorman }
+        Self { ingress, window, releaser, cursor, service, requests, delivery, acceptor }
     }
 
     pub fn connect(&self) -> PublisherLink {
         let rings = LinkOptions { command_ring_bytes: 1 << 17, reply_ring_bytes: 1 << 12 };
-        let publisher = self.doorman.connect(rings).unwrap();
+        let publisher = self.acceptor.connect(rings).unwrap();
         // Nobody answers here: what a test wants to know it hears from the ingress.
         let _ = self.delivery.pop();
         publisher

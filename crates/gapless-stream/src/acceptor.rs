@@ -1,4 +1,4 @@
-//! [`Doorman`]: lets publishers in, makes their rings, and notices when they are gone.
+//! [`Acceptor`]: lets publishers in, makes their rings, and notices when they are gone.
 //!
 //! It never touches a frame. Its thread sleeps in `poll` on the listening socket and on one socket
 //! for each publisher; a publisher's death closes its socket, so it is known at once.
@@ -39,7 +39,7 @@ const HELLO_TIMEOUT: Duration = Duration::from_secs(2);
 /// Publishers at one time.
 pub const CONNECTIONS_MAX: usize = 4096;
 
-/// What the doorman tells publishers about the stream.
+/// What the acceptor tells publishers about the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamDescription {
     /// Which stream and which life of it.
@@ -52,9 +52,9 @@ pub struct StreamDescription {
     pub tier: Tier,
 }
 
-/// Whom the doorman tells about publishers.
+/// Whom the acceptor tells about publishers.
 #[derive(Clone)]
-pub struct DoormanLinks {
+pub struct AcceptorLinks {
     /// The sequencer's agent.
     pub ingress: Mailbox<ForIngress>,
     /// Whoever sends replies.
@@ -67,7 +67,7 @@ pub struct DoormanLinks {
 
 struct Room {
     description: StreamDescription,
-    links: DoormanLinks,
+    links: AcceptorLinks,
     next_connection: AtomicU32,
     stopping: AtomicBool,
     /// What readers of an event stream get: the window, and a descriptor of it that cannot write.
@@ -76,15 +76,15 @@ struct Room {
 }
 
 /// Lets publishers in.
-pub struct Doorman {
+pub struct Acceptor {
     room: Arc<Room>,
     socket_path: Option<PathBuf>,
     stop: Arc<OwnedFd>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Doorman {
-    /// Starts listening on `socket_path` (mode 0600); without a path only [`Doorman::connect`] lets in. Whoever comes
+impl Acceptor {
+    /// Starts listening on `socket_path` (mode 0600); without a path only [`Acceptor::connect`] lets in. Whoever comes
     /// may read `window`; without one there are publishers only. Who asks to control the stream is sent to `desk`;
     /// without one it is told that the stream is a service's. Who has seen what `past` contradicts is refused.
     ///
@@ -93,7 +93,7 @@ impl Doorman {
     pub fn start(
         socket_path: Option<&Path>,
         description: StreamDescription,
-        links: DoormanLinks,
+        links: AcceptorLinks,
         window: Option<Window>,
         desk: Option<ControlDesk>,
         past: Option<Past>,
@@ -113,9 +113,9 @@ impl Doorman {
             let listener = listen(path)?;
             let (thread_room, thread_stop) = (Arc::clone(&room), Arc::clone(&stop));
             let run = move || serve(&thread_room, &listener, &thread_stop, desk);
-            let started = gapless_agent::thread::spawn_helper("gapless-doorman", run);
+            let started = gapless_agent::thread::spawn_helper("gapless-acceptor", run);
             thread = Some(started.map_err(|error| StreamError::System {
-                action: "starting the doorman's thread".to_owned(),
+                action: "starting the acceptor's thread".to_owned(),
                 source: std::io::Error::other(error),
             })?);
         }
@@ -133,15 +133,15 @@ impl Doorman {
     /// A client of this process.
     ///
     /// # Errors
-    /// As for [`Doorman::connect`].
+    /// As for [`Acceptor::connect`].
     pub fn client(&self, options: ClientOptions) -> Result<Client, ClientError> {
         Ok(Client::local(self.connect(options.link)?, options))
     }
 
-    /// As [`Doorman::connect`], for who checks both checksums of each frame before it publishes it.
+    /// As [`Acceptor::connect`], for who checks both checksums of each frame before it publishes it.
     ///
     /// # Errors
-    /// As for [`Doorman::connect`].
+    /// As for [`Acceptor::connect`].
     pub(crate) fn connect_checked(&self, link: LinkOptions) -> Result<PublisherLink, TransportError> {
         self.make(link, true)
     }
@@ -176,7 +176,7 @@ impl Doorman {
     }
 }
 
-impl Drop for Doorman {
+impl Drop for Acceptor {
     fn drop(&mut self) {
         self.room.stopping.store(true, Ordering::Release);
         // Writing 1 to an eventfd fails only when its counter is full, which wakes the thread as well.
@@ -307,7 +307,7 @@ fn serve(room: &Room, listener: &OwnedFd, stop: &OwnedFd, mut desk: Option<Contr
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => {
-                tracing::error!(%error, "the doorman cannot wait; nobody new is let in");
+                tracing::error!(%error, "the acceptor cannot wait; nobody new is let in");
                 return;
             }
         }
