@@ -13,7 +13,7 @@ use crate::state_hashes::StateHashes;
 use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, AgentError, Counter, CounterView, Counters, Now};
 use gapless_log::{GatingCursor, Window};
-use gapless_stream::answer_desk::{NOT_LEADER_LENGTH_MAX, not_leader};
+use gapless_stream::responder::{NOT_LEADER_LENGTH_MAX, not_leader};
 use gapless_stream::messages::{ForSequencer, ForService};
 use gapless_stream::outlets::{Delivered, Outlets, Payload};
 use gapless_transport::ConnectionId;

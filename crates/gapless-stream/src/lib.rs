@@ -20,7 +20,7 @@
 
 #![forbid(unsafe_code)]
 
-pub mod answer_desk;
+pub mod responder;
 pub mod config;
 pub mod control_desk;
 pub mod coverage;

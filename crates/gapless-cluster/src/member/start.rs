@@ -35,7 +35,7 @@ use gapless_agent::{Agent, Clock, Now, OptimizeFor};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{Environment, FilePoint, JournalReader, Record, Retention};
 use gapless_log::{Scope, StreamIdentity};
-use gapless_stream::answer_desk::AnswerDesk;
+use gapless_stream::responder::Responder;
 use gapless_stream::coverage::Coverage;
 use gapless_stream::event_stream::foundation::{Foundation, Head, OwnJournaling};
 use gapless_stream::event_stream::{EventStream, EventStreamOptions, StreamRecovery};
@@ -476,7 +476,7 @@ fn start(
     member.begin_history();
     let (window, outlets) = (foundation.window.clone(), foundation.outlets());
     let desk: Box<dyn Agent> = match service {
-        None => Box::new(AnswerDesk::new(foundation.answers.clone(), outlets, window)),
+        None => Box::new(Responder::new(foundation.answers.clone(), outlets, window)),
         Some(service) => service
             .agent(ServiceParts {
                 cursor: service_cursor.expect("made with the service"),

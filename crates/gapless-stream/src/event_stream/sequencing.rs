@@ -3,7 +3,7 @@
 use super::foundation::{Foundation, Head, Journaling};
 use super::options::EventStreamOptions;
 use super::{EventStream, StreamRecovery};
-use crate::answer_desk::AnswerDesk;
+use crate::responder::Responder;
 use crate::coverage::Coverage;
 use crate::ingress::{Ingress, IngressCounters, IngressLinks, IngressOptions};
 use crate::messages::ForSequencer;
@@ -75,7 +75,7 @@ pub(super) fn start(options: &EventStreamOptions, clock: Option<Clock>) -> Resul
         ingress = ingress.keeping_state(StateKeeper::start(layout.state(), identity, at, interval, window, below)?);
     }
     let shared = ingress.shared();
-    let desk = AnswerDesk::new(foundation.answers.clone(), foundation.outlets(), foundation.window.clone());
+    let desk = Responder::new(foundation.answers.clone(), foundation.outlets(), foundation.window.clone());
     foundation.run(Box::new(ingress), Some(Box::new(desk)), shared, recovery, clock)
 }
 

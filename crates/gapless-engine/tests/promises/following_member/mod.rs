@@ -3,7 +3,7 @@
 
 use gapless_agent::{Agent, Clock, Counters, Waker};
 use gapless_log::{MemoryKind, StreamIdentity, WindowOptions};
-use gapless_stream::answer_desk::AnswerDesk;
+use gapless_stream::responder::Responder;
 use gapless_stream::acceptor::{AcceptorLinks, StreamDescription};
 use gapless_stream::ingress::{IngressCounters, IngressLinks};
 use gapless_stream::outlets::Outlets;
@@ -60,7 +60,7 @@ impl Follower {
         let sequencer = Sequencer::new(SequencerRules::of_stream(u64::MAX));
         let mut ingress = Ingress::new(sequencer, writer, None, links, IngressOptions::default());
         ingress.follow(leader);
-        let mut desk = AnswerDesk::new(service, Outlets::new(delivery, FRAME_LENGTH_MAX), window.clone());
+        let mut desk = Responder::new(service, Outlets::new(delivery, FRAME_LENGTH_MAX), window.clone());
         let leads = Arc::<AtomicBool>::default();
         let thread_leads = Arc::clone(&leads);
         let (thread_stopped, count) = (Arc::clone(&stopped), Arc::clone(&turned_away));

@@ -1,4 +1,4 @@
-//! [`AnswerDesk`]: the agent that tells publishers what became of what is not simply appended: sessions opened,
+//! [`Responder`]: the agent that tells publishers what became of what is not simply appended: sessions opened,
 //! repeats, gaps. What is appended needs no answer: it comes back in the stream. It also wakes who sleeps.
 
 use crate::messages::ForService;
@@ -12,7 +12,7 @@ use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{FrameHeader, Kind};
 
 /// The agent that answers publishers of an event stream.
-pub struct AnswerDesk {
+pub struct Responder {
     from_sequencer: Mailbox<ForService>,
     outlets: Outlets,
     window: Window,
@@ -75,7 +75,7 @@ impl Pending {
     }
 }
 
-impl AnswerDesk {
+impl Responder {
     /// An agent that answers what comes through `from_sequencer`, into the rings of `outlets`.
     #[must_use]
     pub fn new(from_sequencer: Mailbox<ForService>, outlets: Outlets, window: Window) -> Self {
@@ -211,7 +211,7 @@ impl AnswerDesk {
     }
 }
 
-impl Agent for AnswerDesk {
+impl Agent for Responder {
     fn name(&self) -> &str {
         "answers"
     }
@@ -270,7 +270,7 @@ mod tests {
             StreamDescription { identity, frame_length_max: 1024, message_length_max: 4096, tier: Tier::Quorum };
         let acceptor = Acceptor::start(None, description, doors, None, None, None).unwrap();
         let mut publisher = acceptor.connect(LinkOptions::default()).unwrap();
-        let mut desk = AnswerDesk::new(answers.clone(), Outlets::new(delivery, 1024), writer.window());
+        let mut desk = Responder::new(answers.clone(), Outlets::new(delivery, 1024), writer.window());
         let mut poll = |told: &[ForService]| {
             told.iter().for_each(|each| answers.push(each.clone()).unwrap());
             desk.poll(Now { monotonic_ns: 1, epoch_ns: 1 }).unwrap();
