@@ -15,7 +15,7 @@ use gapless_agent::{Agent, AgentError, Counter, CounterView, Counters, Now};
 use gapless_log::{GatingCursor, Window};
 use gapless_stream::responder::{NOT_LEADER_LENGTH_MAX, not_leader};
 use gapless_stream::messages::{ForSequencer, ForService};
-use gapless_stream::outlets::{Delivered, Outlets, Payload};
+use gapless_stream::egress::{Delivered, Egress, Payload};
 use gapless_transport::ConnectionId;
 use gapless_transport::mailbox::Mailbox;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpened};
@@ -28,7 +28,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// How replies leave.
 pub enum Delivery {
     /// From this agent.
-    Direct(Outlets),
+    Direct(Egress),
     /// Through the detached sender.
     Detached(SendQueue),
 }
@@ -342,7 +342,7 @@ impl Outbox {
     #[inline]
     fn refresh(&mut self) -> usize {
         match &mut self.delivery {
-            Delivery::Direct(outlets) => outlets.refresh(),
+            Delivery::Direct(egress) => egress.refresh(),
             Delivery::Detached(queue) => {
                 while let Some(back) = queue.take_undelivered() {
                     let Undelivered { connection, message } = back;
@@ -362,21 +362,21 @@ impl Outbox {
             }
         }
         match &mut self.delivery {
-            Delivery::Direct(outlets) => outlets.flush(),
+            Delivery::Direct(egress) => egress.flush(),
             Delivery::Detached(queue) => queue.flush(),
         }
     }
 
     fn drop_closed(&mut self) {
-        if let Delivery::Direct(outlets) = &mut self.delivery {
-            outlets.drop_closed();
+        if let Delivery::Direct(egress) = &mut self.delivery {
+            egress.drop_closed();
         }
     }
 
     #[inline]
     fn deliver(&mut self, connection: ConnectionId, header: &FrameHeader, payload: Payload<'_>) -> Delivered {
         match &mut self.delivery {
-            Delivery::Direct(outlets) => outlets.deliver(connection, header, payload),
+            Delivery::Direct(egress) => egress.deliver(connection, header, payload),
             Delivery::Detached(queue) => queue.push(connection, header, payload),
         }
     }

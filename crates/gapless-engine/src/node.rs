@@ -23,7 +23,7 @@ use gapless_log::{MemoryKind, Scope, StreamIdentity, Window, WindowOptions};
 use gapless_stream::acceptor::{AcceptorLinks, StreamDescription};
 use gapless_stream::ingress::{IngressCounters, IngressLinks, IngressShared};
 use gapless_stream::journaler::{JournalerCounters, Release};
-use gapless_stream::outlets::Outlets;
+use gapless_stream::egress::Egress;
 use gapless_stream::past::Past;
 use gapless_stream::persistence::{OpenedJournal, Opening};
 use gapless_stream::preparing::PreparerThread;
@@ -255,17 +255,17 @@ impl Node {
             agents.push(Box::new(Journaler::new(cursor, journal, release, downstream, batch_bytes_max, counted)));
         }
 
-        let outlets = Outlets::new(acceptor_links.delivery.clone(), options.frame_length_max);
+        let egress = Egress::new(acceptor_links.delivery.clone(), options.frame_length_max);
         let mut sender_agent = None;
         let delivery = if seats.seat("sender").is_some() {
             let depth = options.threads.send_queue_depth;
             // At least the longest output, of which a ring takes half its length.
             let queue_bytes = (depth * 4096).clamp(4 << 20, 1 << 26).next_power_of_two();
-            let (queue, sender) = sender::detached(outlets, depth, queue_bytes, seats.waker("sender"))?;
+            let (queue, sender) = sender::detached(egress, depth, queue_bytes, seats.waker("sender"))?;
             sender_agent = Some(sender);
             Delivery::Detached(queue)
         } else {
-            Delivery::Direct(outlets)
+            Delivery::Direct(egress)
         };
         let executor_counters = ExecutorCounters::add_to(&counters, &recovered)?;
         let (handled, dead_letter_count) = executor_counters.views();

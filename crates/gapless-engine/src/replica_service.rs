@@ -179,7 +179,7 @@ impl MemberService for ReplicaService {
             cursor: parts.cursor,
             window: parts.window,
             end: End::Released,
-            delivery: Delivery::Direct(parts.outlets),
+            delivery: Delivery::Direct(parts.egress),
             sequencer: parts.sequencer,
             from_sequencer: parts.from_sequencer,
             dead_letters: DeadLetters::open(parts.layout.root(), u64::MAX)?,

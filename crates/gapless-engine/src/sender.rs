@@ -6,7 +6,7 @@
 use crate::executor::{Deferred, What};
 use gapless_agent::{Agent, AgentError, Now, Waker};
 use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, StreamIdentity, ring};
-use gapless_stream::outlets::{Delivered, Outlets, Payload};
+use gapless_stream::egress::{Delivered, Egress, Payload};
 use gapless_transport::ConnectionId;
 use gapless_transport::mailbox::Mailbox;
 use gapless_wire::control::SessionOpened;
@@ -36,7 +36,7 @@ pub(crate) struct Undelivered {
 pub struct Sender {
     reader: RingReader,
     popped: Arc<AtomicU64>,
-    outlets: Outlets,
+    egress: Egress,
     undelivered: Mailbox<Undelivered>,
     frame: Vec<u8>,
 }
@@ -46,7 +46,7 @@ pub struct Sender {
 /// # Errors
 /// No memory for the queue.
 pub fn detached(
-    outlets: Outlets,
+    egress: Egress,
     depth: usize,
     queue_bytes: usize,
     waker: Waker,
@@ -58,7 +58,7 @@ pub fn detached(
     let (depth, back) = (depth as u64, undelivered.clone());
     let queue =
         SendQueue { writer, pushed: 0, popped: Arc::clone(&popped), depth, waker, dirty: false, undelivered: back };
-    Ok((queue, Sender { reader, popped, outlets, undelivered, frame: Vec::new() }))
+    Ok((queue, Sender { reader, popped, egress, undelivered, frame: Vec::new() }))
 }
 
 impl SendQueue {
@@ -107,7 +107,7 @@ impl Agent for Sender {
     }
 
     fn poll(&mut self, _now: Now) -> Result<usize, AgentError> {
-        let moved = self.outlets.refresh();
+        let moved = self.egress.refresh();
         let mut work = 0;
         while let Some(length) = self.reader.next_length()? {
             self.frame.resize(aligned_length(length), 0);
@@ -115,7 +115,7 @@ impl Agent for Sender {
             let frame = Frame::parse(&self.frame)?;
             let (header, connection) = (frame.header(), ConnectionId(frame.term() as u32));
             let header = FrameHeader { term: 0, ..header };
-            if self.outlets.deliver(connection, &header, Payload::new(frame.payload())) == Delivered::Later {
+            if self.egress.deliver(connection, &header, Payload::new(frame.payload())) == Delivered::Later {
                 let what = match (header.kind, SessionOpened::from_bytes(frame.payload())) {
                     (Kind::Notice, _) => What::Notices,
                     (_, Some(opened)) if header.session_seq == 0 => {
@@ -134,7 +134,7 @@ impl Agent for Sender {
         self.reader.release();
         // Release: the room in the ring is given back before the count says so.
         self.popped.store(self.popped.load(Ordering::Relaxed) + work as u64, Ordering::Release);
-        self.outlets.flush();
+        self.egress.flush();
         Ok(work + moved)
     }
 

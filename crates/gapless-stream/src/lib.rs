@@ -34,7 +34,7 @@ pub mod journaler;
 pub mod member_service;
 pub mod messages;
 pub mod network;
-pub mod outlets;
+pub mod egress;
 pub mod past;
 pub mod persistence;
 pub mod preparing;

@@ -3,7 +3,7 @@
 
 use crate::coverage::Coverage;
 use crate::messages::{ForSequencer, ForService};
-use crate::outlets::Outlets;
+use crate::egress::Egress;
 use crate::transactions::Transactions;
 use gapless_agent::{Agent, Counters, Waker};
 use gapless_client::stream_layout::StreamLayout;
@@ -59,7 +59,7 @@ pub struct ServiceParts<'a> {
     /// The window, to know what is still to come.
     pub window: Window,
     /// To the publishers of this member.
-    pub outlets: Outlets,
+    pub egress: Egress,
     /// From the sequencer.
     pub from_sequencer: Mailbox<ForService>,
     /// To the sequencer.

@@ -8,7 +8,7 @@ pub use gapless_transport::seen::Seen;
 use crate::StreamError;
 use crate::ingress::IngressShared;
 use crate::messages::ForIngress;
-use crate::outlets::{Delivered, Outlets, Payload};
+use crate::egress::{Delivered, Egress, Payload};
 use crate::relay_feeds::KeptFeeds;
 use crate::relay_openings::Openings;
 use gapless_agent::{Agent, AgentError, Counter, Counters, Now, Waker};
@@ -82,7 +82,7 @@ pub struct RelayLinks {
     /// From the acceptor.
     pub publishers: Mailbox<ForIngress>,
     /// Answers to the nodes here.
-    pub outlets: Outlets,
+    pub egress: Egress,
     /// Threads to wake when frames were appended.
     pub downstream: Vec<Waker>,
     /// The feed sessions, for who asks.
@@ -221,7 +221,7 @@ impl Relay {
         let (kind, flags) = (Kind::Reply, REFUSED_FLAG);
         let header = FrameHeader { kind, flags, session, ..FrameHeader::default() };
         // One that does not fit: its node sends again and is answered again.
-        let _ = self.links.outlets.deliver(connection, &header, Payload::new(&payload[..length]));
+        let _ = self.links.egress.deliver(connection, &header, Payload::new(&payload[..length]));
     }
 
     /// Takes frames of the stream into the window.
@@ -459,7 +459,7 @@ impl Relay {
             };
             for connection in connections {
                 let payload = Payload::new(frame.payload());
-                if self.links.outlets.deliver(connection, &frame.header(), payload) == Delivered::Later {
+                if self.links.egress.deliver(connection, &frame.header(), payload) == Delivered::Later {
                     tracing::debug!(connection = connection.0, "an answer finds no room; it is asked for again");
                 }
             }
@@ -534,7 +534,7 @@ impl Agent for Relay {
 
     fn poll(&mut self, now: Now) -> Result<usize, AgentError> {
         self.now_ns = now.monotonic_ns;
-        self.links.outlets.refresh();
+        self.links.egress.refresh();
         self.look_at_the_door();
         // Acquire: pairs with whoever stops the input and then looks at what was appended.
         if self.shared.stopped.load(Ordering::Acquire) {
@@ -557,15 +557,15 @@ impl Agent for Relay {
             self.links.counters.last_sequence.set(self.window.last_sequence());
             self.links.downstream.iter().for_each(Waker::wake);
         }
-        self.links.outlets.flush();
+        self.links.egress.flush();
         let released_sequence = self.window.window().released_sequence();
         if released_sequence != self.released_sequence {
             self.released_sequence = released_sequence;
-            self.links.outlets.wake_sleepers();
+            self.links.egress.wake_sleepers();
         }
         if now.monotonic_ns >= self.next_sweep_ns {
             self.next_sweep_ns = now.monotonic_ns + 1_000_000_000;
-            self.links.outlets.drop_closed();
+            self.links.egress.drop_closed();
             self.opening.sweep(now.monotonic_ns);
         }
         Ok(work)

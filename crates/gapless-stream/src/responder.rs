@@ -2,7 +2,7 @@
 //! repeats, gaps. What is appended needs no answer: it comes back in the stream. It also wakes who sleeps.
 
 use crate::messages::ForService;
-use crate::outlets::{Outlets, Payload};
+use crate::egress::{Egress, Payload};
 use gapless_agent::{Agent, AgentError, Now};
 use gapless_log::Window;
 use gapless_transport::link::ConnectionId;
@@ -14,7 +14,7 @@ use gapless_wire::{FrameHeader, Kind};
 /// The agent that answers publishers of an event stream.
 pub struct Responder {
     from_sequencer: Mailbox<ForService>,
-    outlets: Outlets,
+    egress: Egress,
     window: Window,
     /// Sessions that were opened by frames that are not released yet.
     opening: Vec<Opening>,
@@ -76,13 +76,13 @@ impl Pending {
 }
 
 impl Responder {
-    /// An agent that answers what comes through `from_sequencer`, into the rings of `outlets`.
+    /// An agent that answers what comes through `from_sequencer`, into the rings of `egress`.
     #[must_use]
-    pub fn new(from_sequencer: Mailbox<ForService>, outlets: Outlets, window: Window) -> Self {
+    pub fn new(from_sequencer: Mailbox<ForService>, egress: Egress, window: Window) -> Self {
         let released_sequence = window.released_sequence();
         Self {
             from_sequencer,
-            outlets,
+            egress,
             window,
             opening: Vec::new(),
             repeats: Vec::new(),
@@ -178,7 +178,7 @@ impl Responder {
 
     /// An answer that does not fit is dropped: whoever waits for it asks again.
     fn send(&mut self, connection: ConnectionId, header: &FrameHeader, payload: &[u8]) {
-        let _ = self.outlets.deliver(connection, header, Payload::new(payload));
+        let _ = self.egress.deliver(connection, header, Payload::new(payload));
     }
 
     #[cold]
@@ -217,7 +217,7 @@ impl Agent for Responder {
     }
 
     fn poll(&mut self, now: Now) -> Result<usize, AgentError> {
-        self.outlets.refresh();
+        self.egress.refresh();
         let released_sequence = self.window.released_sequence();
         let is_news = released_sequence != self.released_sequence;
         self.released_sequence = released_sequence;
@@ -233,13 +233,13 @@ impl Agent for Responder {
         if !self.repeats.is_empty() {
             self.answer_repeats();
         }
-        self.outlets.flush();
+        self.egress.flush();
         if is_news {
-            self.outlets.wake_sleepers();
+            self.egress.wake_sleepers();
         }
         if now.monotonic_ns >= self.next_sweep_ns {
             self.next_sweep_ns = now.monotonic_ns + 1_000_000_000;
-            self.outlets.drop_closed();
+            self.egress.drop_closed();
         }
         Ok(work)
     }
@@ -270,7 +270,7 @@ mod tests {
             StreamDescription { identity, frame_length_max: 1024, message_length_max: 4096, tier: Tier::Quorum };
         let acceptor = Acceptor::start(None, description, doors, None, None, None).unwrap();
         let mut publisher = acceptor.connect(LinkOptions::default()).unwrap();
-        let mut desk = Responder::new(answers.clone(), Outlets::new(delivery, 1024), writer.window());
+        let mut desk = Responder::new(answers.clone(), Egress::new(delivery, 1024), writer.window());
         let mut poll = |told: &[ForService]| {
             told.iter().for_each(|each| answers.push(each.clone()).unwrap());
             desk.poll(Now { monotonic_ns: 1, epoch_ns: 1 }).unwrap();

@@ -474,14 +474,14 @@ fn start(
         closes_by_ns: None,
     };
     member.begin_history();
-    let (window, outlets) = (foundation.window.clone(), foundation.outlets());
+    let (window, egress) = (foundation.window.clone(), foundation.egress());
     let desk: Box<dyn Agent> = match service {
-        None => Box::new(Responder::new(foundation.answers.clone(), outlets, window)),
+        None => Box::new(Responder::new(foundation.answers.clone(), egress, window)),
         Some(service) => service
             .agent(ServiceParts {
                 cursor: service_cursor.expect("made with the service"),
                 window,
-                outlets,
+                egress,
                 from_sequencer: foundation.answers.clone(),
                 sequencer: foundation.requests.clone(),
                 counters: &foundation.counters,

@@ -13,7 +13,7 @@ use gapless_log::{GatingCursor, Releaser, Scope, StreamIdentity, Window, WindowO
 use gapless_schema::Encoding;
 use gapless_stream::acceptor::{AcceptorLinks, StreamDescription};
 use gapless_stream::ingress::{IngressCounters, IngressLinks};
-use gapless_stream::outlets::Outlets;
+use gapless_stream::egress::Egress;
 use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::{Acceptor, Ingress, IngressOptions, Sequencer};
 use gapless_transport::Tier;
@@ -85,7 +85,7 @@ impl Member {
             cursor: released,
             window: window.clone(),
             end: End::Released,
-            delivery: Delivery::Direct(Outlets::new(delivery, 1024)),
+            delivery: Delivery::Direct(Egress::new(delivery, 1024)),
             sequencer: requests,
             from_sequencer: answers,
             dead_letters: DeadLetters::counting(),

@@ -13,7 +13,7 @@ use crate::messages::{ForSequencer, ForService};
 use crate::network::endpoints::{Served, build};
 use crate::network::guests::SharedStatus;
 use crate::network::{client_port, tcp_endpoints};
-use crate::outlets::Outlets;
+use crate::egress::Egress;
 use crate::past::Past;
 use crate::persistence::OpenedJournal;
 use crate::preparing::PreparerThread;
@@ -212,8 +212,8 @@ impl<'a> Foundation<'a> {
 
     /// The way of answers to the nodes here.
     #[must_use]
-    pub fn outlets(&self) -> Outlets {
-        Outlets::new(self.doors.delivery.clone(), self.options.frame_length_max)
+    pub fn egress(&self) -> Egress {
+        Egress::new(self.doors.delivery.clone(), self.options.frame_length_max)
     }
 
     /// The journal, for a head that journals by itself; what prepares segments is started.

@@ -123,7 +123,7 @@ pub(super) fn start(
     }
     let links = RelayLinks {
         publishers: foundation.doors.ingress.clone(),
-        outlets: foundation.outlets(),
+        egress: foundation.egress(),
         downstream: foundation.seats.downstream(Some("relay"), &["journaler"]),
         feeds: SharedFeeds::new(feeds),
         kept_feeds: kept,

@@ -75,7 +75,7 @@ pub(super) fn start(options: &EventStreamOptions, clock: Option<Clock>) -> Resul
         ingress = ingress.keeping_state(StateKeeper::start(layout.state(), identity, at, interval, window, below)?);
     }
     let shared = ingress.shared();
-    let desk = Responder::new(foundation.answers.clone(), foundation.outlets(), foundation.window.clone());
+    let desk = Responder::new(foundation.answers.clone(), foundation.egress(), foundation.window.clone());
     foundation.run(Box::new(ingress), Some(Box::new(desk)), shared, recovery, clock)
 }
 

@@ -6,7 +6,7 @@ use gapless_log::{MemoryKind, StreamIdentity, WindowOptions};
 use gapless_stream::responder::Responder;
 use gapless_stream::acceptor::{AcceptorLinks, StreamDescription};
 use gapless_stream::ingress::{IngressCounters, IngressLinks};
-use gapless_stream::outlets::Outlets;
+use gapless_stream::egress::Egress;
 use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::{Acceptor, Ingress, IngressOptions, Sequencer};
 use gapless_transport::Tier;
@@ -60,7 +60,7 @@ impl Follower {
         let sequencer = Sequencer::new(SequencerRules::of_stream(u64::MAX));
         let mut ingress = Ingress::new(sequencer, writer, None, links, IngressOptions::default());
         ingress.follow(leader);
-        let mut desk = Responder::new(service, Outlets::new(delivery, FRAME_LENGTH_MAX), window.clone());
+        let mut desk = Responder::new(service, Egress::new(delivery, FRAME_LENGTH_MAX), window.clone());
         let leads = Arc::<AtomicBool>::default();
         let thread_leads = Arc::clone(&leads);
         let (thread_stopped, count) = (Arc::clone(&stopped), Arc::clone(&turned_away));

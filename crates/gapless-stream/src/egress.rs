@@ -1,4 +1,4 @@
-//! [`Outlets`]: answers on their way into the publishers' rings.
+//! [`Egress`]: answers on their way into the publishers' rings.
 //!
 //! A publisher that does not read must not hold up the others: what does not fit its ring stays with the
 //! sender, who is told to try again. What never fits it as a whole goes there in parts, as the publisher reads.
@@ -12,7 +12,7 @@ use gapless_wire::{Fragment, FrameHeader, FrameWriter, HEADER_LENGTH, aligned_le
 use rustix::fd::OwnedFd;
 use std::sync::Arc;
 
-struct Outlet {
+struct EgressRing {
     connection: ConnectionId,
     writer: RingWriter,
     wake: Arc<OwnedFd>,
@@ -73,9 +73,9 @@ pub enum Delivered {
 }
 
 /// The rings to the publishers.
-pub struct Outlets {
+pub struct Egress {
     /// Few, and mostly the same one again and again: found by looking, from where the last was.
-    outlets: Vec<Outlet>,
+    rings: Vec<EgressRing>,
     last: usize,
     any_dirty: bool,
     any_begun: bool,
@@ -83,11 +83,11 @@ pub struct Outlets {
     frame_length_max: usize,
 }
 
-impl Outlets {
+impl Egress {
     /// No publishers yet; they come through `publishers`.
     #[must_use]
     pub fn new(publishers: Mailbox<ForDelivery>, frame_length_max: usize) -> Self {
-        Self { outlets: Vec::new(), last: 0, any_dirty: false, any_begun: false, publishers, frame_length_max }
+        Self { rings: Vec::new(), last: 0, any_dirty: false, any_begun: false, publishers, frame_length_max }
     }
 
     /// Takes in publishers that have come or gone, and goes on with messages that are longer than their rings; how many
@@ -97,10 +97,10 @@ impl Outlets {
         while let Some(event) = self.publishers.pop() {
             match event {
                 ForDelivery::Opened { connection, writer, wake } => {
-                    self.outlets.push(Outlet { connection, writer, wake, dirty: false, begun: None });
+                    self.rings.push(EgressRing { connection, writer, wake, dirty: false, begun: None });
                 }
                 ForDelivery::Closed { connection } => {
-                    self.outlets.retain(|outlet| outlet.connection != connection);
+                    self.rings.retain(|ring| ring.connection != connection);
                 }
             }
         }
@@ -112,20 +112,20 @@ impl Outlets {
     fn go_on(&mut self) -> usize {
         let mut frames = 0;
         self.any_begun = false;
-        self.outlets.retain_mut(|outlet| {
-            let Some(begun) = &mut outlet.begun else { return true };
+        self.rings.retain_mut(|ring| {
+            let Some(begun) = &mut ring.begun else { return true };
             let before = begun.next;
-            let outcome = begun.write_to(&mut outlet.writer);
+            let outcome = begun.write_to(&mut ring.writer);
             if begun.next > before {
                 frames += begun.next - before;
-                outlet.dirty = true;
+                ring.dirty = true;
                 self.any_dirty = true;
             }
             match outcome {
-                Ok(()) => outlet.begun = None,
+                Ok(()) => ring.begun = None,
                 Err(LogError::Full { .. }) => self.any_begun = true,
                 Err(error) => {
-                    let connection = outlet.connection.0;
+                    let connection = ring.connection.0;
                     tracing::warn!(connection, %error, "a publisher cannot be sent to; it is dropped");
                     return false;
                 }
@@ -137,35 +137,35 @@ impl Outlets {
 
     #[inline]
     fn find(&mut self, connection: ConnectionId) -> Option<usize> {
-        if self.outlets.get(self.last).is_none_or(|outlet| outlet.connection != connection) {
-            self.last = self.outlets.iter().position(|outlet| outlet.connection == connection)?;
+        if self.rings.get(self.last).is_none_or(|ring| ring.connection != connection) {
+            self.last = self.rings.iter().position(|ring| ring.connection == connection)?;
         }
         Some(self.last)
     }
 
-    /// Puts a message into a publisher's ring; it is seen after [`Outlets::flush`].
+    /// Puts a message into a publisher's ring; it is seen after [`Egress::flush`].
     #[inline]
     pub fn deliver(&mut self, connection: ConnectionId, header: &FrameHeader, payload: Payload<'_>) -> Delivered {
         let frame_length_max = self.frame_length_max;
         let Some(index) = self.find(connection) else { return Delivered::Never };
-        let outlet = &mut self.outlets[index];
-        if outlet.begun.is_some() {
-            return if outlet.writer.is_reader_closed() { Delivered::Never } else { Delivered::Later };
+        let ring = &mut self.rings[index];
+        if ring.begun.is_some() {
+            return if ring.writer.is_reader_closed() { Delivered::Never } else { Delivered::Later };
         }
         let length = HEADER_LENGTH + payload.bytes.len();
         // A ring takes frames of half its length.
-        let written = if length <= frame_length_max && length <= outlet.writer.frame_length_max() {
-            write_frame(&mut outlet.writer, header, payload, Fragment::WHOLE)
+        let written = if length <= frame_length_max && length <= ring.writer.frame_length_max() {
+            write_frame(&mut ring.writer, header, payload, Fragment::WHOLE)
         } else {
-            let part_length = frame_length_max.min(outlet.writer.frame_length_max()) - HEADER_LENGTH;
+            let part_length = frame_length_max.min(ring.writer.frame_length_max()) - HEADER_LENGTH;
             let payload = payload.bytes;
-            match write_fragments(&mut outlet.writer, header, payload, part_length) {
+            match write_fragments(&mut ring.writer, header, payload, part_length) {
                 Err(LogError::TooLong { .. }) if payload.len() <= ANSWER_LENGTH_MAX => {
                     let mut begun = Begun { header: *header, payload: payload.to_vec(), part_length, next: 0 };
                     // What is not in the ring yet follows at the next look.
-                    let written = begun.write_to(&mut outlet.writer);
-                    outlet.begun = written.is_err().then_some(begun);
-                    self.any_begun |= outlet.begun.is_some();
+                    let written = begun.write_to(&mut ring.writer);
+                    ring.begun = written.is_err().then_some(begun);
+                    self.any_begun |= ring.begun.is_some();
                     match written {
                         Err(LogError::Full { .. }) => Ok(()),
                         other => other,
@@ -176,15 +176,15 @@ impl Outlets {
         };
         match written {
             Ok(()) => {}
-            Err(LogError::Full { .. }) if outlet.writer.is_reader_closed() => return Delivered::Never,
+            Err(LogError::Full { .. }) if ring.writer.is_reader_closed() => return Delivered::Never,
             Err(LogError::Full { .. }) => return Delivered::Later,
             Err(error) => {
                 tracing::warn!(connection = connection.0, %error, "a publisher cannot be sent to; it is dropped");
-                self.outlets.swap_remove(index);
+                self.rings.swap_remove(index);
                 return Delivered::Never;
             }
         }
-        outlet.dirty = true;
+        ring.dirty = true;
         self.any_dirty = true;
         Delivered::Yes
     }
@@ -195,10 +195,10 @@ impl Outlets {
         if !std::mem::take(&mut self.any_dirty) {
             return;
         }
-        for outlet in &mut self.outlets {
-            if std::mem::take(&mut outlet.dirty) && outlet.writer.publish() {
+        for ring in &mut self.rings {
+            if std::mem::take(&mut ring.dirty) && ring.writer.publish() {
                 // Fails only when the counter is full, and then the publisher is being woken already.
-                let _ = rustix::io::write(&*outlet.wake, &1u64.to_ne_bytes());
+                let _ = rustix::io::write(&*ring.wake, &1u64.to_ne_bytes());
             }
         }
     }
@@ -207,22 +207,22 @@ impl Outlets {
     /// they read from the window.
     #[inline]
     pub fn wake_sleepers(&mut self) {
-        for outlet in &mut self.outlets {
-            if outlet.writer.wakes_reader() {
+        for ring in &mut self.rings {
+            if ring.writer.wakes_reader() {
                 // As in `flush`.
-                let _ = rustix::io::write(&*outlet.wake, &1u64.to_ne_bytes());
+                let _ = rustix::io::write(&*ring.wake, &1u64.to_ne_bytes());
             }
         }
     }
 
     /// The publishers there are.
     pub fn connections(&self) -> impl Iterator<Item = ConnectionId> {
-        self.outlets.iter().map(|outlet| outlet.connection)
+        self.rings.iter().map(|ring| ring.connection)
     }
 
     /// Drops publishers of this process that read no more; those of others are announced.
     pub fn drop_closed(&mut self) {
-        self.outlets.retain(|outlet| !outlet.writer.is_reader_closed());
+        self.rings.retain(|ring| !ring.writer.is_reader_closed());
     }
 }
 
