@@ -6,7 +6,7 @@
 //! | [`event`] | [`NodeEvent`]: what a poll hands out |
 //! | [`publisher`] | the publishing half: numbers, what is kept, what is sent again; no I/O |
 //! | [`options`] | [`NodeOptions`] |
-//! | `teller`, `hearing` | what a frame of the stream and an answer of the sequencer mean |
+//! | `event_decoder`, `response_decoder` | what a frame of the stream and an answer of the sequencer mean |
 //! | `closing` | ending a node's session |
 //! | `derived` | publishing what follows from the stream alone |
 //! | `kept` | the buffer of what is on its way |
@@ -31,7 +31,7 @@ pub mod datagram;
 mod derived;
 pub mod event;
 pub mod feed_receiver;
-mod hearing;
+mod response_decoder;
 pub mod journal;
 mod kept;
 pub mod link;
@@ -43,7 +43,7 @@ mod rewinding;
 pub mod shared_memory;
 mod stall;
 pub mod tcp;
-mod teller;
+mod event_decoder;
 
 pub use any::AnyLink;
 pub use datagram::{DatagramLink, DatagramOptions};
@@ -63,11 +63,11 @@ use gapless_log::StreamIdentity;
 use gapless_transport::seen::Seen;
 use gapless_wire::control::{SessionOpen, TimerFired};
 use gapless_wire::{Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind};
-use hearing::{Told, hear_answer};
+use response_decoder::{Response, take_response};
 use link::{Connected, LinkRead, Standing};
 use publisher::Publisher;
 use std::time::Duration;
-use teller::{Teller, observe};
+use event_decoder::{EventDecoder, observe};
 
 /// A node of an event stream.
 ///
@@ -89,7 +89,7 @@ pub struct StreamNode<L> {
     /// Live once this sequence was read.
     live_from: u64,
     is_halted: bool,
-    teller: Teller,
+    event_decoder: EventDecoder,
     lapped: u64,
     /// Whether the publisher's opening was told.
     told_open: Option<u64>,
@@ -122,7 +122,7 @@ impl<L: NodeLink> StreamNode<L> {
             seen: Seen::default(),
             live_from: 0,
             is_halted: false,
-            teller: Teller::default(),
+            event_decoder: EventDecoder::default(),
             lapped: 0,
             told_open: None,
             busy_polls: 0,
@@ -349,13 +349,13 @@ impl<L: NodeLink> StreamNode<L> {
         let now_ns = self.now_ns();
         self.flush()?;
         self.hear(now_ns, take)?;
-        let Self { link, publisher, is_halted, teller, position, seen, state, live_from, .. } = self;
+        let Self { link, publisher, is_halted, event_decoder, position, seen, state, live_from, .. } = self;
         let reads = link.read_each(limit, now_ns, &mut |frame| {
             check_due(frame, *position)?;
             *position += 1;
             seen.see(frame.sequence(), frame.timestamp_ns());
             let own = observe(publisher.as_mut(), is_halted, frame, now_ns);
-            teller.tell(frame, own, take)?;
+            event_decoder.decode(frame, own, take)?;
             if *state == NodeState::Rewinding && *position > *live_from {
                 *state = NodeState::Live;
                 take(NodeEvent::State(NodeState::Live));
@@ -524,7 +524,7 @@ impl<L: NodeLink> StreamNode<L> {
         };
         let mut outcome = Ok(());
         let mut told = None;
-        let heard = self.link.answers(&mut |frame| match hear_answer(publisher, frame, now_ns) {
+        let heard = self.link.answers(&mut |frame| match take_response(publisher, frame, now_ns) {
             Ok(answer) => told = answer.or(told.take()),
             Err(error) => outcome = Err(error),
         })?;
@@ -538,13 +538,13 @@ impl<L: NodeLink> StreamNode<L> {
             take(NodeEvent::Open { session, next_session_seq: publisher.next_number() });
         }
         match told {
-            Some(Told::Throttled { until_ns }) => {
+            Some(Response::Throttled { until_ns }) => {
                 let now = self.clock.now();
                 publisher.is_held(until_ns.saturating_sub(now.epoch_ns), now.monotonic_ns);
                 take(NodeEvent::Throttled { until_ns });
             }
-            Some(Told::Limit) => take(NodeEvent::Limit),
-            Some(Told::NotLeader { leaders }) => self.link.turned_away(&leaders)?,
+            Some(Response::Limit) => take(NodeEvent::Limit),
+            Some(Response::NotLeader { leaders }) => self.link.turned_away(&leaders)?,
             None => {}
         }
         Ok(())

@@ -58,15 +58,15 @@ fn observe_note(publisher: Option<&mut Publisher>, is_halted: &mut bool, frame: 
 
 /// Puts messages together and makes events of frames.
 #[derive(Default)]
-pub(super) struct Teller {
+pub(super) struct EventDecoder {
     message: Vec<u8>,
     /// The number of the fragment that is due.
     next_fragment: u16,
 }
 
-impl Teller {
+impl EventDecoder {
     #[inline]
-    pub fn tell(
+    pub fn decode(
         &mut self,
         frame: &Frame<'_>,
         own: bool,

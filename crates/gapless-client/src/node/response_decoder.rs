@@ -7,7 +7,7 @@ use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{Frame, Kind};
 
 /// What happened at the sequencer's desk, to be told after its answers were read.
-pub(super) enum Told {
+pub(super) enum Response {
     Throttled { until_ns: u64 },
     Limit,
     NotLeader { leaders: String },
@@ -16,11 +16,11 @@ pub(super) enum Told {
 /// No session gets this far; above it sums of numbers could overflow.
 const NUMBER_MAX: u64 = u64::MAX / 2;
 
-pub(super) fn hear_answer(
+pub(super) fn take_response(
     publisher: &mut Publisher,
     frame: &Frame<'_>,
     now_ns: u64,
-) -> Result<Option<Told>, ClientError> {
+) -> Result<Option<Response>, ClientError> {
     let protocol = |what: &str| Err(ClientError::Protocol { what: what.to_owned() });
     if frame.kind() != Kind::Reply {
         return protocol("an answer that is no reply");
@@ -33,11 +33,11 @@ pub(super) fn hear_answer(
                 publisher.is_missing(refusal.detail, now_ns)
             }
             RefusalCode::SessionUnknown if is_own => publisher.is_unknown(),
-            RefusalCode::Throttled => return Ok(Some(Told::Throttled { until_ns: refusal.detail })),
-            RefusalCode::Limit => return Ok(Some(Told::Limit)),
+            RefusalCode::Throttled => return Ok(Some(Response::Throttled { until_ns: refusal.detail })),
+            RefusalCode::Limit => return Ok(Some(Response::Limit)),
             RefusalCode::NotLeader => {
                 publisher.is_unknown();
-                return Ok(Some(Told::NotLeader { leaders: refusal.text.to_owned() }));
+                return Ok(Some(Response::NotLeader { leaders: refusal.text.to_owned() }));
             }
             RefusalCode::Gap | RefusalCode::SessionUnknown => {}
             code => {
