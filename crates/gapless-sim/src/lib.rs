@@ -8,14 +8,14 @@
 //! |---|---|
 //! | [`application`] | [`Application`] and [`StateApplication`]: the service and the messages |
 //! | [`ledger`] | [`Ledger`] and [`Bulletin`], the simulator's own |
-//! | [`vault`] | [`Vault`], its own whose state is replicated |
+//! | [`store_application`] | [`StoreApplication`], its own whose state is replicated |
 //! | [`options`] | [`Options`], [`Shape`] and [`Offer`]: how large a run is, and of what |
 //! | [`report`] | [`Tally`] and [`Failure`]: what it came to |
 //! | [`random`] | dice |
 //! | `world` | the order of things |
-//! | `accidents` | what happens to machines and network |
+//! | `fault_injector` | what happens to machines and network |
 //! | `changes` | members that are added, removed and replaced |
-//! | `weather` | how likely each accident is |
+//! | `fault_profile` | how likely each fault is |
 //! | `machine` | a member with its disk and its clock |
 //! | `network` | connections of bytes on virtual time |
 //! | `disk` | what a loss of power leaves |
@@ -40,7 +40,7 @@
 
 #![forbid(unsafe_code)]
 
-mod accidents;
+mod fault_injector;
 pub mod application;
 mod caller;
 mod changes;
@@ -60,8 +60,8 @@ pub mod report;
 mod subject;
 mod trace;
 mod user;
-pub mod vault;
-mod weather;
+pub mod store_application;
+mod fault_profile;
 mod world;
 
 pub use application::{Application, StateApplication};
@@ -69,7 +69,7 @@ pub use ledger::{Bulletin, Ledger};
 pub use options::{Offer, Options, Shape};
 pub use random::Random;
 pub use report::{Failure, Tally};
-pub use vault::Vault;
+pub use store_application::StoreApplication;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -136,7 +136,7 @@ pub fn simulate_own(offer: Option<Offer>, options: &Options, seed: u64) -> Resul
     let options = &Options { puts_copies_back: true, ..options.clone() };
     match offer.unwrap_or(drawn) {
         Offer::Service => simulate(&Ledger { is_bulky }, options, seed),
-        Offer::State => simulate_state(&Vault { is_bulky }, options, seed),
+        Offer::State => simulate_state(&StoreApplication { is_bulky }, options, seed),
         Offer::EventStream => simulate(&Bulletin { is_bulky }, options, seed),
     }
 }

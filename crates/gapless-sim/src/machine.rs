@@ -11,7 +11,7 @@ use crate::random::Random;
 use crate::reference::Reference;
 use crate::subject::{Seated, Subject};
 use crate::trace::hash_of;
-use crate::weather::Weather;
+use crate::fault_profile::FaultProfile;
 use gapless_agent::{Clock, Now, VirtualTime};
 use gapless_client::late_reader::{LateRead, LateReader};
 use gapless_cluster::ClusterMember;
@@ -117,15 +117,15 @@ impl Machine {
     pub(crate) fn new(
         (number, kind): (u64, MemberKind),
         root: &Path,
-        weather: &Weather,
+        profile: &FaultProfile,
         (offer, compare_interval): (Offer, u64),
         network: &Arc<Network>,
         random: &mut Random,
     ) -> Result<Self, Broken> {
         let directory = root.join(format!("member-{number}"));
         // Whoever folds an event stream here begins at its first frame.
-        let retains_little = weather.retains_little && offer != Offer::EventStream;
-        let text = config((number, kind), &directory, weather, (compare_interval, retains_little));
+        let retains_little = profile.retains_little && offer != Offer::EventStream;
+        let text = config((number, kind), &directory, profile, (compare_interval, retains_little));
         let config = ClusterConfig::parse(&text, "simulated.toml");
         let disk = Arc::<FaultyDisk>::default();
         let faults: Arc<dyn Disk> = Arc::clone(&disk) as _;
@@ -138,7 +138,7 @@ impl Machine {
             without_helpers: true,
         };
         let time = VirtualTime::new(1_000_000 + random.below(1_000_000_000), BEGINNING_NS + random.below(20_000_000));
-        let drift = random.below(2 * weather.drift_ppm_max + 1) as i64 - weather.drift_ppm_max as i64;
+        let drift = random.below(2 * profile.drift_ppm_max + 1) as i64 - profile.drift_ppm_max as i64;
         Ok(Self {
             number,
             directory,
@@ -425,17 +425,17 @@ fn text_of(panic: &(dyn std::any::Any + Send)) -> String {
 fn config(
     (number, kind): (u64, MemberKind),
     directory: &Path,
-    weather: &Weather,
+    profile: &FaultProfile,
     (compare_interval, retains_little): (u64, bool),
 ) -> String {
-    let tier = if weather.tier == Tier::QuorumSync { "quorum-sync" } else { "quorum" };
-    let founders = weather.shape.members();
+    let tier = if profile.tier == Tier::QuorumSync { "quorum-sync" } else { "quorum" };
+    let founders = profile.shape.members();
     let join = number > founders;
     let mut text = format!("[cluster]\nname = \"simulated\"\nmember = {number}\njoin = {join}\ntier = \"{tier}\"\n");
     for other in (1..=founders).chain(join.then_some(number)) {
         let kind = match other {
             _ if other == number => kind,
-            _ if other > weather.shape.full => MemberKind::Witness,
+            _ if other > profile.shape.full => MemberKind::Witness,
             _ => MemberKind::Full,
         };
         let kind = MemberKind::NAMES.iter().find(|(_, each)| *each == kind).map_or("full", |(name, _)| *name);

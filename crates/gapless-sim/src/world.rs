@@ -1,4 +1,4 @@
-//! [`World`]: machines, the network between them, publishers, operators and accidents, from one seed. First faults, then
+//! [`World`]: machines, the network between them, publishers, operators and faults, from one seed. First faults, then
 //! calm, in which everything must arrive.
 
 use crate::caller::Caller;
@@ -16,7 +16,7 @@ use crate::report::Tally;
 use crate::subject::Subject;
 use crate::trace::Trace;
 use crate::user::User;
-use crate::weather::Weather;
+use crate::fault_profile::FaultProfile;
 use gapless_agent::{Clock, VirtualTime};
 use gapless_cluster::config::MemberKind;
 use std::fmt;
@@ -28,7 +28,7 @@ pub(crate) const MS: u64 = 1_000_000;
 pub(crate) struct World<'a, A: Subject> {
     application: &'a A,
     options: &'a Options,
-    pub(crate) weather: Weather,
+    pub(crate) profile: FaultProfile,
     pub(crate) network: Arc<Network>,
     /// Where the machines' directories are.
     pub(crate) root: PathBuf,
@@ -61,28 +61,28 @@ fn new_user<A: Subject>(seed: u64, number: u64, options: &Options, clock: &Clock
 
 impl<'a, A: Subject> World<'a, A> {
     pub(crate) fn new(application: &'a A, options: &'a Options, seed: u64, root: &Path) -> Result<Self, Broken> {
-        let weather = Weather::of(seed, options);
+        let profile = FaultProfile::of(seed, options);
         let network = Network::new(seed, Trace::new(options.is_told)).map_err(|error| error.to_string())?;
         let mut random = Random::of(seed, &[3]);
         let compared = (A::OFFER, options.compare_interval);
         let machine = |number| {
-            let kind = if number > weather.shape.full { MemberKind::Witness } else { MemberKind::Full };
-            Machine::new((number, kind), root, &weather, compared, &network, &mut random)
+            let kind = if number > profile.shape.full { MemberKind::Witness } else { MemberKind::Full };
+            Machine::new((number, kind), root, &profile, compared, &network, &mut random)
         };
-        let machines = (1..=weather.shape.members()).map(machine).collect::<Result<_, _>>()?;
+        let machines = (1..=profile.shape.members()).map(machine).collect::<Result<_, _>>()?;
         let time = VirtualTime::new(1, 1);
         let clock = Clock::virtual_time(&time);
         let reference = application.reference();
         let mut world = Self {
             application,
             options,
-            weather,
+            profile,
             network,
             root: root.to_owned(),
             machines,
             change: None,
-            users: (1..=weather.publishers).map(|number| new_user(seed, number, options, &clock)).collect(),
-            users_made: weather.publishers,
+            users: (1..=profile.publishers).map(|number| new_user(seed, number, options, &clock)).collect(),
+            users_made: profile.publishers,
             seed,
             came_apart: false,
             checker: Checker::default(),
@@ -93,8 +93,8 @@ impl<'a, A: Subject> World<'a, A> {
             now_ns: 0,
             tally: Tally::default(),
         };
-        world.network.lock().delay_ns_max = weather.delay_ns_max;
-        world.tell(format_args!("{} members at tier {}, {}", weather.shape, weather.tier, A::OFFER));
+        world.network.lock().delay_ns_max = profile.delay_ns_max;
+        world.tell(format_args!("{} members at tier {}, {}", profile.shape, profile.tier, A::OFFER));
         for at in 0..world.machines.len() {
             world.start(at)?;
         }
@@ -167,7 +167,7 @@ impl<'a, A: Subject> World<'a, A> {
         let number = self.machines.len() as u64 + 1;
         let compared = (A::OFFER, self.options.compare_interval);
         let (network, random) = (&self.network, &mut self.random);
-        self.machines.push(Machine::new((number, kind), &self.root, &self.weather, compared, network, random)?);
+        self.machines.push(Machine::new((number, kind), &self.root, &self.profile, compared, network, random)?);
         self.start(number as usize - 1)?;
         Ok(number)
     }
@@ -186,7 +186,7 @@ impl<'a, A: Subject> World<'a, A> {
         for machine in &self.machines {
             machine.advance(step_ns);
         }
-        self.accidents()?;
+        self.inject_faults()?;
         self.go_on_changing();
         let mut order: Vec<usize> = (0..self.machines.len()).collect();
         self.random.shuffle(&mut order);
@@ -256,7 +256,7 @@ impl<'a, A: Subject> World<'a, A> {
         if self.now_ns < machine.paused_until_ns {
             return Ok(());
         }
-        if let Some((_, share)) = self.weather.slow_member.filter(|(number, _)| *number == machine.number)
+        if let Some((_, share)) = self.profile.slow_member.filter(|(number, _)| *number == machine.number)
             && !self.random.happens(share)
         {
             return Ok(());
@@ -302,7 +302,7 @@ impl<'a, A: Subject> World<'a, A> {
         }
         if let Some(time) = leads {
             self.checker.leads(number, time.term)?;
-            self.checker.time(number, time, self.now_ns, self.weather.drift_ppm_max)?;
+            self.checker.time(number, time, self.now_ns, self.profile.drift_ppm_max)?;
         }
         Ok(())
     }
@@ -345,11 +345,11 @@ impl<'a, A: Subject> World<'a, A> {
     /// No more faults: everybody runs, and hears everybody.
     fn heal(&mut self) -> Result<(), Broken> {
         self.tell(format_args!("no more faults"));
-        self.weather = self.weather.calm();
+        self.profile = self.profile.calm();
         {
             let mut state = self.network.lock();
             state.heal();
-            state.delay_ns_max = self.weather.delay_ns_max;
+            state.delay_ns_max = self.profile.delay_ns_max;
         }
         for at in 0..self.machines.len() {
             self.machines[at].paused_until_ns = 0;

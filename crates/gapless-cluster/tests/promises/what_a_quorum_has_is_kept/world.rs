@@ -1,4 +1,4 @@
-//! Members, the network between them, clients, operators and accidents, from one seed.
+//! Members, the network between them, clients, operators and faults, from one seed.
 
 use super::checker::Checker;
 use super::node::{MS, Node, Packet};
@@ -12,7 +12,7 @@ const CHAOS_MS: u64 = 700;
 const HEALED_MS: u64 = 4_000;
 
 /// How often what goes wrong, of a thousand; another mixture for each seed.
-struct Weather {
+struct FaultProfile {
     loss: u64,
     double: u64,
     delay_ns_max: u64,
@@ -50,7 +50,7 @@ pub struct World {
     now_ns: u64,
     nodes: Vec<Node>,
     checker: Checker,
-    weather: Weather,
+    profile: FaultProfile,
     /// The first so many of the nodes, as long as the members do not change.
     voters: u64,
     /// By arrival; the second number keeps equal ones apart.
@@ -86,7 +86,7 @@ impl World {
         let mut early = Random::new(seed ^ 0x5a5a);
         nodes.iter_mut().for_each(|node| node.is_early = !has_mutant() && early.happens(500));
         let may_lose = count >= 3 && dice.happens(400);
-        let weather = Weather {
+        let profile = FaultProfile {
             power: if may_lose { dice.pick(&[4, 12]) } else { 0 },
             loss: random.pick(&[0, 0, 20, 150]),
             double: random.pick(&[0, 20, 150]),
@@ -103,7 +103,7 @@ impl World {
             now_ns: 0,
             nodes,
             checker: Checker::default(),
-            weather,
+            profile,
             voters: count,
             network: BTreeMap::new(),
             packets: 0,
@@ -119,7 +119,7 @@ impl World {
             node.start(&mut self.checker);
         }
         for _ in 0..CHAOS_MS {
-            self.accidents();
+            self.inject_faults();
             self.requests();
             self.step();
         }
@@ -179,13 +179,13 @@ impl World {
         for packet in &sent {
             let is_severed = self.severed.get(&(packet.from, packet.to)).is_some_and(|until| *until > self.now_ns);
             let is_known = (1..=MEMBERS).contains(&packet.to);
-            if is_severed || !is_known || self.random.happens(self.weather.loss) {
+            if is_severed || !is_known || self.random.happens(self.profile.loss) {
                 continue;
             }
-            let copies = if self.random.happens(self.weather.double) { 2 } else { 1 };
+            let copies = if self.random.happens(self.profile.double) { 2 } else { 1 };
             for _ in 0..copies {
                 self.packets += 1;
-                let arrival = self.now_ns + self.random.below(self.weather.delay_ns_max + 1);
+                let arrival = self.now_ns + self.random.below(self.profile.delay_ns_max + 1);
                 self.network.insert((arrival, self.packets), packet.clone());
             }
         }
@@ -211,7 +211,7 @@ impl World {
         self.nodes[at].fetched(&frames, self.now_ns, &mut self.random, &mut self.checker, &mut self.out);
     }
 
-    fn accidents(&mut self) {
+    fn inject_faults(&mut self) {
         for at in 0..self.nodes.len() {
             let is_down = self.nodes[at].core.is_none();
             if is_down && self.random.happens(60) {
@@ -219,7 +219,7 @@ impl World {
                 // It connects to the others, which ask it anew.
                 let came = self.nodes[at].id;
                 self.nodes.iter_mut().filter_map(|node| node.core.as_mut()).for_each(|core| core.peer_came(came));
-            } else if !is_down && (self.loses_power(at) || self.random.happens(self.weather.crash)) {
+            } else if !is_down && (self.loses_power(at) || self.random.happens(self.profile.crash)) {
                 if self.nodes[at].core.is_some() {
                     self.nodes[at].crash(&mut self.random);
                     self.tally.crashes += 1;
@@ -234,11 +234,11 @@ impl World {
                     }
                 }
             }
-            if self.random.happens(self.weather.pause) {
+            if self.random.happens(self.profile.pause) {
                 self.nodes[at].paused_until_ns = self.now_ns + self.random.below(80 * MS);
             }
         }
-        if self.random.happens(self.weather.cut_off) {
+        if self.random.happens(self.profile.cut_off) {
             let until = self.now_ns + self.random.below(150 * MS);
             let group: Vec<bool> = (0..=MEMBERS).map(|_| self.random.happens(500)).collect();
             let is_one_way = self.random.happens(300);
@@ -255,7 +255,7 @@ impl World {
 
     /// Whether a machine has lost power now: never where a majority of the voters could lack something then.
     fn loses_power(&mut self, at: usize) -> bool {
-        if self.weather.power == 0 || !self.random.happens(self.weather.power) {
+        if self.profile.power == 0 || !self.random.happens(self.profile.power) {
             return false;
         }
         let voters = self.voters as usize;
@@ -274,14 +274,14 @@ impl World {
                 continue;
             }
             if self.nodes[at].leads() {
-                if self.random.happens(self.weather.proposal) {
+                if self.random.happens(self.profile.proposal) {
                     let count = 1 + self.random.below(4);
                     self.nodes[at].propose(count, &mut self.random);
                 }
-                if self.random.happens(self.weather.change) {
+                if self.random.happens(self.profile.change) {
                     self.change(at);
                 }
-                if self.random.happens(self.weather.transfer) {
+                if self.random.happens(self.profile.transfer) {
                     let core = self.nodes[at].core.as_mut().unwrap();
                     let voters = core.members().voters.clone();
                     self.tally.transfers += u64::from(core.transfer_to(self.random.pick(&voters)).is_ok());
@@ -310,8 +310,8 @@ impl World {
 
     fn heal(&mut self) {
         self.severed.clear();
-        self.weather =
-            Weather { loss: 0, double: 0, crash: 0, power: 0, cut_off: 0, pause: 0, change: 0, ..self.weather };
+        self.profile =
+            FaultProfile { loss: 0, double: 0, crash: 0, power: 0, cut_off: 0, pause: 0, change: 0, ..self.profile };
         for node in &mut self.nodes {
             node.paused_until_ns = 0;
             node.crash_in_cut = 0;

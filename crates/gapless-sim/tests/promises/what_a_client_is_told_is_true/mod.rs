@@ -17,7 +17,7 @@ use process::Process;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
-use world::{Place, Weather, World};
+use world::{Place, FaultProfile, World};
 
 const SEEDS: u64 = 60;
 const ACTS: u64 = 150;
@@ -26,8 +26,8 @@ fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("a number is expected"))
 }
 
-fn weather(random: &mut Random) -> Weather {
-    Weather {
+fn profile(random: &mut Random) -> FaultProfile {
+    FaultProfile {
         command_lost: random.pick(&[0, 2_000, 20_000]),
         answer_lost: random.pick(&[0, 2_000, 20_000]),
         kept_back: random.pick(&[0, 50_000]),
@@ -39,12 +39,12 @@ fn weather(random: &mut Random) -> Weather {
 /// One run; how often what happened in it.
 fn run(seed: u64) -> BTreeMap<&'static str, u64> {
     let place = Place::new(World::new(seed));
-    place.world().weather = weather(&mut Random::of(seed, &[3]));
+    place.world().profile = profile(&mut Random::of(seed, &[3]));
     let mut process = Process::new(place.clone(), seed);
     for _ in 0..ACTS {
         process.act();
     }
-    place.world().weather = Weather::default();
+    place.world().profile = FaultProfile::default();
     process.come_to_rest();
     process.rest(Duration::from_millis(100));
     let world = place.world();

@@ -475,7 +475,7 @@ impl Process {
         self.client.is_some() && self.notes.is_empty() && self.taken == told
     }
 
-    /// In a world without accidents: everything arrives.
+    /// In a world without faults: everything arrives.
     pub fn come_to_rest(&mut self) {
         let until_ns = self.place.world().now_ns + 60_000 * MS;
         while !self.is_settled() {

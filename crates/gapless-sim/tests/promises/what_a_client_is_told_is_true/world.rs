@@ -29,7 +29,7 @@ const RINGS: LinkOptions = LinkOptions { command_ring_bytes: 64 << 10, reply_rin
 
 /// How often what goes wrong, times in a hundred thousand; of messages, or of steps.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Weather {
+pub struct FaultProfile {
     pub command_lost: u64,
     pub answer_lost: u64,
     pub kept_back: u64,
@@ -82,19 +82,19 @@ fn carry(way: &mut Way, from: &mut RingReader, to: &mut RingWriter, lost: u64, r
 }
 
 impl Wire {
-    fn turn(&mut self, weather: &Weather, random: &mut Random) {
-        if random.happens(weather.kept_back) {
+    fn turn(&mut self, profile: &FaultProfile, random: &mut Random) {
+        if random.happens(profile.kept_back) {
             return;
         }
-        carry(&mut self.there, &mut self.commands, &mut self.far.writer, weather.command_lost, random);
-        carry(&mut self.back, &mut self.far.reader, &mut self.replies, weather.answer_lost, random);
+        carry(&mut self.there, &mut self.commands, &mut self.far.writer, profile.command_lost, random);
+        carry(&mut self.back, &mut self.far.reader, &mut self.replies, profile.answer_lost, random);
     }
 }
 
 pub struct World {
     beginning: Instant,
     pub now_ns: u64,
-    pub weather: Weather,
+    pub profile: FaultProfile,
     pub random: Random,
     config: ClusterConfig,
     surroundings: OfMember,
@@ -139,7 +139,7 @@ impl World {
         Self {
             beginning: Instant::now(),
             now_ns: 0,
-            weather: Weather::default(),
+            profile: FaultProfile::default(),
             random: Random::of(seed, &[1]),
             config: ClusterConfig::parse(&text, "model.toml").unwrap(),
             surroundings,
@@ -183,7 +183,7 @@ impl World {
             self.start();
         }
         let (is_killed, is_broken) =
-            (self.random.happens(self.weather.killed), self.random.happens(self.weather.broken));
+            (self.random.happens(self.profile.killed), self.random.happens(self.profile.broken));
         if self.member.is_some() && is_killed {
             self.kills += 1;
             self.kill();
@@ -195,10 +195,10 @@ impl World {
         }
         for _ in 0..3 {
             if let Some(wire) = &mut self.wire {
-                wire.turn(&self.weather, &mut self.random);
+                wire.turn(&self.profile, &mut self.random);
             }
             for (wire, _) in &mut self.left_behind {
-                wire.turn(&Weather { answer_lost: 100_000, ..self.weather }, &mut self.random);
+                wire.turn(&FaultProfile { answer_lost: 100_000, ..self.profile }, &mut self.random);
             }
             if let Some(member) = &mut self.member {
                 let now = Now { monotonic_ns: self.now_ns + MS, epoch_ns: BEGINNING_NS + self.now_ns };

@@ -1,4 +1,4 @@
-//! The simulator's own application whose state is replicated: [`Vault`], as [`Ledger`](crate::Ledger) with replies,
+//! The simulator's own application whose state is replicated: [`StoreApplication`], as [`Ledger`](crate::Ledger) with replies,
 //! refusals, timers and notices, and with each kind of collection. Its handler does what no two members would do alike.
 
 use crate::application::StateApplication;
@@ -18,7 +18,7 @@ const RECENT_MAX: u64 = 5;
 
 /// An application whose leader sums up whatever comes, and answers with the sums.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Vault {
+pub struct StoreApplication {
     /// Messages are long: journals go from segment to segment.
     pub is_bulky: bool,
 }
@@ -47,7 +47,7 @@ gapless_engine::store_object! {
     }
 }
 
-/// The service of [`Vault`].
+/// The service of [`StoreApplication`].
 pub struct Accounts {
     accounts: Map<u64, Account>,
     recent: OrderedMap<u64, Totals>,
@@ -133,7 +133,7 @@ impl StateService for Accounts {
     }
 }
 
-impl StateApplication for Vault {
+impl StateApplication for StoreApplication {
     type Service = Accounts;
 
     fn service(store: &mut Store) -> Accounts {

@@ -1,4 +1,4 @@
-//! What happens to the machines of a [`World`], and to the network between them: as often as its weather says.
+//! What happens to the machines of a [`World`], and to the network between them: as often as its profile says.
 
 use crate::checker::Broken;
 use crate::disk;
@@ -10,32 +10,32 @@ use gapless_cluster::member::shared::Wish;
 use gapless_transport::Tier;
 
 impl<A: Subject> World<'_, A> {
-    pub(crate) fn accidents(&mut self) -> Result<(), Broken> {
-        let weather = self.weather;
-        let is_synced = weather.tier == Tier::QuorumSync;
+    pub(crate) fn inject_faults(&mut self) -> Result<(), Broken> {
+        let profile = self.profile;
+        let is_synced = profile.tier == Tier::QuorumSync;
         for at in 0..self.machines.len() {
             let number = self.machines[at].number;
-            if weather.copy > 0 && self.machines[at].is_up() && self.random.happens(weather.copy) {
+            if profile.copy > 0 && self.machines[at].is_up() && self.random.happens(profile.copy) {
                 self.copy_or_put_back(at)?;
             }
             if self.machines[at].is_up() {
-                if self.random.happens(weather.crash) {
+                if self.random.happens(profile.crash) {
                     self.tally.crashes += 1;
                     self.tell(format_args!("member {number} is killed"));
                     self.down(at, 200 * MS);
-                } else if self.random.happens(weather.power) && (is_synced || self.may_lose(at)) {
+                } else if self.random.happens(profile.power) && (is_synced || self.may_lose(at)) {
                     self.lose_power(at)?;
-                } else if self.random.happens(weather.flip) {
+                } else if self.random.happens(profile.flip) {
                     self.flip(at)?;
-                } else if self.random.happens(weather.disk) && self.may_lose(at) && self.have_all_met() {
+                } else if self.random.happens(profile.disk) && self.may_lose(at) && self.have_all_met() {
                     self.tally.disks += 1;
                     self.tell(format_args!("member {number} loses its disk"));
                     self.down(at, 400 * MS);
                     self.machines[at].lose_disk(&mut self.random)?;
-                } else if self.random.happens(weather.kill) {
+                } else if self.random.happens(profile.kill) {
                     let sends = 1 + self.random.below(6);
                     self.network.lock().kill(number, sends);
-                } else if self.random.happens(weather.pause) {
+                } else if self.random.happens(profile.pause) {
                     let pause_ns = self.random.below(400 * MS);
                     self.tally.pauses += 1;
                     self.tell(format_args!("member {number} is paused for {} ms", pause_ns / MS));
@@ -47,16 +47,16 @@ impl<A: Subject> World<'_, A> {
                     self.tell(format_args!("the disk of member {number} has room again"));
                     self.machines[at].disk.set_full(false);
                 }
-            } else if self.random.happens(weather.full) {
+            } else if self.random.happens(profile.full) {
                 self.tell(format_args!("the disk of member {number} is full"));
                 self.machines[at].disk.set_full(true);
             }
-            if self.random.happens(weather.disk_error) {
+            if self.random.happens(profile.disk_error) {
                 let (syncs, writes) = (1 + self.random.below(4), 1 + self.random.below(20));
                 self.tell(format_args!("the disk of member {number} will fail"));
                 self.machines[at].disk.fail(syncs, writes);
             }
-            if self.random.happens(weather.jump) {
+            if self.random.happens(profile.jump) {
                 // Up to ten seconds, every second one up to an hour.
                 let jump_ns = self.random.below(20_000 * MS) as i64 - 10_000 * MS as i64;
                 let jump_ns = if jump_ns % 2 == 0 { jump_ns } else { 360 * jump_ns };
@@ -64,26 +64,26 @@ impl<A: Subject> World<'_, A> {
                 self.tell(format_args!("the clock of member {number} jumps by {} ms", jump_ns / MS as i64));
                 self.machines[at].jump(jump_ns);
             }
-            if self.random.happens(weather.broken) {
+            if self.random.happens(profile.broken) {
                 self.tally.broken += 1;
                 self.tell(format_args!("a connection of member {number} breaks"));
                 self.network.lock().break_one(number);
             }
-            if self.random.happens(weather.transfer) {
+            if self.random.happens(profile.transfer) {
                 self.transfer(at);
             }
         }
-        if self.random.happens(weather.change) {
+        if self.random.happens(profile.change) {
             self.want_change()?;
         }
-        if self.random.happens(weather.cut) {
+        if self.random.happens(profile.cut) {
             self.cut();
         }
-        if self.random.happens(weather.slow_way) {
+        if self.random.happens(profile.slow_way) {
             self.slow_way();
         }
         for at in 0..self.users.len() {
-            if self.random.happens(weather.publisher) {
+            if self.random.happens(profile.publisher) {
                 self.tally.publishers += 1;
                 self.tell(format_args!("publisher {} is started anew", at + 1));
                 self.users[at].restart();
@@ -94,7 +94,7 @@ impl<A: Subject> World<'_, A> {
 
     /// Whether a machine may lose what it has not synced, or all of it: a majority must still have what was acknowledged.
     fn may_lose(&self, at: usize) -> bool {
-        let is_synced = self.weather.tier == Tier::QuorumSync;
+        let is_synced = self.profile.tier == Tier::QuorumSync;
         let lacks = |other: &usize| *other != at && self.machines[*other].may_lack_something(is_synced);
         (0..self.machines.len()).filter(lacks).count() < (self.machines.len() - 1) / 2
     }

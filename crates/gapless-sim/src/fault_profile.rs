@@ -1,4 +1,4 @@
-//! [`Weather`]: how likely each fault is in a run. Drawn from the seed, each kind by itself, so that some runs see much of
+//! [`FaultProfile`]: how likely each fault is in a run. Drawn from the seed, each kind by itself, so that some runs see much of
 //! one kind and nothing of another.
 
 use crate::options::{Options, Shape};
@@ -7,7 +7,7 @@ use gapless_transport::Tier;
 
 /// Of 100,000 steps of about half a millisecond so many begin with the fault; those of machines are for each of them.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Weather {
+pub(crate) struct FaultProfile {
     pub tier: Tier,
     pub shape: Shape,
     pub publishers: u64,
@@ -53,7 +53,7 @@ pub(crate) struct Weather {
     pub retains_little: bool,
 }
 
-impl Weather {
+impl FaultProfile {
     pub(crate) fn of(seed: u64, options: &Options) -> Self {
         let shape = options.shape;
         let mut random = Random::of(seed, &[2]);
@@ -69,7 +69,7 @@ impl Weather {
             1 => usual * 3,
             _ => usual,
         };
-        let mut weather = Self {
+        let mut profile = Self {
             tier: if is_synced { Tier::QuorumSync } else { Tier::Quorum },
             shape,
             publishers: 2,
@@ -95,25 +95,25 @@ impl Weather {
             // Of its own numbers, so that the other faults of a seed stay what they are.
             retains_little: Random::of(seed, &[12]).happens(40_000),
         };
-        weather.publishers += u64::from(random.happens(20_000));
-        weather.delay_ns_max = random.pick(&[50_000, 500_000, 3_000_000]);
+        profile.publishers += u64::from(random.happens(20_000));
+        profile.delay_ns_max = random.pick(&[50_000, 500_000, 3_000_000]);
         if random.happens(30_000) {
-            weather.slow_member = Some((1 + random.below(shape.members()), 5_000 + random.below(40_000)));
+            profile.slow_member = Some((1 + random.below(shape.members()), 5_000 + random.below(40_000)));
         }
         if random.happens(30_000) {
-            weather.change = 100;
+            profile.change = 100;
             // Who has what was acknowledged is known of those alone who were there from the beginning.
-            weather.disk = 0;
-            weather.power = if is_synced { weather.power } else { 0 };
+            profile.disk = 0;
+            profile.power = if is_synced { profile.power } else { 0 };
         }
         // Of its own numbers, too.
         if options.puts_copies_back && Random::of(seed, &[14]).happens(25_000) && shape.members() > 1 {
             // Seldom enough that much is published between a copy and its return.
-            weather.copy = 200;
+            profile.copy = 200;
             // Of a disk that is gone, and a bit that has changed, members say other things.
-            (weather.disk, weather.flip, weather.change) = (0, 0, 0);
+            (profile.disk, profile.flip, profile.change) = (0, 0, 0);
         }
-        weather
+        profile
     }
 
     /// The same cluster without faults.
