@@ -260,7 +260,7 @@ mod tests {
         let identity = StreamIdentity { stream_id: 5, incarnation: 1 };
         let (writer, mut releaser) = WindowOptions { identity, ..WindowOptions::default() }.create(1).unwrap();
         let (delivery, answers) = (Mailbox::new(64), Mailbox::new(64));
-        let doors = AcceptorLinks {
+        let acceptor_links = AcceptorLinks {
             ingress: Mailbox::new(64),
             delivery: delivery.clone(),
             ingress_waker: Waker::new().unwrap(),
@@ -268,7 +268,7 @@ mod tests {
         };
         let description =
             StreamDescription { identity, frame_length_max: 1024, message_length_max: 4096, tier: Tier::Quorum };
-        let acceptor = Acceptor::start(None, description, doors, None, None, None).unwrap();
+        let acceptor = Acceptor::start(None, description, acceptor_links, None, None, None).unwrap();
         let mut publisher = acceptor.connect(LinkOptions::default()).unwrap();
         let mut desk = Responder::new(answers.clone(), Egress::new(delivery, 1024), writer.window());
         let mut poll = |told: &[ForService]| {

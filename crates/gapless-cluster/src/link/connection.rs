@@ -59,7 +59,7 @@ impl Connection {
     pub(super) fn new(socket: Socket) -> Self {
         Self {
             socket,
-            incoming: ReceiveBuffer::of_stranger(STRANGER_BUFFER_BYTES),
+            incoming: ReceiveBuffer::of_pending_connection(STRANGER_BUFFER_BYTES),
             outgoing: SendQueue::default(),
             short: Vec::new(),
             messages_sent: 0,

@@ -8,14 +8,14 @@ use super::listener::Listener;
 use super::log_state::{Acknowledged, LogState};
 use super::options::{LinkOptions, PEERS_MAX, Peer};
 use super::peer::{LinkStatistics, PeerLink};
-use super::strangers::{StrangerStatistics, Strangers};
+use super::pending_connections::{PendingStatistics, PendingConnections};
 use super::wire::{Identity, Introduction, Kind, MemberId, Refusal, RefusalCode};
 use gapless_agent::Now;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::io;
 use std::net::SocketAddr;
 
-/// Connections, strangers and time-outs are looked at this often, ns; each look costs a system call or two.
+/// Connections and time-outs are looked at this often, ns; each look costs a system call or two.
 const LOOK_INTERVAL_NS: u64 = 200_000;
 /// Who parks is to look again so soon where something is under way of which no descriptor tells, ns.
 const SOON_NS: u64 = 1_000_000;
@@ -40,7 +40,7 @@ pub enum Content {
     /// Whether the copies of a service are the same; such a message is short and has no frames.
     Copies,
     /// Where publishers find its sender; such a message has no frames.
-    Doors,
+    Endpoints,
     /// A follower asks for a parcel; such a message is short and has no frames.
     ParcelRequest,
     /// What a parcel holds, or a piece of it in the place of frames.
@@ -62,7 +62,7 @@ impl Content {
             Self::CatchUpFrames => Kind::CatchUpFrames,
             Self::Members => Kind::Members,
             Self::Copies => Kind::Copies,
-            Self::Doors => Kind::Doors,
+            Self::Endpoints => Kind::Endpoints,
             Self::ParcelRequest => Kind::ParcelRequest,
             Self::Parcel => Kind::Parcel,
             Self::Time => Kind::Time,
@@ -79,7 +79,7 @@ impl Content {
             Kind::CatchUpFrames => Some(Self::CatchUpFrames),
             Kind::Members => Some(Self::Members),
             Kind::Copies => Some(Self::Copies),
-            Kind::Doors => Some(Self::Doors),
+            Kind::Endpoints => Some(Self::Endpoints),
             Kind::ParcelRequest => Some(Self::ParcelRequest),
             Kind::Parcel => Some(Self::Parcel),
             Kind::Time => Some(Self::Time),
@@ -149,7 +149,7 @@ pub struct Links {
     /// nobody is let in who is no peer.
     numbers_used: Option<MemberId>,
     discovery: Option<Discovery>,
-    strangers: Strangers,
+    pending_connections: PendingConnections,
     resolver: Resolver,
     /// Whose turn it is to be read first.
     first: usize,
@@ -179,7 +179,7 @@ impl Links {
             listeners,
             numbers_used: None,
             discovery,
-            strangers: Strangers::default(),
+            pending_connections: PendingConnections::default(),
             resolver: Resolver::default(),
             first: 0,
             now_ns: 0,
@@ -299,10 +299,10 @@ impl Links {
         self.peers.iter().find(|peer| peer.member == member).map(PeerLink::statistics)
     }
 
-    /// What became of strangers.
+    /// What became of pending connections.
     #[must_use]
-    pub const fn stranger_statistics(&self) -> StrangerStatistics {
-        self.strangers.statistics
+    pub const fn stranger_statistics(&self) -> PendingStatistics {
+        self.pending_connections.statistics
     }
 
     /// Sends the consensus part and the frames as one message with one system call, without copying them where the
@@ -371,14 +371,14 @@ impl Links {
     /// [`Links::arm`] that it sleeps.
     pub fn watch<'a>(&'a self, descriptors: &mut Vec<BorrowedFd<'a>>) {
         descriptors.extend(self.listeners.iter().map(AsFd::as_fd));
-        descriptors.extend(self.strangers.descriptors());
+        descriptors.extend(self.pending_connections.descriptors());
         descriptors.extend(self.peers.iter().flat_map(PeerLink::descriptors));
     }
 
     /// When [`Links::poll`] is to be called although nothing has come, ns of monotonic time.
     #[must_use]
     pub fn next_deadline_ns(&self) -> u64 {
-        let soon_ns = self.now_ns + if self.strangers.is_empty() { self.options.ping_interval_ns } else { SOON_NS };
+        let soon_ns = self.now_ns + if self.pending_connections.is_empty() { self.options.ping_interval_ns } else { SOON_NS };
         let deadlines = self.peers.iter().filter_map(|peer| peer.deadline_ns(self.now_ns + SOON_NS));
         deadlines.fold(soon_ns, u64::min)
     }
@@ -426,7 +426,7 @@ impl Links {
         for listener in &self.listeners {
             for _ in 0..ACCEPTS_PER_LOOK {
                 match listener.accept(&self.options) {
-                    Ok(Some((socket, address))) => self.strangers.admit(socket, address, self.now_ns, &self.options),
+                    Ok(Some((socket, address))) => self.pending_connections.admit(socket, address, self.now_ns, &self.options),
                     // Who has hung up meanwhile.
                     Ok(None) => {}
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
@@ -444,7 +444,7 @@ impl Links {
 
     fn meet_strangers(&mut self) {
         while let Some((mut connection, theirs, address)) =
-            self.strangers.next_member(self.now_ns, &self.options, |theirs| {
+            self.pending_connections.next_member(self.now_ns, &self.options, |theirs| {
                 judge_dialler(&self.identity, &self.peers, self.numbers_used, theirs)
             })
         {

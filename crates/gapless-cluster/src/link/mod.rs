@@ -6,7 +6,7 @@
 //! | [`wire`] | every layout with its offsets; who a member is, and why it may be refused |
 //! | `links` | [`Links`]: all links of a member, polled by its own thread |
 //! | `peer` | the link to one other member: dialling, sending, receiving, events |
-//! | `strangers` | connections whose other side is not known yet |
+//! | `pending_connections` | connections whose other side is not known yet |
 //! | `handshake` | [`judge`]: whether a member talks to another |
 //! | [`log_state`] | what a member's log holds, and what it has acknowledged |
 //! | `connection` | messages over one socket |
@@ -39,7 +39,7 @@ mod receive_buffer;
 mod send_queue;
 mod shared_memory;
 mod socket;
-mod strangers;
+mod pending_connections;
 mod tcp;
 pub mod tls;
 pub mod wire;
@@ -52,6 +52,6 @@ pub use options::{ADDRESSES_MAX, DiscoveryOptions, LinkOptions, PEERS_MAX, Peer}
 pub use peer::LinkStatistics;
 pub use pipe::{Network, Pipe, PipeListener, Pipes};
 pub use receive_buffer::{Message, ReceiveBuffer};
-pub use strangers::StrangerStatistics;
+pub use pending_connections::PendingStatistics;
 pub use tls::LinkTls;
 pub use wire::{Identity, MemberId};

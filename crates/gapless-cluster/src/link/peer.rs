@@ -9,7 +9,7 @@ use super::links::{Content, Received};
 use super::log_state::{Acknowledged, LogState};
 use super::options::{LinkOptions, Peer};
 use super::socket::Socket;
-use super::strangers::refuse;
+use super::pending_connections::refuse;
 use super::wire;
 use super::wire::{Identity, Introduction, Kind, MemberId, Refusal, RefusalCode, WireError};
 use gapless_transport::warnings::Warnings;

@@ -48,7 +48,7 @@ pub struct ReceiveBuffer {
     messages_taken: u64,
     is_large_needed: bool,
     /// Nobody knows yet who sends: only messages of the handshake are taken, which are short.
-    is_of_stranger: bool,
+    is_pending: bool,
 }
 
 impl ReceiveBuffer {
@@ -72,7 +72,7 @@ impl ReceiveBuffer {
             needed: HEADER_LENGTH,
             messages_taken: 0,
             is_large_needed: false,
-            is_of_stranger: false,
+            is_pending: false,
         }
     }
 
@@ -82,13 +82,13 @@ impl ReceiveBuffer {
     /// # Panics
     /// If a header does not fit.
     #[must_use]
-    pub fn of_stranger(capacity: usize) -> Self {
-        Self { is_of_stranger: true, ..Self::new(capacity) }
+    pub fn of_pending_connection(capacity: usize) -> Self {
+        Self { is_pending: true, ..Self::new(capacity) }
     }
 
     /// From now on the buffer has `capacity` bytes, or what it needs if that is more, and takes messages of every kind.
     pub fn set_capacity(&mut self, capacity: usize) {
-        self.is_of_stranger = false;
+        self.is_pending = false;
         self.capacity_usual = capacity.next_multiple_of(ALIGNMENT);
         self.resize(self.capacity_usual.max(self.needed).max((self.end - self.start).next_multiple_of(ALIGNMENT)));
     }
@@ -171,7 +171,7 @@ impl ReceiveBuffer {
         if header.number != expected {
             return Err(WireError::Number { expected, found: header.number });
         }
-        if self.is_of_stranger && !header.kind.is_of_handshake() {
+        if self.is_pending && !header.kind.is_of_handshake() {
             return Err(WireError::Kind { found: header.kind as u8 });
         }
         let length = header.message_length();
@@ -305,13 +305,13 @@ mod tests {
 
     #[test]
     fn a_stranger_gets_no_memory_for_what_it_may_not_say() {
-        let mut buffer = ReceiveBuffer::of_stranger(512);
+        let mut buffer = ReceiveBuffer::of_pending_connection(512);
         let bytes = Header::new(Kind::Consensus, 1, b"", FRAMES_LENGTH_MAX).to_bytes();
         buffer.room()[..32].copy_from_slice(&bytes);
         buffer.commit(32);
         assert_eq!(buffer.next_message(), Err(WireError::Kind { found: Kind::Consensus as u8 }));
         assert_eq!(buffer.capacity(), 512);
-        let mut known = ReceiveBuffer::of_stranger(512);
+        let mut known = ReceiveBuffer::of_pending_connection(512);
         known.set_capacity(1024);
         known.room()[..32].copy_from_slice(&bytes);
         known.commit(32);

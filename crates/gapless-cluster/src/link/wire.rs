@@ -9,7 +9,7 @@
 //!   8  u32  consensus length, bytes without filling     kinds: 1 hello, 2 welcome, 3 refusal, 4 ping,
 //!  12  u32  frames length, bytes without filling               5 consensus, 6 catch-up request,
 //!  16  u64  number: of its sender's messages on this           7 catch-up frames
-//!           connection, from 1 without a gap              8 members, 9 copies, 10 doors,
+//!           connection, from 1 without a gap              8 members, 9 copies, 10 endpoints,
 //!  24  u32  CRC-32C of the consensus part                      11 parcel request, 12 parcel, 13 time,
 //!                                                              14 held, 15 history
 //!  28  u32  CRC-32C of bytes 0–27
@@ -55,7 +55,7 @@ pub const INTRODUCTION_LENGTH: usize = 136;
 /// The longest text of a refusal, bytes.
 pub const REFUSAL_TEXT_LENGTH_MAX: usize = 200;
 /// The longest text that says where publishers find a member, bytes.
-pub const DOORS_LENGTH_MAX: usize = 256;
+pub const ENDPOINTS_LENGTH_MAX: usize = 256;
 /// The longest message about the time, bytes.
 pub const TIME_LENGTH_MAX: usize = 64;
 /// The longest message about what full members have, bytes.
@@ -165,7 +165,7 @@ pub enum Kind {
     /// Whether the copies of a service are the same.
     Copies = 9,
     /// Where publishers find its sender.
-    Doors = 10,
+    Endpoints = 10,
     /// A follower asks for a parcel, or for a piece of one.
     ParcelRequest = 11,
     /// What a parcel holds, or a piece of it.
@@ -190,7 +190,7 @@ impl Kind {
             7 => Self::CatchUpFrames,
             8 => Self::Members,
             9 => Self::Copies,
-            10 => Self::Doors,
+            10 => Self::Endpoints,
             11 => Self::ParcelRequest,
             12 => Self::Parcel,
             13 => Self::Time,
@@ -213,7 +213,7 @@ impl Kind {
             Self::Hello | Self::Welcome | Self::Refusal => (STRANGER_LENGTH_MAX, 0),
             Self::Ping => (0, 0),
             Self::Copies => (COPIES_LENGTH_MAX, 0),
-            Self::Doors => (DOORS_LENGTH_MAX, 0),
+            Self::Endpoints => (ENDPOINTS_LENGTH_MAX, 0),
             Self::Time => (TIME_LENGTH_MAX, 0),
             Self::Held => (HELD_LENGTH_MAX, 0),
             Self::History => (HISTORY_LENGTH_MAX, 0),

@@ -3,10 +3,10 @@
 use super::MESSAGE_BYTES_MAX;
 use super::catch_up::{CatchUp, Taken, words};
 use super::copies::Copies;
-use super::doors::Doors;
+use super::advertised_endpoints::AdvertisedEndpoints;
 use super::history::Histories;
 use super::journal_readers::JournalReaders;
-use super::keeper::Keeper;
+use super::member_journal::MemberJournal;
 use super::late_budget::LateBudget;
 use super::membership::Membership;
 use super::parcel::Parcels;
@@ -42,9 +42,9 @@ pub(super) struct Core {
     pub member: MemberId,
     pub membership: Membership,
     pub voting: Voting,
-    pub doors: Doors,
+    pub endpoints: AdvertisedEndpoints,
     pub ingress: Ingress,
-    pub keeper: Keeper,
+    pub journal: MemberJournal,
     pub releaser: Releaser,
     pub consensus: Consensus,
     /// Taken out while it is worked on.
@@ -129,8 +129,8 @@ impl Core {
                 }
                 Ok(())
             }
-            Content::Doors => {
-                self.hear_doors(from, received.consensus);
+            Content::Endpoints => {
+                self.take_endpoints(from, received.consensus);
                 Ok(())
             }
             Content::Time => {
@@ -190,7 +190,7 @@ impl Core {
             tracing::debug!(%from, %error, "a message was refused");
             return Ok(());
         }
-        if self.keeper.is_durable_at_once() && self.consensus.store_ahead(self.keeper.records()) {
+        if self.journal.is_durable_at_once() && self.consensus.store_ahead(self.journal.records()) {
             self.append(frames, self.consensus.end().sequence)?;
             self.has_answer = true;
             return Ok(());
@@ -203,8 +203,8 @@ impl Core {
         self.advance(frames)
     }
 
-    fn hear_doors(&mut self, from: MemberId, bytes: &[u8]) {
-        if !self.doors.hear(from.get(), bytes) {
+    fn take_endpoints(&mut self, from: MemberId, bytes: &[u8]) {
+        if !self.endpoints.hear(from.get(), bytes) {
             self.warn(from, &"where publishers should find it is not a list of absolute paths");
         } else if self.role.role != Role::Leader && self.role.leader == Some(from) {
             self.follow();
@@ -215,7 +215,7 @@ impl Core {
     /// member is about to become.
     fn follow(&mut self) {
         let leader = self.role.leader.filter(|leader| *leader != self.member);
-        self.ingress.follow(leader.map(|leader| self.doors.of(leader.get())));
+        self.ingress.follow(leader.map(|leader| self.endpoints.of(leader.get())));
     }
 
     /// Whether the window takes so much now. One that never does, because it is smaller than the sender's, is told of.
@@ -261,7 +261,7 @@ impl Core {
             if self.consensus.can_propose().is_err() {
                 break;
             }
-            let frames = &self.keeper.unjournaled()?[self.proposed_bytes..];
+            let frames = &self.journal.unjournaled()?[self.proposed_bytes..];
             let mut chain = self.chain;
             let (mut length, mut end) = (0, None);
             while length < frames.len() {
@@ -315,7 +315,7 @@ impl Core {
             let done = if effects.is_empty() { Ok(()) } else { self.take_effects(&mut effects, frames) };
             // Behind its effects: a cut among them journals what was before, and answers for no more. Also where there is
             // nothing to persist: answers wait for the poll's number.
-            self.keeper.is_polled(number);
+            self.journal.is_polled(number);
             self.effects = Some(effects);
             done?;
         }
@@ -326,7 +326,7 @@ impl Core {
         if let Some(sequence) = effects.cut_behind {
             // What was fetched is committed, and may go beyond what the log covers.
             let sequence = sequence.max(self.released);
-            if self.ingress.last_sequence() > sequence || self.keeper.last_sequence() > sequence {
+            if self.ingress.last_sequence() > sequence || self.journal.last_sequence() > sequence {
                 let checkpoint = effects.records.remove(0);
                 self.cut(sequence, &checkpoint.payload)?;
             } else if !self.ingress.is_following() {
@@ -352,7 +352,7 @@ impl Core {
         if needed > self.ingress.last_sequence() {
             self.append(frames, needed)?;
         }
-        self.keeper.take(effects);
+        self.journal.take(effects);
         self.outbox.append(&mut effects.messages);
         if let Some(released) = effects.released {
             self.released = self.released.max(released);
@@ -424,7 +424,7 @@ impl Core {
     fn keep_or(&mut self, checkpoint: Option<&[u8]>) -> Result<(), ClusterError> {
         let (consensus, length_bytes) = (&self.consensus, std::mem::take(&mut self.proposed_bytes));
         let all = || checkpoint.map_or_else(|| consensus.checkpoint(), <[u8]>::to_vec);
-        let durable = self.keeper.keep(length_bytes, self.proposed_sequence, all)?;
+        let durable = self.journal.keep(length_bytes, self.proposed_sequence, all)?;
         self.consensus.persisted(durable);
         Ok(())
     }
@@ -442,7 +442,7 @@ impl Core {
             self.ingress.truncate_after(sequence, sequencer)?;
         }
         self.readers.forget_all();
-        self.keeper.cut(sequence, checkpoint)?;
+        self.journal.cut(sequence, checkpoint)?;
         self.proposed_sequence = sequence;
         self.proposed_bytes = 0;
         Ok(())
@@ -501,7 +501,7 @@ impl Core {
         }
         let position = self.ingress.end_of(sequence).expect("what is not released is in the window");
         self.crash_point("leader_before_releasing", "follower_before_releasing");
-        self.keeper.set_released(sequence);
+        self.journal.set_released(sequence);
         self.releaser.release(position, sequence);
         self.crash_point("leader_after_releasing", "follower_after_releasing");
         self.told_released = sequence;
@@ -511,7 +511,7 @@ impl Core {
 
     /// Fetches and serves frames of the journal.
     pub fn catch_up(&mut self, links: &mut Links) -> Result<(), ClusterError> {
-        let first_sequence = self.keeper.first_sequence();
+        let first_sequence = self.journal.first_sequence();
         if first_sequence != self.first_sequence {
             self.first_sequence = first_sequence;
             self.consensus.forget_before(first_sequence);

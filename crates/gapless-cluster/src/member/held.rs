@@ -52,7 +52,7 @@ impl Core {
         let (status, members) = (self.consensus.status(), self.consensus.members());
         let has = |member: MemberId| {
             if member == self.member {
-                return self.keeper.last_sequence();
+                return self.journal.last_sequence();
             }
             let peer = status.peers.iter().find(|peer| peer.member == member);
             // One that is behind the beginning of the log is somewhere.

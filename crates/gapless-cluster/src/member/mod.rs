@@ -13,19 +13,19 @@
 //! |---|---|
 //! | this | [`Member`]: the order of things |
 //! | `core` | all of it but the links |
-//! | `keeper` | the journal |
+//! | `member_journal` | the journal |
 //! | [`membership`] | changes of members |
 //! | [`parcel`] | what a member gets that is too far behind for its leader's journal |
 //! | `peers` | links follow the members |
 //! | [`copies`] | whether the copies of a service are the same |
-//! | `doors` | where publishers find each member |
+//! | `advertised_endpoints` | where publishers find each member |
 //! | `held` | what a witness may let go |
 //! | `history` | whether the members' logs are the same |
 //! | `time` | what time it is in the stream |
 //! | [`recover`] | a member whose partners are lost becomes a cluster of one |
 //! | `voting` | whether this one may vote |
 //! | `standing_files` | small sealed files: which directory this is, who the others are, that one was removed |
-//! | `aside` | a checkpoint beside the journal |
+//! | `pending_checkpoint` | a checkpoint beside the journal |
 //! | `ballot` | term and vote beside the journal |
 //! | `durable` | the thread of tier `quorum-sync` |
 //! | [`control`] | the socket by which others ask |
@@ -37,18 +37,18 @@
 //! | `surroundings` | [`Surroundings`]: what a member takes from its machine, for simulations |
 //! | `shared` | what is known outside of the agent, and asked of it |
 
-pub(crate) mod aside;
+mod pending_checkpoint;
 mod ballot;
 mod catch_up;
 pub mod control;
 pub mod copies;
 mod core;
-mod doors;
+mod advertised_endpoints;
 pub(crate) mod durable;
 mod held;
 mod history;
 mod journal_readers;
-mod keeper;
+mod member_journal;
 mod late;
 mod late_budget;
 pub mod membership;
@@ -177,7 +177,7 @@ impl Member {
                 self.tell_history_to(member);
                 self.peers.meet(member, &mut self.links)?;
                 // Not sent, here and below: then it is not connected any more.
-                let _ = self.links.send(member, Content::Doors, self.core.doors.own(), &[]);
+                let _ = self.links.send(member, Content::Endpoints, self.core.endpoints.own(), &[]);
                 self.tell_time_to(member);
                 if let Some(standing) = self.core.consensus.standing() {
                     let _ = self.links.send(member, Content::Members, &standing.to_bytes(), &[]);
@@ -196,7 +196,7 @@ impl Member {
                     self.core.membership.connected.retain(|other| *other != member);
                 }
                 if !self.links.knows(member) {
-                    self.core.doors.forget(member);
+                    self.core.endpoints.forget(member);
                 }
                 if let GoneReason::Refused(refusal) = reason {
                     self.is_refused(member, &refusal)?;
@@ -253,7 +253,7 @@ impl Member {
                 self.removed.get_or_insert((until_ns, "its own journal says so".to_owned()));
             } else {
                 for gone in self.peers.follow(&standing.members, &mut self.links)? {
-                    self.core.doors.forget(gone);
+                    self.core.endpoints.forget(gone);
                     let Some(gone) = MemberId::new(gone) else { continue };
                     self.core.histories.forget(gone);
                     self.core.catch_up.gone(gone);

@@ -8,7 +8,7 @@
 //! The new incarnation is kept in the directory first: from then on a file of the old one is refused there, and after a
 //! crash the recovery is begun again. Last, the journal says who the members are.
 
-use super::aside::Aside;
+use super::pending_checkpoint::PendingCheckpoint;
 use super::parcel::base_file;
 use super::parcel::install::install;
 use super::standing_files::{Instances, StandingFiles, check_not_removed, keep_incarnation};
@@ -169,7 +169,7 @@ impl ForcedRecovery {
         let found = look(&JournalReader::open(layout.journal())?, self.stream_id, root)?;
         let Found { recovered, last_sequence, .. } = found.ok_or_else(|| nothing(root))?;
         let checkpoint = recovered.alone(self.member, &self.addresses).expect("there is a state");
-        let aside = Aside::new(root, files.instance());
+        let aside = PendingCheckpoint::new(root, files.instance());
         aside.write(&checkpoint)?;
         journal.truncate_after(last_sequence)?;
         journal.append_checkpoint(&checkpoint)?;
@@ -197,7 +197,7 @@ fn look(journal: &JournalReader, stream_id: u128, root: &Path) -> Result<Option<
     // Behind the end stand those of frames that opening it cuts.
     let records: Vec<_> = journal.records()?.take_while(|each| each.behind_sequence <= kept).collect();
     let recover = |aside| start::recover(journal, records.clone(), kept, stream_id, aside);
-    let aside = Aside::of_any_instance(root);
+    let aside = PendingCheckpoint::of_any_instance(root);
     let recovered = recover(Some(&aside)).or_else(|error| {
         if !aside.exists() {
             return Err(error);

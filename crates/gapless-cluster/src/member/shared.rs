@@ -127,7 +127,7 @@ impl MemberShared {
             links: links.peers().filter_map(peer).collect(),
             refused: refused.filter_map(|(member, why)| Some((MemberId::new(*member)?, why.clone()))).collect(),
             waits_for: core.voting.awaited().iter().filter_map(|member| MemberId::new(*member)).collect(),
-            journaled_sequence: core.keeper.last_sequence(),
+            journaled_sequence: core.journal.last_sequence(),
             released_sequence: core.told_released,
             sessions: core.ingress.sequencer().session_count() as u64,
             dropped_full: core.dropped_full,

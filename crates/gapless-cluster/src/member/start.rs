@@ -1,16 +1,16 @@
 //! [`ClusterMember`]: a member of a replicated event stream, put together from what its directory holds, and run.
 
-use super::aside::Aside;
+use super::pending_checkpoint::PendingCheckpoint;
 use super::ballot::Ballot;
 use super::catch_up::CatchUp;
 use super::control::ControlThread;
 use super::copies::{Copies, HASHES_MAX};
 use super::core::{Core, ENTRY_BYTES_MAX};
-use super::doors::Doors;
+use super::advertised_endpoints::AdvertisedEndpoints;
 use super::durable::{Durable, SyncWorker};
 use super::history::Histories;
 use super::journal_readers::JournalReaders;
-use super::keeper::Keeper;
+use super::member_journal::MemberJournal;
 use super::late::LateAppends;
 use super::late_budget::LateBudget;
 use super::membership::Membership;
@@ -268,7 +268,7 @@ fn start(
     };
     let mut opened = options.persistence.open(&journal_directory, opening)?;
     let root = layout.root().to_owned();
-    let aside = Aside::new(&root, files.instance()).on(surroundings.journal.clone());
+    let aside = PendingCheckpoint::new(&root, files.instance()).on(surroundings.journal.clone());
     let reader = JournalReader::open_in(&journal_directory, surroundings.journal.clone())?;
     let records = reader.records()?.collect();
     let mut recovered = recover(&reader, records, opened.journal.last_sequence(), stream_id, Some(&aside))?;
@@ -360,13 +360,13 @@ fn start(
         SyncWorker::start(syncer, waker.clone()).map(Durable::Thread)
     };
     let worker = options.tier.is_synced().then(durable).transpose()?;
-    let keeper = Keeper::new(opened.journal, cursor, worker, (aside, ballot));
+    let journal = MemberJournal::new(opened.journal, cursor, worker, (aside, ballot));
     let ingress = Ingress::new(
         sequencer,
         writer,
         None,
         IngressLinks {
-            publishers: foundation.doors.ingress.clone(),
+            publishers: foundation.acceptor_links.ingress.clone(),
             service: foundation.answers.clone(),
             requests: foundation.requests.clone(),
             downstream: foundation.seats.downstream(Some("member"), &[head.answering()]),
@@ -418,13 +418,13 @@ fn start(
         membership: Membership { is_changed: true, ..Membership::default() },
         voting,
         // A witness lets nobody publish, and one that is polled by hand has no socket.
-        doors: if has_threads && config.own().kind != MemberKind::Witness {
-            Doors::new(&layout, options.clients.as_ref().filter(|_| service.is_some()).map(|port| port.address))
+        endpoints: if has_threads && config.own().kind != MemberKind::Witness {
+            AdvertisedEndpoints::new(&layout, options.clients.as_ref().filter(|_| service.is_some()).map(|port| port.address))
         } else {
-            Doors::default()
+            AdvertisedEndpoints::default()
         },
         ingress,
-        keeper,
+        journal,
         releaser,
         consensus,
         effects: None,
@@ -557,7 +557,7 @@ pub(super) fn recover(
     mut records: Vec<Record>,
     last_sequence: u64,
     stream_id: u128,
-    aside: Option<&Aside>,
+    aside: Option<&PendingCheckpoint>,
 ) -> Result<Recovered, ClusterError> {
     let path = journal.directory().to_owned();
     let foreign = |reason: &str| Err(ClusterError::Foreign { path: path.clone(), reason: reason.to_owned() });
@@ -605,7 +605,7 @@ fn take_uncommitted(core: &mut Core, journal: &Path, committed: u64, last: u64) 
         core.append_all(&bytes)?;
         length += bytes.len();
     }
-    core.keeper.pass_over(length)?;
+    core.journal.pass_over(length)?;
     core.proposed_bytes = 0;
     Ok(())
 }

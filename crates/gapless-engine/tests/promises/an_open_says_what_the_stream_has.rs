@@ -62,7 +62,7 @@ impl Member {
         let counters = Counters::in_memory(32).unwrap();
         let (publishers, answers, requests) = (Mailbox::new(64), Mailbox::new(4096), Mailbox::new(64));
         let delivery = Mailbox::new(64);
-        let doors = AcceptorLinks {
+        let acceptor_links = AcceptorLinks {
             ingress: publishers.clone(),
             delivery: delivery.clone(),
             ingress_waker: Waker::new().unwrap(),
@@ -70,7 +70,7 @@ impl Member {
         };
         let description =
             StreamDescription { identity, frame_length_max: 1024, message_length_max: 4096, tier: Tier::Quorum };
-        let acceptor = Acceptor::start(None, description, doors, None, None, None).unwrap();
+        let acceptor = Acceptor::start(None, description, acceptor_links, None, None, None).unwrap();
         let links = IngressLinks {
             publishers,
             service: answers.clone(),

@@ -1,4 +1,4 @@
-//! [`Foundation`]: what every stream stands on, whoever fills its window: counters, threads, window, journal, doors.
+//! [`Foundation`]: what every stream stands on, whoever fills its window: counters, threads, window, journal, links.
 //!
 //! For streams of this crate, and for those whose head is elsewhere: a cluster's members.
 
@@ -102,7 +102,7 @@ pub struct Foundation<'a> {
     journal_cursor: Option<GatingCursor>,
     feed_cursor: Option<GatingCursor>,
     /// What the acceptor says to the agents.
-    pub doors: AcceptorLinks,
+    pub acceptor_links: AcceptorLinks,
     /// From the sequencer to who answers.
     pub answers: Mailbox<ForService>,
     /// From outside to the sequencer.
@@ -164,7 +164,7 @@ impl<'a> Foundation<'a> {
         let window = writer.window();
         let journal_cursor = opened.is_some().then(|| writer.gating_cursor(Scope::Appended));
         let feed_cursor = options.packets.is_some().then(|| writer.gating_cursor(Scope::Released));
-        let doors = AcceptorLinks {
+        let acceptor_links = AcceptorLinks {
             ingress: Mailbox::new(MAILBOX_MESSAGES),
             delivery: Mailbox::new(MAILBOX_MESSAGES),
             ingress_waker: seats.waker(head.name()),
@@ -186,7 +186,7 @@ impl<'a> Foundation<'a> {
             opened,
             journal_cursor,
             feed_cursor,
-            doors,
+            acceptor_links,
             answers: Mailbox::new(MAILBOX_MESSAGES),
             requests: Mailbox::new(MAILBOX_MESSAGES),
             journaler: None,
@@ -213,7 +213,7 @@ impl<'a> Foundation<'a> {
     /// The way of answers to the nodes here.
     #[must_use]
     pub fn egress(&self) -> Egress {
-        Egress::new(self.doors.delivery.clone(), self.options.frame_length_max)
+        Egress::new(self.acceptor_links.delivery.clone(), self.options.frame_length_max)
     }
 
     /// The journal, for a head that journals by itself; what prepares segments is started.
@@ -292,8 +292,8 @@ impl<'a> Foundation<'a> {
         let window = Some(self.window.clone());
         let journal = self.layout.as_ref().filter(|_| options.tier != Tier::Memory).map(StreamLayout::journal);
         let past = Past::new(self.window.clone(), journal.clone(), self.head != Head::Sequencer);
-        let (doors, past_of_clients) = (self.doors, Some(past.clone()));
-        let acceptor = Acceptor::start(socket.as_deref(), description, doors, window, Some(control), past_of_clients)?;
+        let (acceptor_links, past_of_clients) = (self.acceptor_links, Some(past.clone()));
+        let acceptor = Acceptor::start(socket.as_deref(), description, acceptor_links, window, Some(control), past_of_clients)?;
         let acceptor = Arc::new(acceptor);
         let served = Served {
             acceptor: Arc::clone(&acceptor),

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | this | [`EventStream`]: what can be asked of it while it runs, and stopping it |
 //! | [`options`] | [`EventStreamOptions`] |
-//! | [`foundation`] | what every stream stands on: window, journal, doors, threads |
+//! | [`foundation`] | what every stream stands on: window, journal, links, threads |
 //! | `sequencing` | a stream that puts frames in order |
 //! | `relaying` | a stream that passes another's frames on: dispatchers and bridges |
 

@@ -122,7 +122,7 @@ pub(super) fn start(
         preparer.set_snapshot_sequence(u64::MAX);
     }
     let links = RelayLinks {
-        publishers: foundation.doors.ingress.clone(),
+        publishers: foundation.acceptor_links.ingress.clone(),
         egress: foundation.egress(),
         downstream: foundation.seats.downstream(Some("relay"), &["journaler"]),
         feeds: SharedFeeds::new(feeds),

@@ -52,7 +52,7 @@ pub(super) fn start(options: &EventStreamOptions, clock: Option<Clock>) -> Resul
         foundation.take_writer(),
         releaser,
         IngressLinks {
-            publishers: foundation.doors.ingress.clone(),
+            publishers: foundation.acceptor_links.ingress.clone(),
             service: foundation.answers.clone(),
             requests: foundation.requests.clone(),
             downstream,

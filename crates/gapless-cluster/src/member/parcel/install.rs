@@ -3,7 +3,7 @@
 
 use super::{complete_file, incoming, remove};
 use crate::ClusterError;
-use crate::member::aside::Aside;
+use crate::member::pending_checkpoint::PendingCheckpoint;
 use gapless_agent::fault::crash_point;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::DirectoryLock;
@@ -34,7 +34,7 @@ pub(in crate::member) fn install(layout: &StreamLayout) -> Result<(), ClusterErr
     if complete.exists() {
         tracing::info!("the state that was fetched from another member takes the place of what is here");
         // It would speak of the old journal.
-        Aside::new(root, 0).remove()?;
+        PendingCheckpoint::new(root, 0).remove()?;
         for (from, to) in [("sequencer", layout.state()), ("snapshots", layout.snapshots())] {
             let from = incoming.join(from);
             if from.is_dir() {

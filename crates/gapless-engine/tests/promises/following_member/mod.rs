@@ -37,7 +37,7 @@ impl Follower {
         let window = writer.window();
         let counters = Counters::in_memory(16).unwrap();
         let (publishers, service, delivery) = (Mailbox::new(64), Mailbox::new(4096), Mailbox::new(64));
-        let doors = AcceptorLinks {
+        let acceptor_links = AcceptorLinks {
             ingress: publishers.clone(),
             delivery: delivery.clone(),
             ingress_waker: Waker::new().unwrap(),
@@ -49,7 +49,7 @@ impl Follower {
             message_length_max: 1 << 20,
             tier: Tier::Quorum,
         };
-        let acceptor = Acceptor::start(Some(socket), description, doors, Some(window.clone()), None, None).unwrap();
+        let acceptor = Acceptor::start(Some(socket), description, acceptor_links, Some(window.clone()), None, None).unwrap();
         let links = IngressLinks {
             publishers,
             service: service.clone(),

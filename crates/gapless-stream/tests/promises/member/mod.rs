@@ -55,7 +55,7 @@ impl Member {
         let counters = Counters::in_memory(16).unwrap();
         let (publishers, service, requests) = (Mailbox::new(64), Mailbox::new(4096), Mailbox::new(64));
         let delivery = Mailbox::new(64);
-        let doors = AcceptorLinks {
+        let acceptor_links = AcceptorLinks {
             ingress: publishers.clone(),
             delivery: delivery.clone(),
             ingress_waker: Waker::new().unwrap(),
@@ -67,7 +67,7 @@ impl Member {
             message_length_max: WINDOW_BYTES / 2,
             tier: Tier::Quorum,
         };
-        let acceptor = Acceptor::start(None, description, doors, None, None, None).unwrap();
+        let acceptor = Acceptor::start(None, description, acceptor_links, None, None, None).unwrap();
         let links = IngressLinks {
             publishers,
             service: service.clone(),

@@ -1,20 +1,20 @@
-//! [`Doors`]: where publishers find each member, so that who follows can send them straight to the leader. Members tell each
+//! [`AdvertisedEndpoints`]: where publishers find each member, so that who follows can send them straight to the leader. Members tell each
 //! other when they connect; nobody has to write it into a file, and a member that is added brings it along.
 
-use crate::link::wire::DOORS_LENGTH_MAX;
+use crate::link::wire::ENDPOINTS_LENGTH_MAX;
 use gapless_client::client::TCP_PREFIX;
 use gapless_client::stream_layout::StreamLayout;
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// The doors of this member, and of those that have told theirs.
+/// The endpoints of this member, and of those that have told theirs.
 #[derive(Debug, Default)]
-pub(super) struct Doors {
+pub(super) struct AdvertisedEndpoints {
     own: String,
     others: Vec<(u64, String)>,
 }
 
-impl Doors {
+impl AdvertisedEndpoints {
     /// Of a member whose stream is in `layout`: its socket, from the root on, and its port for clients if it has one. What
     /// is too long is not told.
     pub fn new(layout: &StreamLayout, port: Option<SocketAddr>) -> Self {
@@ -23,7 +23,7 @@ impl Doors {
         let port = port.map(|port| format!("{TCP_PREFIX}{port}"));
         for door in port.into_iter().chain(socket.to_str().map(str::to_owned)) {
             let all = if own.is_empty() { door } else { format!("{own}\n{door}") };
-            if are_doors(&all) {
+            if are_endpoints(&all) {
                 own = all;
             }
         }
@@ -38,7 +38,7 @@ impl Doors {
     /// Another member has told its own. `false` if that makes no sense, and then what was known stays.
     pub fn hear(&mut self, from: u64, bytes: &[u8]) -> bool {
         let Ok(text) = std::str::from_utf8(bytes) else { return false };
-        if !text.is_empty() && !are_doors(text) {
+        if !text.is_empty() && !are_endpoints(text) {
             return false;
         }
         self.forget(from);
@@ -58,10 +58,10 @@ impl Doors {
 }
 
 /// Lines that are paths from the root on or ports, and no more of them than fit.
-fn are_doors(text: &str) -> bool {
+fn are_endpoints(text: &str) -> bool {
     let is_port = |line: &str| line.strip_prefix(TCP_PREFIX).is_some_and(|port| port.parse::<SocketAddr>().is_ok());
     let is_door = |line: &str| is_port(line) || Path::new(line).is_absolute() && !line.contains(char::is_control);
-    text.len() <= DOORS_LENGTH_MAX && text.split('\n').all(is_door)
+    text.len() <= ENDPOINTS_LENGTH_MAX && text.split('\n').all(is_door)
 }
 
 #[cfg(test)]
@@ -70,23 +70,23 @@ mod tests {
 
     #[test]
     fn what_is_told_is_heard_and_nonsense_is_not() {
-        let (first, mut second) = (Doors::new(&StreamLayout::new("/run/orders/a"), None), Doors::default());
+        let (first, mut second) = (AdvertisedEndpoints::new(&StreamLayout::new("/run/orders/a"), None), AdvertisedEndpoints::default());
         assert_eq!(first.own(), b"/run/orders/a/stream.socket");
         assert!(second.hear(1, first.own()));
         assert_eq!((second.of(1), second.of(2)), ("/run/orders/a/stream.socket", ""));
         for nonsense in
-            [&b"relative/path"[..], b"/a\n", b"/a\n\n/b", b"/a\x07", b"/\xff", &[b'/'; DOORS_LENGTH_MAX + 1]]
+            [&b"relative/path"[..], b"/a\n", b"/a\n\n/b", b"/a\x07", b"/\xff", &[b'/'; ENDPOINTS_LENGTH_MAX + 1]]
         {
             assert!(!second.hear(1, nonsense), "{nonsense:?}");
         }
         assert_eq!(second.of(1), "/run/orders/a/stream.socket");
         assert!(second.hear(1, b"/b\n/c") && second.of(1) == "/b\n/c");
         assert!(second.hear(1, b"") && second.of(1).is_empty());
-        let far = StreamLayout::new("/".to_owned() + &"x".repeat(DOORS_LENGTH_MAX));
-        assert_eq!(Doors::new(&far, None).own(), b"");
+        let far = StreamLayout::new("/".to_owned() + &"x".repeat(ENDPOINTS_LENGTH_MAX));
+        assert_eq!(AdvertisedEndpoints::new(&far, None).own(), b"");
         let port = Some("[fe80::1]:9200".parse().unwrap());
-        assert_eq!(Doors::new(&far, port).own(), b"tcp:[fe80::1]:9200");
-        let both = Doors::new(&StreamLayout::new("/run/orders/a"), port);
+        assert_eq!(AdvertisedEndpoints::new(&far, port).own(), b"tcp:[fe80::1]:9200");
+        let both = AdvertisedEndpoints::new(&StreamLayout::new("/run/orders/a"), port);
         assert_eq!(both.own(), b"tcp:[fe80::1]:9200\n/run/orders/a/stream.socket");
         assert!(second.hear(1, both.own()) && !second.hear(1, b"tcp:9200") && !second.hear(1, b"udp:1.2.3.4:9"));
     }

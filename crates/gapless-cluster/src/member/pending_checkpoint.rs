@@ -1,4 +1,4 @@
-//! [`Aside`]: a checkpoint beside the journal, for the moment in which the journal is cut and its records go.
+//! [`PendingCheckpoint`]: a checkpoint beside the journal, for the moment in which the journal is cut and its records go.
 
 use crate::ClusterError;
 use gapless_journal::{DiskWork, Environment};
@@ -15,14 +15,14 @@ const NUMBERED: u32 = 1 << 31;
 
 /// The file.
 #[derive(Debug)]
-pub(crate) struct Aside {
+pub(crate) struct PendingCheckpoint {
     path: PathBuf,
     /// `None`: not known, and any will do.
     instance: Option<u64>,
     disk: Environment,
 }
 
-impl Aside {
+impl PendingCheckpoint {
     /// In the directory of a member, whose file `instance` says this.
     pub fn new(directory: &Path, instance: u64) -> Self {
         Self { instance: Some(instance), ..Self::of_any_instance(directory) }
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read_until_it_is_removed_and_damage_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
-        let aside = Aside::new(directory.path(), 7);
+        let aside = PendingCheckpoint::new(directory.path(), 7);
         assert_eq!(aside.read().unwrap(), None);
         aside.write(b"one").unwrap();
         aside.write(b"another").unwrap();
@@ -132,7 +132,7 @@ mod tests {
             assert!(aside.read().is_err(), "length {length}");
         }
         std::fs::write(&aside.path, &bytes).unwrap();
-        assert!(Aside::new(directory.path(), 8).read().is_err(), "of another directory");
+        assert!(PendingCheckpoint::new(directory.path(), 8).read().is_err(), "of another directory");
         let unnumbered = [&crc32c(b"old").to_le_bytes(), &3u32.to_le_bytes(), &b"old"[..]].concat();
         std::fs::write(&aside.path, unnumbered).unwrap();
         assert_eq!(aside.read().unwrap().as_deref(), Some(&b"old"[..]));

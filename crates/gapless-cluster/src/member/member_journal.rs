@@ -1,6 +1,6 @@
-//! [`Keeper`]: a member's journal: frames, and behind them the records that describe them.
+//! [`MemberJournal`]: a member's journal: frames, and behind them the records that describe them.
 
-use super::aside::Aside;
+use super::pending_checkpoint::PendingCheckpoint;
 use super::ballot::Ballot;
 use super::durable::Durable;
 use crate::ClusterError;
@@ -11,7 +11,7 @@ use gapless_log::{GatingCursor, LogError};
 use gapless_stream::StreamError;
 
 /// The journal, and what is to go there.
-pub(super) struct Keeper {
+pub(super) struct MemberJournal {
     journal: Journal,
     /// Behind everything that is journaled.
     cursor: GatingCursor,
@@ -29,15 +29,15 @@ pub(super) struct Keeper {
     segments_begun: u64,
     /// At tier `quorum-sync`.
     worker: Option<Durable>,
-    aside: Aside,
+    aside: PendingCheckpoint,
 }
 
-impl Keeper {
+impl MemberJournal {
     pub fn new(
         journal: Journal,
         cursor: GatingCursor,
         worker: Option<Durable>,
-        (aside, ballot): (Aside, Ballot),
+        (aside, ballot): (PendingCheckpoint, Ballot),
     ) -> Self {
         let (records, segments_begun) = (Vec::new(), journal.segments_begun());
         Self {

@@ -1,4 +1,4 @@
-//! [`Strangers`]: connections that were accepted and whose other side is not known yet. Bounded in number and in time.
+//! [`PendingConnections`]: connections that were accepted and whose other side is not known yet. Bounded in number and in time.
 
 use super::address::Address;
 use super::connection::{Broken, Connection};
@@ -11,9 +11,9 @@ use gapless_transport::warnings::Warnings;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::io;
 
-/// What became of strangers.
+/// What became of pending connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StrangerStatistics {
+pub struct PendingStatistics {
     /// Connections that were accepted.
     pub accepted: u64,
     /// Dropped because what they said was no message.
@@ -35,7 +35,7 @@ struct Stranger {
     is_parting: bool,
 }
 
-/// What a look at a stranger means.
+/// What a look at a pending connection means.
 enum Verdict {
     Stays,
     Member(Box<Introduction>),
@@ -46,13 +46,13 @@ enum Verdict {
 
 /// All of them, the oldest first.
 #[derive(Debug, Default)]
-pub(super) struct Strangers {
+pub(super) struct PendingConnections {
     all: Vec<Stranger>,
     warnings: Warnings,
-    pub(super) statistics: StrangerStatistics,
+    pub(super) statistics: PendingStatistics,
 }
 
-impl Strangers {
+impl PendingConnections {
     pub(super) const fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
@@ -77,9 +77,9 @@ impl Strangers {
         mut judge: impl FnMut(&Introduction) -> Result<(), Box<Refusal>>,
     ) -> Option<(Connection, Introduction, Address)> {
         let mut index = 0;
-        while let Some(stranger) = self.all.get_mut(index) {
-            let address = stranger.address.clone();
-            match stranger.look(now_ns, &mut judge) {
+        while let Some(pending) = self.all.get_mut(index) {
+            let address = pending.address.clone();
+            match pending.look(now_ns, &mut judge) {
                 Verdict::Stays => {
                     index += 1;
                     continue;
@@ -87,24 +87,24 @@ impl Strangers {
                 Verdict::Refused(refusal) => {
                     self.statistics.refused += 1;
                     self.warnings.warn(now_ns, || format!("a member at {address} is refused: {refusal}"));
-                    if stranger.part(&refusal) {
-                        stranger.deadline_ns = now_ns + options.handshake_ns_max;
+                    if pending.part(&refusal) {
+                        pending.deadline_ns = now_ns + options.handshake_ns_max;
                         index += 1;
                         continue;
                     }
                 }
                 Verdict::Member(introduction) => {
-                    let stranger = self.all.remove(index);
-                    return Some((stranger.connection, *introduction, address));
+                    let pending = self.all.remove(index);
+                    return Some((pending.connection, *introduction, address));
                 }
                 Verdict::Garbage(error) => {
                     self.statistics.garbage += 1;
-                    self.warnings.warn(now_ns, || format!("a stranger at {address} is dropped: {error}"));
+                    self.warnings.warn(now_ns, || format!("an unknown peer at {address} is dropped: {error}"));
                 }
-                Verdict::Gone if stranger.is_parting => {}
+                Verdict::Gone if pending.is_parting => {}
                 Verdict::Gone => {
                     self.statistics.silent += 1;
-                    self.warnings.warn(now_ns, || format!("a stranger at {address} said nothing"));
+                    self.warnings.warn(now_ns, || format!("an unknown peer at {address} said nothing"));
                 }
             }
             self.all.remove(index);
@@ -113,7 +113,7 @@ impl Strangers {
     }
 
     pub(super) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.all.iter().map(|stranger| stranger.connection.as_fd())
+        self.all.iter().map(|pending| pending.connection.as_fd())
     }
 }
 
