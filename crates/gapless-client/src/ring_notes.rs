@@ -2,7 +2,7 @@
 //! through, which it writes now and then and the sequencer's process reads when somebody asks. They are for people to
 //! look at; nothing is decided by them.
 
-use crate::node::link::Standing;
+use crate::node::link::Progress;
 use gapless_log::{RingNotes, RingReader};
 
 const POSITION: usize = 0;
@@ -52,7 +52,7 @@ impl NodeNotes {
 /// The node's end: writes what has changed.
 #[derive(Default)]
 pub(crate) struct NoteWriter {
-    written: Standing,
+    written: Progress,
     frames_published: u64,
     is_begun: bool,
 }
@@ -60,14 +60,14 @@ pub(crate) struct NoteWriter {
 impl NoteWriter {
     /// Notes where the node stands: once in a poll, one store unless more than the position has changed.
     #[inline]
-    pub fn write(&mut self, ring: &RingReader, position: u64, frames_published: u64, standing: Standing) {
+    pub fn write(&mut self, ring: &RingReader, position: u64, frames_published: u64, progress: Progress) {
         ring.note(POSITION, position);
-        if !self.is_begun || self.written != standing || self.frames_published != frames_published {
-            (self.is_begun, self.written, self.frames_published) = (true, standing, frames_published);
-            ring.note(STATE, if standing.is_live { LIVE } else { REWINDING });
+        if !self.is_begun || self.written != progress || self.frames_published != frames_published {
+            (self.is_begun, self.written, self.frames_published) = (true, progress, frames_published);
+            ring.note(STATE, if progress.is_live { LIVE } else { REWINDING });
             ring.note(PUBLISHED, frames_published);
-            ring.note(RESENT, standing.frames_resent);
-            ring.note(IN_FLIGHT, u64::from(standing.in_flight));
+            ring.note(RESENT, progress.frames_resent);
+            ring.note(IN_FLIGHT, u64::from(progress.in_flight));
         }
     }
 }
@@ -83,11 +83,11 @@ mod tests {
         let notes = writer.notes();
         assert_eq!(NodeNotes::read(&notes), NodeNotes::default(), "it has said nothing");
         let mut noting = NoteWriter::default();
-        noting.write(&reader, 7, 3, Standing { is_live: false, frames_resent: 2, in_flight: 1 });
+        noting.write(&reader, 7, 3, Progress { is_live: false, frames_resent: 2, in_flight: 1 });
         let expected =
             NodeNotes { position: 7, is_live: Some(false), frames_published: 3, frames_resent: 2, in_flight: 1 };
         assert_eq!(NodeNotes::read(&notes), expected);
-        noting.write(&reader, 9, 3, Standing { is_live: true, frames_resent: 2, in_flight: 0 });
+        noting.write(&reader, 9, 3, Progress { is_live: true, frames_resent: 2, in_flight: 0 });
         let expected = NodeNotes { position: 9, is_live: Some(true), in_flight: 0, ..expected };
         assert_eq!(NodeNotes::read(&notes), expected);
         reader.note(STATE, 99);

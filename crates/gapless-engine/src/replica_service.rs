@@ -18,7 +18,7 @@ use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{DiskWork, FilePoint, Syncer};
 use gapless_log::StreamIdentity;
 use gapless_stream::Sequencer;
-use gapless_stream::coverage::Coverage;
+use gapless_stream::retention_watermark::RetentionWatermark;
 use gapless_stream::member_service::{MemberService, ServiceError, ServiceParts};
 use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::transactions::Transactions;
@@ -103,7 +103,7 @@ impl ReplicaService {
 /// The member's journal as the service's snapshots need it.
 struct MemberJournal {
     syncer: Syncer,
-    coverage: Coverage,
+    watermark: RetentionWatermark,
 }
 
 impl SnapshotJournal for MemberJournal {
@@ -114,7 +114,7 @@ impl SnapshotJournal for MemberJournal {
     }
 
     fn covered(&mut self, sequence: u64) {
-        self.coverage.covered(sequence);
+        self.watermark.covered(sequence);
     }
 }
 
@@ -161,7 +161,7 @@ impl MemberService for ReplicaService {
             interval_frames: options.snapshot_interval_frames,
             on_stop: options.snapshot_on_stop && options.snapshot_interval_frames.is_some(),
         };
-        let journal = MemberJournal { syncer: parts.syncer, coverage: parts.coverage };
+        let journal = MemberJournal { syncer: parts.syncer, watermark: parts.watermark };
         let (directory, at) = (parts.layout.snapshots(), recovered.snapshot_sequence);
         let (schedule, snapshots) = match parts.has_helpers {
             true => SnapshotSchedule::start(directory, parts.identity, at, rules, journal, parts.waker)?,

@@ -10,7 +10,7 @@ use crate::trace::hash_of;
 use crate::user::{User, message_of};
 use gapless_agent::Clock;
 use gapless_client::ClientError;
-use gapless_client::node::link::{Connected, LinkRead, Standing};
+use gapless_client::node::link::{Connected, LinkRead, Progress};
 use gapless_client::node::{
     NodeEvent, NodeLink, NodeOptions, PublisherOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,
 };
@@ -105,9 +105,9 @@ impl NodeLink for Way {
         false
     }
 
-    fn note(&mut self, standing: Standing) {
+    fn note(&mut self, progress: Progress) {
         if let Some(link) = &mut self.link {
-            link.note(standing);
+            link.note(progress);
         }
     }
 

@@ -9,7 +9,7 @@
 //! | [`syncer`] | the helper thread that puts the journal on the device |
 //! | [`acceptor`] | [`Acceptor`]: the thread that lets publishers in and notices when they are gone |
 //! | [`control_desk`] | what the acceptor does with a request to halt, resume, roll over or end the stream |
-//! | [`coverage`] | what may go from a journal that several need |
+//! | [`retention_watermark`] | what may go from a journal that several need |
 //! | [`messages`] | what sequencer, acceptor and service pass to each other inside the process |
 //! | [`member_service`] | a service on a stream of which another decides what is released |
 //! | [`transactions`] | a service that runs its handlers before commands enter the stream |
@@ -23,7 +23,7 @@
 pub mod responder;
 pub mod config;
 pub mod control_desk;
-pub mod coverage;
+pub mod retention_watermark;
 pub mod acceptor;
 pub mod error;
 pub mod event_stream;

@@ -1,7 +1,7 @@
 //! [`MemberService`]: a service on a member's stream, as whoever runs services puts it there, and what the two say to
 //! each other. It stands in the place of the desk that only answers: it reads what is released, and nothing before.
 
-use crate::coverage::Coverage;
+use crate::retention_watermark::RetentionWatermark;
 use crate::messages::{ForSequencer, ForService};
 use crate::egress::Egress;
 use crate::transactions::Transactions;
@@ -73,7 +73,7 @@ pub struct ServiceParts<'a> {
     /// Puts the journal on the device.
     pub syncer: Syncer,
     /// To be told of each snapshot.
-    pub coverage: Coverage,
+    pub watermark: RetentionWatermark,
     /// Takes hashes of the state, of sequences that are the same on each member.
     pub hashes: Mailbox<StateHash>,
     /// Wakes the agent.

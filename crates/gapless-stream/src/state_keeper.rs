@@ -2,7 +2,7 @@
 //! What the newest state covers, retention may delete from the journal.
 
 use crate::StreamError;
-use crate::coverage::Coverage;
+use crate::retention_watermark::RetentionWatermark;
 use crate::sequencer_state::SequencerState;
 use gapless_agent::fault::crash_point;
 use gapless_agent::thread::spawn_helper;
@@ -51,7 +51,7 @@ struct Writing {
     directory: PathBuf,
     window: Window,
     syncer: Syncer,
-    coverage: Coverage,
+    watermark: RetentionWatermark,
 }
 
 /// How often the state is written.
@@ -65,7 +65,7 @@ pub struct StateInterval {
 
 impl StateKeeper {
     /// A keeper that writes into `directory`, after each `interval` from `sequence` on, what the journal of `syncer` has,
-    /// and says so to `coverage`.
+    /// and says so to `watermark`.
     ///
     /// # Errors
     /// The directory cannot be made, or no thread be started.
@@ -75,9 +75,9 @@ impl StateKeeper {
         sequence: u64,
         interval: StateInterval,
         window: Window,
-        (syncer, coverage): (Syncer, Coverage),
+        (syncer, watermark): (Syncer, RetentionWatermark),
     ) -> Result<Self, StreamError> {
-        let mut keeper = Self::by_hand(directory, identity, sequence, interval, window, (syncer, coverage))?;
+        let mut keeper = Self::by_hand(directory, identity, sequence, interval, window, (syncer, watermark))?;
         let is_closing = Arc::<AtomicBool>::default();
         let nobody = Writer::Thread { sender: None, thread: None, is_closing: Arc::clone(&is_closing) };
         if let Writer::Caller { writing, .. } = std::mem::replace(&mut keeper.writer, nobody) {
@@ -99,11 +99,11 @@ impl StateKeeper {
         sequence: u64,
         interval: StateInterval,
         window: Window,
-        (syncer, coverage): (Syncer, Coverage),
+        (syncer, watermark): (Syncer, RetentionWatermark),
     ) -> Result<Self, StreamError> {
         std::fs::create_dir_all(&directory).map_err(system("making", &directory))?;
         let next_sequence = sequence.saturating_add(interval.frames);
-        let writing = Box::new(Writing { directory, window, syncer, coverage });
+        let writing = Box::new(Writing { directory, window, syncer, watermark });
         let writer = Writer::Caller { writing, waiting: None };
         Ok(Self { writer, cuts: Arc::default(), identity, interval, next_sequence, next_ns: 0 })
     }
@@ -207,7 +207,7 @@ impl Writing {
         let room = || self.syncer.ask_disk(DiskWork::Allocate).map_err(system("writing into", &self.directory));
         let written = synced.and_then(|_| room()).and_then(|()| write(&self.directory, state));
         match written {
-            Ok(()) => self.coverage.covered(state.sequence),
+            Ok(()) => self.watermark.covered(state.sequence),
             Err(error) => tracing::error!(%error, "the sequencer's state cannot be written; the journal keeps growing"),
         }
     }

@@ -1,6 +1,6 @@
 //! [`AnyLink`]: whichever transport was configured, so that one program runs over each of them.
 
-use super::link::{Connected, LinkRead, LinkReads, NodeLink, Standing, Start};
+use super::link::{Connected, LinkRead, LinkReads, NodeLink, Progress, Start};
 use super::{DatagramLink, JournalLink, SharedMemoryLink, TcpLink};
 use crate::ClientError;
 use gapless_transport::network::UdpSocket;
@@ -108,8 +108,8 @@ impl NodeLink for AnyLink {
     }
 
     #[inline]
-    fn note(&mut self, standing: Standing) {
-        delegate!(self, link => link.note(standing));
+    fn note(&mut self, progress: Progress) {
+        delegate!(self, link => link.note(progress));
     }
 
     fn turned_away(&mut self, leaders: &str) -> Result<(), ClientError> {

@@ -2,7 +2,7 @@
 //! multicast groups. What is lost is asked for again.
 
 use super::feed_receiver::{FeedCounts, FeedReceiver, FeedReceiverOptions};
-use super::link::{Connected, LinkRead, LinkReads, NodeLink, Standing, Start};
+use super::link::{Connected, LinkRead, LinkReads, NodeLink, Progress, Start};
 use super::rewinding::{RewindPort, Rewinding};
 use crate::ClientError;
 use crate::feeds::Feed;
@@ -80,7 +80,7 @@ pub struct DatagramLink<S: Datagrams> {
     lengths: Vec<usize>,
     answers: VecDeque<Vec<u8>>,
     looks: u32,
-    standing: Option<Standing>,
+    progress: Option<Progress>,
     rewinding: Rewinding,
 }
 
@@ -167,7 +167,7 @@ impl<S: Datagrams> DatagramLink<S> {
             lengths: Vec::new(),
             answers: VecDeque::new(),
             looks: 0,
-            standing: None,
+            progress: None,
             rewinding: Rewinding::new(port),
         }
     }
@@ -513,8 +513,8 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
     }
 
     #[inline]
-    fn note(&mut self, standing: Standing) {
-        self.standing = Some(standing);
+    fn note(&mut self, progress: Progress) {
+        self.progress = Some(progress);
     }
 
     #[inline]
@@ -547,9 +547,9 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
                 position: up.receiver.next_sequence(),
                 frames_requested: counts.frames_requested,
                 packets_refused: counts.packets_damaged + counts.packets_foreign,
-                frames_resent: self.standing.map_or(0, |standing| standing.frames_resent),
-                is_live: self.standing.map_or_else(|| up.receiver.missing() == 0, |standing| standing.is_live),
-                in_flight: self.standing.map_or(0, |standing| standing.in_flight),
+                frames_resent: self.progress.map_or(0, |progress| progress.frames_resent),
+                is_live: self.progress.map_or_else(|| up.receiver.missing() == 0, |progress| progress.is_live),
+                in_flight: self.progress.map_or(0, |progress| progress.in_flight),
             };
             let key = up.key;
             self.say(key, Body::Report(report));

@@ -88,7 +88,7 @@ pub struct LinkReads {
 
 /// What a node says of itself by its way, for whoever asks the sequencer's process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Standing {
+pub struct Progress {
     /// Whether it has read everything there was.
     pub is_live: bool,
     /// Frames that it has sent again.
@@ -183,8 +183,8 @@ pub trait NodeLink: Send {
     }
 
     /// Where the node stands; said to the sequencer's process by a later [`NodeLink::tick`].
-    fn note(&mut self, standing: Standing) {
-        let _ = standing;
+    fn note(&mut self, progress: Progress) {
+        let _ = progress;
     }
 
     /// Who was reached does not lead; `leaders` names where the leader can be reached, an address a line, or is empty. A
@@ -255,8 +255,8 @@ impl NodeLink for Box<dyn NodeLink> {
         (**self).is_timed()
     }
 
-    fn note(&mut self, standing: Standing) {
-        (**self).note(standing);
+    fn note(&mut self, progress: Progress) {
+        (**self).note(progress);
     }
 
     fn turned_away(&mut self, leaders: &str) -> Result<(), ClientError> {

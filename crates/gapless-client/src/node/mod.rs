@@ -64,7 +64,7 @@ use gapless_transport::seen::Seen;
 use gapless_wire::control::{SessionOpen, TimerFired};
 use gapless_wire::{Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind};
 use response_decoder::{Response, take_response};
-use link::{Connected, LinkRead, Standing};
+use link::{Connected, LinkRead, Progress};
 use publisher::Publisher;
 use std::time::Duration;
 use event_decoder::{EventDecoder, observe};
@@ -377,7 +377,7 @@ impl<L: NodeLink> StreamNode<L> {
         if self.busy_polls.is_multiple_of(BUSY_POLLS_PER_LOOK) {
             self.idle(now_ns, take)?;
         }
-        self.link.note(Standing {
+        self.link.note(Progress {
             is_live: self.state == NodeState::Live,
             frames_resent: self.resent(),
             in_flight: self.in_flight() as u32,

@@ -1,7 +1,7 @@
 //! [`SharedMemoryLink`]: up through a ring of the node's own, down through the sequencer's window, which is mapped
 //! read-only; what the window has no more comes from the journal.
 
-use super::link::{Connected, LinkRead, LinkReads, NodeLink, Standing, Start};
+use super::link::{Connected, LinkRead, LinkReads, NodeLink, Progress, Start};
 use crate::ClientError;
 use crate::late_reader::{LateRead, LateReader};
 use crate::ring_notes::NoteWriter;
@@ -50,7 +50,7 @@ pub struct SharedMemoryLink {
     pause: Duration,
     /// Since when nobody has as much of the stream as the node has read, ns.
     behind_since_ns: Option<u64>,
-    standing: Option<Standing>,
+    progress: Option<Progress>,
 }
 
 /// The directory of a stream.
@@ -158,7 +158,7 @@ impl SharedMemoryLink {
             next_attempt_ns: 0,
             pause: Duration::ZERO,
             behind_since_ns: None,
-            standing: None,
+            progress: None,
         }
     }
 
@@ -374,26 +374,26 @@ impl NodeLink for SharedMemoryLink {
     }
 
     #[inline]
-    fn note(&mut self, standing: Standing) {
-        self.standing = Some(standing);
+    fn note(&mut self, progress: Progress) {
+        self.progress = Some(progress);
     }
 
     #[inline]
     fn tick(&mut self, _now_ns: u64) -> Result<(), ClientError> {
         let Some(up) = &mut self.up else { return Ok(()) };
         let position = up.reader.sequence();
-        let standing = self.standing.unwrap_or_else(|| {
+        let progress = self.progress.unwrap_or_else(|| {
             let is_live = position > up.reader.released_sequence();
-            Standing { is_live, ..Standing::default() }
+            Progress { is_live, ..Progress::default() }
         });
-        up.notes.write(&up.link.reader, position, up.sent, standing);
+        up.notes.write(&up.link.reader, position, up.sent, progress);
         // Also of who does not read, because it waits for something else.
         up.empty_looks += 1;
         if up.empty_looks < EMPTY_LOOKS_PER_CHECK {
             return Ok(());
         }
         // Who has sent something and heard nothing waits for its session.
-        let awaits = standing.in_flight > 0 || (up.sent > 0 && up.answers == 0);
+        let awaits = progress.in_flight > 0 || (up.sent > 0 && up.answers == 0);
         let is_silent = up.silence.look((position, up.answers), awaits) >= SILENCE_MAX;
         let is_gone = up.is_gone();
         let is_left = is_silent && self.has_others();

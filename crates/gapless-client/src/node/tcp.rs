@@ -3,7 +3,7 @@
 
 use super::datagram::feed_of;
 use super::feed_receiver::check;
-use super::link::{Connected, LinkRead, NodeLink, Standing, Start};
+use super::link::{Connected, LinkRead, NodeLink, Progress, Start};
 use super::rewind::{Rewind, RewindError, RewindRequest};
 use crate::ClientError;
 use crate::feeds::Feed;
@@ -51,7 +51,7 @@ pub struct TcpLink {
     options: TcpOptions,
     stage: Stage,
     next_attempt_ns: u64,
-    standing: Option<Standing>,
+    progress: Option<Progress>,
     now_ns: u64,
     /// What the next packet will hold, behind room for its header; empty without frames.
     packet: Vec<u8>,
@@ -114,7 +114,7 @@ impl TcpLink {
             options,
             stage: Stage::Down,
             next_attempt_ns: 0,
-            standing: None,
+            progress: None,
             now_ns: 0,
             packet: Vec::new(),
             not_held: None,
@@ -464,8 +464,8 @@ impl NodeLink for TcpLink {
     }
 
     #[inline]
-    fn note(&mut self, standing: Standing) {
-        self.standing = Some(standing);
+    fn note(&mut self, progress: Progress) {
+        self.progress = Some(progress);
     }
 
     #[inline]
@@ -479,9 +479,9 @@ impl NodeLink for TcpLink {
             up.reported_ns = now_ns;
             let report = Report {
                 position: up.next,
-                frames_resent: self.standing.map_or(0, |standing| standing.frames_resent),
-                is_live: self.standing.map_or(up.next > up.released_sequence, |standing| standing.is_live),
-                in_flight: self.standing.map_or(0, |standing| standing.in_flight),
+                frames_resent: self.progress.map_or(0, |progress| progress.frames_resent),
+                is_live: self.progress.map_or(up.next > up.released_sequence, |progress| progress.is_live),
+                in_flight: self.progress.map_or(0, |progress| progress.in_flight),
                 ..Report::default()
             };
             say(&mut up.connection, up.key, Body::Report(report));

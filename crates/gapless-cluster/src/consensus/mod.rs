@@ -24,7 +24,7 @@
 //! | [`recovered`] | a member's state from its journal's records |
 //! | [`storage`] | the entries that are kept in memory |
 //! | [`history`] | whether logs are the same, and what members have acknowledged |
-//! | [`standing`] | who is a member, for those who may know less |
+//! | [`membership_view`] | who is a member, for those who may know less |
 //! | [`options`] | what a member is configured with |
 //! | [`effects`] | what the core asks its agent to do |
 //! | [`core`] | [`Consensus`] itself; `inbound` what comes in, `outbound` what goes out |
@@ -44,7 +44,7 @@ pub mod options;
 mod outbound;
 pub mod record;
 pub mod recovered;
-pub mod standing;
+pub mod membership_view;
 pub mod status;
 pub mod storage;
 pub mod types;
@@ -61,6 +61,6 @@ pub use inbound::{AppendRefused, Refused};
 pub use options::ConsensusOptions;
 pub use raft::eraftpb::Message;
 pub use recovered::{Recovered, RecoveryError};
-pub use standing::Standing;
+pub use membership_view::MembershipView;
 pub use status::{PeerStatus, Role, Status};
 pub use types::{Batch, MemberId, Members, MembersError, Place};

@@ -2,7 +2,7 @@
 
 use super::MESSAGE_BYTES_MAX;
 use super::catch_up::{CatchUp, Taken, words};
-use super::copies::Copies;
+use super::divergence::DivergenceCheck;
 use super::advertised_endpoints::AdvertisedEndpoints;
 use super::history::Histories;
 use super::journal_readers::JournalReaders;
@@ -23,7 +23,7 @@ use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, Now, Waker};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_log::{Releaser, StreamIdentity};
-use gapless_stream::coverage::Coverage;
+use gapless_stream::retention_watermark::RetentionWatermark;
 use gapless_stream::messages::ForSequencer;
 use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::{Ingress, StreamError, sequencer_recovery};
@@ -57,7 +57,7 @@ pub(super) struct Core {
     pub readers: JournalReaders,
     pub late_budget: LateBudget,
     pub parcels: Parcels,
-    pub copies: Copies,
+    pub divergence: DivergenceCheck,
     pub histories: Histories,
     pub layout: StreamLayout,
     pub identity: StreamIdentity,
@@ -88,7 +88,7 @@ pub(super) struct Core {
     pub next_status_ns: u64,
     pub told_time: Told,
     /// Of a witness: what it may let go, as far as full members are asked.
-    pub held_by_all: Option<Coverage>,
+    pub held_by_all: Option<RetentionWatermark>,
     pub next_held_ns: u64,
     pub now: Now,
 }
@@ -124,7 +124,7 @@ impl Core {
                 Ok(())
             }
             Content::Copies => {
-                if !self.copies.hear(self.member, from, self.role.leader, received.consensus) {
+                if !self.divergence.hear(self.member, from, self.role.leader, received.consensus) {
                     self.warn(from, &"it says nothing about copies that can be said");
                 }
                 Ok(())
@@ -478,7 +478,7 @@ impl Core {
             let last_term = self.ingress.sequencer().term();
             self.ingress.lead(role.term)?;
             self.told_time.begins_to_lead(role.term, last_term);
-            if let Some(version) = self.copies.first_version().filter(|_| end.sequence == 0) {
+            if let Some(version) = self.divergence.first_version().filter(|_| end.sequence == 0) {
                 // A full mailbox would be one that nobody reads.
                 let _ = self.requests.push(ForSequencer::ServiceVersion { version });
             }

@@ -7,7 +7,7 @@
 use super::core::Core;
 use crate::config::{MEMBERS_MAX, MemberKind};
 use crate::consensus::details::{ADDRESSES_MAX, Joining, MemberDetails, is_address};
-use crate::consensus::{Change, ChangeStep, MemberId, Members, PeerStatus, ProposeError, Role, Standing, Status};
+use crate::consensus::{Change, ChangeStep, MemberId, Members, PeerStatus, ProposeError, Role, MembershipView, Status};
 use std::collections::BTreeMap;
 
 /// A learner that joins is promoted when it lags by so many frames at most, and by so many entries.
@@ -104,7 +104,7 @@ pub(super) struct Membership {
     /// The members have changed, and links have not yet.
     pub is_changed: bool,
     /// What another member said of the members, and knows more of the log.
-    pub told: Option<Standing>,
+    pub told: Option<MembershipView>,
     pub next_look_ns: u64,
     /// To whom there is a connection.
     pub connected: Vec<MemberId>,
@@ -295,11 +295,11 @@ impl Core {
 
     /// Another member says who is a member; believed where it knows more of the log than this one.
     pub fn hear_members(&mut self, bytes: &[u8]) {
-        let Some(standing) = Standing::from_bytes(bytes) else { return };
-        let is_news = self.consensus.standing().is_none_or(|own| own.index < standing.index);
+        let Some(view) = MembershipView::from_bytes(bytes) else { return };
+        let is_news = self.consensus.membership_view().is_none_or(|own| own.index < view.index);
         if is_news {
-            self.voting.told(self.member, &standing);
-            self.membership.told = Some(standing);
+            self.voting.told(self.member, &view);
+            self.membership.told = Some(view);
         }
     }
 

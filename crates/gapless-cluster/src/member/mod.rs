@@ -17,7 +17,7 @@
 //! | [`membership`] | changes of members |
 //! | [`parcel`] | what a member gets that is too far behind for its leader's journal |
 //! | `peers` | links follow the members |
-//! | [`copies`] | whether the copies of a service are the same |
+//! | [`divergence`] | whether the copies of a service are the same |
 //! | `advertised_endpoints` | where publishers find each member |
 //! | `held` | what a witness may let go |
 //! | `history` | whether the members' logs are the same |
@@ -41,7 +41,7 @@ mod pending_checkpoint;
 mod ballot;
 mod catch_up;
 pub mod control;
-pub mod copies;
+pub mod divergence;
 mod core;
 mod advertised_endpoints;
 pub(crate) mod durable;
@@ -173,14 +173,14 @@ impl Member {
                 tracing::info!(member, "a member is connected");
                 self.core.membership.refused.remove(&member);
                 self.core.membership.connected.extend(MemberId::new(member));
-                self.core.copies.came(member);
+                self.core.divergence.came(member);
                 self.tell_history_to(member);
                 self.peers.meet(member, &mut self.links)?;
                 // Not sent, here and below: then it is not connected any more.
                 let _ = self.links.send(member, Content::Endpoints, self.core.endpoints.own(), &[]);
                 self.tell_time_to(member);
-                if let Some(standing) = self.core.consensus.standing() {
-                    let _ = self.links.send(member, Content::Members, &standing.to_bytes(), &[]);
+                if let Some(view) = self.core.consensus.membership_view() {
+                    let _ = self.links.send(member, Content::Members, &view.to_bytes(), &[]);
                 }
                 if let Some(member) = MemberId::new(member) {
                     self.core.consensus.peer_came(member);
@@ -240,19 +240,19 @@ impl Member {
             }
         }
         if std::mem::take(&mut self.core.membership.is_changed)
-            && let Some(standing) = self.core.consensus.standing()
+            && let Some(view) = self.core.consensus.membership_view()
         {
-            let (bytes, all) = (standing.to_bytes(), self.links.peers().collect::<Vec<_>>());
+            let (bytes, all) = (view.to_bytes(), self.links.peers().collect::<Vec<_>>());
             for peer in all {
                 // Who is not connected is told when it is.
                 let _ = self.links.send(peer, Content::Members, &bytes, &[]);
             }
-            if standing.has_removed(own) {
+            if view.has_removed(own) {
                 // Others may still need its answers to learn of it.
                 let until_ns = self.core.now.monotonic_ns + REMOVED_LINGERS_NS;
                 self.removed.get_or_insert((until_ns, "its own journal says so".to_owned()));
             } else {
-                for gone in self.peers.follow(&standing.members, &mut self.links)? {
+                for gone in self.peers.follow(&view.members, &mut self.links)? {
                     self.core.endpoints.forget(gone);
                     let Some(gone) = MemberId::new(gone) else { continue };
                     self.core.histories.forget(gone);

@@ -133,7 +133,7 @@ impl MemberShared {
             dropped_full: core.dropped_full,
             fetching_to: core.parcels.target().or_else(|| core.catch_up.target()),
             fetched: core.catch_up.fetched(),
-            compared_sequence: core.copies.compared_sequence(),
+            compared_sequence: core.divergence.compared_sequence(),
             parted: core.histories.parted().iter().map(|(member, parting)| (*member, *parting)).collect(),
             partings: core.histories.partings(),
             time_ahead_ns: core.ingress.time().ahead_ns(core.now),

@@ -4,7 +4,7 @@ use super::pending_checkpoint::PendingCheckpoint;
 use super::ballot::Ballot;
 use super::catch_up::CatchUp;
 use super::control::ControlThread;
-use super::copies::{Copies, HASHES_MAX};
+use super::divergence::{DivergenceCheck, HASHES_MAX};
 use super::core::{Core, ENTRY_BYTES_MAX};
 use super::advertised_endpoints::AdvertisedEndpoints;
 use super::durable::{Durable, SyncWorker};
@@ -36,7 +36,7 @@ use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{Environment, FilePoint, JournalReader, Record, Retention};
 use gapless_log::{Scope, StreamIdentity};
 use gapless_stream::responder::Responder;
-use gapless_stream::coverage::Coverage;
+use gapless_stream::retention_watermark::RetentionWatermark;
 use gapless_stream::event_stream::foundation::{Foundation, Head, OwnJournaling};
 use gapless_stream::event_stream::{EventStream, EventStreamOptions, StreamRecovery};
 use gapless_stream::ingress::{Ingress, IngressCounters, IngressLinks, IngressOptions};
@@ -337,8 +337,8 @@ fn start(
         // Who runs no service covers with its state alone.
         None => u64::MAX,
     };
-    let [coverage, service_coverage] = Coverage::shared(&preparer, [state_sequence, of_service]);
-    let held_by_all = is_witness.then(|| service_coverage.clone());
+    let [watermark, service_watermark] = RetentionWatermark::shared(&preparer, [state_sequence, of_service]);
+    let held_by_all = is_witness.then(|| service_watermark.clone());
     let consensus = Consensus::new(consensus_options(config, identity, options.window_bytes), recovered)?;
     let mut links = links(config, tls, identity, files.instance(), surroundings)?;
     let peers = Peers::new(config, instances);
@@ -389,7 +389,7 @@ fn start(
         state_sequence,
         interval,
         window,
-        (syncer.clone(), coverage),
+        (syncer.clone(), watermark),
     )?);
     if let Some(transactions) = service.as_mut().and_then(|service| service.transactions(&waker)) {
         ingress = ingress.running_ahead(transactions);
@@ -435,7 +435,7 @@ fn start(
         late_budget: LateBudget::default(),
         parcels: Parcels::new(tools),
         histories: Histories::default(),
-        copies: Copies::new(member_id(config.member), versions.clone(), hashes.clone()),
+        divergence: DivergenceCheck::new(member_id(config.member), versions.clone(), hashes.clone()),
         layout,
         identity,
         rules,
@@ -488,7 +488,7 @@ fn start(
                 layout: &member.core.layout,
                 identity,
                 syncer,
-                coverage: service_coverage,
+                watermark: service_watermark,
                 hashes,
                 waker: foundation.seats.waker(head.answering()),
                 frames_per_poll_max,

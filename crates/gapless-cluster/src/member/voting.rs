@@ -26,7 +26,7 @@
 use super::ballot;
 use super::standing_files::StandingFiles;
 use crate::ClusterError;
-use crate::consensus::{Behind, MemberId, Standing};
+use crate::consensus::{Behind, MemberId, MembershipView};
 use gapless_journal::{Environment, JournalError, JournalReader};
 use std::path::Path;
 
@@ -155,13 +155,13 @@ impl Voting {
     }
 
     /// Another member says who votes now: a new member waits for those, and for nobody who was removed.
-    pub fn told(&mut self, own: MemberId, standing: &Standing) {
-        if !self.is_new() || self.awaited.is_empty() || standing.index <= self.told_index {
+    pub fn told(&mut self, own: MemberId, view: &MembershipView) {
+        if !self.is_new() || self.awaited.is_empty() || view.index <= self.told_index {
             return;
         }
-        self.told_index = standing.index;
-        self.awaited.retain(|awaited| MemberId::new(*awaited).is_none_or(|member| !standing.has_removed(member)));
-        for voter in standing.members.all().into_iter().filter(|member| standing.members.votes(*member)) {
+        self.told_index = view.index;
+        self.awaited.retain(|awaited| MemberId::new(*awaited).is_none_or(|member| !view.has_removed(member)));
+        for voter in view.members.all().into_iter().filter(|member| view.members.votes(*member)) {
             let number = voter.get();
             if voter != own && !self.heard.contains(&number) && !self.awaited.contains(&number) {
                 self.awaited.push(number);
@@ -321,23 +321,23 @@ mod tests {
     #[test]
     fn a_new_member_waits_for_who_votes_now_and_not_for_who_was_removed() {
         let member = |number| MemberId::new(number).unwrap();
-        let standing = |index, voters: &[u64]| {
+        let view = |index, voters: &[u64]| {
             let voters = voters.iter().map(|number| member(*number)).collect();
-            Standing { index, members: Members { voters, ..Members::default() } }
+            MembershipView { index, members: Members { voters, ..Members::default() } }
         };
         let machine = Machine::new(false);
         let mut voting = machine.start().unwrap();
         voting.heard(2);
         // Member 3 has made way for 4, as 2 says.
-        voting.told(member(1), &standing(7, &[1, 2, 4]));
+        voting.told(member(1), &view(7, &[1, 2, 4]));
         assert_eq!(voting.awaited(), [4]);
         assert!(!voting.takes_part().unwrap(), "it might be known to who came");
         // Somebody who is behind does not know.
-        voting.told(member(1), &standing(3, &[1, 2, 3]));
+        voting.told(member(1), &view(3, &[1, 2, 3]));
         assert_eq!(voting.awaited(), [4]);
         voting.heard(4);
         assert!(voting.takes_part().unwrap());
-        voting.told(member(1), &standing(9, &[1, 2, 4, 5]));
+        voting.told(member(1), &view(9, &[1, 2, 4, 5]));
         assert!(voting.takes_part().unwrap() && voting.awaited().is_empty());
     }
 

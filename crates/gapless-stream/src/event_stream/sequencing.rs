@@ -4,7 +4,7 @@ use super::foundation::{Foundation, Head, Journaling};
 use super::options::EventStreamOptions;
 use super::{EventStream, StreamRecovery};
 use crate::responder::Responder;
-use crate::coverage::Coverage;
+use crate::retention_watermark::RetentionWatermark;
 use crate::ingress::{Ingress, IngressCounters, IngressLinks, IngressOptions};
 use crate::messages::ForSequencer;
 use crate::persistence::{OpenedJournal, Opening};
@@ -67,8 +67,8 @@ pub(super) fn start(options: &EventStreamOptions, clock: Option<Clock>) -> Resul
     );
     if let (Some((syncer, preparer)), Some(layout)) = (syncer_and_preparer, &foundation.layout) {
         let at = recovery.state_sequence;
-        let [coverage] = Coverage::shared(&preparer, [at]);
-        let below = (syncer, coverage);
+        let [watermark] = RetentionWatermark::shared(&preparer, [at]);
+        let below = (syncer, watermark);
         let time_min_ns = options.state_interval_min.as_nanos().min(u128::from(u64::MAX)) as u64;
         let interval = StateInterval { frames: options.state_interval_frames, time_min_ns };
         let window = foundation.window.clone();

@@ -1,4 +1,4 @@
-//! [`Coverage`]: what may go from a journal that several need: only what the states of all of them cover.
+//! [`RetentionWatermark`]: what may go from a journal that several need: only what the states of all of them cover.
 
 use gapless_journal::Preparer;
 use std::sync::Arc;
@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// One of those whose states, written aside, cover a journal's beginning.
 #[derive(Clone, Debug)]
-pub struct Coverage {
+pub struct RetentionWatermark {
     preparer: Preparer,
     /// Up to where each of them covers it.
     sequences: Arc<[AtomicU64]>,
     own: usize,
 }
 
-impl Coverage {
+impl RetentionWatermark {
     /// One for each of `sequences`: up to where its state covers the journal of `preparer` now, 0 for none.
     #[must_use]
     pub fn shared<const N: usize>(preparer: &Preparer, sequences: [u64; N]) -> [Self; N] {

@@ -1,5 +1,5 @@
-//! [`Standing`]: who is a member, as a member knows it, for those who may know less. What members believe of each other
-//! comes from the log alone; a standing only tells whom to connect to, and a removed member that it is one.
+//! [`MembershipView`]: who is a member, as a member knows it, for those who may know less. What members believe of each other
+//! comes from the log alone; a view only tells whom to connect to, and a removed member that it is one.
 //!
 //! ```text
 //!   0  u8   version, 1
@@ -16,14 +16,14 @@ const VERSION: u8 = 1;
 
 /// The members as of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct MembershipView {
     /// The entry.
     pub index: u64,
     /// The members; never none.
     pub members: Members,
 }
 
-impl Standing {
+impl MembershipView {
     /// Whether `member` was one and is no more. A number is given once, so that is for ever.
     #[must_use]
     pub fn has_removed(&self, member: MemberId) -> bool {
@@ -39,7 +39,7 @@ impl Standing {
         bytes
     }
 
-    /// The standing of these bytes; `None` if they are none.
+    /// The view of these bytes; `None` if they are none.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut fields = Fields(bytes);
@@ -47,9 +47,9 @@ impl Standing {
             if fields.u8()? != VERSION {
                 return Err(FieldError::Value("version"));
             }
-            let standing = Self { index: fields.number("index")?, members: fields.members()? };
+            let view = Self { index: fields.number("index")?, members: fields.members()? };
             fields.end()?;
-            if standing.members.is_empty() { Err(FieldError::Value("members")) } else { Ok(standing) }
+            if view.members.is_empty() { Err(FieldError::Value("members")) } else { Ok(view) }
         };
         take().ok()
     }
@@ -58,10 +58,10 @@ impl Standing {
 impl Consensus {
     /// The members in force here, and since when at the latest; `None` where nobody has told yet.
     #[must_use]
-    pub fn standing(&self) -> Option<Standing> {
+    pub fn membership_view(&self) -> Option<MembershipView> {
         let members = self.members();
         let index = self.raw.raft.raft_log.applied;
-        (!members.is_empty()).then(|| Standing { index, members: members.clone() })
+        (!members.is_empty()).then(|| MembershipView { index, members: members.clone() })
     }
 }
 
@@ -84,13 +84,13 @@ mod tests {
             ..Members::default()
         };
         members.check().unwrap();
-        let standing = Standing { index: 9, members };
-        let bytes = standing.to_bytes();
-        assert_eq!(Standing::from_bytes(&bytes), Some(standing.clone()));
+        let view = MembershipView { index: 9, members };
+        let bytes = view.to_bytes();
+        assert_eq!(MembershipView::from_bytes(&bytes), Some(view.clone()));
         for length in 0..bytes.len() {
-            assert_eq!(Standing::from_bytes(&bytes[..length]), None, "length {length}");
+            assert_eq!(MembershipView::from_bytes(&bytes[..length]), None, "length {length}");
         }
-        let removed: Vec<_> = (1..=9).filter(|number| standing.has_removed(id(*number))).collect();
+        let removed: Vec<_> = (1..=9).filter(|number| view.has_removed(id(*number))).collect();
         assert_eq!(removed, [3, 4, 6, 7]);
     }
 }

@@ -1,4 +1,4 @@
-//! `Copies`: whether the copies of a service on the members are the same. Each full member hashes its state behind the
+//! `DivergenceCheck`: whether the copies of a service on the members are the same. Each full member hashes its state behind the
 //! same sequences and tells its leader; the leader compares, and tells who differs. Pure but for the agent's part at the
 //! end. Nothing here is waited for, and what is lost is said again.
 //!
@@ -111,7 +111,7 @@ impl Said {
 }
 
 /// What a member knows of its copy, and of the others'.
-pub(super) struct Copies {
+pub(super) struct DivergenceCheck {
     /// From the service.
     own: Mailbox<StateHash>,
     reports: BTreeMap<MemberId, Vec<StateHash>>,
@@ -127,7 +127,7 @@ pub(super) struct Copies {
     ends_by_ns: Option<u64>,
 }
 
-impl Copies {
+impl DivergenceCheck {
     /// Of `member`, whose service, if it runs one, has these versions and puts its hashes there.
     pub fn new(member: MemberId, versions: Option<RangeInclusive<u32>>, own: Mailbox<StateHash>) -> Self {
         Self {
@@ -265,7 +265,7 @@ impl Core {
                 self.role.leader.map_or_else(|| "no leader is known".to_owned(), |it| format!("ask member {it}"));
             return Err(format!("this member does not lead; {leader}"));
         }
-        if let Some(reason) = self.copies.lacking(version, self.consensus.members()) {
+        if let Some(reason) = self.divergence.lacking(version, self.consensus.members()) {
             return Err(reason);
         }
         let asked = self.requests.push(ForSequencer::ServiceVersion { version });
@@ -277,7 +277,7 @@ impl Member {
     /// Tells and compares; an error if this member's copy is the one that differs.
     pub(super) fn compare_copies(&mut self) -> Result<(), ClusterError> {
         let (own, now_ns) = (self.core.member, self.core.now.monotonic_ns);
-        let copies = &mut self.core.copies;
+        let copies = &mut self.core.divergence;
         copies.take_own(own);
         let leads = self.core.consensus.is_leader();
         if leads && std::mem::take(&mut copies.has_news) {
@@ -312,7 +312,7 @@ impl Member {
             copies.ends_by_ns = Some(now_ns + HAND_OVER_NS_MAX);
             self.core.hand_over();
         }
-        let is_late = self.core.copies.ends_by_ns.is_some_and(|by_ns| now_ns >= by_ns);
+        let is_late = self.core.divergence.ends_by_ns.is_some_and(|by_ns| now_ns >= by_ns);
         if self.core.consensus.is_leader() && !is_late {
             return Ok(());
         }
@@ -337,7 +337,7 @@ mod tests {
     /// Member 1 leads, and hears these reports; its own is the first.
     fn compared(full: u64, more: Members, reports: &[&[(u64, u64)]]) -> (Copies, Vec<(u64, u64, u64)>) {
         let own = Mailbox::new(HASHES_MAX);
-        let mut copies = Copies::new(id(9), Some(1..=1), own.clone());
+        let mut copies = DivergenceCheck::new(id(9), Some(1..=1), own.clone());
         hashes(reports[0]).into_iter().for_each(|each| own.push(each).unwrap());
         copies.take_own(id(1));
         for (member, report) in (2..).zip(&reports[1..]) {
@@ -387,7 +387,7 @@ mod tests {
     #[test]
     fn the_newest_hashes_are_kept() {
         let own = Mailbox::new(HASHES_MAX);
-        let mut copies = Copies::new(id(9), Some(1..=1), own.clone());
+        let mut copies = DivergenceCheck::new(id(9), Some(1..=1), own.clone());
         for sequence in 1..=100 {
             own.push(StateHash { sequence, hash: 7 }).unwrap();
             copies.take_own(id(1));
@@ -401,7 +401,7 @@ mod tests {
     #[test]
     fn a_verdict_is_of_the_leader_and_of_this_life() {
         let own = Mailbox::new(HASHES_MAX);
-        let mut copies = Copies::new(id(9), Some(1..=1), own.clone());
+        let mut copies = DivergenceCheck::new(id(9), Some(1..=1), own.clone());
         own.push(StateHash { sequence: 10, hash: 5 }).unwrap();
         copies.take_own(id(2));
         let verdict = |hash| Verdict { agreed_sequence: 0, differs: StateHash { sequence: 10, hash } };
@@ -417,8 +417,8 @@ mod tests {
     #[test]
     fn a_version_is_activated_when_all_who_run_the_service_have_it() {
         let members = Members { voters: vec![id(1), id(2), id(3)], witnesses: vec![id(3)], ..Members::default() };
-        let mut copies = Copies::new(id(1), Some(1..=2), Mailbox::new(1));
-        let lacks = |copies: &Copies, version, words: &str| {
+        let mut copies = DivergenceCheck::new(id(1), Some(1..=2), Mailbox::new(1));
+        let lacks = |copies: &DivergenceCheck, version, words: &str| {
             copies.lacking(version, &members).is_some_and(|reason| reason.contains(words))
         };
         assert!(lacks(&copies, 2, "member 2 has not said"));
@@ -429,7 +429,7 @@ mod tests {
         assert!(lacks(&copies, 3, "member 1 has the versions 1 to 2, not 3") && lacks(&copies, 1, "member 2"));
         copies.came(2);
         assert!(lacks(&copies, 2, "member 2 has not said"), "who comes back may be another program");
-        assert!(lacks(&Copies::new(id(1), None, Mailbox::new(1)), 1, "no service"));
+        assert!(lacks(&DivergenceCheck::new(id(1), None, Mailbox::new(1)), 1, "no service"));
     }
 
     #[test]
@@ -459,7 +459,7 @@ mod tests {
         let mut late = verdict.to_bytes();
         late[2] = 8;
         assert_eq!(Said::from_bytes(&late), None, "agreed behind where it differs");
-        let mut copies = Copies::new(id(1), None, Mailbox::new(1));
+        let mut copies = DivergenceCheck::new(id(1), None, Mailbox::new(1));
         assert!(!copies.hear(id(1), id(2), None, &[1, 1, 200]));
         assert!(copies.reports.is_empty());
     }
