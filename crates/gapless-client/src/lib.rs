@@ -4,7 +4,6 @@
 //! |---|---|
 //! | [`client`] | [`Client`]: sessions, commands and their replies |
 //! | [`node`] | [`StreamNode`](node::StreamNode): reads every message of a stream, and publishes |
-//! | [`logger`] | [`Logger`](logger::Logger): a stream as readable text, or as JSON |
 //! | [`control`] | halting, resuming, rolling over and ending a stream, and asking who is connected, from another process |
 //! | [`late_reader`] | [`LateReader`](late_reader::LateReader): a stream from an old frame on, by journal and window |
 //! | [`ring_notes`] | what a node on the sequencer's machine says of itself |
@@ -20,7 +19,6 @@ pub mod control;
 pub mod error;
 pub mod feeds;
 pub mod late_reader;
-pub mod logger;
 pub mod node;
 pub mod ring_notes;
 pub mod stream_layout;

@@ -14,6 +14,7 @@
 //! | [`member_service`] | a service on a stream of which another decides what is released |
 //! | [`transactions`] | a service that runs its handlers before commands enter the stream |
 //! | [`network`] | where nodes and clients of other machines are served |
+//! | [`logger`] | [`Logger`](logger::Logger): a stream as readable text, or as JSON |
 //! | [`config`] | [`StreamConfig`]: one file that configures a whole stream |
 //!
 //! A frame's walk: [`gapless_client::Client::send`] → ring → [`Ingress`] → window → [`Journaler`] → released.
@@ -31,6 +32,7 @@ mod fragments;
 pub mod ingress;
 mod ingress_links;
 pub mod journaler;
+pub mod logger;
 pub mod member_service;
 pub mod messages;
 pub mod network;

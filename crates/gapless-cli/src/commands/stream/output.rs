@@ -2,7 +2,7 @@
 
 use crate::commands::closed_is_fine;
 use clap::Args;
-use gapless::client::logger::{Form, Logger};
+use gapless::stream::logger::{Form, Logger};
 use gapless::client::node::NodeEvent;
 use std::io;
 use std::io::{BufWriter, Stdout, Write};

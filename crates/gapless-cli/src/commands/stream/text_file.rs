@@ -1,6 +1,6 @@
 //! A stream as readable text in a file that is gone on with: where its last whole line ends is where the next run begins.
 
-use gapless::client::logger::{Form, Logger};
+use gapless::stream::logger::{Form, Logger};
 use gapless::client::node::{NodeOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode};
 use gapless::stream::event_stream::EventStream;
 use std::fs::{File, OpenOptions};

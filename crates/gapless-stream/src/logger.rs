@@ -1,6 +1,6 @@
 //! [`Logger`]: what a node meets, as readable text or as JSON, one line for each.
 
-use crate::node::{Message, NodeEvent};
+use gapless_client::node::{Message, NodeEvent};
 use gapless_wire::{Encoding, Kind};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
@@ -215,7 +215,7 @@ pub fn utc(epoch_ns: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::node::NodeState;
+    use gapless_client::node::NodeState;
 
     fn message(payload: &[u8], own: bool) -> NodeEvent<'_> {
         NodeEvent::Message(Message {
