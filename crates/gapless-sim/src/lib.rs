@@ -40,13 +40,14 @@
 
 #![forbid(unsafe_code)]
 
-mod fault_injector;
 pub mod application;
 mod caller;
 mod changes;
 mod checker;
 mod copies;
 mod disk;
+mod fault_injector;
+mod fault_profile;
 mod faulty_disk;
 pub mod ledger;
 mod machine;
@@ -57,11 +58,10 @@ mod publisher;
 pub mod random;
 mod reference;
 pub mod report;
+pub mod store_application;
 mod subject;
 mod trace;
 mod user;
-pub mod store_application;
-mod fault_profile;
 mod world;
 
 pub use application::{Application, StateApplication};

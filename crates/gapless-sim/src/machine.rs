@@ -3,6 +3,7 @@
 use crate::checker::{Broken, Checker};
 use crate::copies::says_so;
 use crate::disk::Bit;
+use crate::fault_profile::FaultProfile;
 use crate::faulty_disk::FaultyDisk;
 use crate::network::{Killed, Network, Port, address_of};
 use crate::observed::{Observed, Seen, take};
@@ -11,7 +12,6 @@ use crate::random::Random;
 use crate::reference::Reference;
 use crate::subject::{Seated, Subject};
 use crate::trace::hash_of;
-use crate::fault_profile::FaultProfile;
 use gapless_agent::{Clock, Now, VirtualTime};
 use gapless_client::late_reader::{LateRead, LateReader};
 use gapless_cluster::ClusterMember;

@@ -21,11 +21,10 @@
 
 #![forbid(unsafe_code)]
 
-pub mod responder;
+pub mod acceptor;
 pub mod config;
 pub mod control_desk;
-pub mod retention_watermark;
-pub mod acceptor;
+pub mod egress;
 pub mod error;
 pub mod event_stream;
 mod fragments;
@@ -36,7 +35,6 @@ pub mod logger;
 pub mod member_service;
 pub mod messages;
 pub mod network;
-pub mod egress;
 pub mod past;
 pub mod persistence;
 pub mod preparing;
@@ -44,6 +42,8 @@ pub mod relay;
 mod relay_feeds;
 mod relay_limits;
 mod relay_openings;
+pub mod responder;
+pub mod retention_watermark;
 pub mod sequencer;
 pub mod sequencer_recovery;
 pub mod sequencer_state;
@@ -53,8 +53,8 @@ pub mod syncer;
 pub mod taken_directory;
 pub mod transactions;
 
-pub use config::StreamConfig;
 pub use acceptor::Acceptor;
+pub use config::StreamConfig;
 pub use error::StreamError;
 pub use ingress::{Ingress, IngressOptions};
 pub use journaler::Journaler;

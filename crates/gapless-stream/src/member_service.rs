@@ -1,9 +1,9 @@
 //! [`MemberService`]: a service on a member's stream, as whoever runs services puts it there, and what the two say to
 //! each other. It stands in the place of the desk that only answers: it reads what is released, and nothing before.
 
-use crate::retention_watermark::RetentionWatermark;
-use crate::messages::{ForSequencer, ForService};
 use crate::egress::Egress;
+use crate::messages::{ForSequencer, ForService};
+use crate::retention_watermark::RetentionWatermark;
 use crate::transactions::Transactions;
 use gapless_agent::{Agent, Counters, Waker};
 use gapless_client::stream_layout::StreamLayout;

@@ -6,9 +6,9 @@ use crate::relay_limits::RelayLimits;
 pub use gapless_transport::seen::Seen;
 
 use crate::StreamError;
+use crate::egress::{Delivered, Egress, Payload};
 use crate::ingress::IngressShared;
 use crate::messages::ForIngress;
-use crate::egress::{Delivered, Egress, Payload};
 use crate::relay_feeds::KeptFeeds;
 use crate::relay_openings::Openings;
 use gapless_agent::{Agent, AgentError, Counter, Counters, Now, Waker};

@@ -1,8 +1,8 @@
 //! [`Responder`]: the agent that tells publishers what became of what is not simply appended: sessions opened,
 //! repeats, gaps. What is appended needs no answer: it comes back in the stream. It also wakes who sleeps.
 
-use crate::messages::ForService;
 use crate::egress::{Egress, Payload};
+use crate::messages::ForService;
 use gapless_agent::{Agent, AgentError, Now};
 use gapless_log::Window;
 use gapless_transport::link::ConnectionId;

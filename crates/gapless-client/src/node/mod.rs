@@ -30,20 +30,20 @@ mod closing;
 pub mod datagram;
 mod derived;
 pub mod event;
+mod event_decoder;
 pub mod feed_receiver;
-mod response_decoder;
 pub mod journal;
 mod kept;
 pub mod link;
 pub mod options;
 pub mod publisher;
+mod response_decoder;
 pub mod resumption;
 pub mod rewind;
 mod rewinding;
 pub mod shared_memory;
 mod stall;
 pub mod tcp;
-mod event_decoder;
 
 pub use any::AnyLink;
 pub use datagram::{DatagramLink, DatagramOptions};
@@ -58,16 +58,16 @@ pub use tcp::{TcpLink, TcpOptions};
 
 use crate::ClientError;
 use crate::client::MessageType;
+use event_decoder::{EventDecoder, observe};
 use gapless_agent::Clock;
 use gapless_log::StreamIdentity;
 use gapless_transport::seen::Seen;
 use gapless_wire::control::{SessionOpen, TimerFired};
 use gapless_wire::{Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind};
-use response_decoder::{Response, take_response};
 use link::{Connected, LinkRead, Progress};
 use publisher::Publisher;
+use response_decoder::{Response, take_response};
 use std::time::Duration;
-use event_decoder::{EventDecoder, observe};
 
 /// A node of an event stream.
 ///

@@ -8,7 +8,7 @@ use super::listener::Listener;
 use super::log_state::{Acknowledged, LogState};
 use super::options::{LinkOptions, PEERS_MAX, Peer};
 use super::peer::{LinkStatistics, PeerLink};
-use super::pending_connections::{PendingStatistics, PendingConnections};
+use super::pending_connections::{PendingConnections, PendingStatistics};
 use super::wire::{Identity, Introduction, Kind, MemberId, Refusal, RefusalCode};
 use gapless_agent::Now;
 use rustix::fd::{AsFd, BorrowedFd};
@@ -378,7 +378,8 @@ impl Links {
     /// When [`Links::poll`] is to be called although nothing has come, ns of monotonic time.
     #[must_use]
     pub fn next_deadline_ns(&self) -> u64 {
-        let soon_ns = self.now_ns + if self.pending_connections.is_empty() { self.options.ping_interval_ns } else { SOON_NS };
+        let soon_ns =
+            self.now_ns + if self.pending_connections.is_empty() { self.options.ping_interval_ns } else { SOON_NS };
         let deadlines = self.peers.iter().filter_map(|peer| peer.deadline_ns(self.now_ns + SOON_NS));
         deadlines.fold(soon_ns, u64::min)
     }
@@ -426,7 +427,9 @@ impl Links {
         for listener in &self.listeners {
             for _ in 0..ACCEPTS_PER_LOOK {
                 match listener.accept(&self.options) {
-                    Ok(Some((socket, address))) => self.pending_connections.admit(socket, address, self.now_ns, &self.options),
+                    Ok(Some((socket, address))) => {
+                        self.pending_connections.admit(socket, address, self.now_ns, &self.options)
+                    }
                     // Who has hung up meanwhile.
                     Ok(None) => {}
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,

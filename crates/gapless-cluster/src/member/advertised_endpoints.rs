@@ -70,7 +70,8 @@ mod tests {
 
     #[test]
     fn what_is_told_is_heard_and_nonsense_is_not() {
-        let (first, mut second) = (AdvertisedEndpoints::new(&StreamLayout::new("/run/orders/a"), None), AdvertisedEndpoints::default());
+        let (first, mut second) =
+            (AdvertisedEndpoints::new(&StreamLayout::new("/run/orders/a"), None), AdvertisedEndpoints::default());
         assert_eq!(first.own(), b"/run/orders/a/stream.socket");
         assert!(second.hear(1, first.own()));
         assert_eq!((second.of(1), second.of(2)), ("/run/orders/a/stream.socket", ""));

@@ -1,13 +1,13 @@
 //! [`Core`]: all of a member but its links, so that what they have received can be worked on where it lies.
 
 use super::MESSAGE_BYTES_MAX;
+use super::advertised_endpoints::AdvertisedEndpoints;
 use super::catch_up::{CatchUp, Taken, words};
 use super::divergence::DivergenceCheck;
-use super::advertised_endpoints::AdvertisedEndpoints;
 use super::history::Histories;
 use super::journal_readers::JournalReaders;
-use super::member_journal::MemberJournal;
 use super::late_budget::LateBudget;
+use super::member_journal::MemberJournal;
 use super::membership::Membership;
 use super::parcel::Parcels;
 use super::shared::{MemberRequest, MemberShared, Outcome, Wish};
@@ -23,8 +23,8 @@ use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, Now, Waker};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_log::{Releaser, StreamIdentity};
-use gapless_stream::retention_watermark::RetentionWatermark;
 use gapless_stream::messages::ForSequencer;
+use gapless_stream::retention_watermark::RetentionWatermark;
 use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::{Ingress, StreamError, sequencer_recovery};
 use gapless_transport::mailbox::Mailbox;

@@ -335,7 +335,7 @@ mod tests {
     }
 
     /// Member 1 leads, and hears these reports; its own is the first.
-    fn compared(full: u64, more: Members, reports: &[&[(u64, u64)]]) -> (Copies, Vec<(u64, u64, u64)>) {
+    fn compared(full: u64, more: Members, reports: &[&[(u64, u64)]]) -> (DivergenceCheck, Vec<(u64, u64, u64)>) {
         let own = Mailbox::new(HASHES_MAX);
         let mut copies = DivergenceCheck::new(id(9), Some(1..=1), own.clone());
         hashes(reports[0]).into_iter().for_each(|each| own.push(each).unwrap());

@@ -1,8 +1,8 @@
 //! [`MemberJournal`]: a member's journal: frames, and behind them the records that describe them.
 
-use super::pending_checkpoint::PendingCheckpoint;
 use super::ballot::Ballot;
 use super::durable::Durable;
+use super::pending_checkpoint::PendingCheckpoint;
 use crate::ClusterError;
 use crate::consensus::{Effects, Record};
 use gapless_agent::fault::crash_point;

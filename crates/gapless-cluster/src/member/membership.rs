@@ -7,7 +7,7 @@
 use super::core::Core;
 use crate::config::{MEMBERS_MAX, MemberKind};
 use crate::consensus::details::{ADDRESSES_MAX, Joining, MemberDetails, is_address};
-use crate::consensus::{Change, ChangeStep, MemberId, Members, PeerStatus, ProposeError, Role, MembershipView, Status};
+use crate::consensus::{Change, ChangeStep, MemberId, Members, MembershipView, PeerStatus, ProposeError, Role, Status};
 use std::collections::BTreeMap;
 
 /// A learner that joins is promoted when it lags by so many frames at most, and by so many entries.

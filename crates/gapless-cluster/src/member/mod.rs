@@ -37,23 +37,23 @@
 //! | `surroundings` | [`Surroundings`]: what a member takes from its machine, for simulations |
 //! | `shared` | what is known outside of the agent, and asked of it |
 
-mod pending_checkpoint;
+mod advertised_endpoints;
 mod ballot;
 mod catch_up;
 pub mod control;
-pub mod divergence;
 mod core;
-mod advertised_endpoints;
+pub mod divergence;
 pub(crate) mod durable;
 mod held;
 mod history;
 mod journal_readers;
-mod member_journal;
 mod late;
 mod late_budget;
+mod member_journal;
 pub mod membership;
 pub mod parcel;
 mod peers;
+mod pending_checkpoint;
 pub mod recover;
 pub mod shared;
 mod standing_files;

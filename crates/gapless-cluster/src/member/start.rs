@@ -1,22 +1,22 @@
 //! [`ClusterMember`]: a member of a replicated event stream, put together from what its directory holds, and run.
 
-use super::pending_checkpoint::PendingCheckpoint;
+use super::advertised_endpoints::AdvertisedEndpoints;
 use super::ballot::Ballot;
 use super::catch_up::CatchUp;
 use super::control::ControlThread;
-use super::divergence::{DivergenceCheck, HASHES_MAX};
 use super::core::{Core, ENTRY_BYTES_MAX};
-use super::advertised_endpoints::AdvertisedEndpoints;
+use super::divergence::{DivergenceCheck, HASHES_MAX};
 use super::durable::{Durable, SyncWorker};
 use super::history::Histories;
 use super::journal_readers::JournalReaders;
-use super::member_journal::MemberJournal;
 use super::late::LateAppends;
 use super::late_budget::LateBudget;
+use super::member_journal::MemberJournal;
 use super::membership::Membership;
 use super::parcel::install::install;
 use super::parcel::{OpenJournal, Parcels, Tools, base_file, is_complete};
 use super::peers::Peers;
+use super::pending_checkpoint::PendingCheckpoint;
 use super::shared::{MemberShared, MemberStatus, Outcome, Wish};
 use super::standing_files::{Instances, StandingFiles, check_incarnation, check_not_removed};
 use super::surroundings::Surroundings;
@@ -35,13 +35,13 @@ use gapless_agent::{Agent, Clock, Now, OptimizeFor};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{Environment, FilePoint, JournalReader, Record, Retention};
 use gapless_log::{Scope, StreamIdentity};
-use gapless_stream::responder::Responder;
-use gapless_stream::retention_watermark::RetentionWatermark;
 use gapless_stream::event_stream::foundation::{Foundation, Head, OwnJournaling};
 use gapless_stream::event_stream::{EventStream, EventStreamOptions, StreamRecovery};
 use gapless_stream::ingress::{Ingress, IngressCounters, IngressLinks, IngressOptions};
 use gapless_stream::member_service::{MemberService, ServiceParts};
 use gapless_stream::persistence::Opening;
+use gapless_stream::responder::Responder;
+use gapless_stream::retention_watermark::RetentionWatermark;
 use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::state_keeper::{StateInterval, StateKeeper};
 use gapless_stream::taken_directory::Owner;
@@ -419,7 +419,10 @@ fn start(
         voting,
         // A witness lets nobody publish, and one that is polled by hand has no socket.
         endpoints: if has_threads && config.own().kind != MemberKind::Witness {
-            AdvertisedEndpoints::new(&layout, options.clients.as_ref().filter(|_| service.is_some()).map(|port| port.address))
+            AdvertisedEndpoints::new(
+                &layout,
+                options.clients.as_ref().filter(|_| service.is_some()).map(|port| port.address),
+            )
         } else {
             AdvertisedEndpoints::default()
         },

@@ -5,15 +5,15 @@
 use super::options::EventStreamOptions;
 use super::{Driver, EventStream, StreamRecovery};
 use crate::StreamError;
-use crate::control_desk::{ControlCounters, ControlDesk, Master};
 use crate::acceptor::{Acceptor, AcceptorLinks, StreamDescription};
+use crate::control_desk::{ControlCounters, ControlDesk, Master};
+use crate::egress::Egress;
 use crate::ingress::IngressShared;
 use crate::journaler::{Journaler, JournalerCounters, Release};
 use crate::messages::{ForSequencer, ForService};
 use crate::network::endpoints::{Served, build};
 use crate::network::guests::SharedStatus;
 use crate::network::{client_port, tcp_endpoints};
-use crate::egress::Egress;
 use crate::past::Past;
 use crate::persistence::OpenedJournal;
 use crate::preparing::PreparerThread;
@@ -293,7 +293,8 @@ impl<'a> Foundation<'a> {
         let journal = self.layout.as_ref().filter(|_| options.tier != Tier::Memory).map(StreamLayout::journal);
         let past = Past::new(self.window.clone(), journal.clone(), self.head != Head::Sequencer);
         let (acceptor_links, past_of_clients) = (self.acceptor_links, Some(past.clone()));
-        let acceptor = Acceptor::start(socket.as_deref(), description, acceptor_links, window, Some(control), past_of_clients)?;
+        let acceptor =
+            Acceptor::start(socket.as_deref(), description, acceptor_links, window, Some(control), past_of_clients)?;
         let acceptor = Arc::new(acceptor);
         let served = Served {
             acceptor: Arc::clone(&acceptor),

@@ -3,11 +3,11 @@
 use super::foundation::{Foundation, Head, Journaling};
 use super::options::EventStreamOptions;
 use super::{EventStream, StreamRecovery};
-use crate::responder::Responder;
-use crate::retention_watermark::RetentionWatermark;
 use crate::ingress::{Ingress, IngressCounters, IngressLinks, IngressOptions};
 use crate::messages::ForSequencer;
 use crate::persistence::{OpenedJournal, Opening};
+use crate::responder::Responder;
+use crate::retention_watermark::RetentionWatermark;
 use crate::sequencer::{Sequencer, SequencerRules};
 use crate::sequencer_recovery::Rebuilt;
 use crate::state_keeper::{StateInterval, StateKeeper};

@@ -1,8 +1,8 @@
 //! A stream as readable text in a file that is gone on with: where its last whole line ends is where the next run begins.
 
-use gapless::stream::logger::{Form, Logger};
 use gapless::client::node::{NodeOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode};
 use gapless::stream::event_stream::EventStream;
+use gapless::stream::logger::{Form, Logger};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};

@@ -3,10 +3,10 @@
 
 use gapless_agent::{Agent, Clock, Counters, Waker};
 use gapless_log::{MemoryKind, StreamIdentity, WindowOptions};
-use gapless_stream::responder::Responder;
 use gapless_stream::acceptor::{AcceptorLinks, StreamDescription};
-use gapless_stream::ingress::{IngressCounters, IngressLinks};
 use gapless_stream::egress::Egress;
+use gapless_stream::ingress::{IngressCounters, IngressLinks};
+use gapless_stream::responder::Responder;
 use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::{Acceptor, Ingress, IngressOptions, Sequencer};
 use gapless_transport::Tier;
@@ -49,7 +49,8 @@ impl Follower {
             message_length_max: 1 << 20,
             tier: Tier::Quorum,
         };
-        let acceptor = Acceptor::start(Some(socket), description, acceptor_links, Some(window.clone()), None, None).unwrap();
+        let acceptor =
+            Acceptor::start(Some(socket), description, acceptor_links, Some(window.clone()), None, None).unwrap();
         let links = IngressLinks {
             publishers,
             service: service.clone(),

@@ -17,7 +17,7 @@ use process::Process;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
-use world::{Place, FaultProfile, World};
+use world::{FaultProfile, Place, World};
 
 const SEEDS: u64 = 60;
 const ACTS: u64 = 150;
