@@ -1,6 +1,6 @@
 //! What can go wrong between who publishes or reads and the stream.
 
-use crate::client::{CommandNumber, SessionKey};
+use crate::session_key::{CommandNumber, SessionKey};
 use gapless_journal::JournalError;
 use gapless_log::LogError;
 use gapless_transport::TransportError;
@@ -40,7 +40,7 @@ pub enum ClientError {
         /// The socket's path.
         peer: String,
         /// What the other side said, if it said no.
-        status: Option<crate::control::ControlStatus>,
+        status: Option<crate::control_messages::ControlStatus>,
         /// Why, and what to do.
         reason: String,
     },

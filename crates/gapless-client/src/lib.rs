@@ -5,24 +5,29 @@
 //! | [`client`] | [`Client`]: sessions, commands and their replies |
 //! | [`node`] | [`StreamNode`](node::StreamNode): reads every message of a stream, and publishes |
 //! | [`control`] | halting, resuming, rolling over and ending a stream, and asking who is connected, from another process |
+//! | [`control_messages`] | what is asked and answered there |
 //! | [`late_reader`] | [`LateReader`](late_reader::LateReader): a stream from an old frame on, by journal and window |
 //! | [`ring_notes`] | what a node on the sequencer's machine says of itself |
 //! | [`feeds`] | which feed session a frame is of |
 //! | [`throttle`] | how much one publisher may send |
 //! | [`stream_layout`] | [`StreamLayout`](stream_layout::StreamLayout): what lies where in a stream's directory |
+//! | [`session_key`] | [`SessionKey`] and [`CommandNumber`]: names of sessions and commands |
 //! | [`error`] | [`ClientError`] |
 
 #![forbid(unsafe_code)]
 
 pub mod client;
 pub mod control;
+pub mod control_messages;
 pub mod error;
 pub mod feeds;
 pub mod late_reader;
 pub mod node;
 pub mod ring_notes;
+pub mod session_key;
 pub mod stream_layout;
 pub mod throttle;
 
-pub use client::{Client, ClientOptions, Incoming, Reply, SessionKey};
+pub use client::{Client, ClientOptions, Incoming, Reply};
 pub use error::ClientError;
+pub use session_key::{CommandNumber, SessionKey};

@@ -2,7 +2,6 @@
 //! through, which it writes now and then and the sequencer's process reads when somebody asks. They are for people to
 //! look at; nothing is decided by them.
 
-use crate::node::link::Progress;
 use gapless_log::{RingNotes, RingReader};
 
 const POSITION: usize = 0;
@@ -70,6 +69,17 @@ impl NoteWriter {
             ring.note(IN_FLIGHT, u64::from(progress.in_flight));
         }
     }
+}
+
+/// What a node says of itself by its way, for whoever asks the sequencer's process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Whether it has read everything there was.
+    pub is_live: bool,
+    /// Frames that it has sent again.
+    pub frames_resent: u64,
+    /// Messages that it has published and not seen in the stream.
+    pub in_flight: u32,
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a program for developers says where it failed")]
 
 use gapless_agent::Counters;
-use gapless_client::control::{
+use gapless_client::control_messages::{
     ControlAnswer, ControlCommand, ControlRequest, ControlStatus, NodeRow, NodesAnswer, NodesRequest,
 };
 use gapless_cluster::consensus::{

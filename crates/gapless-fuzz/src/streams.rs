@@ -2,7 +2,7 @@
 //! marks and its state, and a feed that comes as it likes.
 
 use crate::input::{Input, assert_says_something};
-use gapless_client::control::{
+use gapless_client::control_messages::{
     ControlAnswer, ControlRequest, NoRequest, NodesAnswer, NodesRequest, REQUEST_LENGTH_MAX,
 };
 use gapless_client::feeds::Feed;

@@ -10,10 +10,6 @@ use crate::published::{self, PublishedLatency};
 use crate::{FloorRow, LatencyNs, Report, Row};
 
 mod grid;
-#[cfg(feature = "tables")]
-mod lined;
-#[cfg(any(test, not(feature = "tables")))]
-mod plain;
 
 pub use grid::Table;
 

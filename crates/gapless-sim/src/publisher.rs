@@ -10,10 +10,11 @@ use crate::trace::hash_of;
 use crate::user::{User, message_of};
 use gapless_agent::Clock;
 use gapless_client::ClientError;
-use gapless_client::node::link::{Connected, LinkRead, Progress};
+use gapless_client::node::link::{Connected, LinkRead};
 use gapless_client::node::{
     NodeEvent, NodeLink, NodeOptions, PublisherOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,
 };
+use gapless_client::ring_notes::Progress;
 use gapless_log::StreamIdentity;
 use gapless_stream::event_stream::EventStream;
 use gapless_transport::link::LinkOptions;

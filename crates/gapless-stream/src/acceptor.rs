@@ -8,7 +8,7 @@ use crate::control_desk::{Asked, ControlDesk, answer};
 use crate::messages::{ForDelivery, ForIngress};
 use crate::past::Past;
 use gapless_agent::Waker;
-use gapless_client::control::{
+use gapless_client::control_messages::{
     ControlAnswer, ControlRequest, ControlStatus, NoRequest, NodesRequest, REQUEST_LENGTH_MAX,
 };
 use gapless_client::{Client, ClientError, ClientOptions};

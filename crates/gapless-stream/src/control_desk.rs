@@ -4,8 +4,8 @@
 use crate::messages::ForSequencer;
 use crate::network::status::{NodeStatus, SharedStatus};
 use gapless_agent::{Counter, Counters, Waker};
-use gapless_client::control::nodes::ROWS_MAX;
-use gapless_client::control::{
+use gapless_client::control_messages::nodes::ROWS_MAX;
+use gapless_client::control_messages::{
     ControlAnswer, ControlOutcome, ControlRequest, ControlStatus, NodeRow, NodesAnswer, NodesRequest,
 };
 use gapless_client::ring_notes::NodeNotes;

@@ -4,7 +4,7 @@
 use crate::control_desk::WAITING_MAX;
 use crate::messages::{ForIngress, ForSequencer, ForService};
 use gapless_agent::{Counter, Counters, Waker};
-use gapless_client::control::ControlOutcome;
+use gapless_client::control_messages::ControlOutcome;
 use gapless_client::feeds::SharedFeeds;
 use gapless_client::throttle::Throttle;
 use gapless_transport::mailbox::Mailbox;

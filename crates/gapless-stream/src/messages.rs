@@ -1,6 +1,6 @@
 //! What sequencer, acceptor and service pass to each other inside the process.
 
-use gapless_client::control::ControlCommand;
+use gapless_client::control_messages::ControlCommand;
 use gapless_client::throttle::Throttle;
 use gapless_log::{RingReader, RingWriter};
 use gapless_transport::link::ConnectionId;

@@ -46,22 +46,19 @@
 
 #![forbid(unsafe_code)]
 
-pub use gapless_agent as agent;
-pub use gapless_client as client;
 #[cfg(feature = "cluster")]
 pub use gapless_cluster as cluster;
-pub use gapless_engine as engine;
-pub use gapless_journal as journal;
-pub use gapless_log as log;
-pub use gapless_schema as schema;
-pub use gapless_stream as stream;
-pub use gapless_transport as transport;
-pub use gapless_wire as wire;
+pub use {gapless_agent as agent, gapless_client as client};
+pub use {
+    gapless_engine as engine, gapless_journal as journal, gapless_log as log, gapless_schema as schema,
+    gapless_stream as stream, gapless_transport as transport, gapless_wire as wire,
+};
 
 /// What nearly every service and client needs.
 pub mod prelude {
-    pub use gapless_client::client::{CommandNumber, MessageType, Outcome, OwnedReply, SavedSession};
+    pub use gapless_client::client::{MessageType, Outcome, OwnedReply, SavedSession};
     pub use gapless_client::node::{AnyLink, NodeEvent, NodeState, Start, StreamNode};
+    pub use gapless_client::session_key::CommandNumber;
     pub use gapless_client::{Client, ClientError, ClientOptions, Incoming, Reply, SessionKey};
     pub use gapless_engine::{
         Context, EngineError, Handlers, Node, NodeOptions, OnPanic, OnUnhandled, Persistence, Policy, Reject, Service,

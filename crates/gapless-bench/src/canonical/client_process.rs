@@ -6,8 +6,8 @@
 
 use super::driver::{Load, Outcome, Signals, drive, stream_error};
 use super::form::Form;
+use super::load::{client_options, load_of};
 use super::processor::ProcessorState;
-use super::run::{client_options, load_of};
 use crate::histogram::{Interval, LatencyHistogram, RecordedRun};
 use crate::options::{MessageEncoding, RunSettings};
 use crate::{BenchError, Result};

@@ -4,11 +4,12 @@
 //! Where each process has one core, driver, member and service take turns on one thread: a second one that spins would
 //! cost milliseconds. Where there are more, the members have their threads, and the driver its own.
 
-use super::backup::{self, Answer, BACKUP, Copy, Line, Order, PRIMARY, Request, parse};
-use super::driver::{Outcome, Signals, drive, query, stream_error};
+use super::backup;
+use super::backup::{Answer, BACKUP, Copy, Line, Order, PRIMARY, Request, parse};
+use super::driver::{Outcome, Signals, drive, node_failed, query, stream_error};
 use super::form::Form;
+use super::load::{client_options, load_of};
 use super::processor::ProcessorState;
-use super::run::{client_options, load_of, node_failed};
 use super::scene::Scene;
 use crate::histogram::IntervalRecorder;
 use crate::options::{BACKUP_ADDRESS, CpuConfiguration, Mode, ReplicationLink, Role, RunSettings};

@@ -1,8 +1,9 @@
 //! What a node costs that nobody uses: a spinning design must show that it stops spinning.
 
+use super::car::SbeSerial;
+use super::driver::node_failed;
 use super::processor::Processor;
 use super::scene::Scene;
-use super::{car::SbeSerial, run::node_failed};
 use crate::options::{CpuConfiguration, Mode, RunSettings};
 use crate::resources::process_cpu_ns;
 use crate::{BenchError, Result};

@@ -26,6 +26,7 @@ mod discovery;
 pub mod driver;
 pub mod form;
 pub mod idle;
+mod load;
 pub mod processor;
 pub mod run;
 pub mod scene;
@@ -39,8 +40,7 @@ use crate::options::{
 use crate::{BenchError, Result};
 use gapless_report::progress::Progress;
 use gapless_report::table::{TableStyle, canonical};
-use gapless_report::workbook;
-use gapless_report::{Report, Row};
+use gapless_report::{Report, Row, workbook};
 use run::{Finished, run_one};
 use std::io::Write;
 use std::path::Path;

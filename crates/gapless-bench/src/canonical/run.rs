@@ -2,18 +2,18 @@
 
 use super::car::SERIAL_NUMBER;
 use super::clustered::Clustered;
-use super::driver::{Load, Outcome, Signals, drive, query, stream_error};
+use super::driver::{Outcome, Signals, drive, node_failed, query, stream_error};
 use super::form::Form;
+use super::load::{client_options, load_of};
 use super::processor::ProcessorState;
 use super::scene::Scene;
 use super::{client_process, clustered};
 use crate::histogram::{IntervalRecorder, RecordedRun};
-use crate::options::{Mode, OutputSettings, ReplicationLink, RunSettings, Tier};
+use crate::options::{Mode, OutputSettings, ReplicationLink, RunSettings};
 use crate::resources::{memory, stolen_ns};
 use crate::{BenchError, Result};
 use gapless::agent::{Clock, Pauses};
 use gapless::prelude::*;
-use gapless::transport::link::LinkOptions;
 use gapless_report::affinity::{pair_of_cores, pin_current_thread};
 use gapless_report::progress::Progress;
 use gapless_report::{CpuPerMessage, Row, RowConfig};
@@ -37,13 +37,6 @@ pub struct Finished {
     pub notes: Vec<String>,
 }
 
-/// Messages without a reply at one time, in a run without a rate.
-const IN_FLIGHT_MAX: u64 = 4096;
-/// Messages sent before the replies are looked at again, to a service with threads of its own.
-const BURST_MESSAGES: u64 = 16;
-/// The same at tier `sync`, where a group waits for the device.
-const IN_FLIGHT_MAX_SYNC: u64 = 12_000;
-
 /// Bytes of the payload that `settings` send.
 ///
 /// # Errors
@@ -51,28 +44,6 @@ const IN_FLIGHT_MAX_SYNC: u64 = 12_000;
 pub fn payload_bytes(settings: &RunSettings) -> Result<u64> {
     let serial_number = (!settings.empty_message).then_some(SERIAL_NUMBER);
     Form::of(settings.encoding).length(serial_number)
-}
-
-pub(super) fn load_of(settings: &RunSettings) -> Load {
-    Load {
-        count: settings.count,
-        rate_per_s: settings.rate_per_s,
-        warm_up_ns: settings.warm_up_ns,
-        empty_message: settings.empty_message,
-        sessions: settings.sessions.min(settings.count),
-        repeats_per_million: settings.repeats_per_million,
-        burst_messages: BURST_MESSAGES,
-        in_flight_max: if matches!(settings.tier, Tier::Sync | Tier::QuorumSync) {
-            IN_FLIGHT_MAX_SYNC
-        } else {
-            IN_FLIGHT_MAX
-        },
-    }
-}
-
-pub(super) fn client_options() -> ClientOptions {
-    let link = LinkOptions { command_ring_bytes: 4 << 20, reply_ring_bytes: 4 << 20 };
-    ClientOptions { link, ..ClientOptions::default() }
 }
 
 /// Runs one configuration.
@@ -99,10 +70,6 @@ struct Run<'a> {
     output: &'a OutputSettings,
     progress: &'a Progress,
     interrupted: &'a Arc<AtomicBool>,
-}
-
-pub(super) fn node_failed(error: &EngineError) -> BenchError {
-    BenchError::Measurement { name: "canonical", reason: error.to_string() }
 }
 
 impl Run<'_> {

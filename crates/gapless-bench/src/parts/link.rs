@@ -9,6 +9,7 @@
 //! header of 64 bytes; every message's number is compared on its way.
 
 mod end;
+mod order;
 pub mod partner;
 
 use super::{PartArguments, Unit, failed, measure_beside_floors, named, since};
@@ -20,7 +21,7 @@ use end::{End, Other, Outgoing};
 use gapless_cluster::link::LinkOptions;
 use gapless_report::affinity::{pair_of_cores, pin_current_thread};
 use gapless_report::{Report, Row};
-use partner::{Order, PARTS, Role, Transport};
+use order::{Order, PARTS, Role, Transport};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 

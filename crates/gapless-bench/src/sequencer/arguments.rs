@@ -1,9 +1,9 @@
 //! What `gapless bench sequencer` can be told, checked before anything is run.
 
 use super::order::Way;
-use super::plan::{Part, Plan, Transport};
+use super::plan::Plan;
 use crate::{BenchError, Result};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use gapless::wire::soup::Field;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -119,5 +119,46 @@ impl SequencerArguments {
     /// Whether standard output belongs to the JSON.
     pub(super) fn json_on_stdout(&self) -> bool {
         self.json.as_deref() == Some(std::path::Path::new("-"))
+    }
+}
+
+/// The parts of the benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ValueEnum)]
+pub enum Part {
+    /// Round trips, one message in flight.
+    Latency,
+    /// Three nodes that push.
+    Throughput,
+    /// A late joiner.
+    Rewind,
+}
+
+/// What is between nodes and sequencer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ValueEnum)]
+pub enum Transport {
+    /// Rings up, the sequencer's window down.
+    SharedMemory,
+    /// Packets, the feed to each node by itself.
+    Udp,
+    /// Packets, the feed to a group.
+    Multicast,
+}
+
+impl Transport {
+    /// Its name in reports.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::SharedMemory => "shared-memory",
+            Self::Udp => "udp",
+            Self::Multicast => "multicast",
+        }
+    }
+
+    pub(super) fn of(way: &Way) -> Self {
+        match way {
+            Way::SharedMemory { .. } => Self::SharedMemory,
+            Way::Datagrams { groups, .. } if groups.is_empty() => Self::Udp,
+            Way::Datagrams { .. } => Self::Multicast,
+        }
     }
 }

@@ -1,50 +1,9 @@
 //! The rows that are measured, and what each is to reach.
 
-use super::arguments::SequencerArguments;
+use super::arguments::{Part, SequencerArguments, Transport};
 use super::order::Way;
 use clap::ValueEnum;
 use std::path::PathBuf;
-
-/// The parts of the benchmark.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ValueEnum)]
-pub enum Part {
-    /// Round trips, one message in flight.
-    Latency,
-    /// Three nodes that push.
-    Throughput,
-    /// A late joiner.
-    Rewind,
-}
-
-/// What is between nodes and sequencer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ValueEnum)]
-pub enum Transport {
-    /// Rings up, the sequencer's window down.
-    SharedMemory,
-    /// Packets, the feed to each node by itself.
-    Udp,
-    /// Packets, the feed to a group.
-    Multicast,
-}
-
-impl Transport {
-    /// Its name in reports.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::SharedMemory => "shared-memory",
-            Self::Udp => "udp",
-            Self::Multicast => "multicast",
-        }
-    }
-
-    fn of(way: &Way) -> Self {
-        match way {
-            Way::SharedMemory { .. } => Self::SharedMemory,
-            Way::Datagrams { groups, .. } if groups.is_empty() => Self::Udp,
-            Way::Datagrams { .. } => Self::Multicast,
-        }
-    }
-}
 
 /// One row.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,9 +1,10 @@
 //! What a row happens in: a sequencer in a process of its own with its directory, or one that runs already.
 
+use super::arguments::Transport;
 use super::order::{
     Account, Cost, ForSequencer, NodeOrder, Order, PacketOrder, Participant, SequencerOrder, Started, Way,
 };
-use super::plan::{Plan, Transport};
+use super::plan::Plan;
 use super::process::SUBCOMMAND;
 use super::{accounting, failed};
 use crate::child::Process;

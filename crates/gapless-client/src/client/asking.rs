@@ -3,8 +3,9 @@
 
 use super::incoming::OwnedReply;
 use super::session::Known;
-use super::{Client, MessageType, SessionKey, append_all};
-use crate::ClientError;
+use super::{Client, MessageType, append_all};
+use crate::session_key::SessionKey;
+use crate::{ClientError, CommandNumber};
 use gapless_agent::fault::mutant;
 use gapless_log::LogError;
 use gapless_wire::control::RefusalCode;
@@ -13,40 +14,6 @@ use std::time::Duration;
 
 /// Who has not answered for so long is asked again.
 const ASK_INTERVAL: Duration = Duration::from_millis(200);
-
-/// The number that a command has, or is to have, in the session that it belongs to: to be kept with the command before that
-/// is sent, by a client that may be killed. It means nothing in another session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CommandNumber {
-    /// Identifier of the session.
-    pub session: u64,
-    /// The number in it, counted from 1: that of the last frame of the command.
-    pub session_seq: u64,
-}
-
-impl CommandNumber {
-    /// Length of [`CommandNumber::to_bytes`].
-    pub const LENGTH: usize = 16;
-
-    /// Session and number, little-endian.
-    #[must_use]
-    pub fn to_bytes(self) -> [u8; Self::LENGTH] {
-        (u128::from(self.session_seq) << 64 | u128::from(self.session)).to_le_bytes()
-    }
-
-    /// What [`CommandNumber::to_bytes`] has written.
-    #[must_use]
-    pub const fn from_bytes(bytes: [u8; Self::LENGTH]) -> Self {
-        let both = u128::from_le_bytes(bytes);
-        Self { session: both as u64, session_seq: (both >> 64) as u64 }
-    }
-}
-
-impl std::fmt::Display for CommandNumber {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} of session {}", self.session_seq, self.session)
-    }
-}
 
 /// What has become of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,8 +2,9 @@
 
 use super::incoming::Held;
 use super::reconnecting::Aside;
-use super::{Client, Incoming, MessageType, OwnedReply, SessionKey};
+use super::{Client, Incoming, MessageType, OwnedReply};
 use crate::ClientError;
+use crate::session_key::SessionKey;
 use gapless_agent::fault::mutant;
 use gapless_wire::control::RefusalCode;
 use std::time::{Duration, Instant};

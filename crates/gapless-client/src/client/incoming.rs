@@ -1,8 +1,8 @@
 //! What a poll hands out, what each message does to its session, and the putting together of fragmented messages.
 
-use super::SessionKey;
 use super::session::{Answered, Session};
 use crate::ClientError;
+use crate::session_key::SessionKey;
 use gapless_transport::link::ANSWER_LENGTH_MAX;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpened};
 use gapless_wire::descriptor::REFUSED_FLAG;

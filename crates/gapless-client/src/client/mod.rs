@@ -24,7 +24,8 @@ mod session;
 mod surroundings;
 mod waiting;
 
-pub use asking::{CommandNumber, Outcome};
+use crate::SessionKey;
+pub use asking::Outcome;
 pub use incoming::{Incoming, OwnedReply, Reply};
 pub use saved::SavedSession;
 pub use surroundings::Surroundings;
@@ -49,18 +50,6 @@ use session::Session;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use waiting::{SILENCE_MAX, Silence};
-
-/// A session of one [`Client`]; stays valid across reconnects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SessionKey(u32);
-
-impl SessionKey {
-    /// The number of this session in its client, from 0 in the order of opening.
-    #[must_use]
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
 
 /// How a client connects.
 #[derive(Clone, Debug, PartialEq, Eq)]

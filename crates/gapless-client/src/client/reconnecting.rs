@@ -3,9 +3,11 @@
 
 use super::incoming::{Held, Incoming, take_message};
 use super::waiting::{SILENCE_MAX, Silence};
-use super::{Client, SessionKey, TCP_PREFIX, append_all};
+use super::{Client, TCP_PREFIX, append_all};
 use crate::ClientError;
-use gapless_transport::connect::{self, ConnectOptions};
+use crate::session_key::SessionKey;
+use gapless_transport::connect;
+use gapless_transport::connect::ConnectOptions;
 use gapless_transport::credentials::Credentials;
 use gapless_transport::publisher_link::PublisherLink;
 use gapless_transport::seen::Seen;

@@ -1,7 +1,8 @@
 //! [`SavedSession`]: what a process keeps of a session, so that the one that is started after its death goes on with it.
 
-use super::{Client, SessionKey};
+use super::Client;
 use crate::ClientError;
+use crate::session_key::SessionKey;
 use gapless_agent::fault::mutant;
 use gapless_log::StreamIdentity;
 use gapless_transport::seen::Seen;

@@ -1,7 +1,7 @@
 //! One session's commands: kept until the window has moved past them, so that they can be repeated.
 
-use super::SessionKey;
 use crate::ClientError;
+use crate::session_key::SessionKey;
 use gapless_agent::fault::mutant;
 use gapless_wire::control::{SessionOpen, SessionOpened};
 use gapless_wire::{FrameHeader, Kind};

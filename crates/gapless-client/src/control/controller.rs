@@ -1,8 +1,8 @@
 //! [`Controller`]: controls a stream of this machine from another process, and asks who is connected.
 
-use super::nodes::{NODES_ANSWER_LENGTH_MAX, NodesAnswer, NodesRequest};
-use super::{ANSWER_LENGTH, ControlAnswer, ControlCommand, ControlRequest, ControlStatus};
 use crate::ClientError;
+use crate::control_messages::nodes::{NODES_ANSWER_LENGTH_MAX, NodesAnswer, NodesRequest};
+use crate::control_messages::{ANSWER_LENGTH, ControlAnswer, ControlCommand, ControlRequest, ControlStatus};
 use crate::stream_layout::StreamLayout;
 use gapless_log::StreamIdentity;
 use rustix::event::{PollFd, PollFlags, poll};

@@ -2,8 +2,8 @@
 //! has done between two reads.
 
 use super::Controller;
-use super::nodes::NodeRow;
 use crate::ClientError;
+use crate::control_messages::nodes::NodeRow;
 use gapless_log::StreamIdentity;
 use rustc_hash::FxHashMap;
 use std::time::Duration;

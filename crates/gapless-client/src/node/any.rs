@@ -1,8 +1,9 @@
 //! [`AnyLink`]: whichever transport was configured, so that one program runs over each of them.
 
-use super::link::{Connected, LinkRead, LinkReads, NodeLink, Progress, Start};
+use super::link::{Connected, LinkRead, LinkReads, NodeLink, Start};
 use super::{DatagramLink, JournalLink, SharedMemoryLink, TcpLink};
 use crate::ClientError;
+use crate::ring_notes::Progress;
 use gapless_transport::network::UdpSocket;
 use gapless_transport::seen::Seen;
 use gapless_wire::Frame;

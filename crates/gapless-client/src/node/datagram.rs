@@ -2,10 +2,11 @@
 //! multicast groups. What is lost is asked for again.
 
 use super::feed_receiver::{FeedCounts, FeedReceiver, FeedReceiverOptions};
-use super::link::{Connected, LinkRead, LinkReads, NodeLink, Progress, Start};
+use super::link::{Connected, LinkRead, LinkReads, NodeLink, Start};
 use super::rewinding::{RewindPort, Rewinding};
 use crate::ClientError;
 use crate::feeds::Feed;
+use crate::ring_notes::Progress;
 use gapless_log::StreamIdentity;
 use gapless_transport::network::{Datagrams, Interface, Peer, Segmentation, UdpOptions, UdpSocket};
 use gapless_transport::seen::Seen;

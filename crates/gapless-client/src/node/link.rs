@@ -2,6 +2,7 @@
 
 use crate::ClientError;
 use crate::feeds::Feed;
+use crate::ring_notes::Progress;
 use gapless_log::StreamIdentity;
 use gapless_transport::seen::Seen;
 use gapless_wire::Frame;
@@ -84,17 +85,6 @@ pub struct LinkReads {
     pub frames: usize,
     /// The stream was faster: what comes next comes from elsewhere.
     pub is_lapped: bool,
-}
-
-/// What a node says of itself by its way, for whoever asks the sequencer's process.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// Whether it has read everything there was.
-    pub is_live: bool,
-    /// Frames that it has sent again.
-    pub frames_resent: u64,
-    /// Messages that it has published and not seen in the stream.
-    pub in_flight: u32,
 }
 
 /// The way between a node and the sequencer. It is up or down; down means that [`NodeLink::connect`] is to be called

@@ -58,13 +58,14 @@ pub use tcp::{TcpLink, TcpOptions};
 
 use crate::ClientError;
 use crate::client::MessageType;
+use crate::ring_notes::Progress;
 use event_decoder::{EventDecoder, observe};
 use gapless_agent::Clock;
 use gapless_log::StreamIdentity;
 use gapless_transport::seen::Seen;
 use gapless_wire::control::{SessionOpen, TimerFired};
 use gapless_wire::{Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind};
-use link::{Connected, LinkRead, Progress};
+use link::{Connected, LinkRead};
 use publisher::Publisher;
 use response_decoder::{Response, take_response};
 use std::time::Duration;

@@ -1,10 +1,10 @@
 //! [`SharedMemoryLink`]: up through a ring of the node's own, down through the sequencer's window, which is mapped
 //! read-only; what the window has no more comes from the journal.
 
-use super::link::{Connected, LinkRead, LinkReads, NodeLink, Progress, Start};
+use super::link::{Connected, LinkRead, LinkReads, NodeLink, Start};
 use crate::ClientError;
 use crate::late_reader::{LateRead, LateReader};
-use crate::ring_notes::NoteWriter;
+use crate::ring_notes::{NoteWriter, Progress};
 use crate::stream_layout::StreamLayout;
 use gapless_log::{LogError, StreamIdentity};
 use gapless_transport::TransportError;

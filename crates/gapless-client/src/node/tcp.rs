@@ -3,10 +3,11 @@
 
 use super::datagram::feed_of;
 use super::feed_receiver::check;
-use super::link::{Connected, LinkRead, NodeLink, Progress, Start};
+use super::link::{Connected, LinkRead, NodeLink, Start};
 use super::rewind::{Rewind, RewindError, RewindRequest};
 use crate::ClientError;
 use crate::feeds::Feed;
+use crate::ring_notes::Progress;
 use gapless_log::StreamIdentity;
 use gapless_transport::network::TcpConnection;
 use gapless_transport::network::tcp::Received;

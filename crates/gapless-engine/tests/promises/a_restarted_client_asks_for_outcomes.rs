@@ -3,9 +3,9 @@
 //! service and after a change of leader, too. Asking leaves no trace in the stream.
 
 use crate::replicas::{Cluster, PATIENCE};
-use gapless_client::ClientError;
-use gapless_client::client::{ClientOptions, CommandNumber, MessageType, Outcome, OwnedReply, SavedSession};
-use gapless_client::{Client, Incoming, SessionKey};
+use gapless_client::client::{ClientOptions, MessageType, Outcome, OwnedReply, SavedSession};
+use gapless_client::session_key::CommandNumber;
+use gapless_client::{Client, ClientError, Incoming, SessionKey};
 use gapless_engine::{Context, Handlers, Node, NodeOptions, OUTPUT_LENGTH_MAX, Reject, Service};
 use gapless_schema::Encoding;
 use gapless_transport::token::random_token;

@@ -2,7 +2,8 @@
 //! with what was put out, and that it is another program is said or refused.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use gapless_client::client::{MessageType, SessionKey};
+use gapless_client::client::MessageType;
+use gapless_client::session_key::SessionKey;
 use gapless_client::{Client, ClientOptions};
 use gapless_engine::{
     Context, EngineError, Handlers, Node, NodeOptions, OnOtherOutputs, OnOtherProgram, Reject, Service,

@@ -1,12 +1,17 @@
 //! A table as texts, whatever it is drawn with.
 
+#[cfg(feature = "tables")]
+mod lined;
+#[cfg(any(test, not(feature = "tables")))]
+mod plain;
+
 use std::fmt;
 
 use super::TableStyle;
 #[cfg(feature = "tables")]
-use super::lined::draw;
+use lined::draw;
 #[cfg(not(feature = "tables"))]
-use super::plain::draw;
+use plain::draw;
 
 /// A head and rows of texts; its `Display` draws it, without a line feed at its end.
 ///

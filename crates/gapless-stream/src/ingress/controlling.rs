@@ -3,7 +3,7 @@
 
 use super::Ingress;
 use crate::StreamError;
-use gapless_client::control::{ControlCommand, ControlOutcome, ControlStatus};
+use gapless_client::control_messages::{ControlCommand, ControlOutcome, ControlStatus};
 use gapless_wire::mark::Mark;
 
 impl Ingress {

@@ -10,7 +10,7 @@ use crate::messages::{ForSequencer, ForService};
 use crate::sequencer::{Decision, Sequencer};
 use crate::stream_time::StreamTime;
 use gapless_agent::Now;
-use gapless_client::control::{ControlOutcome, ControlStatus};
+use gapless_client::control_messages::{ControlOutcome, ControlStatus};
 use gapless_log::LogError;
 use gapless_wire::descriptor::KIND_OFFSET;
 use gapless_wire::{Frame, HEADER_LENGTH, Kind, aligned_length};

@@ -1,6 +1,6 @@
 //! [`SharedStatus`]: who is connected over networks, and how they are.
 
-use gapless_client::control::NodeRow;
+use gapless_client::control_messages::NodeRow;
 use gapless_transport::link::ConnectionId;
 use gapless_transport::network::datagrams::Peer;
 use gapless_transport::transport::Transport;

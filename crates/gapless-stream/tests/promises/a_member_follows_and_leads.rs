@@ -5,7 +5,7 @@
 use crate::member::{EXPIRY_NS, FRAME_LENGTH_MAX, IDENTITY, Member, WINDOW_BYTES, frames, rules, send};
 use crate::raw_publisher::{event, frame, open, part};
 use gapless_agent::{Agent, Now};
-use gapless_client::control::{ControlCommand, ControlStatus};
+use gapless_client::control_messages::{ControlCommand, ControlStatus};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_log::LogError;
 use gapless_stream::messages::ForSequencer;

@@ -1,6 +1,7 @@
 //! One end of a link, and the process at its other end.
 
-use super::partner::{Order, SUBCOMMAND, Transport};
+use super::order::{Order, Transport};
+use super::partner::SUBCOMMAND;
 use super::{CONSENSUS_BYTES, LONG_BYTES, LONG_RING_BYTES};
 use crate::Result;
 use crate::child::Process;

@@ -6,59 +6,17 @@
 //! parent has gone.
 
 use super::end::{End, Other, Outgoing};
+pub use super::order::SUBCOMMAND;
+use super::order::{Order, PARTS, Role};
 use crate::Result;
 use crate::parts::failed;
 use gapless_report::affinity::pin_current_thread;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::io::Write as _;
 use std::time::Instant;
 
-/// The hidden subcommand of `gapless bench`.
-pub const SUBCOMMAND: &str = "link-partner";
-
-/// A run is split into this many parts; the first warms up.
-pub(super) const PARTS: u64 = 6;
 /// Bytes of an acknowledgement's frame: its number twice.
 const ACKNOWLEDGEMENT_BYTES: usize = 16;
-
-/// What the second process is told.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Order {
-    /// Who waits for it; when that process has gone, it ends.
-    pub(super) parent_pid: u32,
-    /// Its CPU; none if both processes have to share one.
-    pub(super) cpu: Option<usize>,
-    /// Bytes of each frame, with its header.
-    pub(super) frame_length: usize,
-    /// Messages that will come, a multiple of [`PARTS`].
-    pub(super) messages: u64,
-    pub(super) role: Role,
-    #[serde(default)]
-    pub(super) transport: Transport,
-}
-
-/// What carries the messages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Transport {
-    /// TCP on loopback.
-    #[default]
-    Tcp,
-    /// Two rings that both processes map.
-    SharedMemory,
-}
-
-/// What it does with the messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Role {
-    /// Answers how many there were a second.
-    Reads,
-    /// Sends each back.
-    Echoes,
-    /// Sends the number of the last one that a look brought.
-    Acknowledges,
-}
 
 /// The second process: does what `order` says.
 ///

@@ -13,6 +13,7 @@
 //! said later as lines of JSON on standard input, and answers come back as lines of JSON on standard output. When
 //! standard input ends, the benchmark has gone, and so does the process.
 
+mod counted;
 mod node;
 mod push;
 mod rewind;

@@ -1,34 +1,10 @@
 //! A node's process: connects, opens a session, and does what its role says.
 
+use super::counted::Counted;
 use super::{PATIENCE, Parent, answer, push, rewind, round_trips};
 use crate::Result;
-use crate::sequencer::order::{Account, NodeOrder, Ready, Role, Way, datagrams, shared_memory, stream_failed};
-use gapless::client::client::MessageType;
-use gapless::client::node::feed_receiver::FeedCounts;
-use gapless::client::node::{
-    DatagramLink, NodeLink, NodeOptions, PublisherOptions, SharedMemoryLink, Start, StreamNode,
-};
-use gapless::transport::network::UdpSocket;
-use gapless::wire::Encoding;
-
-/// The type of every message here.
-pub(super) const TYPE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
-
-/// What a link has counted.
-pub(super) trait Counted: NodeLink {
-    /// What packets have brought.
-    fn feed_counts(&self) -> FeedCounts {
-        FeedCounts::default()
-    }
-}
-
-impl Counted for SharedMemoryLink {}
-
-impl Counted for DatagramLink<UdpSocket> {
-    fn feed_counts(&self) -> FeedCounts {
-        self.counts()
-    }
-}
+use crate::sequencer::order::{NodeOrder, Ready, Role, Way, datagrams, shared_memory, stream_failed};
+use gapless::client::node::{NodeOptions, PublisherOptions, Start, StreamNode};
 
 /// Runs it.
 pub(super) fn run(order: &NodeOrder, parent: &Parent) -> Result<()> {
@@ -61,17 +37,4 @@ fn open<L: Counted>(mut node: StreamNode<L>) -> Result<StreamNode<L>> {
     node.wait_open(PATIENCE).map_err(|error| stream_failed(&error))?;
     answer(&Ready { session: node.session().unwrap_or(0) })?;
     Ok(node)
-}
-
-/// What the node itself has counted, added to what was seen.
-pub(super) fn complete<L: Counted>(account: Account, node: &StreamNode<L>) -> Account {
-    let FeedCounts { frames_requested: requested, frames_rewound: rewound, .. } = node.link().feed_counts();
-    Account {
-        resent: node.resent(),
-        requested,
-        rewound,
-        lapped: node.lapped(),
-        peak_memory_bytes: crate::resources::memory().map_or(0, |memory| memory.peak_bytes),
-        ..account
-    }
 }

@@ -1,6 +1,6 @@
 //! A node that publishes as fast as its window lets it, or at a rate, and reads what everybody publishes.
 
-use super::node::{Counted, TYPE, complete};
+use super::counted::{Counted, TYPE, complete};
 use super::{PATIENCE, Parent, answer};
 use crate::Result;
 use crate::histogram::LatencyHistogram;

@@ -1,6 +1,6 @@
 //! A late joiner: reads from the first frame until it is live.
 
-use super::node::{Counted, complete};
+use super::counted::{Counted, complete};
 use super::{PATIENCE, Parent, answer};
 use crate::Result;
 use crate::resources::process_cpu_ns;

@@ -1,7 +1,7 @@
 //! One message in flight: published, sequenced, journaled, and back.
 
 use super::PATIENCE;
-use super::node::{Counted, TYPE, complete};
+use super::counted::{Counted, TYPE, complete};
 use crate::Result;
 use crate::histogram::LatencyHistogram;
 use crate::resources::process_cpu_ns;

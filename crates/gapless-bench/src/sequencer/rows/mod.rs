@@ -10,8 +10,9 @@ pub(super) mod latency;
 pub(super) mod rewind;
 pub(super) mod throughput;
 
+use super::arguments::Transport;
 use super::order::{Account, NodeOrder, Role};
-use super::plan::{Plan, Transport};
+use super::plan::Plan;
 use super::scene::Scene;
 use crate::histogram::{Interval, LatencyHistogram, RecordedRun};
 use gapless_report::{FloorRow, Row, RowConfig};

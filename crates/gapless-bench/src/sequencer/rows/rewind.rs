@@ -4,8 +4,9 @@ use super::{Finished, RoleFigures, config, histogram, node_order, note_scene, re
 use crate::Result;
 use crate::resources::stolen_ns;
 use crate::sequencer::accounting::judge;
+use crate::sequencer::arguments::Transport;
 use crate::sequencer::order::{Account, ForNode, NodeOrder, Paced, Participant, Pushed, Ready, Rewound, Role};
-use crate::sequencer::plan::{Plan, RewindPlan, Transport};
+use crate::sequencer::plan::{Plan, RewindPlan};
 use crate::sequencer::scene::{Place, Scene, SequencerPlan, journaled_bytes};
 use gapless_report::Row;
 use gapless_report::affinity::{available_cpus, pair_of_cores};

@@ -39,9 +39,6 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// Between two changes of the progress that is shown.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 const FRAMES_PER_POLL: usize = 1024;
-/// So long the stream may take to close the session, and before that to bring back what an interrupted run has published.
-pub(super) const FINISH_PATIENCE: Duration = Duration::from_secs(5);
-
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     let mut config = arguments.place.config()?;
     // What is there already tells nothing: the sequencer says which number it expects.

@@ -1,7 +1,6 @@
 //! Lines into the stream, as fast as it takes them: what does not fit now waits for the next turn.
 
 use super::input::{Lines, Next};
-use super::publish::FINISH_PATIENCE;
 use clap::Args;
 use gapless::client::ClientError;
 use gapless::client::client::MessageType;
@@ -195,3 +194,6 @@ fn bytes_of(line: &[u8]) -> Result<Vec<u8>, String> {
         .filter(|_| rest.is_empty())
         .ok_or_else(|| "an even number of hexadecimal digits and nothing else is expected".to_owned())
 }
+
+/// So long the stream may take to close the session, and before that to bring back what an interrupted run has published.
+pub(super) const FINISH_PATIENCE: Duration = Duration::from_secs(5);

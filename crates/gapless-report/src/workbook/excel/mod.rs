@@ -11,6 +11,7 @@ mod create;
 mod edit;
 mod package;
 mod sheet;
+mod xml;
 
 pub use create::create;
 pub use edit::{check_cell, write_cell};

@@ -1,13 +1,15 @@
 //! The parts of a workbook that one cell's change touches: which sheet is the first, the list of formula
 //! cells, the request to calculate anew. (ECMA-376 part 1, sections 12 and 18; part 2 for relationships.)
 
+use super::xml::{attribute, damaged, position, prefix_of};
 use std::io::{Cursor, Read};
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 use zip::ZipArchive;
 
-use super::sheet::{self, Splice, apply};
+use super::sheet;
+use super::xml::{Splice, apply};
 use crate::workbook::CellAddress;
 
 /// A part with its new text, or without any: it is left out.
@@ -229,7 +231,7 @@ fn calculate_on_load(workbook: &str) -> Reasoned<Option<String>> {
                 });
             }
             Event::End(tag) if BEFORE.contains(&tag.local_name().as_ref()) => {
-                prefix = sheet::prefix_of(tag.name().as_ref()).to_owned();
+                prefix = prefix_of(tag.name().as_ref()).to_owned();
                 end_of_element_before = Some(end);
             }
             Event::Empty(tag) if BEFORE.contains(&tag.local_name().as_ref()) => end_of_element_before = Some(end),
@@ -317,20 +319,6 @@ fn for_each_tag(text: &str, mut visit: impl FnMut((usize, usize), &BytesStart<'_
             _ => (),
         }
     }
-}
-
-/// The value of an attribute without a prefix.
-pub(super) fn attribute(tag: &BytesStart<'_>, name: &str) -> Option<String> {
-    let attribute = tag.try_get_attribute(name).ok().flatten()?;
-    Some(attribute.value.into_owned())
-}
-
-pub(super) fn position(reader: &Reader<&[u8]>) -> usize {
-    usize::try_from(reader.buffer_position()).unwrap_or(usize::MAX)
-}
-
-pub(super) fn damaged(error: quick_xml::Error) -> String {
-    format!("is damaged: {error}")
 }
 
 #[cfg(test)]

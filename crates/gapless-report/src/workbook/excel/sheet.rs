@@ -4,10 +4,11 @@
 //! outside the cell keeps its very bytes. Rows and cells may leave out their numbers (then they
 //! follow the one before), and names may have any prefix.
 
+use super::xml::{Splice, apply, prefix_of};
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
-use super::package::{attribute, damaged, position};
+use super::xml::{attribute, damaged, position};
 use crate::workbook::CellAddress;
 
 /// What became of a sheet.
@@ -16,39 +17,6 @@ pub(super) struct SheetEdit {
     pub(super) text: String,
     /// Whether the cell held a formula.
     pub(super) formula_removed: bool,
-}
-
-/// A part of a text that is replaced by another.
-#[derive(Debug)]
-pub(super) struct Splice {
-    begin: usize,
-    end: usize,
-    text: String,
-}
-
-impl Splice {
-    pub(super) fn new(begin: usize, end: usize, text: String) -> Self {
-        Self { begin, end, text }
-    }
-}
-
-/// Applies splices that do not overlap, in any order.
-pub(super) fn apply(text: &str, mut splices: Vec<Splice>) -> String {
-    splices.sort_by_key(|splice| splice.begin);
-    let mut result = String::with_capacity(text.len() + 64);
-    let mut done = 0;
-    for splice in splices {
-        result.push_str(&text[done..splice.begin]);
-        result.push_str(&splice.text);
-        done = splice.end;
-    }
-    result.push_str(&text[done..]);
-    result
-}
-
-/// `x:` of `x:sheetData`, nothing of `sheetData`.
-pub(super) fn prefix_of(name: &str) -> &str {
-    name.find(':').map_or("", |colon| &name[..=colon])
 }
 
 /// Where the scan is, and what it has found.

@@ -3,9 +3,9 @@
 use super::book::{DO, REFUSE, TELL, bytes, numbers};
 use super::facts::{Facts, Said};
 use super::world::{EXPIRY, MS, Place, STEP};
-use gapless_client::ClientError;
-use gapless_client::client::{ClientOptions, CommandNumber, MessageType, Outcome, OwnedReply, SavedSession};
-use gapless_client::{Client, Incoming, Reply, SessionKey};
+use gapless_client::client::{ClientOptions, MessageType, Outcome, OwnedReply, SavedSession};
+use gapless_client::session_key::CommandNumber;
+use gapless_client::{Client, ClientError, Incoming, Reply, SessionKey};
 use gapless_log::LogError;
 use gapless_sim::Random;
 use gapless_transport::LinkOptions;

@@ -1,6 +1,7 @@
 //! A table as aligned text, for builds without the feature `tables`. Markdown has its bars all the same.
 
-use super::{Table, TableStyle};
+use super::Table;
+use crate::table::TableStyle;
 
 pub(super) fn draw(table: &Table) -> String {
     let lines = || std::iter::once(&table.head).chain(&table.rows);

@@ -3,7 +3,8 @@
 use comfy_table::presets::{ASCII_MARKDOWN, UTF8_FULL_CONDENSED};
 use comfy_table::{CellAlignment, ContentArrangement};
 
-use super::{Table, TableStyle};
+use super::Table;
+use crate::table::TableStyle;
 
 pub(super) fn draw(table: &Table) -> String {
     let mut lined = comfy_table::Table::new();

@@ -1,0 +1,37 @@
+//! How hard a run is driven: its messages in flight, and the client that sends them.
+
+use super::driver::Load;
+use crate::options::{RunSettings, Tier};
+use gapless::prelude::*;
+use gapless::transport::link::LinkOptions;
+
+/// Messages without a reply at one time, in a run without a rate.
+const IN_FLIGHT_MAX: u64 = 4096;
+
+/// Messages sent before the replies are looked at again, to a service with threads of its own.
+const BURST_MESSAGES: u64 = 16;
+
+/// The same at tier `sync`, where a group waits for the device.
+const IN_FLIGHT_MAX_SYNC: u64 = 12_000;
+
+pub(super) fn load_of(settings: &RunSettings) -> Load {
+    Load {
+        count: settings.count,
+        rate_per_s: settings.rate_per_s,
+        warm_up_ns: settings.warm_up_ns,
+        empty_message: settings.empty_message,
+        sessions: settings.sessions.min(settings.count),
+        repeats_per_million: settings.repeats_per_million,
+        burst_messages: BURST_MESSAGES,
+        in_flight_max: if matches!(settings.tier, Tier::Sync | Tier::QuorumSync) {
+            IN_FLIGHT_MAX_SYNC
+        } else {
+            IN_FLIGHT_MAX
+        },
+    }
+}
+
+pub(super) fn client_options() -> ClientOptions {
+    let link = LinkOptions { command_ring_bytes: 4 << 20, reply_ring_bytes: 4 << 20 };
+    ClientOptions { link, ..ClientOptions::default() }
+}

@@ -1,0 +1,40 @@
+//! What a link has counted, added to what a node has seen.
+
+use crate::sequencer::order::Account;
+use gapless::client::client::MessageType;
+use gapless::client::node::feed_receiver::FeedCounts;
+use gapless::client::node::{DatagramLink, NodeLink, SharedMemoryLink, StreamNode};
+use gapless::transport::network::UdpSocket;
+use gapless::wire::Encoding;
+
+/// The type of every message here.
+pub(super) const TYPE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
+
+/// What a link has counted.
+pub(super) trait Counted: NodeLink {
+    /// What packets have brought.
+    fn feed_counts(&self) -> FeedCounts {
+        FeedCounts::default()
+    }
+}
+
+/// What the node itself has counted, added to what was seen.
+pub(super) fn complete<L: Counted>(account: Account, node: &StreamNode<L>) -> Account {
+    let FeedCounts { frames_requested: requested, frames_rewound: rewound, .. } = node.link().feed_counts();
+    Account {
+        resent: node.resent(),
+        requested,
+        rewound,
+        lapped: node.lapped(),
+        peak_memory_bytes: crate::resources::memory().map_or(0, |memory| memory.peak_bytes),
+        ..account
+    }
+}
+
+impl Counted for SharedMemoryLink {}
+
+impl Counted for DatagramLink<UdpSocket> {
+    fn feed_counts(&self) -> FeedCounts {
+        self.counts()
+    }
+}

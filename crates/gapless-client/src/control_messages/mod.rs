@@ -1,0 +1,341 @@
+//! The messages of a stream's control: what is asked and answered over the stream's Unix socket, one
+//! message each way, little-endian. Whoever may open the socket may control the stream: the file's permissions are the
+//! authority.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | this | the messages: [`ControlRequest`] and [`ControlAnswer`]; no I/O |
+//! | [`nodes`] | the messages about who is connected; no I/O |
+//!
+//! ```text
+//!  ControlRequest (40 bytes and a text)     ControlAnswer (56 bytes)
+//!   0  u64  magic "GAPCTRL\1"                0  u64  magic "GAPDONE\1"
+//!   8  u32  command: 1 halt, 2 resume,       8  u32  status: 0 done, else see ControlStatus
+//!           3 roll over, 4 end              12  u32  reserved, 0
+//!  12  u32  length of the text, bytes       16  u128 stream id
+//!  16  u128 stream id, 0 for any            32  u64  incarnation
+//!  32  u64  incarnation, 0 for any          40  u64  sequence where it took effect
+//!  40  …    text: of 1 the reason, UTF-8,   48  u64  process id of who answers
+//!           up to 200 bytes; of 3 the name
+//!           of the feed session, 10 bytes
+//!           filled up with spaces; else none
+//! ```
+//!
+//! The last byte of the magic is the version. One of another version is told so; whatever else is not of this form is
+//! counted, and the connection ended.
+
+pub mod nodes;
+
+pub use nodes::{NodeRow, NodesAnswer, NodesRequest};
+
+use gapless_log::StreamIdentity;
+use gapless_wire::feed_session::FeedSession;
+use gapless_wire::mark::REASON_LENGTH_MAX;
+
+/// First word of a request.
+pub const REQUEST_MAGIC: u64 = u64::from_le_bytes(*b"GAPCTRL\x01");
+/// First word of an answer.
+pub const ANSWER_MAGIC: u64 = u64::from_le_bytes(*b"GAPDONE\x01");
+/// Bytes of a request before its text.
+pub const REQUEST_FIXED_LENGTH: usize = 40;
+/// The longest request, bytes.
+pub const REQUEST_LENGTH_MAX: usize = REQUEST_FIXED_LENGTH + REASON_LENGTH_MAX;
+/// Length of an answer in bytes.
+pub const ANSWER_LENGTH: usize = 56;
+
+/// What can be asked of a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ControlCommand {
+    /// Takes nothing more from publishers, at once; what they have sent and what is not in the stream yet waits.
+    Halt {
+        /// Why, for a person: at most 200 bytes, a longer one is cut.
+        reason: String,
+    },
+    /// Takes publishers' messages again.
+    Resume,
+    /// Ends the feed session that is open, if one is, and begins another.
+    RollOver {
+        /// The name of the new one; not blank, and of none that is held.
+        name: FeedSession,
+    },
+    /// Ends the feed session that is open; publishers' messages wait until another begins.
+    End,
+}
+
+impl ControlCommand {
+    /// Its name, as the command line has it.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Halt { .. } => "halt",
+            Self::Resume => "resume",
+            Self::RollOver { .. } => "roll-over",
+            Self::End => "end",
+        }
+    }
+}
+
+/// What became of a request. The discriminant is the wire value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum ControlStatus {
+    /// It took effect at the answer's sequence.
+    Done = 0,
+    /// It was so already: halted, or not halted. Nothing was appended; the answer's sequence is the stream's last one.
+    Unchanged = 1,
+    /// The process passes another's stream on; only its sequencer is controlled.
+    Relay = 2,
+    /// The stream belongs to a service; there are no feed sessions to control.
+    Service = 3,
+    /// The feed session has ended and no other has begun.
+    Ended = 4,
+    /// The stream holds a feed session of this name already.
+    NameTaken = 5,
+    /// The request was for another stream.
+    OtherStream = 6,
+    /// The request was for another incarnation of the stream.
+    OtherIncarnation = 7,
+    /// Too many requests wait already.
+    Busy = 8,
+    /// The request is of a version that is not known here.
+    OtherVersion = 9,
+    /// This member of a cluster follows another; only the leader is controlled.
+    Follower = 10,
+}
+
+impl ControlStatus {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::Done,
+        Self::Unchanged,
+        Self::Relay,
+        Self::Service,
+        Self::Ended,
+        Self::NameTaken,
+        Self::OtherStream,
+        Self::OtherIncarnation,
+        Self::Busy,
+        Self::OtherVersion,
+        Self::Follower,
+    ];
+
+    fn from_value(value: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| *status as u32 == value)
+    }
+}
+
+/// What the sequencer says of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ControlOutcome {
+    /// Which of the requests that were passed to it.
+    pub number: u64,
+    /// What became of it.
+    pub status: ControlStatus,
+    /// Where it took effect, or the last sequence that was given. Nobody is told before that frame is released.
+    pub sequence: u64,
+}
+
+/// A command and the stream that it is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ControlRequest {
+    /// What is asked.
+    pub command: ControlCommand,
+    /// The stream that is meant; zeros for any.
+    pub identity: StreamIdentity,
+}
+
+/// What a request is answered with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ControlAnswer {
+    /// What became of it.
+    pub status: ControlStatus,
+    /// The stream.
+    pub identity: StreamIdentity,
+    /// Where it took effect; see [`ControlStatus::Unchanged`]. 0 if it was refused.
+    pub sequence: u64,
+    /// Who answers.
+    pub process_id: u64,
+}
+
+/// Why bytes are not a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoRequest {
+    /// It begins like a request of another version.
+    OtherVersion,
+    /// It is none.
+    Malformed,
+}
+
+fn u32_at(bytes: &[u8], offset: usize) -> u32 {
+    u32::from_le_bytes(*bytes[offset..].first_chunk().expect("callers check the length"))
+}
+
+fn u64_at(bytes: &[u8], offset: usize) -> u64 {
+    u64::from_le_bytes(*bytes[offset..].first_chunk().expect("callers check the length"))
+}
+
+fn identity_at(bytes: &[u8], offset: usize) -> StreamIdentity {
+    let stream_id = u128::from_le_bytes(*bytes[offset..].first_chunk().expect("callers check the length"));
+    StreamIdentity { stream_id, incarnation: u64_at(bytes, offset + 16) }
+}
+
+impl ControlRequest {
+    /// Whether `bytes` begin as a request does, of whatever version.
+    #[must_use]
+    pub fn is_meant(bytes: &[u8]) -> bool {
+        bytes.starts_with(&REQUEST_MAGIC.to_le_bytes()[..7])
+    }
+
+    /// The message.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let name;
+        let (code, text) = match &self.command {
+            ControlCommand::Halt { reason } => {
+                (1u32, &reason.as_bytes()[..reason.floor_char_boundary(REASON_LENGTH_MAX)])
+            }
+            ControlCommand::Resume => (2, &[][..]),
+            ControlCommand::RollOver { name: feed_session } => {
+                name = feed_session.bytes();
+                (3, &name[..])
+            }
+            ControlCommand::End => (4, &[][..]),
+        };
+        let mut bytes = Vec::with_capacity(REQUEST_LENGTH_MAX);
+        bytes.extend_from_slice(&REQUEST_MAGIC.to_le_bytes());
+        bytes.extend_from_slice(&code.to_le_bytes());
+        bytes.extend_from_slice(&(text.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(&self.identity.stream_id.to_le_bytes());
+        bytes.extend_from_slice(&self.identity.incarnation.to_le_bytes());
+        bytes.extend_from_slice(text);
+        bytes
+    }
+
+    /// Reads a message.
+    ///
+    /// # Errors
+    /// [`NoRequest`] unless it has this form.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, NoRequest> {
+        if !Self::is_meant(bytes) {
+            return Err(NoRequest::Malformed);
+        }
+        if bytes.get(7).is_some_and(|version| *version != REQUEST_MAGIC.to_le_bytes()[7]) {
+            return Err(NoRequest::OtherVersion);
+        }
+        Self::of_this_version(bytes).ok_or(NoRequest::Malformed)
+    }
+
+    fn of_this_version(bytes: &[u8]) -> Option<Self> {
+        let text = bytes.get(REQUEST_FIXED_LENGTH..)?;
+        if text.len() != u32_at(bytes, 12) as usize {
+            return None;
+        }
+        let command = match u32_at(bytes, 8) {
+            1 if text.len() <= REASON_LENGTH_MAX => {
+                ControlCommand::Halt { reason: std::str::from_utf8(text).ok()?.to_owned() }
+            }
+            2 if text.is_empty() => ControlCommand::Resume,
+            3 => {
+                let name = FeedSession::from_bytes(text.try_into().ok()?).filter(|name| !name.is_blank())?;
+                ControlCommand::RollOver { name }
+            }
+            4 if text.is_empty() => ControlCommand::End,
+            _ => return None,
+        };
+        Some(Self { command, identity: identity_at(bytes, 16) })
+    }
+}
+
+impl ControlAnswer {
+    /// The message.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; ANSWER_LENGTH] {
+        let mut bytes = [0; ANSWER_LENGTH];
+        bytes[..8].copy_from_slice(&ANSWER_MAGIC.to_le_bytes());
+        bytes[8..12].copy_from_slice(&(self.status as u32).to_le_bytes());
+        bytes[16..32].copy_from_slice(&self.identity.stream_id.to_le_bytes());
+        bytes[32..40].copy_from_slice(&self.identity.incarnation.to_le_bytes());
+        bytes[40..48].copy_from_slice(&self.sequence.to_le_bytes());
+        bytes[48..56].copy_from_slice(&self.process_id.to_le_bytes());
+        bytes
+    }
+
+    /// Reads a message; `None` unless it has this form.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        if bytes.len() != ANSWER_LENGTH || u64_at(bytes, 0) != ANSWER_MAGIC || u32_at(bytes, 12) != 0 {
+            return None;
+        }
+        Some(Self {
+            status: ControlStatus::from_value(u32_at(bytes, 8))?,
+            identity: identity_at(bytes, 16),
+            sequence: u64_at(bytes, 40),
+            process_id: u64_at(bytes, 48),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IDENTITY: StreamIdentity = StreamIdentity { stream_id: 7 << 100, incarnation: 9 };
+
+    fn request(command: ControlCommand) -> ControlRequest {
+        ControlRequest { command, identity: IDENTITY }
+    }
+
+    #[test]
+    fn every_request_is_read_as_it_was_written() {
+        for command in [
+            ControlCommand::Halt { reason: String::new() },
+            ControlCommand::Halt { reason: "prices are wrong".to_owned() },
+            ControlCommand::Resume,
+            ControlCommand::RollOver { name: FeedSession::new("TUESDAY").unwrap() },
+            ControlCommand::End,
+        ] {
+            let request = request(command);
+            assert_eq!(ControlRequest::from_bytes(&request.to_bytes()), Ok(request));
+        }
+        let long = request(ControlCommand::Halt { reason: "é".repeat(150) }).to_bytes();
+        assert_eq!(long.len(), REQUEST_LENGTH_MAX, "a longer reason is cut");
+        assert!(ControlRequest::from_bytes(&long).is_ok());
+    }
+
+    #[test]
+    fn what_is_no_request_is_refused() {
+        let good = request(ControlCommand::RollOver { name: FeedSession::new("TUESDAY").unwrap() }).to_bytes();
+        let changed = |offset: usize, byte: u8| {
+            let mut bytes = good.clone();
+            bytes[offset] = byte;
+            ControlRequest::from_bytes(&bytes)
+        };
+        assert_eq!(changed(7, 2), Err(NoRequest::OtherVersion));
+        assert_eq!(changed(0, b'X'), Err(NoRequest::Malformed));
+        assert_eq!(changed(8, 0), Err(NoRequest::Malformed), "no such command");
+        assert_eq!(changed(8, 4), Err(NoRequest::Malformed), "an end has no text");
+        assert_eq!(changed(12, 9), Err(NoRequest::Malformed), "the text is longer than it says");
+        assert_eq!(changed(40, b' '), Err(NoRequest::Malformed), "a name begins with a space");
+        for length in 0..good.len() {
+            assert!(ControlRequest::from_bytes(&good[..length]).is_err(), "{length} bytes");
+        }
+        let mut text = request(ControlCommand::Halt { reason: "x".to_owned() }).to_bytes();
+        text[REQUEST_FIXED_LENGTH] = 0xff;
+        assert_eq!(ControlRequest::from_bytes(&text), Err(NoRequest::Malformed), "no text");
+    }
+
+    #[test]
+    fn every_answer_is_read_as_it_was_written() {
+        for status in ControlStatus::ALL {
+            let answer = ControlAnswer { status, identity: IDENTITY, sequence: 12, process_id: 3 };
+            assert_eq!(ControlAnswer::from_bytes(&answer.to_bytes()), Some(answer));
+        }
+        let answer = ControlAnswer { status: ControlStatus::Done, identity: IDENTITY, sequence: 12, process_id: 3 };
+        for (offset, byte) in [(0, 0), (7, 2), (8, 99), (12, 1)] {
+            let mut bytes = answer.to_bytes();
+            bytes[offset] = byte;
+            assert_eq!(ControlAnswer::from_bytes(&bytes), None, "byte {offset}");
+        }
+        assert_eq!(ControlAnswer::from_bytes(&answer.to_bytes()[..ANSWER_LENGTH - 1]), None);
+    }
+}

@@ -1,0 +1,47 @@
+//! What names a session and a command to the program that uses a client.
+
+/// A session of one [`Client`](crate::Client); stays valid across reconnects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SessionKey(pub(crate) u32);
+
+impl SessionKey {
+    /// The number of this session in its client, from 0 in the order of opening.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The number that a command has, or is to have, in the session that it belongs to: to be kept with the command before that
+/// is sent, by a client that may be killed. It means nothing in another session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CommandNumber {
+    /// Identifier of the session.
+    pub session: u64,
+    /// The number in it, counted from 1: that of the last frame of the command.
+    pub session_seq: u64,
+}
+
+impl CommandNumber {
+    /// Length of [`CommandNumber::to_bytes`].
+    pub const LENGTH: usize = 16;
+
+    /// Session and number, little-endian.
+    #[must_use]
+    pub fn to_bytes(self) -> [u8; Self::LENGTH] {
+        (u128::from(self.session_seq) << 64 | u128::from(self.session)).to_le_bytes()
+    }
+
+    /// What [`CommandNumber::to_bytes`] has written.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; Self::LENGTH]) -> Self {
+        let both = u128::from_le_bytes(bytes);
+        Self { session: both as u64, session_seq: (both >> 64) as u64 }
+    }
+}
+
+impl std::fmt::Display for CommandNumber {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of session {}", self.session_seq, self.session)
+    }
+}

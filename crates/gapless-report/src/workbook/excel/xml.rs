@@ -1,0 +1,51 @@
+//! What the readers of a workbook's parts share: attributes, positions, and replacements within a text.
+
+use quick_xml::Reader;
+use quick_xml::events::BytesStart;
+
+/// The value of an attribute without a prefix.
+pub(super) fn attribute(tag: &BytesStart<'_>, name: &str) -> Option<String> {
+    let attribute = tag.try_get_attribute(name).ok().flatten()?;
+    Some(attribute.value.into_owned())
+}
+
+pub(super) fn position(reader: &Reader<&[u8]>) -> usize {
+    usize::try_from(reader.buffer_position()).unwrap_or(usize::MAX)
+}
+
+pub(super) fn damaged(error: quick_xml::Error) -> String {
+    format!("is damaged: {error}")
+}
+
+/// A part of a text that is replaced by another.
+#[derive(Debug)]
+pub(super) struct Splice {
+    begin: usize,
+    end: usize,
+    text: String,
+}
+
+impl Splice {
+    pub(super) fn new(begin: usize, end: usize, text: String) -> Self {
+        Self { begin, end, text }
+    }
+}
+
+/// Applies splices that do not overlap, in any order.
+pub(super) fn apply(text: &str, mut splices: Vec<Splice>) -> String {
+    splices.sort_by_key(|splice| splice.begin);
+    let mut result = String::with_capacity(text.len() + 64);
+    let mut done = 0;
+    for splice in splices {
+        result.push_str(&text[done..splice.begin]);
+        result.push_str(&splice.text);
+        done = splice.end;
+    }
+    result.push_str(&text[done..]);
+    result
+}
+
+/// `x:` of `x:sheetData`, nothing of `sheetData`.
+pub(super) fn prefix_of(name: &str) -> &str {
+    name.find(':').map_or("", |colon| &name[..=colon])
+}
