@@ -7,8 +7,7 @@ use crate::subject::Subject;
 use crate::world::{MS, World};
 use gapless_cluster::config::MemberKind;
 use gapless_cluster::consensus::{MemberId, Members};
-use gapless_cluster::member::membership::NewMember;
-use gapless_cluster::member::shared::Wish;
+use gapless_cluster::member::requests::{NewMember, Wish};
 
 /// More machines than these there never are.
 const MACHINES_MAX: usize = 9;

@@ -6,7 +6,7 @@ use crate::subject::Subject;
 use crate::world::{MS, World};
 use gapless_cluster::ClusterMember;
 use gapless_cluster::consensus::MemberId;
-use gapless_cluster::member::shared::Wish;
+use gapless_cluster::member::requests::Wish;
 use gapless_transport::Tier;
 
 impl<A: Subject> World<'_, A> {

@@ -8,7 +8,7 @@ use crate::resources::process_cpu_ns;
 use crate::{BenchError, Result};
 use gapless::cluster::config::ClusterConfig;
 use gapless::cluster::consensus::MemberId;
-use gapless::cluster::member::shared::Wish;
+use gapless::cluster::member::requests::Wish;
 use gapless::engine::Replica;
 use gapless::wire::checksum::crc32c;
 use gapless_report::affinity::pin_current_thread;

@@ -7,7 +7,7 @@ use super::ledger::Ledger;
 use crate::{BenchError, Result};
 use gapless::cluster::config::ClusterConfig;
 use gapless::cluster::consensus::{MemberId, Role};
-use gapless::cluster::member::shared::{Outcome, Wish};
+use gapless::cluster::member::requests::{Outcome, Wish};
 use gapless::engine::{Replica, ReplicaOptions};
 use gapless::prelude::Duration;
 use serde::{Deserialize, Serialize};

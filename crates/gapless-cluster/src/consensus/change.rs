@@ -2,12 +2,10 @@
 
 use super::details::{MemberDetails, put_details, take_details};
 use super::fields::{FieldError, Fields, put_list, put_u64};
-use super::record::{Checkpoint, HardState};
-use super::storage::Storage;
-use super::types::{MEMBERS_MAX, MemberId, Members, Place};
+use super::members::Members;
+use super::types::{MEMBERS_MAX, MemberId};
 use protobuf::Message as _;
 use raft::eraftpb::{ConfChangeSingle, ConfChangeTransition, ConfChangeType, ConfChangeV2};
-use raft::{Config, RawNode};
 
 /// How a change takes effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -93,27 +91,6 @@ impl Change {
             members.details.push(details.clone());
         }
         members.details.sort_unstable_by_key(|each| each.member);
-    }
-
-    /// Who is a member once this is applied where `members` are; they, if it makes no sense for them. As a member that runs
-    /// applies it, for one that reads its journal.
-    pub(super) fn applied_to(&self, members: &Members) -> Members {
-        let start = Place { index: 0, term: 0, sequence: 0, hash: 0 };
-        let state = Checkpoint {
-            hard_state: HardState::default(),
-            start,
-            members: members.clone(),
-            entries: Vec::new(),
-            acknowledged: Vec::new(),
-        };
-        let config = Config { id: u64::MAX, ..Config::default() };
-        let logger = slog::Logger::root(slog::Discard, slog::o!());
-        let raw = RawNode::new(&config, Storage::new(state, 1, 1), &logger);
-        let applied = raw.and_then(|mut raw| raw.apply_conf_change(&self.to_raft()));
-        let Ok(conf_state) = applied else { return members.clone() };
-        let mut told = members.clone();
-        self.tell(&mut told);
-        told.with_conf_state(&conf_state)
     }
 
     pub(super) fn take(fields: &mut Fields<'_>) -> Result<Self, FieldError> {

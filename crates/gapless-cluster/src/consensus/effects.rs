@@ -1,7 +1,8 @@
 //! [`Effects`]: what the core asks its agent to do, in the order of the fields.
 
-use super::status::Role;
-use super::types::{MemberId, Members, Place};
+use super::members::Members;
+use super::types::{MemberId, Place};
+use raft::StateRole;
 use raft::eraftpb::{Message, MessageType};
 
 /// Filled by [`crate::consensus::Consensus::poll`]; made once and used again.
@@ -147,5 +148,27 @@ impl Effects {
         records.clear();
         messages.clear();
         reads.clear();
+    }
+}
+
+/// What a member is at the moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Role {
+    /// Follows a leader, or waits for one.
+    #[default]
+    Follower,
+    /// Tries to lead; asking first whether it could win counts as trying.
+    Candidate,
+    /// Leads.
+    Leader,
+}
+
+impl From<StateRole> for Role {
+    fn from(role: StateRole) -> Self {
+        match role {
+            StateRole::Follower => Self::Follower,
+            StateRole::Candidate | StateRole::PreCandidate => Self::Candidate,
+            StateRole::Leader => Self::Leader,
+        }
     }
 }

@@ -1,12 +1,6 @@
 //! Little-endian fields on and off bytes, for the codecs of this module.
 
-use super::details::{put_details, take_details};
-use super::types::{Batch, MEMBERS_MAX, MemberId, Members, NUMBER_MAX, Place};
-
-/// The leader completes the change of these members by itself.
-const AUTO_LEAVE_FLAG: u8 = 1;
-/// The highest number ever used, and details, follow.
-const MORE_FLAG: u8 = 2;
+use super::types::{Batch, MEMBERS_MAX, MemberId, NUMBER_MAX, Place};
 
 /// What made bytes unreadable; the codecs give it their own words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,40 +82,6 @@ impl<'a> Fields<'a> {
         (0..self.count(name)?).map(|_| self.member(name)).collect()
     }
 
-    /// A list in order, so that equal members have equal bytes.
-    fn ordered(&mut self, name: &'static str) -> Result<Vec<MemberId>, FieldError> {
-        let list = self.list(name)?;
-        if list.is_sorted() { Ok(list) } else { Err(FieldError::Value(name)) }
-    }
-
-    /// Members that [`Members::check`] finds right, or none at all.
-    pub(crate) fn members(&mut self) -> Result<Members, FieldError> {
-        let mut members = Members {
-            voters: self.ordered("voters")?,
-            voters_outgoing: self.ordered("outgoing voters")?,
-            learners: self.ordered("learners")?,
-            learners_next: self.ordered("next learners")?,
-            ..Members::default()
-        };
-        let flags = self.u8()?;
-        if flags & !(AUTO_LEAVE_FLAG | MORE_FLAG) != 0 {
-            return Err(FieldError::Value("flags of members"));
-        }
-        members.auto_leave = flags & AUTO_LEAVE_FLAG != 0;
-        members.witnesses = self.ordered("witnesses")?;
-        if flags & MORE_FLAG != 0 {
-            members.numbers_used = self.number("highest number of a member")?;
-            members.details = take_details(self)?;
-            if members.numbers_used == 0 && members.details.is_empty() {
-                return Err(FieldError::Value("details of members"));
-            }
-        }
-        if members != Members::default() && members.check().is_err() {
-            return Err(FieldError::Value("members"));
-        }
-        Ok(members)
-    }
-
     pub(crate) const fn end(&self) -> Result<(), FieldError> {
         if self.0.is_empty() { Ok(()) } else { Err(FieldError::Value("bytes behind the end")) }
     }
@@ -143,16 +103,9 @@ pub(crate) fn put_list(bytes: &mut Vec<u8>, list: &[MemberId]) {
     list.iter().for_each(|member| put_u64(bytes, member.get()));
 }
 
-pub(crate) fn put_members(bytes: &mut Vec<u8>, members: &Members) {
-    put_list(bytes, &members.voters);
-    put_list(bytes, &members.voters_outgoing);
-    put_list(bytes, &members.learners);
-    put_list(bytes, &members.learners_next);
-    let has_more = members.numbers_used != 0 || !members.details.is_empty();
-    bytes.push(if members.auto_leave { AUTO_LEAVE_FLAG } else { 0 } | if has_more { MORE_FLAG } else { 0 });
-    put_list(bytes, &members.witnesses);
-    if has_more {
-        put_u64(bytes, members.numbers_used);
-        put_details(bytes, &members.details);
-    }
+/// A list with its number: of each member what it has acknowledged.
+pub(super) fn put_acknowledged<const N: usize>(bytes: &mut Vec<u8>, list: impl ExactSizeIterator<Item = [u64; N]>) {
+    assert!(list.len() <= MEMBERS_MAX, "there are no more members");
+    bytes.push(list.len() as u8);
+    list.flatten().for_each(|number| put_u64(bytes, number));
 }

@@ -12,55 +12,47 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `ahead` | what need not wait for a poll |
-//! | [`late`] | members that need more than the window has |
-//! | `behind` | a member that may lack what it has acknowledged |
 //! | [`chain`] | the chained hash over a stream's frames |
-//! | [`types`] | members, batches, places |
+//! | [`types`] | numbers of members, batches, places |
+//! | [`members`] | who is a member, and in which way |
 //! | [`details`] | where members are reached, who joins |
 //! | [`change`] | changes of members, and raft's form of them |
 //! | [`wire`] | messages between members as bytes |
 //! | [`record`] | what goes into the journal, as bytes |
 //! | [`recovered`] | a member's state from its journal's records |
 //! | [`storage`] | the entries that are kept in memory |
-//! | [`history`] | whether logs are the same, and what members have acknowledged |
-//! | [`membership_view`] | who is a member, for those who may know less |
+//! | `raft_form` | places, members and batches as raft-rs carries them |
 //! | [`options`] | what a member is configured with |
 //! | [`effects`] | what the core asks its agent to do |
-//! | [`core`] | [`Consensus`] itself; `inbound` what comes in, `outbound` what goes out |
+//! | `fields` | little-endian fields on and off bytes |
+//! | [`core`] | [`Consensus`] itself |
 
-mod ahead;
-mod behind;
 pub mod chain;
 pub mod change;
 pub mod core;
 pub mod details;
 pub mod effects;
 pub(crate) mod fields;
-pub mod history;
-mod inbound;
-pub mod late;
-pub mod membership_view;
+pub mod members;
 pub mod options;
-mod outbound;
+mod raft_form;
 pub mod record;
 pub mod recovered;
-pub mod status;
 pub mod storage;
 pub mod types;
 pub mod wire;
 
+pub use self::core::history::{History, Parting};
+pub use self::core::inbound::{AppendRefused, Refused};
+pub use self::core::membership_view::MembershipView;
+pub use self::core::status::{PeerStatus, Status};
 pub use self::core::{Consensus, ConsensusError, ProposeError};
-pub use behind::Behind;
 pub use chain::Chain;
 pub use change::{Change, ChangeStep, Transition};
 pub use details::{Joining, MemberDetails};
-pub use effects::{Effects, Fetch, Outgoing, Read, Record, RoleChange};
-pub use history::{History, Parting};
-pub use inbound::{AppendRefused, Refused};
-pub use membership_view::MembershipView;
+pub use effects::{Effects, Fetch, Outgoing, Read, Record, Role, RoleChange};
+pub use members::{Members, MembersError};
 pub use options::ConsensusOptions;
 pub use raft::eraftpb::Message;
-pub use recovered::{Recovered, RecoveryError};
-pub use status::{PeerStatus, Role, Status};
-pub use types::{Batch, MemberId, Members, MembersError, Place};
+pub use recovered::{Behind, Recovered, RecoveryError};
+pub use types::{Batch, MemberId, Place};

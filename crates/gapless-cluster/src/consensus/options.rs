@@ -1,7 +1,8 @@
 //! [`ConsensusOptions`]: what a member is configured with.
 
+use super::members::{Members, MembersError};
 use super::record::CHECKPOINT_ENTRIES_MAX;
-use super::types::{MemberId, Members, MembersError};
+use super::types::MemberId;
 
 /// How a member takes part. All members of a cluster should have the same times.
 #[derive(Clone, Debug)]

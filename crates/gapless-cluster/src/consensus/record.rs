@@ -12,12 +12,12 @@
 //!
 //! The commit index is what was known when the record was written: never more than is true, and never waited for. It
 //! lets a member come back with the members that it had: one that forgot a change of members could count a majority that
-//! is none any more. Nor is what others have acknowledged waited for; see [`super::history`].
+//! is none any more. Nor is what others have acknowledged waited for; see [`crate::consensus::core::history`].
 
 use super::change::Change;
-use super::fields::{FieldError, Fields, put_members, put_place, put_u64};
-use super::history::put_acknowledged;
-use super::types::{Batch, MemberId, Members, NUMBER_MAX, Place};
+use super::fields::{FieldError, Fields, put_acknowledged, put_place, put_u64};
+use super::members::{Members, put_members};
+use super::types::{Batch, MemberId, NUMBER_MAX, Place};
 use crate::link::log_state::Acknowledged;
 use raft::eraftpb::{Entry, EntryType};
 

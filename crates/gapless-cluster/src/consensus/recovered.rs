@@ -1,11 +1,14 @@
 //! [`Recovered`]: what a member finds in its journal when it starts again.
 
-use super::behind::Behind;
+use super::Change;
 use super::change::ChangeStep;
 use super::details::MemberDetails;
+use super::members::Members;
 use super::record::{CHECKPOINT_ENTRIES_MAX, Checkpoint, EntryRecord, HardState, RecordContent, RecordError};
-use super::types::{Batch, MemberId, Members, Place};
+use super::storage::Storage;
+use super::types::{Batch, MemberId, Place};
 use crate::link::log_state::Acknowledged;
+use raft::{Config, RawNode};
 use std::collections::BTreeMap;
 
 /// So many entries are left where more are committed: with those that are not, they fit a checkpoint. Whoever lags further
@@ -310,7 +313,7 @@ impl Checkpoint {
         let count = self.entries.len().saturating_sub(COMMITTED_KEPT_MAX).min(committed);
         let start = self.place_at(self.start.index + count as u64);
         for change in self.entries.drain(..count).filter_map(|entry| entry.change) {
-            self.members = change.applied_to(&self.members);
+            self.members = members_after(&change, &self.members);
         }
         self.start = start;
     }
@@ -353,6 +356,36 @@ impl Checkpoint {
         self.entries.push(entry);
         Ok(())
     }
+}
+
+/// What a member that may lack what it has acknowledged knows about that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Behind {
+    /// It acknowledged nothing in a later term.
+    pub term: u64,
+    /// Tells this start of the member from all others of the same member.
+    pub start: u64,
+}
+
+/// Who is a member once `change` is applied where `members` are; they, if it makes no sense for them. As a member that runs
+/// applies it, for one that reads its journal.
+fn members_after(change: &Change, members: &Members) -> Members {
+    let start = Place { index: 0, term: 0, sequence: 0, hash: 0 };
+    let state = Checkpoint {
+        hard_state: HardState::default(),
+        start,
+        members: members.clone(),
+        entries: Vec::new(),
+        acknowledged: Vec::new(),
+    };
+    let config = Config { id: u64::MAX, ..Config::default() };
+    let logger = slog::Logger::root(slog::Discard, slog::o!());
+    let raw = RawNode::new(&config, Storage::new(state, 1, 1), &logger);
+    let applied = raw.and_then(|mut raw| raw.apply_conf_change(&change.to_raft()));
+    let Ok(conf_state) = applied else { return members.clone() };
+    let mut told = members.clone();
+    change.tell(&mut told);
+    told.with_conf_state(&conf_state)
 }
 
 #[cfg(test)]

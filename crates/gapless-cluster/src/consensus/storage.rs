@@ -1,15 +1,15 @@
 //! The entries that a member keeps in memory, as raft-rs wants to see them. Bounded: what is applied and older than the
 //! newest so many entries is forgotten, and whoever needs it gets a [`Place`] instead.
 
-use super::details::{put_details, take_details};
 use super::effects::Record;
-use super::fields::{Fields, put_list, put_u64};
+use super::members::Members;
+use super::raft_form::{batch_in, snapshot_of};
 use super::record::{Checkpoint, EntryRecord, HardState, RecordContent};
-use super::types::{Batch, MemberId, Members, Place};
-use super::wire::{ENTRIES_MAX, batch_in};
+use super::types::{Batch, MemberId, Place};
+use super::wire::ENTRIES_MAX;
 use crate::link::log_state::Acknowledged;
-use raft::eraftpb::{self, Entry, Snapshot};
-use raft::{Error, GetEntriesContext, RaftState, StorageError};
+use raft::eraftpb::{Entry, Snapshot};
+use raft::{Error, GetEntriesContext, RaftState, StorageError, eraftpb};
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -330,35 +330,6 @@ pub(super) fn merge(known: &mut BTreeMap<MemberId, Acknowledged>, told: &[(Membe
         *known = (*known).max(*acknowledged);
     }
     is_new
-}
-
-/// A place as raft's snapshot. What raft does not know of stands in its data, which stays in this process.
-pub(super) fn snapshot_of(place: &Place, members: &Members) -> Snapshot {
-    let mut data = Vec::new();
-    put_u64(&mut data, place.sequence);
-    put_u64(&mut data, place.hash);
-    put_list(&mut data, &members.witnesses);
-    put_u64(&mut data, members.numbers_used);
-    put_details(&mut data, &members.details);
-    let mut snapshot = Snapshot::default();
-    snapshot.set_data(data.into());
-    let metadata = snapshot.mut_metadata();
-    metadata.index = place.index;
-    metadata.term = place.term;
-    metadata.set_conf_state(members.to_conf_state());
-    snapshot
-}
-
-/// The place that [`snapshot_of`] made a snapshot of.
-pub(super) fn place_of(snapshot: &Snapshot) -> Option<(Place, Members)> {
-    let mut data = Fields(snapshot.get_data());
-    let (sequence, hash) = (data.u64().ok()?, data.u64().ok()?);
-    let witnesses = data.list("witnesses").ok()?;
-    let numbers_used = data.u64().ok()?;
-    let more = Members { witnesses, numbers_used, details: take_details(&mut data).ok()?, ..Members::default() };
-    let metadata = snapshot.get_metadata();
-    let place = Place { index: metadata.index, term: metadata.term, sequence, hash };
-    Some((place, more.with_conf_state(metadata.get_conf_state())))
 }
 
 #[cfg(test)]

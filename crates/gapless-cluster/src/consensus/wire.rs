@@ -20,9 +20,10 @@
 //! An entry's index is not sent: they follow the message's index without a gap.
 
 use super::change::Change;
-use super::fields::{FieldError, Fields, put_members, put_place, put_u64};
-use super::storage::{place_of, snapshot_of};
-use super::types::{Batch, NUMBER_MAX};
+use super::fields::{FieldError, Fields, put_place, put_u64};
+use super::members::put_members;
+use super::raft_form::{batch_in, place_of, snapshot_of};
+use super::types::NUMBER_MAX;
 use raft::eraftpb::{Entry, EntryType, Message, MessageType};
 
 /// The version of this layout.
@@ -293,9 +294,4 @@ pub fn frames_of(message: &Message) -> Option<(u64, u64)> {
     let mut batches = message.get_entries().iter().filter_map(batch_in);
     let first = batches.next()?;
     Some((first.first_sequence, batches.last().unwrap_or(first).end_sequence))
-}
-
-/// The batch that an entry itself holds.
-pub(super) fn batch_in(entry: &Entry) -> Option<Batch> {
-    (entry.get_entry_type() == EntryType::EntryNormal).then(|| Batch::from_bytes(entry.get_data())).flatten()
 }

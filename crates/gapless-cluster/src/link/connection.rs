@@ -1,11 +1,13 @@
 //! [`Connection`]: messages over one socket in both directions. Knows nothing of members.
 
+use super::bytes::Looked;
 use super::receive_buffer::{Message, ReceiveBuffer};
 use super::send_queue::SendQueue;
-use super::socket::{Looked, Socket};
+use super::socket::Socket;
 use super::wire::{HEADER_LENGTH, Header, Kind, MemberId, WireError};
 use rustix::fd::{AsFd, BorrowedFd};
-use std::io::{self, IoSlice};
+use std::io;
+use std::io::IoSlice;
 
 /// Slices of frames that go to the operating system as they are; a message with more is copied once.
 const FRAME_SLICES_MAX: usize = 12;

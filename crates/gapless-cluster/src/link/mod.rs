@@ -12,7 +12,8 @@
 //! | `connection` | messages over one socket |
 //! | `receive_buffer` | [`ReceiveBuffer`]: messages handed out in place |
 //! | `send_queue` | what a socket did not take |
-//! | `socket`, `tcp`, `shared_memory` | what bytes go through |
+//! | `socket`, `tcp`, `shared_memory` | what bytes go through; `bytes` what a look at one brings |
+//! | `content` | [`Content`], [`Received`]: what goes over a link |
 //! | [`beacon`], `discovery` | members that say to a multicast group where they are |
 //! | `pipe` | [`Network`]: connections that are not the operating system's, for simulations |
 //! | [`tls`] | mutual TLS over TCP |
@@ -25,7 +26,9 @@
 mod address;
 mod addresses;
 pub mod beacon;
+mod bytes;
 mod connection;
+mod content;
 mod discovery;
 mod error;
 mod handshake;
@@ -45,9 +48,10 @@ pub mod tls;
 pub mod wire;
 
 pub use address::{SHARED_MEMORY_PREFIX, shared_memory_path};
+pub use content::{Content, Received};
 pub use error::{GoneReason, LinkError, LinkEvent, SendError};
 pub use handshake::judge;
-pub use links::{Content, Links, Received};
+pub use links::Links;
 pub use options::{ADDRESSES_MAX, DiscoveryOptions, LinkOptions, PEERS_MAX, Peer};
 pub use peer::LinkStatistics;
 pub use pending_connections::PendingStatistics;

@@ -3,9 +3,9 @@
 use super::address::Address;
 use super::addresses::{Addresses, Resolver};
 use super::connection::{Broken, Connection};
+use super::content::{Content, Received};
 use super::error::{GoneReason, LinkError, LinkEvent, SendError};
 use super::handshake::judge;
-use super::links::{Content, Received};
 use super::log_state::{Acknowledged, LogState};
 use super::options::{LinkOptions, Peer};
 use super::pending_connections::refuse;

@@ -1,10 +1,11 @@
 //! [`Network`]: where connections come from, if not from the operating system. A simulator's network is one; the
 //! handshake, the framing and everything above are the same.
 
-use super::socket::Looked;
+use super::bytes::Looked;
 use rustix::fd::AsFd;
 use std::fmt::Debug;
-use std::io::{self, ErrorKind};
+use std::io;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
 

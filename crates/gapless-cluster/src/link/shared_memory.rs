@@ -15,7 +15,7 @@
 //! Nothing that the other process writes is believed: a ring must be sealed against shrinking and of a size in range,
 //! positions and lengths are checked, and bytes are looked at in a copy only.
 
-use super::socket::Looked;
+use super::bytes::Looked;
 use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, StreamIdentity, ring};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -23,11 +23,11 @@ use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType, sockopt,
 };
-use std::fmt;
-use std::io::{self, IoSlice, IoSliceMut};
+use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 /// Sizes of a ring, bytes; powers of two.
 pub(super) const RING_BYTES: std::ops::RangeInclusive<usize> = 4096..=1 << 28;

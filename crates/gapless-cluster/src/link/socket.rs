@@ -2,6 +2,7 @@
 //! message.
 
 use super::address::Address;
+use super::bytes::Looked;
 use super::options::LinkOptions;
 use super::pipe::{self, Network, Pipe};
 use super::shared_memory::SharedSocket;
@@ -10,17 +11,6 @@ use super::tls::TlsSocket;
 use super::wire::MemberId;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::io::{self, IoSlice};
-
-/// What one look at a socket brought.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Looked {
-    /// So many bytes.
-    Bytes(usize),
-    /// Nothing now.
-    Nothing,
-    /// The other side sends no more.
-    End,
-}
 
 /// A connection of bytes that never blocks.
 #[derive(Debug)]

@@ -1,12 +1,13 @@
 //! [`TcpSocket`]: bytes over a TCP connection. Knows no message.
 
-use super::socket::Looked;
+use super::bytes::Looked;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, SocketFlags, SocketType, ipproto, sockopt,
 };
-use std::io::{self, IoSlice};
+use std::io;
+use std::io::IoSlice;
 use std::net::SocketAddr;
 
 /// A TCP connection that never blocks.

@@ -1,8 +1,8 @@
 //! A member's control socket, `cluster.socket` in its directory: one line of JSON asks, one line answers. For
 //! `gapless cluster …` and for scripts; the directory's permissions say who may.
 
-use super::membership::NewMember;
-use super::shared::{MemberShared, MemberStatus, Outcome, Wish};
+use super::requests::{NewMember, Outcome, Wish};
+use super::shared::{MemberShared, MemberStatus};
 use crate::ClusterError;
 use crate::config::MemberKind;
 use crate::consensus::{MemberId, Parting, Role};

@@ -4,7 +4,7 @@
 use super::journal_readers::Found;
 use super::{Member, transmit};
 use crate::ClusterError;
-use crate::consensus::late::Late;
+use crate::consensus::core::late::Late;
 use crate::consensus::wire::ENTRIES_MAX;
 use crate::consensus::{MemberId, Outgoing};
 use std::collections::VecDeque;

@@ -12,16 +12,11 @@
 //! | module | what lives there |
 //! |---|---|
 //! | this | [`Member`]: the order of things |
-//! | `core` | all of it but the links |
+//! | [`core`] | all of it but the links |
 //! | `member_journal` | the journal |
-//! | [`membership`] | changes of members |
 //! | [`parcel`] | what a member gets that is too far behind for its leader's journal |
 //! | `peers` | links follow the members |
-//! | [`divergence`] | whether the copies of a service are the same |
 //! | `advertised_endpoints` | where publishers find each member |
-//! | `held` | what a witness may let go |
-//! | `history` | whether the members' logs are the same |
-//! | `time` | what time it is in the stream |
 //! | [`recover`] | a member whose partners are lost becomes a cluster of one |
 //! | `voting` | whether this one may vote |
 //! | `standing_files` | small sealed files: which directory this is, who the others are, that one was removed |
@@ -35,34 +30,32 @@
 //! | `journal_readers` | where these, and those that fetch, are in the journal |
 //! | `start` | [`ClusterMember`]: a member put together, and run |
 //! | `surroundings` | [`Surroundings`]: what a member takes from its machine, for simulations |
-//! | `shared` | what is known outside of the agent, and asked of it |
+//! | [`shared`] | what is known outside of the agent |
+//! | [`requests`] | what can be asked of it, and what becomes of that |
 
 mod advertised_endpoints;
 mod ballot;
 mod catch_up;
 pub mod control;
-mod core;
-pub mod divergence;
+pub mod core;
 pub(crate) mod durable;
-mod held;
-mod history;
 mod journal_readers;
 mod late;
 mod late_budget;
 mod member_journal;
-pub mod membership;
 pub mod parcel;
 mod peers;
 mod pending_checkpoint;
 pub mod recover;
+pub mod requests;
 pub mod shared;
 mod standing_files;
 pub mod start;
 pub mod surroundings;
-mod time;
 mod voting;
 
-pub use shared::{MemberRequest, MemberStatus};
+pub use requests::MemberRequest;
+pub use shared::MemberStatus;
 pub use start::ClusterMember;
 pub use surroundings::Surroundings;
 

@@ -1,14 +1,14 @@
 //! What is known of a member outside of its agent, and what can be asked of it.
 
-use super::core::Core;
-use super::membership::{ChangeRefused, NewMember};
-use crate::consensus::{Change, MemberId, Members, Parting, ProposeError, Status};
-use crate::link::{LinkStatistics, Links};
+use super::MemberRequest;
+use super::requests::{Outcome, Wish};
+use crate::consensus::{MemberId, Members, Parting, Status};
+use crate::link::LinkStatistics;
 use gapless_agent::Waker;
 use gapless_stream::member_service::Snapshots;
 use gapless_transport::mailbox::Mailbox;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -56,42 +56,6 @@ pub struct MemberStatus {
     pub time_from_term: u64,
 }
 
-/// What became of a wish.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It is under way; the status tells when it is done.
-    Begun,
-    /// It was refused, and nothing has happened.
-    Refused(ProposeError),
-    /// The members are not changed like this, and nothing has happened.
-    NotChanged(ChangeRefused),
-    /// The service does not act as another version, and nothing has happened.
-    NotUpgraded(String),
-}
-
-/// What may be asked of a member.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wish {
-    /// Hand the lead over to this one.
-    Transfer(MemberId),
-    /// Change the members, whatever comes of it: [`Wish::Add`] and [`Wish::Remove`] are checked.
-    Change(Change),
-    /// Add a member: a learner at first, a voter when it has nearly everything.
-    Add(NewMember),
-    /// Remove a member.
-    Remove(MemberId),
-    /// Let the service act as this version of itself from one sequence on.
-    Upgrade(u32),
-    /// Write the sequencer's state aside now: what it and a snapshot cover may go from the journal.
-    KeepState,
-}
-
-/// A wish, and whom to tell.
-pub struct MemberRequest {
-    pub(super) wish: Wish,
-    pub(super) answer: SyncSender<Outcome>,
-}
-
 /// Between the agent and everybody else.
 pub struct MemberShared {
     status: Mutex<Option<MemberStatus>>,
@@ -114,31 +78,7 @@ impl MemberShared {
         }
     }
 
-    pub(super) fn tell(&self, core: &Core, links: &Links) {
-        let peer = |number: u64| {
-            let member = MemberId::new(number)?;
-            Some((member, links.is_connected(number), links.statistics(number).unwrap_or_default()))
-        };
-        let refused = core.membership.refused.iter();
-        let status = MemberStatus {
-            member: MemberId::new(links.identity().member).expect("a member has a number"),
-            consensus: core.consensus.status(),
-            members: core.consensus.members().clone(),
-            links: links.peers().filter_map(peer).collect(),
-            refused: refused.filter_map(|(member, why)| Some((MemberId::new(*member)?, why.clone()))).collect(),
-            waits_for: core.voting.awaited().iter().filter_map(|member| MemberId::new(*member)).collect(),
-            journaled_sequence: core.journal.last_sequence(),
-            released_sequence: core.told_released,
-            sessions: core.ingress.sequencer().session_count() as u64,
-            dropped_full: core.dropped_full,
-            fetching_to: core.parcels.target().or_else(|| core.catch_up.target()),
-            fetched: core.catch_up.fetched(),
-            compared_sequence: core.divergence.compared_sequence(),
-            parted: core.histories.parted().iter().map(|(member, parting)| (*member, *parting)).collect(),
-            partings: core.histories.partings(),
-            time_ahead_ns: core.ingress.time().ahead_ns(core.now),
-            time_from_term: core.told_time.from_term,
-        };
+    pub(super) fn tell(&self, status: MemberStatus) {
         *lock(&self.status) = Some(status);
     }
 

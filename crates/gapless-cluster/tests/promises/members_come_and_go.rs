@@ -5,8 +5,7 @@
 use crate::cluster::{Cluster, Traffic, id};
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::MemberKind;
-use gapless_cluster::member::membership::{ChangeRefused, NewMember};
-use gapless_cluster::member::shared::{Outcome, Wish};
+use gapless_cluster::member::requests::{ChangeRefused, NewMember, Outcome, Wish};
 use std::time::Duration;
 
 fn new(cluster: &mut Cluster, kind: MemberKind, replaces: Option<u64>) -> NewMember {

@@ -7,9 +7,8 @@ use gapless_client::stream_layout::StreamLayout;
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::MemberKind;
 use gapless_cluster::consensus::Role;
-use gapless_cluster::member::membership::NewMember;
 use gapless_cluster::member::recover::{ForcedRecovery, Kept};
-use gapless_cluster::member::shared::{Outcome, Wish};
+use gapless_cluster::member::requests::{NewMember, Outcome, Wish};
 use gapless_stream::state_keeper;
 use std::time::Duration;
 

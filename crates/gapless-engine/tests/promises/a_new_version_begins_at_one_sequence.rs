@@ -5,7 +5,7 @@
 
 use crate::replicas::{Caller, Cluster, PATIENCE, wait};
 use gapless_client::client::MessageType;
-use gapless_cluster::member::shared::{Outcome, Wish};
+use gapless_cluster::member::requests::{Outcome, Wish};
 use gapless_engine::{Context, EngineError, Handlers, Reject, Service};
 use gapless_schema::Encoding;
 use std::ops::RangeInclusive;

@@ -1,11 +1,12 @@
 //! What stands for TLS in a build without it: types that have no value, so nothing behind them is ever run.
 
+use crate::link::bytes::Looked;
 use crate::link::error::LinkError;
-use crate::link::socket::Looked;
 use crate::link::tcp::TcpSocket;
 use crate::link::wire::MemberId;
 use rustix::fd::{AsFd, BorrowedFd};
-use std::io::{self, IoSlice};
+use std::io;
+use std::io::IoSlice;
 use std::path::Path;
 
 /// A member's certificate and key, and the authority of all of them. There is none: this build has no TLS.

@@ -1,20 +1,21 @@
 //! [`LinkTls`]: a member's certificate and key, and the authority that every member's must come from.
 
 use super::certificate_name;
+use super::names::server_name;
 use super::socket::TlsSocket;
 use crate::link::error::LinkError;
 use crate::link::tcp::TcpSocket;
 use crate::link::wire::MemberId;
-use rustls::client::{Resumption, WebPkiServerVerifier, danger::ServerCertVerifier, verify_server_name};
+use rustls::client::danger::ServerCertVerifier;
+use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::server::{ParsedCertificate, WebPkiClientVerifier};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use rustls::server::WebPkiClientVerifier;
 use rustls::version::TLS13;
 use rustls::{ClientConfig, ClientConnection, Connection, RootCertStore, ServerConfig, ServerConnection};
-use std::fmt;
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::{fmt, io};
 
 /// A member's certificate and key, and the authority of all of them.
 #[derive(Clone)]
@@ -106,16 +107,6 @@ impl fmt::Debug for LinkTls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LinkTls").field("cluster", &self.cluster).finish_non_exhaustive()
     }
-}
-
-/// Whether a certificate is that of a member.
-pub(super) fn is_of(certificate: &CertificateDer<'_>, cluster: &str, member: MemberId) -> bool {
-    let Ok(name) = server_name(&certificate_name(cluster, member)) else { return false };
-    ParsedCertificate::try_from(certificate).is_ok_and(|parsed| verify_server_name(&parsed, &name).is_ok())
-}
-
-fn server_name(name: &str) -> Result<ServerName<'static>, LinkError> {
-    ServerName::try_from(name.to_owned()).map_err(|_| LinkError::CertificateName { name: name.to_owned() })
 }
 
 /// One at least.

@@ -7,6 +7,8 @@
 #[cfg(feature = "tls")]
 mod certificates;
 #[cfg(feature = "tls")]
+mod names;
+#[cfg(feature = "tls")]
 mod socket;
 #[cfg(feature = "tls")]
 pub use certificates::LinkTls;

@@ -1,12 +1,13 @@
 //! [`TlsSocket`]: bytes over TLS over a TCP connection. Knows no message.
 
-use super::certificates::is_of;
-use crate::link::socket::Looked;
+use super::names::is_of;
+use crate::link::bytes::Looked;
 use crate::link::tcp::TcpSocket;
 use crate::link::wire::MemberId;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustls::Connection;
-use std::io::{self, IoSlice, Read, Write};
+use std::io;
+use std::io::{IoSlice, Read, Write};
 use std::sync::Arc;
 
 /// What is encrypted and not taken by the connection, bytes at most.

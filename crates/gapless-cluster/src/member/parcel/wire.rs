@@ -14,7 +14,8 @@
 //!
 //! Place and members are as in records of consensus.
 
-use crate::consensus::fields::{FieldError, Fields, put_members, put_place, put_u64};
+use crate::consensus::fields::{FieldError, Fields, put_place, put_u64};
+use crate::consensus::members::put_members;
 use crate::consensus::{Members, Place};
 
 /// The longest state of a sequencer that is taken, bytes; it is read as a whole.

@@ -1,12 +1,12 @@
 //! [`Histories`]: whether the members' logs are the same. Each tells the others where its own stands, at each connection and
 //! whenever that has changed for a while; who differs from its leader stops, and the others say so. See
-//! [`crate::consensus::history`].
+//! [`crate::consensus::core::history`].
 
-use super::Member;
-use super::core::Core;
+use super::Core;
 use crate::ClusterError;
 use crate::consensus::{AppendRefused, History, MemberId, Message, Parting, Refused};
 use crate::link::Content;
+use crate::member::Member;
 use std::collections::BTreeMap;
 
 /// What has changed is told so often at most, ns: so much of what a member acknowledged at the end the others may not know.
@@ -18,7 +18,7 @@ const FAILURES_MAX: u32 = 3;
 
 /// What a member knows of the others' logs.
 #[derive(Default)]
-pub(super) struct Histories {
+pub(in crate::member) struct Histories {
     /// What could not be compared yet.
     waiting: BTreeMap<MemberId, History>,
     /// Whose log is another one.
@@ -155,7 +155,7 @@ impl Core {
 
 impl Member {
     /// Tells a member that has just connected.
-    pub(super) fn tell_history_to(&mut self, member: u64) {
+    pub(in crate::member) fn tell_history_to(&mut self, member: u64) {
         let history = self.core.consensus.history();
         self.core.histories.told.remove(&member);
         self.send_history(member, &history, &history.to_bytes());
@@ -169,7 +169,7 @@ impl Member {
     }
 
     /// Before the first handshake: what this member's log holds, and what others are known to have acknowledged.
-    pub(super) fn begin_history(&mut self) {
+    pub(in crate::member) fn begin_history(&mut self) {
         self.links.set_log(self.core.log_state());
         self.expect_acknowledged();
     }
@@ -181,7 +181,7 @@ impl Member {
     }
 
     /// Tells what has changed; an error if this member has another log than its leader.
-    pub(super) fn tell_history(&mut self) -> Result<(), ClusterError> {
+    pub(in crate::member) fn tell_history(&mut self) -> Result<(), ClusterError> {
         self.links.set_log(self.core.log_state());
         let now_ns = self.core.now.monotonic_ns;
         if let Some((leader, parting, until_ns)) = self.core.histories.stops

@@ -19,9 +19,9 @@
 //! ```
 //! All numbers little-endian.
 
-use super::core::Consensus;
-use super::fields::{FieldError, Fields, put_place, put_u64};
-use super::types::{MEMBERS_MAX, MemberId, Place};
+use super::Consensus;
+use crate::consensus::fields::{FieldError, Fields, put_acknowledged, put_place, put_u64};
+use crate::consensus::types::{MemberId, Place};
 use crate::link::log_state::{Acknowledged, LogState};
 use gapless_agent::fault::mutant;
 use raft::StateRole;
@@ -100,13 +100,6 @@ impl History {
         };
         take().ok()
     }
-}
-
-/// A list with its number: of each member what it has acknowledged.
-pub(super) fn put_acknowledged<const N: usize>(bytes: &mut Vec<u8>, list: impl ExactSizeIterator<Item = [u64; N]>) {
-    assert!(list.len() <= MEMBERS_MAX, "there are no more members");
-    bytes.push(list.len() as u8);
-    list.flatten().for_each(|number| put_u64(bytes, number));
 }
 
 impl Consensus {

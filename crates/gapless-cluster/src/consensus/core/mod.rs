@@ -1,14 +1,35 @@
 //! [`Consensus`]: a member's state, its time, and what its own agent asks of it.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | `ahead` | what need not wait for a poll |
+//! | [`inbound`] | what other members have sent |
+//! | `outbound` | what a poll asks the agent to do |
+//! | [`late`] | members that need more than the window has |
+//! | `behind` | a member that may lack what it has acknowledged |
+//! | [`history`] | whether logs are the same, and what members have acknowledged |
+//! | [`membership_view`] | who is a member, for those who may know less |
+//! | [`status`] | how a member stands |
 
-use super::behind::{Votes, WayBack};
+mod ahead;
+mod behind;
+pub mod history;
+pub mod inbound;
+pub mod late;
+pub mod membership_view;
+mod outbound;
+pub mod status;
+
 use super::change::Change;
 use super::effects::{Outgoing, Read, RoleChange};
+use super::members::{Members, MembersError};
 use super::options::{ConsensusOptions, HEARTBEAT_TICKS, OptionsError, mixed};
 use super::record::{Checkpoint, HardState, RecordContent};
 use super::recovered::Recovered;
 use super::storage::Storage;
-use super::types::{Batch, MemberId, Members, MembersError, Place};
+use super::types::{Batch, MemberId, Place};
 use super::wire::CONTEXT_LENGTH;
+use behind::{Votes, WayBack};
 use raft::{Config, RawNode, SnapshotStatus, StateRole};
 use std::collections::VecDeque;
 
@@ -75,46 +96,46 @@ struct Hurry {
 
 /// A member's consensus. See the module for who calls what when.
 pub struct Consensus {
-    pub(super) id: MemberId,
-    pub(super) options: ConsensusOptions,
-    pub(super) raw: RawNode<Storage>,
+    id: MemberId,
+    options: ConsensusOptions,
+    raw: RawNode<Storage>,
     last_tick_ns: Option<u64>,
     hurry: Option<Hurry>,
     /// Ticks for which each member has not answered the place that it was offered.
     offered: Vec<(u64, usize)>,
     /// Proposals in flight: index and bytes.
-    pub(super) in_flight: VecDeque<(u64, u64)>,
+    in_flight: VecDeque<(u64, u64)>,
     in_flight_bytes: u64,
     /// Messages that leave once the poll of this number is persisted.
-    pub(super) held: VecDeque<(u64, Vec<Outgoing>)>,
+    held: VecDeque<(u64, Vec<Outgoing>)>,
     /// Messages that may leave with the next poll.
-    pub(super) leaving: Vec<Outgoing>,
-    pub(super) last_number: u64,
-    pub(super) persisted_number: u64,
+    leaving: Vec<Outgoing>,
+    last_number: u64,
+    persisted_number: u64,
     /// The last poll that changed term or vote.
-    pub(super) vote_number: u64,
-    pub(super) last_role: Option<RoleChange>,
-    pub(super) released_sequence: u64,
+    vote_number: u64,
+    last_role: Option<RoleChange>,
+    released_sequence: u64,
     /// The place that is being fetched.
-    pub(super) fetching: Option<(Place, Members)>,
-    pub(super) fetch_is_new: bool,
+    fetching: Option<(Place, Members)>,
+    fetch_is_new: bool,
     /// The fetched place that is being persisted, and the poll that says so.
-    pub(super) restoring: Option<(u64, Place)>,
+    restoring: Option<(u64, Place)>,
     /// What the member's own frames share with the fetched ones.
-    pub(super) common_sequence: u64,
-    pub(super) waiting_reads: VecDeque<(u64, u64)>,
-    pub(super) ready_reads: Vec<Read>,
-    pub(super) refused_messages: u64,
-    pub(super) is_first_poll: bool,
+    common_sequence: u64,
+    waiting_reads: VecDeque<(u64, u64)>,
+    ready_reads: Vec<Read>,
+    refused_messages: u64,
+    is_first_poll: bool,
     /// What others have acknowledged goes into the records without an entry: once a heartbeat at most.
-    pub(super) acknowledged_is_due: bool,
+    acknowledged_is_due: bool,
     /// What was stepped last is in the log already, and its records are given out.
-    pub(super) is_stored_ahead: bool,
+    is_stored_ahead: bool,
     /// Something has happened since the last poll that may have effects.
-    pub(super) has_news: bool,
+    has_news: bool,
     /// Of a member that may lack what it has acknowledged.
-    pub(super) way_back: Option<WayBack>,
-    pub(super) votes: Votes,
+    way_back: Option<WayBack>,
+    votes: Votes,
 }
 
 impl Consensus {
@@ -454,7 +475,7 @@ impl Consensus {
     /// The last sequence that entries cover, those that no poll has given out included.
     fn proposed_end(&self) -> u64 {
         let unstable = self.raw.raft.raft_log.unstable_entries();
-        let last = unstable.iter().rev().find_map(super::wire::batch_in);
+        let last = unstable.iter().rev().find_map(crate::consensus::raft_form::batch_in);
         last.map_or_else(|| self.end().sequence, |batch| batch.end_sequence)
     }
 

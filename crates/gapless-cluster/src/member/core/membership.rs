@@ -4,10 +4,11 @@
 //! A new member begins as a learner: nobody waits for it. Its leader looks at it now and then, whoever leads by then, and
 //! makes it a voter when it lags by little; who is replaced goes in the same joint change.
 
-use super::core::Core;
+use super::Core;
 use crate::config::{MEMBERS_MAX, MemberKind};
 use crate::consensus::details::{ADDRESSES_MAX, Joining, MemberDetails, is_address};
 use crate::consensus::{Change, ChangeStep, MemberId, Members, MembershipView, PeerStatus, ProposeError, Role, Status};
+use crate::member::requests::{ChangeRefused, NewMember};
 use std::collections::BTreeMap;
 
 /// A learner that joins is promoted when it lags by so many frames at most, and by so many entries.
@@ -17,90 +18,9 @@ pub const PROMOTION_LAG_ENTRIES_MAX: u64 = 1024;
 /// Between two looks at who joins, ns.
 const LOOK_INTERVAL_NS: u64 = 20_000_000;
 
-/// A member to be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewMember {
-    /// Its number: higher than any member ever had.
-    pub member: MemberId,
-    /// Where the others reach it.
-    pub addresses: Vec<String>,
-    /// What it does in the end.
-    pub kind: MemberKind,
-    /// Who goes when it votes.
-    pub replaces: Option<MemberId>,
-}
-
-/// Why members are not changed. Nothing has happened then.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ChangeRefused {
-    /// Another member leads, or none.
-    #[error("this member does not lead; {}", .leader.as_ref().map_or_else(|| "no leader is known".to_owned(), |leader| format!("ask {leader}")))]
-    NotLeader {
-        /// Who leads, and where it is reached.
-        leader: Option<String>,
-    },
-    /// One at a time.
-    #[error("another change of members is under way; ask again when it is done")]
-    UnderWay,
-    /// One at a time, and a member that joins is a change until it votes.
-    #[error("member {0} is joining; wait until it votes, or give that up: gapless cluster remove --member {0}")]
-    IsJoining(MemberId),
-    /// There is such a member.
-    #[error("member {0} is a member already")]
-    Exists(MemberId),
-    /// A number is given once.
-    #[error("number {member} was used before or passed over; a new member takes {} or a higher one", .highest + 1)]
-    NumberUsed {
-        /// The number.
-        member: MemberId,
-        /// The highest number that a member had.
-        highest: u64,
-    },
-    /// As many as may be.
-    #[error("there are {MEMBERS_MAX} members already, which is as many as may be")]
-    Full,
-    /// No address.
-    #[error("addresses: 1 to {ADDRESSES_MAX} of the form host:port are expected, and {found:?} is none")]
-    Address {
-        /// What was given.
-        found: String,
-    },
-    /// Only a voter takes the place of one.
-    #[error("a learner replaces nobody: it does not vote")]
-    LearnerReplaces,
-    /// There is no such member.
-    #[error("there is no member {0}")]
-    NotMember(MemberId),
-    /// A leader does not remove itself.
-    #[error("member {0} leads; let it hand over first: gapless cluster transfer --to another one")]
-    Leads(MemberId),
-    /// Nobody would be left.
-    #[error("member {0} is the last one that votes")]
-    LastVoter(MemberId),
-    /// Nobody would be left who runs the service.
-    #[error("member {0} is the last full member that votes; witnesses alone serve nobody")]
-    LastFull(MemberId),
-    /// Nothing would be committed any more.
-    #[error(
-        "of the {voters} that would vote {needed} are needed and {live} are there; start the others first, or add a \
-         member before one is removed"
-    )]
-    TooFewLive {
-        /// Who would vote.
-        voters: usize,
-        /// A majority of them.
-        needed: usize,
-        /// How many of them were heard of lately.
-        live: usize,
-    },
-    /// Consensus does not take it.
-    #[error(transparent)]
-    Consensus(#[from] ProposeError),
-}
-
 /// What is looked at now and then.
 #[derive(Debug, Default)]
-pub(super) struct Membership {
+pub(in crate::member) struct Membership {
     /// The members have changed, and links have not yet.
     pub is_changed: bool,
     /// What another member said of the members, and knows more of the log.

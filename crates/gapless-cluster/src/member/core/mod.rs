@@ -1,24 +1,36 @@
 //! [`Core`]: all of a member but its links, so that what they have received can be worked on where it lies.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`membership`] | changes of members |
+//! | [`divergence`] | whether the copies of a service are the same |
+//! | `held` | what a witness may let go |
+//! | `history` | whether the members' logs are the same |
+//! | `time` | what time it is in the stream |
 
-use super::MESSAGE_BYTES_MAX;
+pub mod divergence;
+mod held;
+pub(super) mod history;
+pub mod membership;
+pub(super) mod time;
+
 use super::advertised_endpoints::AdvertisedEndpoints;
 use super::catch_up::{CatchUp, Taken, words};
-use super::divergence::DivergenceCheck;
-use super::history::Histories;
 use super::journal_readers::JournalReaders;
 use super::late_budget::LateBudget;
 use super::member_journal::MemberJournal;
-use super::membership::Membership;
 use super::parcel::Parcels;
-use super::shared::{MemberRequest, MemberShared, Outcome, Wish};
-use super::time::Told;
+use super::requests::{MemberRequest, Outcome, Wish};
+use super::shared::MemberShared;
 use super::voting::Voting;
+use super::{MESSAGE_BYTES_MAX, MemberStatus};
 use crate::ClusterError;
 use crate::consensus::{
     Batch, Chain, Consensus, Effects, History, MemberId, Outgoing, ProposeError, Role, RoleChange, wire,
 };
 use crate::link::log_state::LogState;
 use crate::link::{Content, Links, Received};
+use divergence::DivergenceCheck;
 use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, Now, Waker};
 use gapless_client::stream_layout::StreamLayout;
@@ -30,6 +42,9 @@ use gapless_stream::{Ingress, StreamError, sequencer_recovery};
 use gapless_transport::mailbox::Mailbox;
 use gapless_wire::feed_session::FeedSession;
 use gapless_wire::{Frame, aligned_length};
+use history::Histories;
+use membership::Membership;
+use time::Told;
 
 /// What else was refused is told so often at most, ns.
 const WARNING_INTERVAL_NS: u64 = 1_000_000_000;
@@ -644,6 +659,34 @@ impl Core {
         }
         self.told_role = self.role;
         self.next_status_ns = self.now.monotonic_ns + super::shared::STATUS_INTERVAL_NS;
-        shared.tell(self, links);
+        shared.tell(self.member_status(links));
+    }
+
+    /// How this member stands, for those outside of its agent.
+    pub(super) fn member_status(&self, links: &Links) -> MemberStatus {
+        let peer = |number: u64| {
+            let member = MemberId::new(number)?;
+            Some((member, links.is_connected(number), links.statistics(number).unwrap_or_default()))
+        };
+        let refused = self.membership.refused.iter();
+        MemberStatus {
+            member: MemberId::new(links.identity().member).expect("a member has a number"),
+            consensus: self.consensus.status(),
+            members: self.consensus.members().clone(),
+            links: links.peers().filter_map(peer).collect(),
+            refused: refused.filter_map(|(member, why)| Some((MemberId::new(*member)?, why.clone()))).collect(),
+            waits_for: self.voting.awaited().iter().filter_map(|member| MemberId::new(*member)).collect(),
+            journaled_sequence: self.journal.last_sequence(),
+            released_sequence: self.told_released,
+            sessions: self.ingress.sequencer().session_count() as u64,
+            dropped_full: self.dropped_full,
+            fetching_to: self.parcels.target().or_else(|| self.catch_up.target()),
+            fetched: self.catch_up.fetched(),
+            compared_sequence: self.divergence.compared_sequence(),
+            parted: self.histories.parted().iter().map(|(member, parting)| (*member, *parting)).collect(),
+            partings: self.histories.partings(),
+            time_ahead_ns: self.ingress.time().ahead_ns(self.now),
+            time_from_term: self.told_time.from_term,
+        }
     }
 }

@@ -9,10 +9,10 @@
 //! ```
 //! All numbers little-endian.
 
-use super::Member;
-use super::core::Core;
+use super::Core;
 use crate::consensus::{MemberId, Role};
 use crate::link::Content;
+use crate::member::Member;
 
 /// Who leads tells the time so often, ns.
 const TELL_INTERVAL_NS: u64 = 1_000_000_000;
@@ -24,7 +24,7 @@ const MESSAGE_LENGTH: usize = 24;
 
 /// What was told last.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(in crate::member) struct Told {
     next_ns: u64,
     is_far_off: bool,
     /// The term of the leader whose time is known here, or 0.
@@ -92,7 +92,7 @@ impl Core {
 
 impl Member {
     /// Tells one member, if it is known here.
-    pub(super) fn tell_time_to(&mut self, member: u64) {
+    pub(in crate::member) fn tell_time_to(&mut self, member: u64) {
         if let Some(time_ns) = self.core.ingress.time().at(self.core.now) {
             // Not sent: then it is not connected any more, and is told when it is.
             let _ = self.links.send(member, Content::Time, &to_bytes(time_ns, self.core.told_time.term), &[]);
@@ -101,7 +101,7 @@ impl Member {
 
     /// Where this member leads, it tells everybody: when it begins to, and now and then.
     #[inline]
-    pub(super) fn tell_time(&mut self) {
+    pub(in crate::member) fn tell_time(&mut self) {
         if self.core.now.monotonic_ns >= self.core.told_time.next_ns && self.core.role.role == Role::Leader {
             self.tell_time_to_all();
         }

@@ -2,12 +2,12 @@
 //! where a message cannot be true.
 
 use super::behind::is_about_end;
-use super::chain::Chain;
-use super::core::{Consensus, READS_MAX};
 use super::history::Parting;
-use super::storage::place_of;
-use super::types::{Batch, MemberId, Place};
-use super::wire::{batch_in, frames_of};
+use super::{Consensus, READS_MAX};
+use crate::consensus::chain::Chain;
+use crate::consensus::raft_form::{batch_in, place_of};
+use crate::consensus::types::{Batch, MemberId, Place};
+use crate::consensus::wire::frames_of;
 use gapless_wire::{Frame, FrameError, aligned_length};
 use raft::eraftpb::{Message, MessageType};
 use raft::{ProgressState, StateRole};
@@ -330,7 +330,7 @@ impl Consensus {
         // What was committed stays committed in every later term, so it is the present leader who says so.
         message.from = raft.leader_id;
         message.term = raft.term;
-        message.set_snapshot(super::storage::snapshot_of(&place, &members));
+        message.set_snapshot(crate::consensus::raft_form::snapshot_of(&place, &members));
         self.fetching = None;
         self.common_sequence = common_sequence;
         let _ = self.raw.step(message);

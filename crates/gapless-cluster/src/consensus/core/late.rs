@@ -3,9 +3,9 @@
 //! these entries are not there at the moment, and the agent gives each such member the next piece when it has read it and
 //! when the one before has arrived. Raft-rs makes the message then, as it makes all others.
 
-use super::core::Consensus;
-use super::effects::Outgoing;
-use super::types::{Batch, MemberId};
+use super::Consensus;
+use crate::consensus::effects::Outgoing;
+use crate::consensus::types::{Batch, MemberId};
 use raft::ProgressState;
 
 /// How far a member is that is late.

@@ -7,10 +7,10 @@
 //! ```
 //! All numbers little-endian.
 
-use super::Member;
-use super::core::Core;
+use super::Core;
 use crate::consensus::{MemberId, Role};
 use crate::link::Content;
+use crate::member::Member;
 
 /// Who leads tells it so often, ns.
 const TELL_INTERVAL_NS: u64 = 1_000_000_000;
@@ -67,7 +67,7 @@ impl Core {
 
 impl Member {
     /// Where this member leads, it tells the witnesses now and then.
-    pub(super) fn tell_held(&mut self) {
+    pub(in crate::member) fn tell_held(&mut self) {
         let core = &mut self.core;
         if core.now.monotonic_ns < core.next_held_ns || core.role.role != Role::Leader {
             return;

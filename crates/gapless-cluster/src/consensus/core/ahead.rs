@@ -4,12 +4,11 @@
 //!
 //! A poll costs as much as all else that a message goes through; like this it is behind what somebody waits for.
 
-use super::core::Consensus;
-use super::effects::{Outgoing, Record};
+use super::Consensus;
 use super::outbound::drop_superseded;
-use super::record::RecordContent;
-use super::status::Role;
-use super::types::MemberId;
+use crate::consensus::effects::{Outgoing, Record, Role};
+use crate::consensus::record::RecordContent;
+use crate::consensus::types::MemberId;
 use gapless_agent::fault::mutant;
 use raft::StateRole;
 use raft::eraftpb::{EntryType, MessageType};

@@ -20,21 +20,13 @@
 //! A leader that is asked also takes back what it believes of the asking member beyond what that one says that it has:
 //! raft-rs would never send it again.
 
-use super::core::Consensus;
-use super::types::MemberId;
-use super::wire::{CONDITIONAL_CONTEXT, CONTEXT_LENGTH, END_CONTEXT};
+use super::Consensus;
+use crate::consensus::recovered::Behind;
+use crate::consensus::types::MemberId;
+use crate::consensus::wire::{CONDITIONAL_CONTEXT, CONTEXT_LENGTH, END_CONTEXT};
 use gapless_agent::fault::mutant;
 use raft::StateRole;
 use raft::eraftpb::{Entry, Message, MessageType};
-
-/// What a member that may lack what it has acknowledged knows about that.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Behind {
-    /// It acknowledged nothing in a later term.
-    pub term: u64,
-    /// Tells this start of the member from all others of the same member.
-    pub start: u64,
-}
 
 /// A member's way back.
 pub(super) struct WayBack {

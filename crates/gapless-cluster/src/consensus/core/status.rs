@@ -1,30 +1,9 @@
 //! [`Status`]: how a member stands, for operators and for the agent's decisions.
 
-use super::core::Consensus;
-use super::types::{MemberId, Place};
+use super::Consensus;
+use crate::consensus::effects::Role;
+use crate::consensus::types::{MemberId, Place};
 use raft::{ProgressState, StateRole};
-
-/// What a member is at the moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Role {
-    /// Follows a leader, or waits for one.
-    #[default]
-    Follower,
-    /// Tries to lead; asking first whether it could win counts as trying.
-    Candidate,
-    /// Leads.
-    Leader,
-}
-
-impl From<StateRole> for Role {
-    fn from(role: StateRole) -> Self {
-        match role {
-            StateRole::Follower => Self::Follower,
-            StateRole::Candidate | StateRole::PreCandidate => Self::Candidate,
-            StateRole::Leader => Self::Leader,
-        }
-    }
-}
 
 /// How a member stands.
 #[derive(Clone, Debug, PartialEq, Eq)]

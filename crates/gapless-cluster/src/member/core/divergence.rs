@@ -14,11 +14,11 @@
 //! ```
 //! All numbers little-endian.
 
-use super::Member;
-use super::core::Core;
+use super::Core;
 use crate::ClusterError;
 use crate::consensus::{MemberId, Members};
 use crate::link::Content;
+use crate::member::Member;
 use gapless_stream::member_service::StateHash;
 use gapless_stream::messages::ForSequencer;
 use gapless_transport::mailbox::Mailbox;
@@ -46,7 +46,7 @@ pub struct Verdict {
 
 /// What members say to each other of their copies.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Said {
+pub(in crate::member) enum Said {
     Report(RangeInclusive<u32>, Vec<StateHash>),
     Verdict(Verdict),
 }
@@ -111,7 +111,7 @@ impl Said {
 }
 
 /// What a member knows of its copy, and of the others'.
-pub(super) struct DivergenceCheck {
+pub(in crate::member) struct DivergenceCheck {
     /// From the service.
     own: Mailbox<StateHash>,
     reports: BTreeMap<MemberId, Vec<StateHash>>,
@@ -259,7 +259,7 @@ fn winner(votes: &[(MemberId, u64)], leader: MemberId, full: usize) -> Option<u6
 
 impl Core {
     /// Has the stream say from where on the service acts as `version`.
-    pub(super) fn upgrade(&mut self, version: u32) -> Result<(), String> {
+    pub(in crate::member) fn upgrade(&mut self, version: u32) -> Result<(), String> {
         if !self.consensus.is_leader() {
             let leader =
                 self.role.leader.map_or_else(|| "no leader is known".to_owned(), |it| format!("ask member {it}"));
@@ -275,7 +275,7 @@ impl Core {
 
 impl Member {
     /// Tells and compares; an error if this member's copy is the one that differs.
-    pub(super) fn compare_copies(&mut self) -> Result<(), ClusterError> {
+    pub(in crate::member) fn compare_copies(&mut self) -> Result<(), ClusterError> {
         let (own, now_ns) = (self.core.member, self.core.now.monotonic_ns);
         let copies = &mut self.core.divergence;
         copies.take_own(own);

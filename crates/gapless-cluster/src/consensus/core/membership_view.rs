@@ -7,9 +7,10 @@
 //!   9  …    members
 //! ```
 
-use super::core::Consensus;
-use super::fields::{FieldError, Fields, put_members, put_u64};
-use super::types::{MemberId, Members};
+use super::Consensus;
+use crate::consensus::fields::{FieldError, Fields, put_u64};
+use crate::consensus::members::{Members, put_members};
+use crate::consensus::types::MemberId;
 
 /// The version of this layout.
 const VERSION: u8 = 1;
@@ -68,8 +69,8 @@ impl Consensus {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test")]
 mod tests {
-    use super::super::details::{Joining, MemberDetails};
     use super::*;
+    use crate::consensus::details::{Joining, MemberDetails};
 
     #[test]
     fn a_standing_comes_back_as_it_was_and_says_who_was_removed() {

@@ -1,13 +1,12 @@
 //! What goes out: raft-rs's `Ready` becomes [`Effects`].
 
-use super::change::Change;
-use super::core::Consensus;
-use super::effects::{Effects, Fetch, Outgoing, Read, Record, RoleChange};
-use super::record::{HardState, RecordContent};
-use super::status::Role;
-use super::storage::place_of;
-use super::types::MemberId;
-use super::wire::{frames_of, is_sent};
+use super::Consensus;
+use crate::consensus::change::Change;
+use crate::consensus::effects::{Effects, Fetch, Outgoing, Read, Record, Role, RoleChange};
+use crate::consensus::raft_form::place_of;
+use crate::consensus::record::{HardState, RecordContent};
+use crate::consensus::types::MemberId;
+use crate::consensus::wire::{frames_of, is_sent};
 use gapless_agent::fault::mutant;
 use raft::eraftpb::{Entry, EntryType, Message, MessageType};
 use raft::{Ready, StateRole};

@@ -1,0 +1,277 @@
+//! Who is a member, and in which way.
+
+use super::MemberId;
+use super::details::{Joining, MemberDetails, put_details, take_details};
+use super::fields::{FieldError, Fields, put_list, put_u64};
+use super::types::{MEMBERS_MAX, NUMBER_MAX};
+use raft::eraftpb::ConfState;
+
+/// Who is a member, in which role.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Members {
+    /// Those who vote.
+    pub voters: Vec<MemberId>,
+    /// While a change is under way: those who voted before it, whose majority is needed, too.
+    pub voters_outgoing: Vec<MemberId>,
+    /// Those who store and do not vote.
+    pub learners: Vec<MemberId>,
+    /// Outgoing voters that become learners when the change is complete.
+    pub learners_next: Vec<MemberId>,
+    /// Whether the leader completes the change by itself.
+    pub auto_leave: bool,
+    /// Which of all these are witnesses (decision 9).
+    pub witnesses: Vec<MemberId>,
+    /// What else is agreed on about them, in the order of their numbers; nothing about those that no change has added.
+    pub details: Vec<MemberDetails>,
+    /// The highest number that a member ever had, where that is higher than those of these members; else 0.
+    pub numbers_used: u64,
+}
+
+/// Why some members are not a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MembersError {
+    /// Nobody votes.
+    #[error("a cluster needs a voter, the list of voters is empty")]
+    NoVoter,
+    /// Too many.
+    #[error("a cluster has at most {MEMBERS_MAX} members, {found} are listed")]
+    TooMany {
+        /// How many there are.
+        found: usize,
+    },
+    /// The same member twice in a role, or in two that exclude each other.
+    #[error("member {0} is listed twice, or as voter and learner at once")]
+    Twice(MemberId),
+    /// A learner-to-be that is no outgoing voter, or a witness that is no member.
+    #[error("member {0} is to become a learner or is a witness, and is not among those who could be")]
+    Nowhere(MemberId),
+    /// Details of somebody who is no member, or that cannot be, or not in their order.
+    #[error("what is said about member {0} cannot be: its address, its joining, or that it is said at all")]
+    Details(MemberId),
+    /// The highest number is not the highest.
+    #[error("number {0} is said to be used up, and is not higher than those of the members")]
+    NumbersUsed(u64),
+    /// A change that completes by itself where none is under way.
+    #[error("the change of members is to complete itself, and none is under way")]
+    NotJoint,
+}
+
+impl Members {
+    /// Voters alone.
+    #[must_use]
+    pub fn of_voters(voters: &[MemberId]) -> Self {
+        Self { voters: voters.to_vec(), ..Self::default() }
+    }
+
+    /// Whether `member` is in any role.
+    #[must_use]
+    pub fn contains(&self, member: MemberId) -> bool {
+        self.lists().iter().any(|list| list.contains(&member))
+    }
+
+    /// Whether `member` votes, in the old or in the new set.
+    #[must_use]
+    pub fn votes(&self, member: MemberId) -> bool {
+        self.voters.contains(&member) || self.voters_outgoing.contains(&member)
+    }
+
+    /// Everybody, once, by number.
+    #[must_use]
+    pub fn all(&self) -> Vec<MemberId> {
+        let mut all: Vec<_> = self.lists().into_iter().flatten().copied().collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// Whether nobody is listed: a member that has not been told yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.voters.is_empty()
+    }
+
+    /// The same with each list in order.
+    pub(crate) fn sorted(mut self) -> Self {
+        let lists = [&mut self.voters, &mut self.voters_outgoing, &mut self.learners, &mut self.learners_next];
+        lists.into_iter().chain([&mut self.witnesses]).for_each(|list| list.sort_unstable());
+        self.details.sort_unstable_by_key(|each| each.member);
+        self
+    }
+
+    const fn lists(&self) -> [&Vec<MemberId>; 4] {
+        [&self.voters, &self.voters_outgoing, &self.learners, &self.learners_next]
+    }
+
+    /// Checks everything that raft-rs would panic about.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check(&self) -> Result<(), MembersError> {
+        if self.voters.is_empty() {
+            return Err(MembersError::NoVoter);
+        }
+        for list in self.lists().into_iter().chain([&self.witnesses]) {
+            if list.len() > MEMBERS_MAX {
+                return Err(MembersError::TooMany { found: list.len() });
+            }
+            let twice = list.iter().enumerate().find(|(at, member)| list[..*at].contains(member));
+            if let Some((_, member)) = twice {
+                return Err(MembersError::Twice(*member));
+            }
+        }
+        let all = self.all();
+        if all.len() > MEMBERS_MAX {
+            return Err(MembersError::TooMany { found: all.len() });
+        }
+        if let Some(member) = self.learners.iter().find(|member| self.votes(**member)) {
+            return Err(MembersError::Twice(*member));
+        }
+        for member in &self.learners_next {
+            if self.voters.contains(member) || self.learners.contains(member) {
+                return Err(MembersError::Twice(*member));
+            }
+            if !self.voters_outgoing.contains(member) {
+                return Err(MembersError::Nowhere(*member));
+            }
+        }
+        if let Some(member) = self.witnesses.iter().find(|member| !all.contains(member)) {
+            return Err(MembersError::Nowhere(*member));
+        }
+        let is_wrong = |each: &MemberDetails| {
+            let may_join = each.joining.is_none_or(|joining| {
+                let replaces_one = joining.replaces.is_none_or(|old| all.contains(&old));
+                self.learners.contains(&each.member) && replaces_one
+            });
+            !each.is_valid() || !may_join || !all.contains(&each.member)
+        };
+        let unordered = self.details.windows(2).find(|pair| pair[0].member >= pair[1].member).map(|pair| &pair[1]);
+        if let Some(each) = unordered.or_else(|| self.details.iter().find(|each| is_wrong(each))) {
+            return Err(MembersError::Details(each.member));
+        }
+        let highest = all.last().map_or(0, |member| member.get());
+        if self.numbers_used != 0 && (self.numbers_used <= highest || self.numbers_used > NUMBER_MAX) {
+            return Err(MembersError::NumbersUsed(self.numbers_used));
+        }
+        if self.auto_leave && self.voters_outgoing.is_empty() {
+            return Err(MembersError::NotJoint);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn to_conf_state(&self) -> ConfState {
+        let numbers = |list: &[MemberId]| list.iter().map(|member| member.get()).collect();
+        let mut state = ConfState::default();
+        state.set_voters(numbers(&self.voters));
+        state.set_voters_outgoing(numbers(&self.voters_outgoing));
+        state.set_learners(numbers(&self.learners));
+        state.set_learners_next(numbers(&self.learners_next));
+        state.auto_leave = self.auto_leave;
+        state
+    }
+
+    /// The highest number that a member ever had. A lower one is never given again.
+    #[must_use]
+    pub fn highest_number(&self) -> u64 {
+        self.all().last().map_or(0, |member| member.get()).max(self.numbers_used)
+    }
+
+    /// What is agreed on about `member` beside its role.
+    #[must_use]
+    pub fn details_of(&self, member: MemberId) -> Option<&MemberDetails> {
+        self.details.iter().find(|each| each.member == member)
+    }
+
+    /// The learner that is to become a voter, and how; one at most is added by [`crate::member`].
+    #[must_use]
+    pub fn joining(&self) -> Option<(MemberId, Joining)> {
+        self.details.iter().find_map(|each| Some((each.member, each.joining?)))
+    }
+
+    /// The members of raft's `state`; what raft does not know of stays as it is here, as far as it is about members of
+    /// that state. Sorted, so that equal members are equal values.
+    pub(crate) fn with_conf_state(&self, state: &ConfState) -> Self {
+        let members = |numbers: &[u64]| {
+            let mut list: Vec<_> = numbers.iter().filter_map(|number| MemberId::new(*number)).collect();
+            list.sort_unstable();
+            list
+        };
+        let mut members = Self {
+            voters: members(state.get_voters()),
+            voters_outgoing: members(state.get_voters_outgoing()),
+            learners: members(state.get_learners()),
+            learners_next: members(state.get_learners_next()),
+            auto_leave: state.auto_leave,
+            ..Self::default()
+        };
+        let all = members.all();
+        members.witnesses = self.witnesses.iter().copied().filter(|member| all.contains(member)).collect();
+        members.witnesses.sort_unstable();
+        members.witnesses.dedup();
+        members.details = self.details.iter().filter(|each| all.contains(&each.member)).cloned().collect();
+        for each in &mut members.details {
+            // Who votes has joined.
+            each.joining = each.joining.filter(|_| members.learners.contains(&each.member));
+            let replaced = each.joining.as_mut().map(|joining| &mut joining.replaces);
+            replaced.into_iter().for_each(|replaces| *replaces = replaces.filter(|member| all.contains(member)));
+        }
+        let highest = self.highest_number();
+        members.numbers_used = if highest > members.highest_number() { highest } else { 0 };
+        members
+    }
+}
+
+/// The leader completes the change of these members by itself.
+const AUTO_LEAVE_FLAG: u8 = 1;
+
+/// The highest number ever used, and details, follow.
+const MORE_FLAG: u8 = 2;
+
+pub(crate) fn put_members(bytes: &mut Vec<u8>, members: &Members) {
+    put_list(bytes, &members.voters);
+    put_list(bytes, &members.voters_outgoing);
+    put_list(bytes, &members.learners);
+    put_list(bytes, &members.learners_next);
+    let has_more = members.numbers_used != 0 || !members.details.is_empty();
+    bytes.push(if members.auto_leave { AUTO_LEAVE_FLAG } else { 0 } | if has_more { MORE_FLAG } else { 0 });
+    put_list(bytes, &members.witnesses);
+    if has_more {
+        put_u64(bytes, members.numbers_used);
+        put_details(bytes, &members.details);
+    }
+}
+
+impl Fields<'_> {
+    /// A list in order, so that equal members have equal bytes.
+    fn ordered(&mut self, name: &'static str) -> Result<Vec<MemberId>, FieldError> {
+        let list = self.list(name)?;
+        if list.is_sorted() { Ok(list) } else { Err(FieldError::Value(name)) }
+    }
+
+    /// Members that [`Members::check`] finds right, or none at all.
+    pub(crate) fn members(&mut self) -> Result<Members, FieldError> {
+        let mut members = Members {
+            voters: self.ordered("voters")?,
+            voters_outgoing: self.ordered("outgoing voters")?,
+            learners: self.ordered("learners")?,
+            learners_next: self.ordered("next learners")?,
+            ..Members::default()
+        };
+        let flags = self.u8()?;
+        if flags & !(AUTO_LEAVE_FLAG | MORE_FLAG) != 0 {
+            return Err(FieldError::Value("flags of members"));
+        }
+        members.auto_leave = flags & AUTO_LEAVE_FLAG != 0;
+        members.witnesses = self.ordered("witnesses")?;
+        if flags & MORE_FLAG != 0 {
+            members.numbers_used = self.number("highest number of a member")?;
+            members.details = take_details(self)?;
+            if members.numbers_used == 0 && members.details.is_empty() {
+                return Err(FieldError::Value("details of members"));
+            }
+        }
+        if members != Members::default() && members.check().is_err() {
+            return Err(FieldError::Value("members"));
+        }
+        Ok(members)
+    }
+}

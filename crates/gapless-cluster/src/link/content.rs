@@ -1,0 +1,81 @@
+//! What goes over a link: a message's content, and a message as it lies in the receive buffer.
+
+use super::wire::{Kind, MemberId};
+
+/// What a message is for. Links do not care, their users do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Content {
+    /// A message of consensus with the frames that belong to it.
+    Consensus,
+    /// A follower asks for old frames; such a message has no frames.
+    CatchUpRequest,
+    /// Old frames.
+    CatchUpFrames,
+    /// Who is a member, as its sender knows; such a message has no frames.
+    Members,
+    /// Whether the copies of a service are the same; such a message is short and has no frames.
+    Copies,
+    /// Where publishers find its sender; such a message has no frames.
+    Endpoints,
+    /// A follower asks for a parcel; such a message is short and has no frames.
+    ParcelRequest,
+    /// What a parcel holds, or a piece of it in the place of frames.
+    Parcel,
+    /// The time of the stream, as its sender knows it; such a message is short and has no frames.
+    Time,
+    /// How far all full members are; such a message is short and has no frames.
+    Held,
+    /// What its sender's log holds; such a message is short and has no frames.
+    History,
+}
+
+impl Content {
+    #[inline]
+    pub(super) const fn kind(self) -> Kind {
+        match self {
+            Self::Consensus => Kind::Consensus,
+            Self::CatchUpRequest => Kind::CatchUpRequest,
+            Self::CatchUpFrames => Kind::CatchUpFrames,
+            Self::Members => Kind::Members,
+            Self::Copies => Kind::Copies,
+            Self::Endpoints => Kind::Endpoints,
+            Self::ParcelRequest => Kind::ParcelRequest,
+            Self::Parcel => Kind::Parcel,
+            Self::Time => Kind::Time,
+            Self::Held => Kind::Held,
+            Self::History => Kind::History,
+        }
+    }
+
+    #[inline]
+    pub(super) const fn from_kind(kind: Kind) -> Option<Self> {
+        match kind {
+            Kind::Consensus => Some(Self::Consensus),
+            Kind::CatchUpRequest => Some(Self::CatchUpRequest),
+            Kind::CatchUpFrames => Some(Self::CatchUpFrames),
+            Kind::Members => Some(Self::Members),
+            Kind::Copies => Some(Self::Copies),
+            Kind::Endpoints => Some(Self::Endpoints),
+            Kind::ParcelRequest => Some(Self::ParcelRequest),
+            Kind::Parcel => Some(Self::Parcel),
+            Kind::Time => Some(Self::Time),
+            Kind::Held => Some(Self::Held),
+            Kind::History => Some(Self::History),
+            Kind::Hello | Kind::Welcome | Kind::Refusal | Kind::Ping => None,
+        }
+    }
+}
+
+/// A message as it lies in the receive buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received<'a> {
+    /// Who sent it.
+    pub from: MemberId,
+    /// What it is for.
+    pub content: Content,
+    /// The consensus part; its checksum is checked.
+    pub consensus: &'a [u8],
+    /// The frames part, at an address that is a multiple of 8. Frames have checksums of their own, which are *not*
+    /// checked here.
+    pub frames: &'a [u8],
+}
