@@ -7,21 +7,22 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`agent`] | [`Agent`], [`Now`] |
-//! | [`group`] | [`AgentGroup`]: agents polled in order, with or without a thread |
-//! | [`thread`] | [`AgentThread`]: the duty cycle on a thread of its own |
 //! | [`thread_group`] | [`ThreadGroup`]: the threads of a whole plan |
+//! | [`seats`] | [`Seats`]: a plan's threads before they run, and their wakers |
+//! | [`mod@plan`] | [`plan()`](plan::plan): agents to threads, threads to cores |
+//! | [`thread`] | [`AgentThread`]: the duty cycle on a thread of its own |
+//! | [`group`] | [`AgentGroup`]: agents polled in order, with or without a thread |
 //! | [`failure`] | [`AgentFailure`], and the [`FailureSlot`] that threads share |
 //! | [`idle`] | [`IdleStrategy`]: what a thread does when there is nothing to do |
 //! | [`wake`] | [`Waker`]: an eventfd and a parked flag |
 //! | [`cpu_mask`] | [`CpuMask`]: parsing, checking, pinning |
-//! | [`mod@plan`] | [`plan()`](plan::plan): agents to threads, threads to cores |
-//! | [`seats`] | [`Seats`]: a plan's threads before they run, and their wakers |
 //! | [`clock`] | [`Clock`]: system, time stamp counter or virtual; the wall clock is slewed |
+//! | [`agent`] | [`Agent`], [`Now`] |
 //! | [`counters`] | [`Counters`] in a mapped file, [`CountersReader`] for another process |
 //! | [`park_flag`], [`latch`], [`atomic_word`] | the two ordering arguments, generic over their atomics |
 //! | [`pauses`] | [`Pauses`]: how long a spinning thread was kept from running |
 //! | [`fault`] | crash points and mutants, for tests |
+//! | [`error`] | [`Error`] |
 
 #![deny(unsafe_op_in_unsafe_fn)]
 

@@ -2,19 +2,20 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`canonical`] | `gapless bench canonical` |
 //! | [`compare`] | `gapless bench compare`: whether one build is slower than another |
-//! | [`options`] | every option of `gapless bench canonical`, parsed and validated |
-//! | [`pacing`] | when a message is due (open loop), the warm-up, whether the asked rate was reached |
-//! | [`histogram`] | latencies: recording, percentiles, intervals, `.hlog` files |
-//! | [`floor`] | what the machine itself can do, measured in the same run |
 //! | [`parts`] | `gapless bench serialization`, `log`, `messaging`, `persistence` and `time` |
+//! | [`canonical`] | `gapless bench canonical` |
+//! | [`options`] | every option of `gapless bench canonical`, parsed and validated |
 //! | [`sequencer`] | `gapless bench sequencer`: nodes and a sequencer, over every transport |
 //! | [`failover`] | `gapless bench failover`: what clients see while members die and the lead changes |
+//! | [`floor`] | what the machine itself can do, measured in the same run |
+//! | [`pacing`] | when a message is due (open loop), the warm-up, whether the asked rate was reached |
 //! | [`statistics`] | the median, and the interval of a ratio from pairs |
 //! | `child` | processes of a benchmark, seen from it |
 //! | [`time_sources`] | clocks that can be read, and what it costs |
+//! | [`histogram`] | latencies: recording, percentiles, intervals, `.hlog` files |
 //! | [`resources`] | CPU time and memory of a process |
+//! | `error` | [`BenchError`] |
 //!
 //! `unsafe` lives in [`floor`] alone, in the module that maps memory.
 

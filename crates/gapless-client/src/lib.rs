@@ -2,17 +2,17 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`client`] | [`Client`]: sessions, commands and their replies |
 //! | [`node`] | [`StreamNode`](node::StreamNode): reads every message of a stream, and publishes |
+//! | [`client`] | [`Client`]: sessions, commands and their replies |
 //! | [`control`] | halting, resuming, rolling over and ending a stream, and asking who is connected, from another process |
-//! | [`control_messages`] | what is asked and answered there |
 //! | [`late_reader`] | [`LateReader`](late_reader::LateReader): a stream from an old frame on, by journal and window |
 //! | [`ring_notes`] | what a node on the sequencer's machine says of itself |
 //! | [`feeds`] | which feed session a frame is of |
 //! | [`throttle`] | how much one publisher may send |
 //! | [`stream_layout`] | [`StreamLayout`](stream_layout::StreamLayout): what lies where in a stream's directory |
-//! | [`session_key`] | [`SessionKey`] and [`CommandNumber`]: names of sessions and commands |
 //! | [`error`] | [`ClientError`] |
+//! | [`control_messages`] | what is asked and answered there |
+//! | [`session_key`] | [`SessionKey`] and [`CommandNumber`]: names of sessions and commands |
 
 #![forbid(unsafe_code)]
 

@@ -2,10 +2,11 @@
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | [`member`] | a member: its agent, its start |
 //! | [`config`] | one file that describes a member |
+//! | `error` | [`ClusterError`] |
 //! | [`consensus`] | the core: votes, entries, members, places; no I/O, no clock, no randomness |
 //! | [`link`] | the links between members |
-//! | [`member`] | a member: its agent, its start |
 
 #![forbid(unsafe_code)]
 

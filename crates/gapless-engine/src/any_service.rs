@@ -1,10 +1,14 @@
 //! [`AnyService`]: what a fold needs of a service, without its type. All that stands around a service is compiled once
 //! by this, and not for each; the price is one indirect call for each message.
 
+use crate::EngineError;
 use crate::context::Context;
-use crate::service::{Handlers, Refused, Reject, Service, describe};
-use crate::state::follower::Follower;
+use crate::reject::Reject;
+use crate::service::{Handlers, Refused, Service, describe};
+use crate::sessions::SessionTable;
 use crate::store::snapshot::MAGIC;
+use crate::timers::TimerTable;
+use crate::transaction_layout::Read;
 use gapless_schema::Encoding;
 use std::any::Any;
 use std::ops::RangeInclusive;
@@ -35,9 +39,46 @@ pub(crate) trait AnyService: Any + Send {
     /// As [`Service::restore`].
     fn restore(&mut self, state: &[u8]) -> Result<(), String>;
 
-    /// The state of a service whose handlers ran before.
-    fn follower(&mut self) -> Option<&mut Follower> {
-        None
+    /// Whether its handlers ran before, on a leader, and it applies their transactions.
+    fn is_of_transactions(&self) -> bool {
+        false
+    }
+
+    /// A frame comes, with its sequence and term.
+    ///
+    /// # Errors
+    /// The state is ahead by what was cut, and cannot be made anew.
+    fn see(&mut self, _sequence: u64, _term: u64) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    /// A transaction comes, with its sequence.
+    ///
+    /// # Errors
+    /// It does not apply, or comes to another state than the leader's.
+    fn apply(&mut self, _sequence: u64, _read: &Read<'_>) -> Result<(), String> {
+        Err("nothing applies it".to_owned())
+    }
+
+    /// Between two batches of frames, behind `last_sequence`.
+    ///
+    /// # Errors
+    /// As for [`AnyService::see`].
+    fn attend(
+        &mut self,
+        _last_sequence: u64,
+        _timers: &TimerTable,
+        _sessions: &SessionTable,
+    ) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    /// Whether the state is as it was behind the last frame, for a snapshot; at a clean stop it has to become that.
+    ///
+    /// # Errors
+    /// As for [`AnyService::see`].
+    fn can_snapshot(&mut self, _last_sequence: u64, _is_final: bool) -> Result<bool, EngineError> {
+        Ok(true)
     }
 }
 

@@ -1,7 +1,7 @@
 //! [`Context`]: what a handler knows of its message, and what it may do.
 
 use crate::outputs::{Outputs, TimerChange};
-use crate::service::Reject;
+use crate::reject::Reject;
 use gapless_client::client::MessageType;
 use gapless_schema::{Direct, Encode, EncodeError, Encoding, schema_key};
 

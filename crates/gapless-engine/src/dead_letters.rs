@@ -2,7 +2,6 @@
 //! command itself is in the journal, at the sequence that the record names.
 
 use crate::EngineError;
-use crate::fold::DeadLetter;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -104,4 +103,19 @@ fn push_escaped(line: &mut String, text: &str) {
             other => line.push(other),
         }
     }
+}
+
+/// A command that no handler took.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeadLetter {
+    /// The command's place in the order, where the journal has it whole.
+    pub sequence: u64,
+    /// Who sent it.
+    pub session: u64,
+    /// Its number there.
+    pub session_seq: u64,
+    /// Schema id << 16 | template id.
+    pub schema: u32,
+    /// Why.
+    pub reason: String,
 }

@@ -3,7 +3,9 @@
 //! stream alone, so that a replay and a second copy publish the same.
 
 use crate::EngineError;
-use crate::fold::{DeadLetter, Fold, Outcome, Sink};
+use crate::dead_letters::DeadLetter;
+use crate::fold::{Fold, Sink};
+use crate::outputs::Outcome;
 use gapless_wire::control::TimerFired;
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{Fragment, Frame, Kind};
@@ -81,7 +83,8 @@ mod tests {
     use super::*;
     use crate::context::Context;
     use crate::fold::Policy;
-    use crate::service::{Handlers, Reject, Service};
+    use crate::reject::Reject;
+    use crate::service::{Handlers, Service};
     use crate::sessions::{KeptReply, SessionEntry};
     use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH};
 

@@ -1,12 +1,12 @@
 //! [`Executor`]: the agent that applies released frames, in order, and answers the publishers.
 
 use crate::EngineError;
-use crate::dead_letters::DeadLetters;
-use crate::fold::{DeadLetter, Fold, Sink};
+use crate::dead_letters::{DeadLetter, DeadLetters};
+use crate::fold::{Fold, Sink};
 use crate::output_record::OutputRecord;
 use crate::recovery::Recovered;
 use crate::replaying::{HANDLING, INTERRUPTED};
-use crate::sender::{SendQueue, Undelivered};
+use crate::sender::{Deferred, SendQueue, Undelivered, What};
 use crate::sessions::{KeptReply, Notice, SessionEntry};
 use crate::snapshot_schedule::SnapshotSchedule;
 use crate::state_hashes::StateHashes;
@@ -31,24 +31,6 @@ pub enum Delivery {
     Direct(Egress),
     /// Through the detached sender.
     Detached(SendQueue),
-}
-
-/// A message that did not fit its publisher's ring. What it says is looked up again when there is room.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Deferred {
-    pub session: u64,
-    pub what: What,
-}
-
-/// Which of a session's messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum What {
-    /// The reply to the command with this number.
-    Reply(u64),
-    /// All notices that it has not acknowledged.
-    Notices,
-    /// The answer to its open.
-    Opened { next_session_seq: u64 },
 }
 
 /// A session's open with the token that it has: the answer says what the stream has, and waits until it has that.

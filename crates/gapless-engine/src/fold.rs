@@ -4,6 +4,8 @@
 mod refusals;
 mod transactions;
 
+use crate::dead_letters::DeadLetter;
+use crate::outputs::Outcome;
 use refusals::Before;
 pub use refusals::CheckRefusals;
 
@@ -12,10 +14,11 @@ use crate::any_service::{AnyService, WithHandlers};
 use crate::context::Context;
 use crate::dead_letters::DeadLetters;
 use crate::outputs::{Outputs, TimerChange};
-use crate::service::{Refused, Reject, Service, describe};
+use crate::reject::Reject;
+use crate::service::{Refused, Service, describe};
 use crate::sessions::{KeptReply, NOTICES_KEPT_MAX, Notice, SessionEntry, SessionTable};
-use crate::state::transaction::Reply;
 use crate::timers::TimerTable;
+use crate::transaction_layout::Reply;
 use gapless_schema::Encoding;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpen, TimerFired};
 use gapless_wire::descriptor::TRANSACTION_FLAG;
@@ -89,21 +92,6 @@ pub struct Policy {
     pub check_refusals: CheckRefusals,
 }
 
-/// A command that no handler took.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeadLetter {
-    /// The command's place in the order, where the journal has it whole.
-    pub sequence: u64,
-    /// Who sent it.
-    pub session: u64,
-    /// Its number there.
-    pub session_seq: u64,
-    /// Schema id << 16 | template id.
-    pub schema: u32,
-    /// Why.
-    pub reason: String,
-}
-
 /// Where a fold's outputs go. Recovery ignores them: whoever waits for a reply asks again.
 pub trait Sink {
     /// A command has its reply.
@@ -175,18 +163,6 @@ pub struct Fold {
     is_of_transactions: bool,
 }
 
-/// How a handler's call ended.
-pub(crate) enum Outcome {
-    Done,
-    /// `detail` is the application's own code, where the handler has refused.
-    Refused {
-        code: RefusalCode,
-        detail: u64,
-        text: String,
-        dead: bool,
-    },
-}
-
 impl Fold {
     /// The empty stream: `service` as it begins.
     #[must_use]
@@ -194,10 +170,10 @@ impl Fold {
         Self::of(Box::new(WithHandlers::new(service)), policy)
     }
 
-    fn of(mut service: Box<dyn AnyService>, policy: Policy) -> Self {
+    fn of(service: Box<dyn AnyService>, policy: Policy) -> Self {
         Self {
             has_version: service.versions().contains(&1),
-            is_of_transactions: service.follower().is_some(),
+            is_of_transactions: service.is_of_transactions(),
             service,
             policy,
             sessions: SessionTable::default(),
@@ -291,10 +267,8 @@ impl Fold {
             let reason = format!("sequence {} was due", self.last_sequence + 1);
             return Err(EngineError::Corrupt { sequence, reason });
         }
-        if self.is_of_transactions
-            && let Some(follower) = self.service.follower()
-        {
-            follower.see(sequence, frame.term())?;
+        if self.is_of_transactions {
+            self.service.see(sequence, frame.term())?;
         }
         self.last_sequence = sequence;
         self.last_timestamp_ns = frame.timestamp_ns();

@@ -2,32 +2,35 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`service`] | [`Service`] and [`Handlers`]: what an application writes |
-//! | [`context`] | [`Context`]: what a handler may do |
-//! | [`outputs`] | a handler's outputs while it runs; they leave together or not at all |
-//! | `any_service` | a service without its type, so that the rest is compiled once |
-//! | [`fold`] | [`Fold`]: state, sessions and timers as a fold of the stream; no I/O |
-//! | [`sessions`] | the session table: each session's last replies and its notices |
-//! | [`timers`] | the timer table |
-//! | [`executor`] | [`executor::Executor`]: the agent that applies released frames and answers |
-//! | [`sender`] | the agent that delivers on a thread of its own, where one is asked for |
-//! | [`dead_letters`] | the record of commands that no handler took |
-//! | [`output_record`] | what was put out, so that a replay that comes to something else is noticed |
-//! | [`snapshot`] | the file that a snapshot is |
-//! | [`snapshot_schedule`] | when snapshots are taken, and the thread that writes them |
-//! | [`state`] | [`StateService`]: state replication, in which the leader alone runs the handlers |
-//! | [`state_hashes`] | hashes of the state, for members to compare |
-//! | [`store`] | [`store::Store`]: typed objects whose changes are tracked, for state replication |
 //! | [`events`] | a fold on a stream that belongs to others |
 //! | [`stream_service`] | [`StreamService`]: a service as a node of such a stream |
-//! | [`options`] | [`NodeOptions`]: how a node is run |
 //! | [`node`] | [`Node`]: everything put together and run |
 //! | `replica` | `Replica`: a service on a member of a cluster, with the feature `cluster` |
 //! | [`replica_service`] | a service as a member of a cluster runs it |
+//! | [`executor`] | [`executor::Executor`]: the agent that applies released frames and answers |
+//! | [`sender`] | the agent that delivers on a thread of its own, where one is asked for |
+//! | [`state`] | [`StateService`]: state replication, in which the leader alone runs the handlers |
+//! | [`state_hashes`] | hashes of the state, for members to compare |
 //! | `seats`, `node_journal` | its threads; its journal and what prepares it |
+//! | [`snapshot_schedule`] | when snapshots are taken, and the thread that writes them |
+//! | [`options`] | [`NodeOptions`]: how a node is run |
 //! | [`recovery`] | how a node finds its state again, and a journal replayed for debugging |
+//! | [`output_record`] | what was put out, so that a replay that comes to something else is noticed |
 //! | [`replaying`] | at which frame a start was ended without a word |
 //! | [`whole_directory`] | whether everything in a directory comes from one history, and making it one of its own |
+//! | [`snapshot`] | the file that a snapshot is |
+//! | [`fold`] | [`Fold`]: state, sessions and timers as a fold of the stream; no I/O |
+//! | `any_service` | a service without its type, so that the rest is compiled once |
+//! | [`service`] | [`Service`] and [`Handlers`]: what an application writes |
+//! | [`context`] | [`Context`]: what a handler may do |
+//! | [`sessions`] | the session table: each session's last replies and its notices |
+//! | [`timers`] | the timer table |
+//! | [`dead_letters`] | the record of commands that no handler took |
+//! | [`store`] | [`store::Store`]: typed objects whose changes are tracked, for state replication |
+//! | [`error`] | [`EngineError`] |
+//! | [`reject`] | [`Reject`]: a handler's no, which the publisher gets |
+//! | [`transaction_layout`] | what a leader's handler has done, as bytes in the stream |
+//! | [`outputs`] | a handler's outputs while it runs; they leave together or not at all |
 //!
 //! A command's walk: sequencer → window → journaler → released → [`executor`] → [`fold`] → handler →
 //! [`outputs`] → [`sessions`] → the publisher's ring.
@@ -47,6 +50,7 @@ pub mod options;
 pub mod output_record;
 pub mod outputs;
 pub mod recovery;
+pub mod reject;
 pub mod replaying;
 #[cfg(feature = "cluster")]
 pub mod replica;
@@ -62,6 +66,7 @@ pub mod state_hashes;
 pub mod store;
 pub mod stream_service;
 pub mod timers;
+pub mod transaction_layout;
 pub mod whole_directory;
 
 pub use context::{Context, OUTPUT_LENGTH_MAX};
@@ -70,9 +75,10 @@ pub use fold::{Fold, OnOtherOutputs, OnOtherProgram, OnPanic, OnUnhandled, Polic
 pub use gapless_stream::Persistence;
 pub use node::Node;
 pub use options::{NodeOptions, Threads};
+pub use reject::Reject;
 #[cfg(feature = "cluster")]
 pub use replica::Replica;
 pub use replica_service::ReplicaOptions;
-pub use service::{Handlers, Reject, Service};
+pub use service::{Handlers, Service};
 pub use state::{StateHandlers, StateOptions, StateService};
 pub use stream_service::{StreamService, StreamServiceOptions};

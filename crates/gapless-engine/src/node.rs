@@ -14,10 +14,9 @@ use crate::state::{StateService, make_of};
 use crate::store::Store;
 use crate::{EngineError, seats, sender, snapshot};
 use gapless_agent::{Agent, Clock, CounterView, Counters, Pauses, ThreadGroup, ThreadPlan};
-use gapless_client::Client;
-use gapless_client::ClientError;
 use gapless_client::client::ClientOptions;
 use gapless_client::stream_layout::StreamLayout;
+use gapless_client::{Client, ClientError};
 use gapless_journal::RecoveryReport;
 use gapless_log::{MemoryKind, Scope, StreamIdentity, Window, WindowOptions};
 use gapless_stream::acceptor::{AcceptorLinks, StreamDescription};
@@ -217,7 +216,7 @@ impl Node {
             },
         );
         let mut state = None;
-        if let Some(follower) = fold.service.follower() {
+        if let Some(follower) = Follower::in_fold(&mut fold) {
             ingress = ingress.running_ahead(Box::new(follower.ahead(seats.waker("sequencer"))));
             // There is no other: it asks for the state now, and takes nothing before that is there.
             ingress.lead(NO_TERM)?;

@@ -19,10 +19,10 @@
 //! A record ends at [`FRAMES_MAX`] frames, at a snapshot and at a start; the last one is written again as it grows. One whose
 //! last frame has another time stamp in the journal is of frames that were cut, and goes: nothing is compared with it.
 
-use crate::EngineError;
-use crate::fold::{DeadLetter, Fold, OnOtherProgram, Sink};
+use crate::dead_letters::DeadLetter;
+use crate::fold::{Fold, OnOtherProgram, Sink};
 use crate::sessions::{KeptReply, SessionEntry};
-use crate::snapshot;
+use crate::{EngineError, snapshot};
 use gapless_log::StreamIdentity;
 use gapless_schema::Encoding;
 use gapless_wire::checksum::crc32c;

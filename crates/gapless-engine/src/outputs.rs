@@ -2,6 +2,7 @@
 //! or not at all.
 
 use gapless_schema::Encoding;
+use gapless_wire::control::RefusalCode;
 use std::ops::Range;
 
 /// A staged message.
@@ -68,4 +69,16 @@ impl Outputs {
     pub fn payload(&self, draft: &Draft) -> &[u8] {
         &self.buffer[draft.payload.clone()]
     }
+}
+
+/// How a handler's call ended.
+pub(crate) enum Outcome {
+    Done,
+    /// `detail` is the application's own code, where the handler has refused.
+    Refused {
+        code: RefusalCode,
+        detail: u64,
+        text: String,
+        dead: bool,
+    },
 }

@@ -124,7 +124,7 @@ impl MemberService for ReplicaService {
     }
 
     fn recover(&mut self, layout: &StreamLayout, identity: StreamIdentity, sequence: u64) -> Result<(), ServiceError> {
-        if let Some(follower) = self.fold.service.follower() {
+        if let Some(follower) = Follower::in_fold(&mut self.fold) {
             follower.set_source(layout.clone(), identity);
         }
         if sequence == 0 {
@@ -144,7 +144,7 @@ impl MemberService for ReplicaService {
     }
 
     fn transactions(&mut self, member: &Waker) -> Option<Box<dyn Transactions>> {
-        Some(Box::new(self.fold.service.follower()?.ahead(member.clone())))
+        Some(Box::new(Follower::in_fold(&mut self.fold)?.ahead(member.clone())))
     }
 
     fn versions(&self) -> RangeInclusive<u32> {
@@ -153,7 +153,7 @@ impl MemberService for ReplicaService {
 
     fn agent(self: Box<Self>, parts: ServiceParts<'_>) -> Result<Box<dyn Agent>, ServiceError> {
         let Self { mut fold, options, hash_interval_frames, recovered, recorded, views, state } = *self;
-        if let Some(follower) = fold.service.follower() {
+        if let Some(follower) = Follower::in_fold(&mut fold) {
             let attached = follower.attach(parts.waker.clone(), parts.counters)?;
             *state.lock().unwrap_or_else(PoisonError::into_inner) = Some(attached);
         }

@@ -3,7 +3,6 @@
 //! Frames wait for it in a ring of this process, of a configurable depth. The frame's term field
 //! carries the connection while it waits; the sender puts the term back before the frame leaves.
 
-use crate::executor::{Deferred, What};
 use gapless_agent::{Agent, AgentError, Now, Waker};
 use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, StreamIdentity, ring};
 use gapless_stream::egress::{Delivered, Egress, Payload};
@@ -141,4 +140,22 @@ impl Agent for Sender {
     fn is_drained(&self) -> bool {
         self.reader.known_bytes() == 0
     }
+}
+
+/// A message that did not fit its publisher's ring. What it says is looked up again when there is room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Deferred {
+    pub session: u64,
+    pub what: What,
+}
+
+/// Which of a session's messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    /// The reply to the command with this number.
+    Reply(u64),
+    /// All notices that it has not acknowledged.
+    Notices,
+    /// The answer to its open.
+    Opened { next_session_seq: u64 },
 }

@@ -2,8 +2,8 @@
 //! and publishes back under numbers that follow from the stream alone: what a replay or a second copy publishes
 //! again is recognised, and is there once.
 
-use crate::dead_letters::DeadLetters;
-use crate::fold::{DeadLetter, Fold, Policy, Sink};
+use crate::dead_letters::{DeadLetter, DeadLetters};
+use crate::fold::{Fold, Policy, Sink};
 use crate::service::Service;
 use crate::sessions::{KeptReply, SessionEntry};
 use crate::snapshot_schedule::{SnapshotJournal, SnapshotRules, SnapshotSchedule};

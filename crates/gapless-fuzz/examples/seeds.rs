@@ -16,8 +16,7 @@ use gapless_cluster::link::wire::{
     RefusalCode as LinkRefusalCode,
 };
 use gapless_cluster::member::parcel::wire::{Answer, Base, FileOf, Offer, Part, PieceOf, Request as ParcelRequest};
-use gapless_engine::dead_letters::{DeadLetters, FILE_NAME};
-use gapless_engine::fold::DeadLetter;
+use gapless_engine::dead_letters::{DeadLetter, DeadLetters, FILE_NAME};
 use gapless_engine::store::{ByteKey, Record};
 use gapless_fuzz::connections::{SESSION, TOKEN};
 use gapless_fuzz::input::scratch;

@@ -6,16 +6,17 @@
 //! | [`wire`] | frames, payloads of control frames, the handshake |
 //! | [`feeds`] | packets of MoldUDP64 and SoupBinTCP |
 //! | [`mappings`] | a ring and a window as an attacker left them, a counters file |
-//! | [`journals`] | segment files: read, verified, recovered |
 //! | [`services`] | snapshots, the record of dead letters, a stream replayed into a service |
+//! | [`journals`] | segment files: read, verified, recovered |
 //! | [`clusters`] | messages between a cluster's members, parcels, and consensus' records in a journal |
-//! | [`stores`] | changes and snapshots of a store |
 //! | [`transactions`] | transactions of a state-replicated service |
+//! | [`stores`] | changes and snapshots of a store |
 //! | [`connections`] | a publisher's ring on its way into the stream, a service's ring on its way to a client |
 //! | [`links`] | what the members of a cluster send each other, and how they introduce themselves |
 //! | [`messages`] | SBE and protobuf payloads of every generated test schema |
 //! | [`schemas`] | schema files |
 //! | [`workbooks`] | Excel workbooks |
+//! | [`streams`] | what is asked of a stream's control, and its file |
 //! | [`input`] | how a target cuts its bytes up, and how it makes checksums right so that the bytes get past them |
 //!
 //! A target panics when a property is broken and on nothing else; it never looks outside of its bytes,

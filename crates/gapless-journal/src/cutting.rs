@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::descriptor::{CUT_INFIX, segment_name};
-use crate::directory::sync_directory;
+use crate::disk::sync_directory;
 use crate::error::JournalError;
 
 /// The first name that is free for what is cut from the segment with this first sequence.

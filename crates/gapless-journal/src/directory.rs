@@ -7,7 +7,6 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{LockResult, PoisonError};
 
 use rustix::fs::{FlockOperation, OFlags};
 
@@ -18,19 +17,6 @@ use crate::history::{self, History};
 use crate::mapping::Mapping;
 use crate::mark::{self, MarkValue};
 use crate::records::Held;
-
-/// A mutex that a panicking thread left behind guards values that are whole after each statement, so
-/// its content is used all the same.
-pub(crate) fn unpoisoned<T>(result: LockResult<T>) -> T {
-    result.unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Puts a directory's entries on the device.
-pub(crate) fn sync_directory(directory: &Path) -> Result<(), JournalError> {
-    File::open(directory)
-        .and_then(|opened| opened.sync_all())
-        .map_err(|error| JournalError::io("sync the directory", directory, error))
-}
 
 /// The lock of a directory; let go by the kernel when the process dies, however it dies. An open [`crate::Journal`] holds
 /// that of its own; taken by itself it keeps others from opening one, while its directory is replaced, or from a directory

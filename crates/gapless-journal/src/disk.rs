@@ -1,9 +1,11 @@
 //! [`Disk`]: what stands between a journal and its disk, so that a simulation says when the disk is full or fails. A journal on
 //! a machine has none.
 
-use crate::options::Environment;
-use std::fmt;
-use std::io;
+use crate::JournalError;
+use std::fs::File;
+use std::path::Path;
+use std::sync::{LockResult, PoisonError};
+use std::{fmt, io};
 
 /// What a disk is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,13 +27,15 @@ pub trait Disk: fmt::Debug + Send + Sync {
     fn ask(&self, work: DiskWork) -> io::Result<()>;
 }
 
-impl Environment {
-    /// Whether the disk does this work.
-    ///
-    /// # Errors
-    /// What it says instead.
-    #[inline]
-    pub fn ask(&self, work: DiskWork) -> io::Result<()> {
-        self.disk.as_ref().map_or(Ok(()), |disk| disk.ask(work))
-    }
+/// A mutex that a panicking thread left behind guards values that are whole after each statement, so
+/// its content is used all the same.
+pub(crate) fn unpoisoned<T>(result: LockResult<T>) -> T {
+    result.unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Puts a directory's entries on the device.
+pub(crate) fn sync_directory(directory: &Path) -> Result<(), JournalError> {
+    File::open(directory)
+        .and_then(|opened| opened.sync_all())
+        .map_err(|error| JournalError::io("sync the directory", directory, error))
 }

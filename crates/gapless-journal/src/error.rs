@@ -5,8 +5,6 @@ use std::path::PathBuf;
 
 use gapless_wire::FrameError;
 
-use crate::points::PointFault;
-
 /// Which of the two marks of decision D7 vouches for a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarkName {
@@ -472,6 +470,54 @@ impl JournalError {
         match Self::io("allocate", path, source) {
             Self::NoSpace { path, source, .. } => Self::NoSpace { path, needed_bytes, source },
             other => other,
+        }
+    }
+}
+
+/// Why a file and the journal beside it do not come from one history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PointFault {
+    /// The file is another stream's, or another incarnation's.
+    Identity {
+        /// Stream and incarnation of the file.
+        found: (u128, u64),
+        /// Those of the journal.
+        expected: (u128, u64),
+    },
+    /// The journal ends before the file's last frame.
+    Ahead {
+        /// The last frame of the journal.
+        last_sequence: u64,
+        /// Whether there are bytes behind that frame which are no frame that belongs there.
+        is_damaged: bool,
+    },
+    /// There is no journal.
+    NoJournal,
+    /// The journal's frame with this sequence has another time stamp.
+    TimeStamp {
+        /// That of the file, ns since the epoch.
+        file_ns: u64,
+        /// That of the journal, ns since the epoch.
+        journal_ns: u64,
+    },
+}
+
+impl std::fmt::Display for PointFault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Identity { found, expected } => write!(
+                f,
+                "it belongs to stream {:032x} incarnation {:016x}, the journal to {:032x} {:016x}",
+                found.0, found.1, expected.0, expected.1
+            ),
+            Self::Ahead { last_sequence, is_damaged } => {
+                write!(f, "the journal ends at sequence {last_sequence}")?;
+                if *is_damaged { f.write_str(", where what follows is damaged") } else { Ok(()) }
+            }
+            Self::NoJournal => f.write_str("there is no segment of a journal"),
+            Self::TimeStamp { file_ns, journal_ns } => {
+                write!(f, "the journal's frame with that sequence is of {journal_ns} ns, the file's of {file_ns} ns")
+            }
         }
     }
 }

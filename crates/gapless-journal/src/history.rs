@@ -32,8 +32,7 @@ use std::path::{Path, PathBuf};
 use gapless_wire::checksum::crc32c;
 
 use crate::descriptor::{HISTORY_NAME, PAGE_LENGTH};
-use crate::directory::sync_directory;
-use crate::disk::DiskWork;
+use crate::disk::{DiskWork, sync_directory};
 use crate::error::JournalError;
 use crate::options::Environment;
 

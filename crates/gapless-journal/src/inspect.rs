@@ -10,11 +10,10 @@ use crate::descriptor as d;
 use crate::directory::Found;
 use crate::error::{JournalError, MarkName};
 use crate::evaluation::evaluate;
-use crate::options::{Environment, RecoveryCheck};
-use crate::points::FilePoint;
+use crate::options::{Environment, FilePoint, RecoveryCheck};
 use crate::reader::JournalReader;
-use crate::records::Held;
-use crate::replay::{Replay, ReplayStop};
+use crate::records::{Held, ReplayStop};
+use crate::replay::Replay;
 
 /// One segment, by its header and marks alone.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,18 +2,39 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`descriptor`] | the layout of a segment |
-//! | [`options`] | [`JournalOptions`] and its defaults |
+//! | [`points`] | whether a file beside a journal and the journal come from one history |
+//! | [`inspect`] | [`inspect::info`] and [`inspect::verify`] |
+//! | [`restore`] | [`Restore`]: a copy that was put back becomes a new incarnation |
+//! | `fixture` | frames for the tests |
+//! | `record_writer` | appending records of consensus |
+//! | `retention` | deletes the oldest segments |
+//! | `rolling` | from one segment to the next |
+//! | `truncation` | taking back frames that nobody has acted on yet |
 //! | [`journal`] | [`Journal`], the one writer of a directory |
 //! | [`syncer`], [`preparer`] | [`Syncer`] and [`Preparer`], for helper threads |
 //! | [`recovery`] | [`RecoveryReport`]: what opening found and cut (decision D7) |
 //! | [`reader`], [`replay`] | [`JournalReader`] and [`Replay`], without the lock |
+//! | `cutting` | what recovery cuts keeps its bytes, under another name |
+//! | `evaluation` | what of the segments is the journal, and what is not (decision D7) |
+//! | `frame_batch` | a run of checked frames, as replay hands them out |
+//! | `works` | the steps of the work beside the writer |
+//! | `shared` | what the writer and its helper threads have in common |
+//! | `directory` | the lock, and the survey of the segments |
 //! | [`records`] | [`Record`]: what consensus keeps, among the frames |
+//! | `history` | the file that names the journal and the segments which must be there |
+//! | `segment` | one segment file as its writer holds it |
+//! | [`options`] | [`JournalOptions`] and its defaults |
+//! | `boot` | which boot of the machine this is: decides which mark is good |
+//! | `times` | by which time stamps two neighbouring segments know each other |
+//! | `index` | from a sequence to a position near it |
+//! | `mapping` | mapped files |
+//! | `mark` | two values that a crash cannot tear |
+//! | [`descriptor`] | the layout of a segment |
+//! | `scan` | checking frames one behind the other |
+//! | `wake` | waking the helper thread |
 //! | [`disk`] | [`Disk`]: one that may refuse, for simulations |
-//! | [`points`] | [`FilePoint`]: what files beside a journal say of it |
-//! | [`inspect`] | [`inspect::info`] and [`inspect::verify`] |
-//! | [`restore`] | [`Restore`]: a copy that was put back becomes a new incarnation |
 //! | [`error`] | [`JournalError`] |
+//! | `write_buffer` | collects frames for `pwrite` |
 //!
 //! A journal keeps the frames of one stream, byte for byte as they stand in the window, in
 //! preallocated segments. Two marks in each segment's header say how far frames are in the operating
@@ -62,16 +83,15 @@ mod write_buffer;
 pub use boot::BootId;
 pub use directory::DirectoryLock;
 pub use disk::{Disk, DiskWork};
-pub use error::{FrameFault, JournalError, MarkName};
+pub use error::{FrameFault, JournalError, MarkName, PointFault};
 pub use frame_batch::FrameBatch;
 pub use inspect::{JournalInfo, SegmentInfo, Verdict, VerifyReport, info, verify};
 pub use journal::Journal;
-pub use options::{Environment, Flush, JournalOptions, RecoveryCheck, Retention};
-pub use points::{FilePoint, PointFault};
+pub use options::{Environment, FilePoint, Flush, JournalOptions, RecoveryCheck, Retention};
 pub use preparer::Preparer;
 pub use reader::JournalReader;
-pub use records::{Record, Records};
+pub use records::{Record, Records, ReplayStop};
 pub use recovery::{Cut, RecoveryReport};
-pub use replay::{Replay, ReplayStop};
+pub use replay::Replay;
 pub use restore::Restore;
 pub use syncer::Syncer;

@@ -1,5 +1,7 @@
 //! How a journal is kept: one typed struct, its defaults in one place, checked once.
 
+use crate::DiskWork;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -11,7 +13,6 @@ use crate::boot::BootId;
 use crate::descriptor::{PAGE_LENGTH, SEGMENT_LENGTH_MAX, frames_offset};
 use crate::disk::Disk;
 use crate::error::JournalError;
-use crate::points::FilePoint;
 
 /// How frames get into the operating system's hands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -53,6 +54,17 @@ pub struct Environment {
     pub epoch_ns: fn() -> u64,
     /// A disk that may refuse; `None` for the machine's own.
     pub disk: Option<Arc<dyn Disk>>,
+}
+
+impl Environment {
+    /// Whether the disk does this work.
+    ///
+    /// # Errors
+    /// What it says instead.
+    #[inline]
+    pub fn ask(&self, work: DiskWork) -> io::Result<()> {
+        self.disk.as_ref().map_or(Ok(()), |disk| disk.ask(work))
+    }
 }
 
 impl Default for Environment {
@@ -163,6 +175,19 @@ impl JournalOptions {
         }
         Ok(self)
     }
+}
+
+/// A file that was written when the journal beside it held the frame of a sequence, on the device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilePoint {
+    /// The file.
+    pub path: PathBuf,
+    /// Whose it is: stream and incarnation. `None` if it cannot be read, and only its name says where it stands.
+    pub identity: Option<(u128, u64)>,
+    /// The sequence of the last frame that it contains; 0 for none.
+    pub sequence: u64,
+    /// The time stamp of that frame, ns since the epoch; `None` if the file cannot be read.
+    pub timestamp_ns: Option<u64>,
 }
 
 #[cfg(test)]

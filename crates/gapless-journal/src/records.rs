@@ -5,13 +5,14 @@
 //! checkpoint. Written by `record_writer`, passed over by every replay, collected here for
 //! [`crate::JournalReader::records`].
 
+use crate::FrameFault;
 use gapless_wire::Frame;
 use gapless_wire::descriptor::CHECKPOINT_FLAG;
+use std::path::PathBuf;
 
 use crate::descriptor::RECORDS_MARK_OFFSET;
 use crate::mapping::Mapping;
 use crate::mark;
-use crate::replay::ReplayStop;
 
 /// One record of consensus.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,5 +144,30 @@ impl Passed {
             let (behind_sequence, payload) = (record.session_seq(), record.payload().to_vec());
             collected.push(Record { behind_sequence, is_checkpoint, payload });
         }
+    }
+}
+
+/// Why a replay ended before the bytes of the journal do. Only on another boot than the one on which
+/// it was written; opening the journal for writing cuts there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplayStop {
+    /// In which segment.
+    pub segment: PathBuf,
+    /// Where the first bad frame begins.
+    pub position: u64,
+    /// The sequence that belongs there.
+    pub sequence: u64,
+    /// What is wrong with it.
+    pub reason: FrameFault,
+}
+
+impl std::fmt::Display for ReplayStop {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { segment, position, sequence, reason } = self;
+        write!(
+            f,
+            "the journal ends at byte {position} of {}: sequence {sequence} belongs there, but {reason}; it was never synced",
+            segment.display()
+        )
     }
 }

@@ -14,20 +14,18 @@ use gapless_agent::fault;
 
 use crate::boot::BootId;
 use crate::cutting::{bytes_on_device, keep_tail, set_aside};
-use crate::descriptor as d;
-use crate::directory::{DirectoryLock, Found, Survey, survey, sync_directory};
-use crate::disk::DiskWork;
-use crate::error::{FrameFault, JournalError, MarkName};
+use crate::directory::{DirectoryLock, Found, Survey, survey};
+use crate::disk::{DiskWork, sync_directory};
+use crate::error::{FrameFault, JournalError, MarkName, PointFault};
 use crate::evaluation::{Evaluation, Kept, Tail, evaluate};
 use crate::history::{History, HistoryFile};
-use crate::index;
 use crate::options::{Flush, JournalOptions};
-use crate::points::PointFault;
 use crate::reader::JournalReader;
 use crate::records::Held;
 use crate::segment::{Preparation, Segment, allocate, write_zeros};
 use crate::shared::{Entry, Rolled, Shared, State};
 use crate::times::note_last;
+use crate::{descriptor as d, index};
 
 /// What recovery found and did.
 #[derive(Clone, Debug)]

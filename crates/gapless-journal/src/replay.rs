@@ -9,50 +9,25 @@ mod end;
 mod records;
 mod view;
 
+use crate::ReplayStop;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use gapless_wire::{Frame, aligned_length};
 
-use crate::descriptor as d;
 use crate::directory::{Found, Survey, survey};
 use crate::error::{FrameFault, JournalError, MarkName};
 use crate::frame_batch::FrameBatch;
-use crate::index;
 use crate::mapping::Mapping;
 use crate::options::Environment;
 use crate::records::Passed;
 use crate::scan::{check_frame, check_next, is_record};
+use crate::{descriptor as d, index};
 use view::View;
 
 /// The kernel is asked to map this much at once.
 const READ_AHEAD_LENGTH: usize = 4 << 20;
-
-/// Why a replay ended before the bytes of the journal do. Only on another boot than the one on which
-/// it was written; opening the journal for writing cuts there.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReplayStop {
-    /// In which segment.
-    pub segment: PathBuf,
-    /// Where the first bad frame begins.
-    pub position: u64,
-    /// The sequence that belongs there.
-    pub sequence: u64,
-    /// What is wrong with it.
-    pub reason: FrameFault,
-}
-
-impl std::fmt::Display for ReplayStop {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { segment, position, sequence, reason } = self;
-        write!(
-            f,
-            "the journal ends at byte {position} of {}: sequence {sequence} belongs there, but {reason}; it was never synced",
-            segment.display()
-        )
-    }
-}
 
 /// Reads frames in order. Made by [`crate::JournalReader::replay`].
 #[derive(Debug)]

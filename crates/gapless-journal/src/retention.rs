@@ -7,7 +7,7 @@
 use std::io;
 use std::sync::atomic::Ordering;
 
-use crate::directory::sync_directory;
+use crate::disk::sync_directory;
 use crate::error::JournalError;
 use crate::history::History;
 use crate::records::Held;

@@ -12,14 +12,13 @@ use std::sync::{Arc, Mutex};
 use rustix::fs::{FallocateFlags, SeekFrom};
 
 use crate::boot::BootId;
-use crate::descriptor as d;
 use crate::descriptor::FixedHeader;
-use crate::directory::{sync_directory, unpoisoned};
-use crate::disk::DiskWork;
+use crate::disk::{DiskWork, sync_directory, unpoisoned};
 use crate::error::JournalError;
 use crate::mapping::Mapping;
-use crate::mark::{self, MarkValue, MarkWriter};
+use crate::mark::{MarkValue, MarkWriter};
 use crate::options::{Flush, JournalOptions};
+use crate::{descriptor as d, mark};
 
 /// Zeros are written in pieces of this length, so that a helper thread never stays away for long.
 const ZERO_STEP_LENGTH: usize = 4 << 20;

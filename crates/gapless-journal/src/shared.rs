@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::descriptor::{FixedHeader, frames_offset, segment_name};
-use crate::directory::{DirectoryLock, unpoisoned};
+use crate::directory::DirectoryLock;
+use crate::disk::unpoisoned;
 use crate::error::JournalError;
 use crate::history::HistoryFile;
 use crate::mapping::Mapping;

@@ -9,16 +9,14 @@ use crate::descriptor::{
     BOOT_MARK_OFFSET, FAILED_MARK_OFFSET, JOURNALED_MARK_OFFSET, RECORDS_MARK_OFFSET, SEALED_BIT, SYNCED_MARK_OFFSET,
     TIMES_MARK_OFFSET,
 };
-use crate::directory::sync_directory;
-use crate::disk::DiskWork;
+use crate::disk::{DiskWork, sync_directory};
 use crate::error::JournalError;
 use crate::history::History;
-use crate::index;
 use crate::journal::Journal;
 use crate::records::{Held, is_checkpoint};
-use crate::scan;
 use crate::segment::{Segment, end_of_nonzero, write_zeros};
 use crate::shared::Entry;
+use crate::{index, scan};
 
 impl Journal {
     /// Removes everything behind the frame of `sequence`, on the device too, so that none of it ever comes

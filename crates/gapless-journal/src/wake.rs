@@ -15,7 +15,7 @@ use std::sync::{
 };
 use std::time::Duration;
 
-use crate::directory::unpoisoned;
+use crate::disk::unpoisoned;
 
 /// How the writer tells its helper thread that there is something to do, without a system call
 /// unless the helper sleeps.

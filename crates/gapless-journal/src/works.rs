@@ -9,8 +9,7 @@ use std::sync::atomic::Ordering;
 use gapless_agent::fault;
 
 use crate::descriptor::{JOURNALED_MARK_OFFSET, PAGE_LENGTH, SEALED_BIT, TIMES_MARK_OFFSET};
-use crate::directory::sync_directory;
-use crate::disk::DiskWork;
+use crate::disk::{DiskWork, sync_directory};
 use crate::error::JournalError;
 use crate::history::History;
 use crate::mapping::Mapping;

@@ -2,12 +2,13 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`descriptor`] | the layout of a mapping: header words, sequence index, data |
-//! | [`memory`] | [`Memory`]: anonymous, shared and file-backed mappings behind one type |
+//! | [`ring`] | [`RingWriter`] and [`RingReader`]: one publisher to one consumer in another process |
 //! | [`window`] | [`WindowWriter`], [`Window`] and [`Releaser`]: the ordered log of the last frames |
 //! | [`cursor`] | [`GatingCursor`], which the writer waits for, and [`FreeCursor`], which can be lapped |
-//! | [`ring`] | [`RingWriter`] and [`RingReader`]: one publisher to one consumer in another process |
+//! | [`memory`] | [`Memory`]: anonymous, shared and file-backed mappings behind one type |
+//! | [`descriptor`] | the layout of a mapping: header words, sequence index, data |
 //! | [`error`] | [`LogError`] |
+//! | `sync` | the atomics, or loom's |
 //!
 //! # The ordering arguments
 //! Each of them is model-checked by a test under `tests/loom`: `RUSTFLAGS="--cfg loom" cargo test

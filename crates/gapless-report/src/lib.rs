@@ -2,14 +2,15 @@
 //!
 //! | module | what lives there | feature |
 //! |---|---|---|
-//! | `report` | the JSON object, as types | – |
 //! | [`table`] | its tables | `tables`: lines around the cells |
 //! | [`published`] | figures of others, to be printed beside ours | – |
 //! | [`plot`] | charts over time, as SVG | `plots` |
 //! | [`workbook`] | Excel output | `workbooks` |
+//! | `report` | the JSON object, as types | – |
 //! | [`progress`] | progress bar and lines on stderr | `progress`: the bar |
 //! | [`environment`] | the machine, the kernel and the commit that a figure belongs to | – |
 //! | [`affinity`] | which CPUs there are, and pinning the calling thread | – |
+//! | `error` | [`ReportError`] | – |
 //!
 //! Nothing here measures. No other crate of the workspace is imported, and no function is generic: all of it is compiled
 //! once, early, beside the engine, and not again in the benchmarks that call it. A function whose feature is not built

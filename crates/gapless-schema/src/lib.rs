@@ -3,10 +3,10 @@
 //! | module | what lives there |
 //! |---|---|
 //! | [`message`] | the traits between generated code and a service: [`Message`], [`Direct`], [`Encode`]; [`Sbe`], [`Protobuf`] |
-//! | [`error`] | [`DecodeError`], [`EncodeError`] |
-//! | [`sbe`] | what generated SBE flyweights stand on |
-//! | [`protobuf`] | what generated protobuf writers and readers stand on |
 //! | `generate` | schema in, Rust and `.proto` out; behind the feature `generate` |
+//! | [`protobuf`] | what generated protobuf writers and readers stand on |
+//! | [`sbe`] | what generated SBE flyweights stand on |
+//! | [`error`] | [`DecodeError`], [`EncodeError`] |
 //!
 //! For a message `Car` of a schema the generator writes
 //!

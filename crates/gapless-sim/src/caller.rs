@@ -4,14 +4,13 @@
 //! service has said of what is released.
 
 use crate::checker::Broken;
+use crate::options::MS;
 use crate::random::Random;
 use crate::reference::{Answers, Said};
 use crate::subject::Subject;
 use crate::user::{User, message_of};
-use crate::world::MS;
-use gapless_client::ClientError;
 use gapless_client::client::ClientOptions;
-use gapless_client::{Client, Incoming, Reply, SessionKey};
+use gapless_client::{Client, ClientError, Incoming, Reply, SessionKey};
 use gapless_log::LogError;
 use gapless_stream::event_stream::EventStream;
 use gapless_transport::LinkOptions;

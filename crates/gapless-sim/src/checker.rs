@@ -1,6 +1,5 @@
 //! [`Checker`]: what must be true whatever happens. It sees every frame that any member releases, at any time.
 
-use crate::machine::StreamTime;
 use crate::trace::hash_of;
 use gapless_wire::descriptor::TRANSACTION_FLAG;
 use gapless_wire::{Frame, Kind};
@@ -159,4 +158,13 @@ impl Checker {
             "the service has another state on member {member} than on member {first} behind sequence {sequence}"
         ))
     }
+}
+
+/// What a leader takes for the time of the stream.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StreamTime {
+    pub term: u64,
+    pub now_ns: u64,
+    /// The term of the leader whose time it went on with, or 0.
+    pub from_term: u64,
 }

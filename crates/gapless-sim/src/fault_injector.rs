@@ -2,8 +2,9 @@
 
 use crate::checker::Broken;
 use crate::disk;
+use crate::options::MS;
 use crate::subject::Subject;
-use crate::world::{MS, World};
+use crate::world::World;
 use gapless_cluster::ClusterMember;
 use gapless_cluster::consensus::MemberId;
 use gapless_cluster::member::requests::Wish;

@@ -6,24 +6,23 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`application`] | [`Application`] and [`StateApplication`]: the service and the messages |
-//! | [`ledger`] | [`Ledger`] and [`Bulletin`], the simulator's own |
 //! | [`store_application`] | [`StoreApplication`], its own whose state is replicated |
-//! | [`options`] | [`Options`], [`Shape`] and [`Offer`]: how large a run is, and of what |
-//! | [`report`] | [`Tally`] and [`Failure`]: what it came to |
-//! | [`random`] | dice |
-//! | `world` | the order of things |
+//! | [`ledger`] | [`Ledger`] and [`Bulletin`], the simulator's own |
 //! | `fault_injector` | what happens to machines and network |
-//! | `changes` | members that are added, removed and replaced |
-//! | `fault_profile` | how likely each fault is |
+//! | `world` | the order of things |
+//! | [`report`] | [`Tally`] and [`Failure`]: what it came to |
 //! | `machine` | a member with its disk and its clock |
+//! | `fault_profile` | how likely each fault is |
 //! | `network` | connections of bytes on virtual time |
 //! | `disk` | what a loss of power leaves |
 //! | `faulty_disk` | a disk that is full, or fails |
-//! | `subject` | what a world runs, of whichever kind the application is |
-//! | `user` | who publishes, whatever the cluster offers |
 //! | `publisher` | nodes of an event stream, that publish and send again |
 //! | `caller` | clients of a service, that send again what has no reply |
+//! | `user` | who publishes, whatever the cluster offers |
+//! | `subject` | what a world runs, of whichever kind the application is |
+//! | [`application`] | [`Application`] and [`StateApplication`]: the service and the messages |
+//! | [`options`] | [`Options`], [`Shape`] and [`Offer`]: how large a run is, and of what |
+//! | [`random`] | dice |
 //! | `observed` | the copy of a service on a member |
 //! | `reference` | what the service has to answer |
 //! | `checker` | what must be true |
@@ -42,9 +41,7 @@
 
 pub mod application;
 mod caller;
-mod changes;
 mod checker;
-mod copies;
 mod disk;
 mod fault_injector;
 mod fault_profile;
@@ -64,6 +61,7 @@ mod trace;
 mod user;
 mod world;
 
+use crate::options::MS;
 pub use application::{Application, StateApplication};
 pub use ledger::{Bulletin, Ledger};
 pub use options::{Offer, Options, Shape};
@@ -111,7 +109,7 @@ fn simulate_subject(subject: &impl Subject, options: &Options, seed: u64) -> Res
     match outcome {
         Ok(()) => Ok(tally),
         Err(reason) => {
-            let at_ms = tally.virtual_ns / world::MS;
+            let at_ms = tally.virtual_ns / MS;
             Err(Box::new(Failure { seed, at_ms, reason, state: world.describe(), tally }))
         }
     }

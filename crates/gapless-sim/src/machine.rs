@@ -1,7 +1,6 @@
 //! [`Machine`]: one member's machine: its disk, its clock, and the member while it runs.
 
-use crate::checker::{Broken, Checker};
-use crate::copies::says_so;
+use crate::checker::{Broken, Checker, StreamTime};
 use crate::disk::Bit;
 use crate::fault_profile::FaultProfile;
 use crate::faulty_disk::FaultyDisk;
@@ -83,15 +82,6 @@ struct Running {
     reader: LateReader,
     copy: Copy,
     released: u64,
-}
-
-/// What a leader takes for the time of the stream.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct StreamTime {
-    pub term: u64,
-    pub now_ns: u64,
-    /// The term of the leader whose time it went on with, or 0.
-    pub from_term: u64,
 }
 
 /// The service on a member.
@@ -454,4 +444,16 @@ fn config(
         text = text.replace("[journal]\n", "[journal]\nretention_bytes = \"1 MiB\"\n");
     }
     text
+}
+
+/// Whether a member says that its directory, or another one's, is not what it was.
+pub(crate) fn says_so(said: &str) -> bool {
+    [
+        "it has less than it has acknowledged",
+        "is not that of member",
+        "it comes with another directory",
+        "the directory is another member's",
+    ]
+    .into_iter()
+    .any(|words| said.contains(words))
 }

@@ -109,6 +109,8 @@ impl Default for Options {
     }
 }
 
+pub(crate) const MS: u64 = 1_000_000;
+
 #[cfg(test)]
 mod tests {
     use super::*;

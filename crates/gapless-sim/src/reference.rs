@@ -4,7 +4,8 @@
 use crate::checker::Broken;
 use crate::trace::hash_of;
 use gapless_engine::Fold;
-use gapless_engine::fold::{DeadLetter, Sink};
+use gapless_engine::dead_letters::DeadLetter;
+use gapless_engine::fold::Sink;
 use gapless_engine::sessions::{KeptReply, SessionEntry};
 use gapless_wire::Frame;
 use std::collections::BTreeMap;

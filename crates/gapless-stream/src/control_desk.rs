@@ -2,7 +2,7 @@
 //! effect is released, and knows who is connected; it never blocks.
 
 use crate::messages::ForSequencer;
-use crate::network::status::{NodeStatus, SharedStatus};
+use crate::node_status::{NodeStatus, SharedStatus};
 use gapless_agent::{Counter, Counters, Waker};
 use gapless_client::control_messages::nodes::ROWS_MAX;
 use gapless_client::control_messages::{

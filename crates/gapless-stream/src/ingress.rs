@@ -10,6 +10,7 @@
 //! | `controlling` | what its operator commands |
 //! | `transacting` | a service that runs ahead: transactions in the place of commands |
 //! | `following` | as a member of a cluster: taking over what a leader stamped, and leading |
+//! | `held` | what the window still holds of what was appended |
 
 pub use crate::ingress_links::{IngressCounters, IngressLinks, IngressOptions, IngressShared};
 

@@ -2,20 +2,36 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`sequencer`] | [`Sequencer`]: the decision on each frame; no I/O, no clock |
-//! | [`stream_time`] | the time that it stamps with, over restarts and changes of leader |
-//! | [`ingress`] | [`Ingress`]: the agent that moves frames from publishers' rings into the window |
-//! | [`journaler`] | [`Journaler`]: the agent that moves them from the window into the journal |
-//! | [`syncer`] | the helper thread that puts the journal on the device |
-//! | [`acceptor`] | [`Acceptor`]: the thread that lets publishers in and notices when they are gone |
-//! | [`control_desk`] | what the acceptor does with a request to halt, resume, roll over or end the stream |
-//! | [`retention_watermark`] | what may go from a journal that several need |
-//! | [`messages`] | what sequencer, acceptor and service pass to each other inside the process |
 //! | [`member_service`] | a service on a stream of which another decides what is released |
-//! | [`transactions`] | a service that runs its handlers before commands enter the stream |
-//! | [`network`] | where nodes and clients of other machines are served |
 //! | [`logger`] | [`Logger`](logger::Logger): a stream as readable text, or as JSON |
 //! | [`config`] | [`StreamConfig`]: one file that configures a whole stream |
+//! | [`event_stream`] | [`EventStream`](event_stream::EventStream): the sequencer and everything that serves it, put together and run |
+//! | [`ingress`] | [`Ingress`]: the agent that moves frames from publishers' rings into the window |
+//! | [`stream_time`] | the time that it stamps with, over restarts and changes of leader |
+//! | [`journaler`] | [`Journaler`]: the agent that moves them from the window into the journal |
+//! | [`syncer`] | the helper thread that puts the journal on the device |
+//! | [`transactions`] | a service that runs its handlers before commands enter the stream |
+//! | [`preparing`] | the thread that works ahead of the journal's writer |
+//! | [`relay`] | the agent that stands where the sequencer would, where a stream is passed on |
+//! | `fragments` | messages of which not every part is there yet |
+//! | `ingress_links` | what an [`Ingress`] is connected to |
+//! | [`options`] | [`EventStreamOptions`](options::EventStreamOptions): how an event stream is run |
+//! | [`network`] | where nodes and clients of other machines are served |
+//! | [`acceptor`] | [`Acceptor`]: the thread that lets publishers in and notices when they are gone |
+//! | [`control_desk`] | what the acceptor does with a request to halt, resume, roll over or end the stream |
+//! | [`node_status`] | who is connected over networks, and how they are |
+//! | [`past`] | whether a stream contains what somebody has seen of it |
+//! | [`persistence`] | [`Persistence`]: how the journal is kept, and opening it |
+//! | [`responder`] | the agent that tells publishers what became of what is not simply appended |
+//! | [`egress`] | [`Egress`](egress::Egress): answers on their way into publishers' rings |
+//! | [`messages`] | what sequencer, acceptor and service pass to each other inside the process |
+//! | [`sequencer_recovery`] | what a sequencer knew when its stream stood at a sequence |
+//! | [`state_keeper`] | the thread that writes that file now and then |
+//! | [`retention_watermark`] | what may go from a journal that several need |
+//! | [`sequencer_state`] | the file with what a sequencer knows |
+//! | [`sequencer`] | [`Sequencer`]: the decision on each frame; no I/O, no clock |
+//! | [`taken_directory`] | a directory that nobody else starts on |
+//! | [`error`] | [`StreamError`] |
 //!
 //! A frame's walk: [`gapless_client::Client::send`] → ring → [`Ingress`] → window → [`Journaler`] → released.
 
@@ -35,13 +51,12 @@ pub mod logger;
 pub mod member_service;
 pub mod messages;
 pub mod network;
+pub mod node_status;
+pub mod options;
 pub mod past;
 pub mod persistence;
 pub mod preparing;
 pub mod relay;
-mod relay_feeds;
-mod relay_limits;
-mod relay_openings;
 pub mod responder;
 pub mod retention_watermark;
 pub mod sequencer;

@@ -4,14 +4,14 @@
 //! | module | what lives there |
 //! |---|---|
 //! | [`connect`] | connecting to who lets publishers in: a socket of this machine, or by TCP |
-//! | [`pump`] | [`Pump`](pump::Pump): what carries a publisher's rings to another machine |
 //! | [`publisher_link`] | [`PublisherLink`]: a publisher's end of a connection |
+//! | [`pump`] | [`Pump`](pump::Pump): what carries a publisher's rings to another machine |
 //! | [`addresses`] | [`Addresses`](addresses::Addresses): several addresses of one service, and whose turn it is |
 //! | [`network`] | [`network::Datagrams`] and [`network::TcpConnection`]: what goes to and from other machines |
-//! | [`handshake`] | what both sides say over the Unix socket before the rings |
 //! | [`mailbox`] | [`mailbox::Mailbox`]: messages between agents of one process |
 //! | [`warnings`] | [`Warnings`](warnings::Warnings): what others can provoke is logged once a second |
 //! | [`error`] | [`TransportError`] |
+//! | [`handshake`] | what both sides say over the Unix socket before the rings |
 //! | [`seen`] | [`Seen`](seen::Seen): the last frame that somebody has seen of a stream |
 //! | [`link`] | which link, how large its rings are, what goes through it at most |
 //! | [`credentials`], [`token`] | who asks to come in, and numbers that nobody else has |

@@ -2,16 +2,16 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`descriptor`] | the layout: offsets, limits, kinds and flags |
-//! | [`frame`] | [`Frame`], a checked view of received bytes; [`FrameHeader`], the fields as values |
 //! | [`writer`] | [`FrameWriter`], which builds a frame in place |
+//! | [`frame`] | [`Frame`], a checked view of received bytes; [`FrameHeader`], the fields as values |
 //! | [`control`] | payloads of the frames that the engine itself understands |
 //! | [`mark`] | [`mark::Mark`]: the sequencer's own notes in the stream |
-//! | [`feed_session`] | [`FeedSession`], the name under which other networks know a stream |
 //! | [`mold`] | MoldUDP64: packets of messages over UDP, and requests for lost ones |
-//! | [`soup`] | SoupBinTCP 3.00: messages over TCP, and logins |
 //! | [`upstream`] | what nodes and the sequencer's command port say to each other |
+//! | [`soup`] | SoupBinTCP 3.00: messages over TCP, and logins |
+//! | [`feed_session`] | [`FeedSession`], the name under which other networks know a stream |
 //! | [`checksum`] | CRC-32C |
+//! | [`descriptor`] | the layout: offsets, limits, kinds and flags |
 //! | [`prefetch`] | asking for memory before it is needed |
 //! | [`words`] | copying what another process may be writing |
 //!

@@ -48,10 +48,10 @@
 
 #[cfg(feature = "cluster")]
 pub use gapless_cluster as cluster;
-pub use {gapless_agent as agent, gapless_client as client};
 pub use {
-    gapless_engine as engine, gapless_journal as journal, gapless_log as log, gapless_schema as schema,
-    gapless_stream as stream, gapless_transport as transport, gapless_wire as wire,
+    gapless_agent as agent, gapless_client as client, gapless_engine as engine, gapless_journal as journal,
+    gapless_log as log, gapless_schema as schema, gapless_stream as stream, gapless_transport as transport,
+    gapless_wire as wire,
 };
 
 /// What nearly every service and client needs.
@@ -65,7 +65,8 @@ pub mod prelude {
         StateHandlers, StateService, StreamService, StreamServiceOptions, Threads,
     };
     pub use gapless_schema::{Direct, Encode, Message, Protobuf, Sbe};
-    pub use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+    pub use gapless_stream::event_stream::EventStream;
+    pub use gapless_stream::options::EventStreamOptions;
     pub use gapless_stream::{StreamConfig, StreamError};
     pub use gapless_transport::Tier;
     pub use gapless_transport::token::random_token;

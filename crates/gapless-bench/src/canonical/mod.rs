@@ -8,6 +8,7 @@
 //! | [`processor`] | the service |
 //! | [`state_processor`] | the same by state replication |
 //! | [`driver`] | the load, and the checking of every reply |
+//! | `load` | how hard a run is driven |
 //! | [`scene`] | the node as the settings describe it, and its directory |
 //! | [`mod@run`] | one run: node, driver, checks, a row of the report |
 //! | [`idle`] | what a node costs that nobody uses |

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`partner`] | the second process: reads and measures, echoes, or acknowledges |
 //! | `end` | one member's links, and waiting for the other process |
+//! | `order` | what the second process is told |
 //!
 //! Over TCP, and through shared memory. This process sends. A message is a consensus part of `CONSENSUS_BYTES` and one frame, which is the payload and a
 //! header of 64 bytes; every message's number is compared on its way.

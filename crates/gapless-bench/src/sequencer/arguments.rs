@@ -1,8 +1,6 @@
 //! What `gapless bench sequencer` can be told, checked before anything is run.
 
 use super::order::Way;
-use super::plan::Plan;
-use crate::{BenchError, Result};
 use clap::{Args, ValueEnum};
 use gapless::wire::soup::Field;
 use std::net::SocketAddr;
@@ -93,29 +91,6 @@ pub struct SequencerArguments {
 }
 
 impl SequencerArguments {
-    /// What is to be measured.
-    ///
-    /// # Errors
-    /// Options that leave nothing to be measured.
-    pub(super) fn plan(&self) -> Result<Plan> {
-        let running = match (&self.stream, self.command, self.request) {
-            (Some(directory), ..) => Some(Way::SharedMemory { directory: directory.clone() }),
-            (None, Some(command), Some(request)) => {
-                let (groups, interface, rewind) = (self.group.clone(), self.interface.clone(), self.rewind);
-                let username = self.username.map_or_else(String::new, |name| name.as_str().to_owned());
-                let password = self.password.map_or_else(String::new, |password| password.as_str().to_owned());
-                Some(Way::Datagrams { command, request, groups, interface, rewind, username, password })
-            }
-            _ => None,
-        };
-        let plan = Plan::new(self, running);
-        if plan.rows.is_empty() {
-            let reason = "nothing is left to be measured: a rewind is of a stream that this program starts";
-            return Err(BenchError::Option(reason.to_owned()));
-        }
-        Ok(plan)
-    }
-
     /// Whether standard output belongs to the JSON.
     pub(super) fn json_on_stdout(&self) -> bool {
         self.json.as_deref() == Some(std::path::Path::new("-"))

@@ -53,7 +53,7 @@ use std::time::{Duration, SystemTime};
 /// Options that leave nothing to be measured, a process that cannot be started or ends too early, a report that cannot
 /// be written, and a row whose check failed, after everything was written.
 pub fn run(arguments: &SequencerArguments, interrupted: &AtomicBool) -> Result<String> {
-    let plan = arguments.plan()?;
+    let plan = Plan::of(arguments)?;
     let quiet = arguments.json_on_stdout();
     let started = SystemTime::now();
     let mut report = Report::new("sequencer");

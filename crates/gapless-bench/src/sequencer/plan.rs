@@ -2,6 +2,7 @@
 
 use super::arguments::{Part, SequencerArguments, Transport};
 use super::order::Way;
+use crate::{BenchError, Result};
 use clap::ValueEnum;
 use std::path::PathBuf;
 
@@ -82,6 +83,30 @@ const RATIO_MAX_PACKETS: f64 = 1.25;
 const REWIND_RATE_MIN: f64 = 2e6;
 
 impl Plan {
+    /// What is to be measured.
+    ///
+    /// # Errors
+    /// Options that leave nothing to be measured.
+    pub(super) fn of(arguments: &SequencerArguments) -> Result<Plan> {
+        let running = match (&arguments.stream, arguments.command, arguments.request) {
+            (Some(directory), ..) => Some(Way::SharedMemory { directory: directory.clone() }),
+            (None, Some(command), Some(request)) => {
+                let (groups, interface, rewind) =
+                    (arguments.group.clone(), arguments.interface.clone(), arguments.rewind);
+                let username = arguments.username.map_or_else(String::new, |name| name.as_str().to_owned());
+                let password = arguments.password.map_or_else(String::new, |password| password.as_str().to_owned());
+                Some(Way::Datagrams { command, request, groups, interface, rewind, username, password })
+            }
+            _ => None,
+        };
+        let plan = Plan::new(arguments, running);
+        if plan.rows.is_empty() {
+            let reason = "nothing is left to be measured: a rewind is of a stream that this program starts";
+            return Err(BenchError::Option(reason.to_owned()));
+        }
+        Ok(plan)
+    }
+
     pub(super) fn new(arguments: &SequencerArguments, running: Option<Way>) -> Self {
         let transports = match &running {
             Some(way) => vec![Transport::of(way)],

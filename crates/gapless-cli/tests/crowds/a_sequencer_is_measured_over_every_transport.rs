@@ -5,8 +5,9 @@
 use crate::bench_process;
 use crate::bench_process::{LongRun, processes_of, rows, wait_until};
 use crate::program::{names, run};
-use gapless::stream::event_stream::{EventStream, EventStreamOptions};
+use gapless::stream::event_stream::EventStream;
 use gapless::stream::network::endpoints::{Carrier, PacketNetwork};
+use gapless::stream::options::EventStreamOptions;
 use gapless::transport::credentials::Credentials;
 use gapless::transport::network::{Datagrams, Interface, Segmentation, UdpOptions, UdpSocket};
 use gapless::wire::soup::Field;

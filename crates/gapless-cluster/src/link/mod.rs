@@ -12,7 +12,7 @@
 //! | `connection` | messages over one socket |
 //! | `receive_buffer` | [`ReceiveBuffer`]: messages handed out in place |
 //! | `send_queue` | what a socket did not take |
-//! | `socket`, `tcp`, `shared_memory` | what bytes go through; `bytes` what a look at one brings |
+//! | `socket`, `tcp`, `shared_memory`, `bytes` | what bytes go through, and what a look at one brings |
 //! | `content` | [`Content`], [`Received`]: what goes over a link |
 //! | [`beacon`], `discovery` | members that say to a multicast group where they are |
 //! | `pipe` | [`Network`]: connections that are not the operating system's, for simulations |

@@ -1,10 +1,11 @@
 //! A [`Fold`] of a service whose handlers ran before: it applies transactions, and runs nothing.
 
-use super::{DeadLetter, Fold, Outcome, Policy, Sink, full_notices};
-use crate::EngineError;
+use super::{Fold, Policy, Sink, full_notices};
 use crate::any_service::AnyService;
-use crate::outputs::Outputs;
-use crate::state::transaction::{self, Reply};
+use crate::dead_letters::DeadLetter;
+use crate::outputs::{Outcome, Outputs};
+use crate::transaction_layout::Reply;
+use crate::{EngineError, transaction_layout};
 use gapless_wire::control::{RefusalCode, TimerFired};
 use gapless_wire::descriptor::TRANSACTION_FLAG;
 use gapless_wire::{Fragment, Frame};
@@ -21,16 +22,12 @@ impl Fold {
         if !self.is_of_transactions {
             return Ok(());
         }
-        let Some(follower) = self.service.follower() else { return Ok(()) };
-        follower.attend(self.last_sequence, &self.timers, &self.sessions)
+        self.service.attend(self.last_sequence, &self.timers, &self.sessions)
     }
 
     /// Whether a snapshot can be taken now; one `is_final` is the last thing that happens.
     pub(crate) fn can_snapshot(&mut self, is_final: bool) -> Result<bool, EngineError> {
-        match self.service.follower() {
-            Some(follower) => follower.can_snapshot(self.last_sequence, is_final),
-            None => Ok(true),
-        }
+        self.service.can_snapshot(self.last_sequence, is_final)
     }
 
     /// Reads a transaction and applies its changes; its notices and timers are staged, its reply stays where it is.
@@ -43,14 +40,13 @@ impl Fold {
         let sequence = frame.sequence();
         let corrupt = |reason| EngineError::Corrupt { sequence, reason };
         self.outputs.clear();
-        let read = transaction::read(payload, &mut self.outputs).map_err(corrupt)?;
+        let read = transaction_layout::read(payload, &mut self.outputs).map_err(corrupt)?;
         if !self.outputs.notices.is_empty()
             && let Some(reason) = full_notices(&self.sessions, &self.outputs)
         {
             return Err(corrupt(reason));
         }
-        let Some(follower) = self.service.follower() else { return Err(corrupt("nothing applies it".to_owned())) };
-        follower.apply(sequence, &read).map_err(corrupt)?;
+        self.service.apply(sequence, &read).map_err(corrupt)?;
         Ok((read.outcome, read.reply))
     }
 

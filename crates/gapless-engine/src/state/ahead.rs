@@ -1,14 +1,15 @@
 //! [`Ahead`]: runs handlers before their commands enter the stream, in the agent of a member that leads.
 
 use super::exchange::{Back, Exchange, Lent, Span, Unreceived, Wish};
-use super::transaction::{put_hash, write_outputs, write_refusal};
 use super::{AnyStateService, State};
 use crate::context::Context;
 use crate::fold::{misplaced, panic_text};
 use crate::outputs::{Outputs, TimerChange};
-use crate::service::{Refused, Reject};
+use crate::reject::Reject;
+use crate::service::Refused;
 use crate::sessions::NOTICES_KEPT_MAX;
 use crate::store::Transaction;
+use crate::transaction_layout::{put_hash, write_outputs, write_refusal};
 use gapless_stream::Sequencer;
 use gapless_stream::transactions::Transactions;
 use gapless_wire::FrameHeader;
@@ -326,7 +327,7 @@ mod tests {
             let header = FrameHeader { schema: SCHEMA, flags, ..FrameHeader::default() };
             ahead.command(&header, &[number], &sequencer, 1024, &mut out);
             let mut outputs = Outputs::default();
-            let read = crate::state::transaction::read(&out, &mut outputs).unwrap();
+            let read = crate::transaction_layout::read(&out, &mut outputs).unwrap();
             (read.hash, !read.changes.is_empty())
         };
         let (before, has_changes) = run(1);

@@ -3,18 +3,19 @@
 
 use super::ahead::Ahead;
 use super::exchange::{Back, Exchange, Lent, Span, Unreceived, Wish};
-use super::transaction::Read;
 use super::{Make, State};
 use crate::EngineError;
 use crate::any_service::{AnyService, unhandled};
 use crate::context::Context;
 use crate::fold::{Fold, NoSink};
 use crate::recovery::recover;
-use crate::service::{Refused, Reject};
+use crate::reject::Reject;
+use crate::service::Refused;
 use crate::sessions::SessionTable;
 use crate::store::Limits;
 use crate::store::snapshot::MAGIC;
 use crate::timers::TimerTable;
+use crate::transaction_layout::Read;
 use gapless_agent::fault::mutant;
 use gapless_agent::{Counter, CounterView, Counters, Waker};
 use gapless_client::stream_layout::StreamLayout;
@@ -22,6 +23,7 @@ use gapless_log::StreamIdentity;
 use gapless_schema::Encoding;
 use gapless_stream::Sequencer;
 use gapless_stream::sequencer::SequencerRules;
+use std::any::Any;
 use std::cell::RefCell;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -233,12 +235,40 @@ impl Follower {
     /// # Panics
     /// If it was made of something else.
     pub fn of(fold: &mut Fold) -> &mut Self {
-        fold.service.follower().expect("the fold was made of a follower")
+        Self::in_fold(fold).expect("the fold was made of a follower")
     }
 
-    /// A frame of another term than those that the state is ahead by: they were cut, and it is not the state any more.
+    /// That of a fold which applies transactions.
+    pub fn in_fold(fold: &mut Fold) -> Option<&mut Self> {
+        let service: &mut dyn Any = &mut *fold.service;
+        service.downcast_mut()
+    }
+}
+
+impl AnyService for Follower {
+    fn versions(&self) -> RangeInclusive<u32> {
+        1..=1
+    }
+
+    fn takes(&self, _: u32, _: Encoding) -> bool {
+        false
+    }
+
+    fn handle(&mut self, schema: u32, encoding: Encoding, _: &[u8], _: &mut Context<'_>) -> Result<(), Refused> {
+        Err(unhandled(schema, encoding))
+    }
+
+    fn on_timer(&mut self, _: u64, _: &mut Context<'_>) -> Result<(), Reject> {
+        Ok(())
+    }
+
+    fn is_of_transactions(&self) -> bool {
+        true
+    }
+
+    // A frame of another term than those that the state is ahead by: they were cut, and it is not the state any more.
     #[inline]
-    pub fn see(&mut self, sequence: u64, term: u64) -> Result<(), EngineError> {
+    fn see(&mut self, sequence: u64, term: u64) -> Result<(), EngineError> {
         match &self.place {
             Place::Here(_) => Ok(()),
             Place::Lent(wish) if sequence <= wish.behind || term == wish.term => Ok(()),
@@ -247,8 +277,7 @@ impl Follower {
         }
     }
 
-    /// A transaction comes, with its sequence.
-    pub fn apply(&mut self, sequence: u64, read: &Read<'_>) -> Result<(), String> {
+    fn apply(&mut self, sequence: u64, read: &Read<'_>) -> Result<(), String> {
         let Place::Here(state) = &mut self.place else {
             // It is in the state already.
             self.set_hash(read.hash);
@@ -270,19 +299,12 @@ impl Follower {
         Ok(())
     }
 
-    /// Between two batches of frames, behind `last_sequence`.
-    pub fn attend(
-        &mut self,
-        last_sequence: u64,
-        timers: &TimerTable,
-        sessions: &SessionTable,
-    ) -> Result<(), EngineError> {
+    fn attend(&mut self, last_sequence: u64, timers: &TimerTable, sessions: &SessionTable) -> Result<(), EngineError> {
         self.hear();
         self.lend(last_sequence, timers, sessions)
     }
 
-    /// Whether the state is as it was behind the last frame, for a snapshot; at a clean stop it has to become that.
-    pub fn can_snapshot(&mut self, last_sequence: u64, is_final: bool) -> Result<bool, EngineError> {
+    fn can_snapshot(&mut self, last_sequence: u64, is_final: bool) -> Result<bool, EngineError> {
         if !self.catch_up(last_sequence) {
             if is_final && matches!(self.place, Place::Ahead(..)) {
                 // Nobody will say any more what became of what it is ahead by.
@@ -302,28 +324,6 @@ impl Follower {
             exchange.tell_follower(|_| {});
         }
         Ok(true)
-    }
-}
-
-impl AnyService for Follower {
-    fn versions(&self) -> RangeInclusive<u32> {
-        1..=1
-    }
-
-    fn takes(&self, _: u32, _: Encoding) -> bool {
-        false
-    }
-
-    fn handle(&mut self, schema: u32, encoding: Encoding, _: &[u8], _: &mut Context<'_>) -> Result<(), Refused> {
-        Err(unhandled(schema, encoding))
-    }
-
-    fn on_timer(&mut self, _: u64, _: &mut Context<'_>) -> Result<(), Reject> {
-        Ok(())
-    }
-
-    fn follower(&mut self) -> Option<&mut Follower> {
-        Some(self)
     }
 
     fn snapshot(&self, out: &mut Vec<u8>) {

@@ -20,12 +20,12 @@
 pub(crate) mod ahead;
 pub(crate) mod exchange;
 pub(crate) mod follower;
-pub mod transaction;
 
 use crate::any_service::unhandled;
 use crate::context::Context;
 use crate::fold::Fold;
-use crate::service::{Refused, Reject, describe};
+use crate::reject::Reject;
+use crate::service::{Refused, describe};
 use crate::store::{Limits, Store, Transaction};
 use gapless_schema::{Encoding, Message, schema_key};
 use rustc_hash::FxHashMap;

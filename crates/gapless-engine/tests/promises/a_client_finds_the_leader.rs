@@ -3,17 +3,17 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::following_member::Follower;
-use gapless_client::ClientError;
 use gapless_client::client::{ClientOptions, MessageType};
 use gapless_client::node::{
     NodeEvent, NodeOptions as StreamNodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode,
 };
 use gapless_client::stream_layout::StreamLayout;
-use gapless_client::{Client, Incoming, SessionKey};
+use gapless_client::{Client, ClientError, Incoming, SessionKey};
 use gapless_engine::{Context, Handlers, Node, NodeOptions, Persistence, Reject, Service};
 use gapless_log::StreamIdentity;
 use gapless_schema::Encoding;
-use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::event_stream::EventStream;
+use gapless_stream::options::EventStreamOptions;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

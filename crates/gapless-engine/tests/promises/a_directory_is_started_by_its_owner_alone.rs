@@ -10,7 +10,8 @@ use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
 use gapless_engine::{Node, whole_directory};
 use gapless_journal::descriptor::LOCK_NAME;
-use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::event_stream::EventStream;
+use gapless_stream::options::EventStreamOptions;
 use std::path::{Path, PathBuf};
 
 fn content(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {

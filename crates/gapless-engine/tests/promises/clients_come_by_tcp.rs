@@ -3,15 +3,15 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::replicas::{Caller, Cluster, PATIENCE, wait};
-use gapless_client::Client;
-use gapless_client::ClientError;
 use gapless_client::client::{ClientOptions, MessageType};
 use gapless_client::node::{NodeLink, Start, TcpLink, TcpOptions};
+use gapless_client::{Client, ClientError};
 use gapless_engine::{Context, Handlers, Reject, Service};
 use gapless_log::StreamIdentity;
 use gapless_schema::Encoding;
-use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;
+use gapless_stream::options::EventStreamOptions;
 use gapless_transport::credentials::Credentials;
 use gapless_transport::seen::Seen;
 use gapless_wire::soup::Field;

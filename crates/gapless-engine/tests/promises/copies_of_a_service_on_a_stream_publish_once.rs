@@ -10,8 +10,9 @@ use gapless_engine::context::Context;
 use gapless_engine::{Handlers, Reject, Service, StreamService, StreamServiceOptions};
 use gapless_schema::{EncodeError, Encoding};
 use gapless_stream::Persistence;
-use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::event_stream::EventStream;
 use gapless_stream::messages::ForSequencer;
+use gapless_stream::options::EventStreamOptions;
 use std::path::Path;
 use std::time::{Duration, Instant};
 

@@ -1,13 +1,13 @@
 //! Where a replay stands at the end of what it may read: whether there is more, in this segment or the next, whether that
 //! is the end of the journal, or damage (decision D7).
 
-use super::{Replay, ReplayStop};
+use super::Replay;
 use crate::boot::BootId;
-use crate::descriptor as d;
 use crate::directory::{Found, survey};
 use crate::error::{FrameFault, JournalError, MarkName};
 use crate::evaluation::GoodMark;
-use crate::mark;
+use crate::records::ReplayStop;
+use crate::{descriptor as d, mark};
 
 /// A sealed segment has a successor; a listing may miss it while its name is being changed.
 const SUCCESSOR_ATTEMPTS_MAX: usize = 10;

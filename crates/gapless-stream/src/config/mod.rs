@@ -32,8 +32,8 @@ mod tests;
 mod units;
 
 use crate::StreamError;
-use crate::event_stream::EventStreamOptions;
 use crate::network::endpoints::{Carrier, PacketNetwork};
+use crate::options::EventStreamOptions;
 use document::{Document, Table};
 use gapless_client::node::{
     AnyLink, DatagramLink, DatagramOptions, NodeOptions, PublisherOptions, SharedMemoryLink, SharedMemoryOptions,

@@ -4,11 +4,11 @@
 use super::document::{Table, Value};
 use super::{NodeSettings, StreamConfig};
 use crate::StreamError;
-use crate::event_stream::EventStreamOptions;
 use crate::network::TcpNetwork;
 use crate::network::endpoints::{Carrier, PacketNetwork};
 use crate::network::guests::GuestOptions;
 use crate::network::tcp_endpoints::FRAME_LENGTH_TCP;
+use crate::options::EventStreamOptions;
 use crate::persistence::Persistence;
 use gapless_agent::{OptimizeFor, PlanKind};
 use gapless_client::node::Start;

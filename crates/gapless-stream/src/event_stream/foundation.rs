@@ -2,7 +2,6 @@
 //!
 //! For streams of this crate, and for those whose head is elsewhere: a cluster's members.
 
-use super::options::EventStreamOptions;
 use super::{Driver, EventStream, StreamRecovery};
 use crate::StreamError;
 use crate::acceptor::{Acceptor, AcceptorLinks, StreamDescription};
@@ -14,6 +13,7 @@ use crate::messages::{ForSequencer, ForService};
 use crate::network::endpoints::{Served, build};
 use crate::network::guests::SharedStatus;
 use crate::network::{client_port, tcp_endpoints};
+use crate::options::EventStreamOptions;
 use crate::past::Past;
 use crate::persistence::OpenedJournal;
 use crate::preparing::PreparerThread;

@@ -3,17 +3,13 @@
 //! | module | what lives there |
 //! |---|---|
 //! | this | [`EventStream`]: what can be asked of it while it runs, and stopping it |
-//! | [`options`] | [`EventStreamOptions`] |
 //! | [`foundation`] | what every stream stands on: window, journal, links, threads |
 //! | `sequencing` | a stream that puts frames in order |
 //! | `relaying` | a stream that passes another's frames on: dispatchers and bridges |
 
 pub mod foundation;
-pub mod options;
 mod relaying;
 mod sequencing;
-
-pub use options::EventStreamOptions;
 
 use crate::StreamError;
 use crate::acceptor::Acceptor;
@@ -21,22 +17,21 @@ use crate::ingress::IngressShared;
 use crate::messages::ForSequencer;
 use crate::network::TcpAddresses;
 use crate::network::guests::SharedStatus;
+use crate::options::EventStreamOptions;
 use crate::preparing::PreparerThread;
 use crate::syncer::SyncThread;
 use gapless_agent::{AgentGroup, Clock, Counters, Now, ThreadGroup, ThreadPlan, Waker};
 use gapless_client::ClientError;
 use gapless_client::client::{Client, ClientOptions};
 use gapless_client::late_reader::LateReader;
-use gapless_client::node::{NodeLink, Start};
-use gapless_client::node::{SharedMemoryLink, SharedMemoryOptions};
+use gapless_client::node::{NodeLink, SharedMemoryLink, SharedMemoryOptions, Start};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{DirectoryLock, RecoveryReport};
 use gapless_log::{StreamIdentity, Window};
-use gapless_transport::Tier;
-use gapless_transport::TransportError;
 use gapless_transport::link::LinkOptions;
 use gapless_transport::mailbox::Mailbox;
 use gapless_transport::publisher_link::PublisherLink;
+use gapless_transport::{Tier, TransportError};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -2,13 +2,13 @@
 //! goes on where its own journal ends.
 
 use super::foundation::{Foundation, Head, Journaling};
-use super::options::EventStreamOptions;
 use super::{EventStream, StreamRecovery};
 use crate::StreamError;
+use crate::options::EventStreamOptions;
 use crate::persistence::{OpenedJournal, Opening};
+use crate::relay::feeds::KeptFeeds;
+use crate::relay::limits::RelayLimits;
 use crate::relay::{Relay, RelayCounters, RelayLinks};
-use crate::relay_feeds::KeptFeeds;
-use crate::relay_limits::RelayLimits;
 use crate::taken_directory::{Owner, TakenDirectory};
 use gapless_agent::Clock;
 use gapless_client::ClientError;

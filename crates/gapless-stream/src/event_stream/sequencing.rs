@@ -1,10 +1,10 @@
 //! Starting a stream that puts frames in order: the sequencer as it stood, and its agents.
 
 use super::foundation::{Foundation, Head, Journaling};
-use super::options::EventStreamOptions;
 use super::{EventStream, StreamRecovery};
 use crate::ingress::{Ingress, IngressCounters, IngressLinks, IngressOptions};
 use crate::messages::ForSequencer;
+use crate::options::EventStreamOptions;
 use crate::persistence::{OpenedJournal, Opening};
 use crate::responder::Responder;
 use crate::retention_watermark::RetentionWatermark;

@@ -1,8 +1,8 @@
 //! [`Guests`]: the nodes that are connected over a network, whatever carries their packets. Lets them in, puts what
 //! they publish into rings like those of a local publisher, and takes what the sequencer answers out of them.
 
-pub use super::status::{NodeStatus, Reported, SharedStatus};
 use crate::acceptor::Acceptor;
+pub use crate::node_status::{NodeStatus, Reported, SharedStatus};
 use crate::past::Past;
 use gapless_agent::{Counter, Counters};
 use gapless_client::feeds::{Feed, SharedFeeds};

@@ -5,7 +5,6 @@
 //! | [`endpoints`] | where the sequencer meets nodes by packets, and its agents for it |
 //! | [`gateway`] | the command port: what nodes publish over datagrams |
 //! | [`guests`] | the nodes that were let in, whatever carries their packets |
-//! | [`status`] | how they are, for whoever asks |
 //! | [`feed_sender`] | what is released, to all nodes, as MoldUDP64 |
 //! | [`replayer`] | what a node has missed, to it alone |
 //! | [`tcp_endpoints`] | where the sequencer meets nodes by TCP, and its agents for it |
@@ -20,7 +19,6 @@ pub mod gateway;
 pub mod guests;
 pub mod replayer;
 pub mod soup_server;
-pub mod status;
 pub mod tcp_endpoints;
 pub mod tcp_gateway;
 

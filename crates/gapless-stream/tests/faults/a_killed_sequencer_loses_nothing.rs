@@ -16,8 +16,9 @@ use gapless_client::node::{
 };
 use gapless_journal::JournalReader;
 use gapless_stream::Persistence;
-use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::endpoints::PacketNetwork;
+use gapless_stream::options::EventStreamOptions;
 use gapless_transport::Tier;
 use gapless_transport::network::{Datagrams, Interface, Segmentation, UdpOptions, UdpSocket};
 use gapless_wire::{Encoding, Kind};

@@ -6,10 +6,11 @@ use gapless_client::client::MessageType;
 use gapless_client::node::{
     DatagramLink, DatagramOptions, NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,
 };
-use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::event_stream::EventStream;
 use gapless_stream::messages::ForSequencer;
 use gapless_stream::network::TcpNetwork;
 use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
+use gapless_stream::options::EventStreamOptions;
 use gapless_transport::credentials::Credentials;
 use gapless_transport::network::{Interface, Segmentation};
 use gapless_wire::mold::{Content, Packet, Request};

@@ -15,9 +15,10 @@ use gapless_client::node::{
 };
 use gapless_journal::JournalReader;
 use gapless_stream::Persistence;
-use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::event_stream::EventStream;
 use gapless_stream::messages::ForSequencer;
 use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
+use gapless_stream::options::EventStreamOptions;
 use gapless_transport::network::{Interface, Segmentation, UdpSocket};
 use gapless_wire::feed_session::FeedSession;
 use gapless_wire::mark::Mark;

@@ -5,8 +5,9 @@
 use gapless_client::client::MessageType;
 use gapless_client::control_messages::ControlCommand;
 use gapless_client::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
-use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::event_stream::EventStream;
 use gapless_stream::messages::ForSequencer;
+use gapless_stream::options::EventStreamOptions;
 use gapless_wire::Encoding;
 use gapless_wire::feed_session::FeedSession;
 use std::time::{Duration, Instant};

@@ -5,7 +5,8 @@
 use gapless_client::ClientError;
 use gapless_client::client::MessageType;
 use gapless_client::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
-use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::event_stream::EventStream;
+use gapless_stream::options::EventStreamOptions;
 use gapless_wire::descriptor::Encoding;
 use std::path::Path;
 use std::time::{Duration, Instant};

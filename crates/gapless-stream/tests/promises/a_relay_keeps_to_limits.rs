@@ -9,8 +9,9 @@ use gapless_client::node::{
     NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode, TcpLink, TcpOptions,
 };
 use gapless_stream::StreamError;
-use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;
+use gapless_stream::options::EventStreamOptions;
 use gapless_wire::control::{RefusalCode, TimerFired};
 use gapless_wire::{Encoding, FrameHeader, Kind};
 use std::net::{Ipv4Addr, SocketAddr};

@@ -6,9 +6,10 @@ use gapless_client::client::MessageType;
 use gapless_client::node::{
     NodeEvent, NodeOptions, NodeState, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode, TcpLink, TcpOptions,
 };
-use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::event_stream::EventStream;
 use gapless_stream::messages::ForSequencer;
 use gapless_stream::network::TcpNetwork;
+use gapless_stream::options::EventStreamOptions;
 use gapless_wire::Encoding;
 use gapless_wire::feed_session::FeedSession;
 use std::net::{Ipv4Addr, SocketAddr};

@@ -4,7 +4,8 @@
 use crate::raw_publisher::{RawPublisher, event};
 use gapless_agent::Now;
 use gapless_client::throttle::Throttle;
-use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::event_stream::EventStream;
+use gapless_stream::options::EventStreamOptions;
 use gapless_transport::LinkOptions;
 
 #[test]

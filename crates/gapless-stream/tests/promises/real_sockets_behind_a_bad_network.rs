@@ -6,8 +6,9 @@
 use gapless_client::client::MessageType;
 use gapless_client::node::{DatagramLink, DatagramOptions, NodeEvent, NodeOptions, StreamNode};
 use gapless_stream::Persistence;
-use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::endpoints::PacketNetwork;
+use gapless_stream::options::EventStreamOptions;
 use gapless_transport::network::{Interface, Segmentation};
 use gapless_transport::token::random_token;
 use gapless_wire::Encoding;

@@ -9,9 +9,10 @@ use gapless_client::node::{
     TcpLink, TcpOptions,
 };
 use gapless_stream::Persistence;
-use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;
 use gapless_stream::network::endpoints::PacketNetwork;
+use gapless_stream::options::EventStreamOptions;
 use gapless_transport::network::{Interface, Segmentation};
 use gapless_transport::seen::Seen;
 use gapless_wire::Encoding;

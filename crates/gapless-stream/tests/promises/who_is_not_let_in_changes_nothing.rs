@@ -9,10 +9,11 @@ use gapless_client::node::{
     AnyLink, DatagramLink, DatagramOptions, NodeEvent, NodeOptions, StreamNode, TcpLink, TcpOptions,
 };
 use gapless_stream::Persistence;
-use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;
 use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
 use gapless_stream::network::guests::GuestOptions;
+use gapless_stream::options::EventStreamOptions;
 use gapless_transport::credentials::Credentials;
 use gapless_transport::network::{Datagrams, Interface, Segmentation, UdpOptions, UdpSocket};
 use gapless_wire::mold::Request;

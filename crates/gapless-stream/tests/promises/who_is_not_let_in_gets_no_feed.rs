@@ -2,8 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_agent::Now;
-use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
+use gapless_stream::options::EventStreamOptions;
 use gapless_transport::network::{Datagrams, Faults, MemoryNetwork, MemorySocket, Peer};
 use gapless_wire::soup::Field;
 use gapless_wire::upstream::{Body, Hello, POSITION_FIRST, Report, UpstreamPacket, finish_frames};

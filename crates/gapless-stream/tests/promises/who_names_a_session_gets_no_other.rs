@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_publisher::{Answer, RawPublisher, event, frame, part};
-use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::event_stream::EventStream;
+use gapless_stream::options::EventStreamOptions;
 use gapless_wire::control::{RefusalCode, SessionOpen};
 use gapless_wire::{FrameHeader, Kind};
 

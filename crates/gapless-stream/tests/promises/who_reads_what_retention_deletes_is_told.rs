@@ -9,8 +9,9 @@ use gapless_client::late_reader::LateRead;
 use gapless_client::node::{
     JournalLink, NodeLink, NodeOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,
 };
-use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;
+use gapless_stream::options::EventStreamOptions;
 use gapless_wire::Encoding;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};

@@ -3,7 +3,8 @@
 
 use gapless_client::ClientError;
 use gapless_client::client::{ClientOptions, MessageType, Outcome};
-use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::event_stream::EventStream;
+use gapless_stream::options::EventStreamOptions;
 use gapless_wire::descriptor::Encoding;
 use std::time::Duration;
 

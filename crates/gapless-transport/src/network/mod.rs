@@ -9,6 +9,7 @@
 //! | `udp_peer` | how one is connected that talks with one peer alone, and what it hears |
 //! | [`udp_options`] | [`UdpOptions`]: where a socket listens, what it joins, how large its buffers are |
 //! | [`memory`] | [`MemoryNetwork`]: the carrier of tests, with its own time and its faults from one seed |
+//! | `random` | its dice |
 //! | [`tcp`] | [`TcpConnection`]: a connection that never blocks, and its buffers |
 //! | [`tcp_server`] | a listening port and its connections |
 //!

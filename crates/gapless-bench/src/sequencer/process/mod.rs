@@ -8,6 +8,7 @@
 //! | `round_trips` | one message in flight, timed |
 //! | `push` | publishes as fast as it can, or at a rate, and reads what everybody publishes |
 //! | `rewind` | reads from the first frame until it is live |
+//! | `counted` | what a link has counted |
 //!
 //! The benchmark starts this very program with a hidden subcommand; the work goes over as JSON in an argument, what is
 //! said later as lines of JSON on standard input, and answers come back as lines of JSON on standard output. When

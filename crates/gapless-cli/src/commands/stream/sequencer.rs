@@ -4,7 +4,8 @@ use super::place::Place;
 use crate::commands::{Outcome, interrupt, print};
 use clap::Args;
 use gapless::client::stream_layout::StreamLayout;
-use gapless::stream::event_stream::{EventStream, EventStreamOptions};
+use gapless::stream::event_stream::EventStream;
+use gapless::stream::options::EventStreamOptions;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 

@@ -105,7 +105,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
     use super::*;
     use gapless::client::client::MessageType;
-    use gapless::stream::event_stream::EventStreamOptions;
+    use gapless::stream::options::EventStreamOptions;
     use gapless::wire::Encoding;
     use std::time::{Duration, Instant};
 

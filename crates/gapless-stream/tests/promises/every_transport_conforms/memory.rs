@@ -5,8 +5,9 @@ use super::world::World;
 use gapless_agent::{Clock, Now, VirtualTime};
 use gapless_client::node::{DatagramLink, DatagramOptions};
 use gapless_stream::Persistence;
-use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
+use gapless_stream::options::EventStreamOptions;
 use gapless_transport::network::{Faults, MemoryNetwork, MemorySocket, Peer};
 use tempfile::TempDir;
 

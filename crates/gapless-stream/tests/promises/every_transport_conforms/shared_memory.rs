@@ -3,7 +3,8 @@
 use super::world::World;
 use gapless_client::node::{SharedMemoryLink, SharedMemoryOptions};
 use gapless_stream::Persistence;
-use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::event_stream::EventStream;
+use gapless_stream::options::EventStreamOptions;
 use tempfile::TempDir;
 
 pub struct SharedMemory {

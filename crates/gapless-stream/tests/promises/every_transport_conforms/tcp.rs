@@ -3,8 +3,9 @@
 use super::world::World;
 use gapless_client::node::{TcpLink, TcpOptions};
 use gapless_stream::Persistence;
-use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;
+use gapless_stream::options::EventStreamOptions;
 use std::net::{Ipv4Addr, SocketAddr};
 use tempfile::TempDir;
 

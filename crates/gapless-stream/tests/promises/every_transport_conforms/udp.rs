@@ -3,9 +3,10 @@
 use super::world::{Met, Party, World, open, payload, run, settle};
 use gapless_client::node::{DatagramLink, DatagramOptions, NodeOptions, NodeState, Start};
 use gapless_stream::Persistence;
-use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;
 use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
+use gapless_stream::options::EventStreamOptions;
 use gapless_transport::network::{Datagrams, Interface, Segmentation, UdpOptions, UdpSocket};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU16, Ordering};

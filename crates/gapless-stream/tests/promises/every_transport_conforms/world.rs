@@ -4,8 +4,9 @@ use gapless_agent::Clock;
 use gapless_client::ClientError;
 use gapless_client::client::MessageType;
 use gapless_client::node::{NodeEvent, NodeLink, NodeOptions, NodeState, StreamNode};
-use gapless_stream::event_stream::{EventStream, EventStreamOptions};
+use gapless_stream::event_stream::EventStream;
 use gapless_stream::messages::ForSequencer;
+use gapless_stream::options::EventStreamOptions;
 use gapless_wire::Encoding;
 use std::time::{Duration, Instant};
 

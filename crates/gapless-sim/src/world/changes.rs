@@ -1,10 +1,11 @@
 //! Somebody who changes the members of a [`World`] while it runs: one is added, removed or replaced, and who has been asked
 //! is asked again until it is done.
 
+use super::World;
 use crate::checker::Broken;
 use crate::network::address_of;
+use crate::options::MS;
 use crate::subject::Subject;
-use crate::world::{MS, World};
 use gapless_cluster::config::MemberKind;
 use gapless_cluster::consensus::{MemberId, Members};
 use gapless_cluster::member::requests::{NewMember, Wish};

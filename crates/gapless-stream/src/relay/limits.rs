@@ -2,9 +2,8 @@
 //! known whose it is: to the sequencer all nodes behind a relay are one, and it would drop all of them.
 
 use crate::StreamError;
-use crate::event_stream::EventStreamOptions;
-use crate::event_stream::options::message_bytes_max;
 use crate::fragments::shortest_length;
+use crate::options::{EventStreamOptions, message_bytes_max};
 use gapless_client::node::link::Connected;
 use gapless_wire::control::{SessionOpen, TimerFired};
 use gapless_wire::descriptor::REFUSED_FLAG;

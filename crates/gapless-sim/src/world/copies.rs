@@ -2,10 +2,11 @@
 //! was acknowledged may be lost by that, because two members cannot know what a third one had. But whoever differs from the
 //! others stops and says so: from then on that is what a [`World`] is held against.
 
+use super::World;
 use crate::checker::Broken;
 use crate::machine::Machine;
+use crate::options::MS;
 use crate::subject::Subject;
-use crate::world::{MS, World};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -88,18 +89,6 @@ impl<A: Subject> World<'_, A> {
         }
         Ok(())
     }
-}
-
-/// Whether a member says that its directory, or another one's, is not what it was.
-pub(crate) fn says_so(said: &str) -> bool {
-    [
-        "it has less than it has acknowledged",
-        "is not that of member",
-        "it comes with another directory",
-        "the directory is another member's",
-    ]
-    .into_iter()
-    .any(|words| said.contains(words))
 }
 
 fn copy_all(from: &Path, to: &Path) -> std::io::Result<()> {

@@ -1,15 +1,21 @@
 //! [`World`]: machines, the network between them, publishers, operators and faults, from one seed. First faults, then
 //! calm, in which everything must arrive.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | `changes` | members that are added, removed and replaced |
+//! | `copies` | older copies of directories that are put back, and directories that are exchanged |
+
+mod changes;
+mod copies;
 
 use crate::caller::Caller;
-use crate::changes::Change;
 use crate::checker::{Broken, Checker};
-use crate::copies::says_so;
 use crate::fault_profile::FaultProfile;
 use crate::faulty_disk::FaultyDisk;
-use crate::machine::{Machine, Turned};
+use crate::machine::{Machine, Turned, says_so};
 use crate::network::Network;
-use crate::options::{Offer, Options};
+use crate::options::{MS, Offer, Options};
 use crate::publisher::Publisher;
 use crate::random::Random;
 use crate::reference::{Answers, Reference};
@@ -17,13 +23,12 @@ use crate::report::Tally;
 use crate::subject::Subject;
 use crate::trace::Trace;
 use crate::user::User;
+use changes::Change;
 use gapless_agent::{Clock, VirtualTime};
 use gapless_cluster::config::MemberKind;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-pub(crate) const MS: u64 = 1_000_000;
 
 pub(crate) struct World<'a, A: Subject> {
     application: &'a A,

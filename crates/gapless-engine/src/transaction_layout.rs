@@ -17,8 +17,7 @@
 //! Numbers are little-endian. Whose command it is says the header of its frame. A refused command has no notices, no timers
 //! and no changes.
 
-use crate::fold::Outcome;
-use crate::outputs::{Outputs, TimerChange};
+use crate::outputs::{Outcome, Outputs, TimerChange};
 use gapless_schema::{EncodeError, Encoding};
 use gapless_wire::control::RefusalCode;
 

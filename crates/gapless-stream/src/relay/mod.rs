@@ -1,16 +1,25 @@
 //! [`Relay`]: the agent that stands where the sequencer would, in a process that passes a stream on. It takes frames as
 //! they come, with their sequences, and puts them into a window of its own; what nodes here publish goes the other way,
 //! and the sequencer's answers come back to them. It decides nothing.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | `limits` | what may pass |
+//! | `feeds` | where feed sessions began |
+//! | `openings` | sessions that nodes here open |
 
-use crate::relay_limits::RelayLimits;
+pub(crate) mod feeds;
+pub(crate) mod limits;
+mod openings;
+
 pub use gapless_transport::seen::Seen;
+use limits::RelayLimits;
 
 use crate::StreamError;
 use crate::egress::{Delivered, Egress, Payload};
 use crate::ingress::IngressShared;
 use crate::messages::ForIngress;
-use crate::relay_feeds::KeptFeeds;
-use crate::relay_openings::Openings;
+use feeds::KeptFeeds;
 use gapless_agent::{Agent, AgentError, Counter, Counters, Now, Waker};
 use gapless_client::ClientError;
 use gapless_client::feeds::SharedFeeds;
@@ -24,6 +33,7 @@ use gapless_wire::control::{Refusal, RefusalCode, SessionOpen, SessionOpened};
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::mark::Mark;
 use gapless_wire::{Frame, FrameHeader, Kind, aligned_length};
+use openings::Openings;
 use rustc_hash::FxHashMap;
 use rustix::fd::BorrowedFd;
 use std::sync::Arc;
