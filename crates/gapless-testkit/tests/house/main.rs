@@ -1,0 +1,6 @@
+//! The plan of the house: what the crates, their modules and their documents promise about each other.
+
+mod contents_are_complete;
+mod module_tree;
+mod siblings_are_floors;
+mod workspace;

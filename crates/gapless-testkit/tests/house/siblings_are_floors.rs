@@ -1,0 +1,100 @@
+//! Modules of one folder are floors: whoever names another one is never named by it, directly or through others.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::module_tree::{ModulePath, ModuleTree, Naming};
+use super::workspace;
+
+#[test]
+fn no_siblings_import_each_other_in_any_crate() {
+    let mut report = String::new();
+    let mut circles = 0;
+    for (name, folder) in workspace::crates() {
+        let root = ["src/lib.rs", "src/main.rs"].map(|file| folder.join(file)).into_iter().find(|file| file.is_file());
+        let tree = ModuleTree::read(&root.expect("a crate has a root"));
+        assert!(tree.len() > 0);
+        for (parent, circle, namings) in circles_of_siblings(&tree) {
+            circles += 1;
+            let place = std::iter::once(name.clone()).chain(parent).collect::<Vec<_>>().join("::");
+            report += &format!("\n{place}: {}\n", circle.join(", "));
+            let mut arrows: BTreeMap<_, Vec<&Naming>> = BTreeMap::new();
+            for naming in &namings {
+                let depth = parting(naming);
+                arrows.entry((&naming.from[depth], &naming.to[depth])).or_default().push(naming);
+            }
+            for ((from, to), namings) in arrows {
+                let named = namings.iter().map(|naming| naming.written.last().map_or("", String::as_str));
+                let named = named.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ");
+                report += &format!("    {from} names {to} {} times: {named}, {}\n", namings.len(), namings[0].place);
+            }
+        }
+    }
+    assert!(circles == 0, "{circles} circles of modules that name each other:\n{report}");
+}
+
+/// Where the paths of both modules part.
+fn parting(naming: &Naming) -> usize {
+    naming.from.iter().zip(&naming.to).take_while(|(a, b)| a == b).count()
+}
+
+/// The circles among the children of each module: parent, the circle's names, and the namings that close it.
+fn circles_of_siblings(tree: &ModuleTree) -> Vec<(ModulePath, Vec<String>, Vec<Naming>)> {
+    let mut arrows: BTreeMap<ModulePath, BTreeMap<(String, String), Vec<Naming>>> = BTreeMap::new();
+    for naming in tree.namings() {
+        let common = parting(&naming);
+        if let (Some(from), Some(to)) = (naming.from.get(common), naming.to.get(common)) {
+            let arrow = (from.clone(), to.clone());
+            arrows.entry(naming.from[..common].to_vec()).or_default().entry(arrow).or_default().push(naming);
+        }
+    }
+    let mut found = Vec::new();
+    for (parent, arrows) in arrows {
+        let mut left = arrows.keys().map(|(from, _)| from.clone()).collect::<BTreeSet<_>>();
+        while let Some(start) = left.pop_first() {
+            let reached = reach(&arrows, &start);
+            if !reached.contains(&start) {
+                continue;
+            }
+            let circle = reached.iter().filter(|other| reach(&arrows, other).contains(&start)).cloned();
+            let circle = circle.collect::<Vec<_>>();
+            left.retain(|name| !circle.contains(name));
+            let inside = arrows.iter().filter(|((from, to), _)| circle.contains(from) && circle.contains(to));
+            let namings = inside.flat_map(|(_, namings)| namings.clone()).collect();
+            found.push((parent.clone(), circle, namings));
+        }
+    }
+    found
+}
+
+/// What is reached from `start` by one arrow or more.
+fn reach(arrows: &BTreeMap<(String, String), Vec<Naming>>, start: &str) -> BTreeSet<String> {
+    let mut reached = BTreeSet::new();
+    let mut next = vec![start.to_owned()];
+    while let Some(name) = next.pop() {
+        for (from, to) in arrows.keys() {
+            if *from == name && reached.insert(to.clone()) {
+                next.push(to.clone());
+            }
+        }
+    }
+    reached
+}
+
+#[test]
+fn a_circle_is_found_and_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("folders");
+        std::fs::write(path, text).expect("a file");
+    };
+    write("lib.rs", "mod a; mod b; mod c; pub use b::inner::Deep;");
+    write("a.rs", "use crate::Deep; pub struct A(Deep);");
+    write("b/mod.rs", "pub mod inner; pub fn f() -> u8 { crate::c::g() }");
+    write("b/inner.rs", "pub struct Deep; #[cfg(test)] mod tests { use crate::a::A; }");
+    write("c.rs", "pub fn g() -> u8 { vec![crate::a::A].len() as u8 }");
+    let circles = circles_of_siblings(&ModuleTree::read(&folder.path().join("lib.rs")));
+    let [(parent, circle, namings)] = &circles[..] else { panic!("one circle, not {}", circles.len()) };
+    assert_eq!((parent.len(), circle.join(" ")), (0, "a b c".to_owned()));
+    assert_eq!(namings.len(), 3, "{namings:?}");
+}
