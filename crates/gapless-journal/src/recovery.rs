@@ -221,39 +221,10 @@ fn recover(
         tracing::warn!(%cut, "the journal's end was not whole");
     }
 
-    let mut rolled = VecDeque::new();
-    for (i, segment) in kept[..kept.len() - 1].iter().enumerate() {
-        let found = &segment.found;
-        let is_scanned = segment.index.is_some();
-        let has_unsynced = segment.last_sequence > synced_sequence
-            || segment.last_sequence == synced_sequence && segment.held != Held::Nothing;
-        if is_scanned || has_unsynced || !found.is_settled {
-            let before_ns = last_ns(&options.directory, i.checked_sub(1).map(|before| &kept[before]))?;
-            let restored = restore_sealed(&options, segment, before_ns)?;
-            rolled.push_back(Rolled {
-                file: restored.file.clone(),
-                segment: None,
-                first_sequence: found.first_sequence,
-                last_sequence: segment.last_sequence,
-                end: segment.position as u64,
-                sealed_ns: found.opened_ns,
-            });
-        }
-    }
+    let mut rolled = restore_older(&options, &kept, synced_sequence)?;
     if is_rewritten || !is_same_boot {
-        let frames_of = |rolled: &Rolled| (rolled.file.clone(), rolled.first_sequence, rolled.end);
         let newest_frames = (active.file.clone(), newest.found.first_sequence, position as u64);
-        for (file, first_sequence, end) in rolled.iter().map(frames_of).chain([newest_frames]) {
-            let path = options.directory.join(d::segment_name(first_sequence));
-            if is_rewritten {
-                rewrite(&file, d::HEADER_PAGE_LENGTH as u64, end)
-                    .map_err(|error| JournalError::io("write again", &path, error))?;
-            }
-            let asked = options.environment.ask(DiskWork::Sync);
-            asked
-                .and_then(|()| file.sync_data())
-                .map_err(|source| JournalError::SyncFailed { segment: path, source })?;
-        }
+        put_on_device(&options, &rolled, newest_frames, is_rewritten)?;
         rolled.clear();
         synced_sequence = last_sequence;
     }
@@ -315,6 +286,57 @@ fn recover(
         shared.journaled_records.store(1, Ordering::Relaxed);
     }
     Ok((Recovered { shared: Arc::new(shared), active, position, last_sequence }, report))
+}
+
+/// Opens the older segments that were scanned, or are not on the device up to their end yet, or not settled.
+fn restore_older(
+    options: &JournalOptions,
+    kept: &[Kept],
+    synced_sequence: u64,
+) -> Result<VecDeque<Rolled>, JournalError> {
+    let mut rolled = VecDeque::new();
+    for (i, segment) in kept[..kept.len() - 1].iter().enumerate() {
+        let found = &segment.found;
+        let is_scanned = segment.index.is_some();
+        let has_unsynced = segment.last_sequence > synced_sequence
+            || segment.last_sequence == synced_sequence && segment.held != Held::Nothing;
+        if is_scanned || has_unsynced || !found.is_settled {
+            let before_ns = last_ns(&options.directory, i.checked_sub(1).map(|before| &kept[before]))?;
+            let restored = restore_sealed(options, segment, before_ns)?;
+            rolled.push_back(Rolled {
+                file: restored.file.clone(),
+                segment: None,
+                first_sequence: found.first_sequence,
+                last_sequence: segment.last_sequence,
+                end: segment.position as u64,
+                sealed_ns: found.opened_ns,
+            });
+        }
+    }
+    Ok(rolled)
+}
+
+/// Puts the frames of these segments on the device, written again where a failed fdatasync may have dropped them from the
+/// cache. `newest` is the file of the active segment, its first sequence and where its frames end.
+fn put_on_device(
+    options: &JournalOptions,
+    rolled: &VecDeque<Rolled>,
+    newest: (Arc<File>, u64, u64),
+    is_rewritten: bool,
+) -> Result<(), JournalError> {
+    let frames_of = |rolled: &Rolled| (rolled.file.clone(), rolled.first_sequence, rolled.end);
+    for (file, first_sequence, end) in rolled.iter().map(frames_of).chain([newest]) {
+        let path = options.directory.join(d::segment_name(first_sequence));
+        if is_rewritten {
+            rewrite(&file, d::HEADER_PAGE_LENGTH as u64, end)
+                .map_err(|error| JournalError::io("write again", &path, error))?;
+        }
+        let asked = options.environment.ask(DiskWork::Sync);
+        asked
+            .and_then(|()| file.sync_data())
+            .map_err(|source| JournalError::SyncFailed { segment: path, source })?;
+    }
+    Ok(())
 }
 
 /// Whether what files beside the journal say of it holds. A cut that one of them speaks against is not made.

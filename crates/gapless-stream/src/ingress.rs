@@ -155,145 +155,182 @@ impl Ingress {
         Arc::clone(&self.shared)
     }
 
-    /// One publisher's turn.
+    /// One publisher's turn: what its ring holds, frame by frame, as many as it is allowed.
     fn take_from(&mut self, number: usize) -> Result<Turn, StreamError> {
-        let (mut taken, mut waits) = (0, false);
         // A frame causes at most two messages to the service, so none of this turn's can be refused. What it has to hear of
         // a change of role comes before them.
         if self.is_untold() || !self.links.service.has_room(2 * self.options.frames_per_poll_max + 2) {
             return Ok(Turn::WindowFull(0));
         }
-        let frames_max = match self.allowance(number) {
-            Some(frames_max) => frames_max,
-            None => return Ok(Turn::Waits(0)),
-        };
-        if self.publishers[number].complete.is_some() && !self.append_complete(number)? {
-            return Ok(Turn::WindowFull(0));
-        }
-        while taken < frames_max {
-            if !self.has_room_ahead()? {
+        let Some(frames_max) = self.allowance(number) else { return Ok(Turn::Waits(0)) };
+        let mut taken = 0;
+        loop {
+            if self.publishers[number].complete.is_some() && !self.append_complete(number)? {
                 return Ok(Turn::WindowFull(taken));
             }
-            let publisher = &mut self.publishers[number];
-            let length = match publisher.reader.next_length() {
-                Ok(Some(length)) => length,
-                Ok(None) => break,
-                Err(error) => return Ok(Turn::Spoiled(error.to_string())),
-            };
-            let session = publisher.reader.peek_session();
-            if session != publisher.session {
-                publisher.session = session;
-                self.sequencer.prefetch(session);
+            if taken == frames_max {
+                return Ok(Turn::Taken(taken));
             }
-            publisher.reader.prefetch_ahead(length);
-            if length > self.window.frame_length_max() {
-                return Ok(Turn::Spoiled(format!(
-                    "a frame of {length} bytes is longer than the stream's limit of {}",
-                    self.window.frame_length_max()
-                )));
+            match self.take_frame(number)? {
+                Step::Taken => taken += 1,
+                Step::Empty => return Ok(Turn::Taken(taken)),
+                Step::WindowFull => return Ok(Turn::WindowFull(taken)),
+                Step::Waits => return Ok(Turn::Waits(taken)),
+                Step::Spoiled(reason) => return Ok(Turn::Spoiled(reason)),
+                Step::Malformed(reason, session) => return Ok(Turn::Malformed(reason, session)),
             }
-            let claim = match self.window.claim(length) {
-                Ok(claim) => claim,
-                Err(LogError::Full { .. }) => return Ok(Turn::WindowFull(taken)),
-                Err(error) => return Err(error.into()),
+        }
+    }
+
+    /// One frame of a publisher's ring: copied to where it will stand in the window, checked there, decided on, and then
+    /// appended or answered.
+    #[inline(always)]
+    fn take_frame(&mut self, number: usize) -> Result<Step, StreamError> {
+        if !self.has_room_ahead()? {
+            return Ok(Step::WindowFull);
+        }
+        let publisher = &mut self.publishers[number];
+        let length = match publisher.reader.next_length() {
+            Ok(Some(length)) => length,
+            Ok(None) => return Ok(Step::Empty),
+            Err(error) => return Ok(Step::Spoiled(error.to_string())),
+        };
+        let session = publisher.reader.peek_session();
+        if session != publisher.session {
+            publisher.session = session;
+            self.sequencer.prefetch(session);
+        }
+        publisher.reader.prefetch_ahead(length);
+        if length > self.window.frame_length_max() {
+            let limit = self.window.frame_length_max();
+            let reason = format!("a frame of {length} bytes is longer than the stream's limit of {limit}");
+            return Ok(Step::Spoiled(reason));
+        }
+        let claim = match self.window.claim(length) {
+            Ok(claim) => claim,
+            Err(LogError::Full { .. }) => return Ok(Step::WindowFull),
+            Err(error) => return Err(error.into()),
+        };
+        publisher.reader.copy(claim);
+        // No checksum covers the padding, and the journal takes a frame for damaged whose padding is not zero.
+        claim[length..].fill(0);
+        crash_point("between_claim_and_commit");
+        let frame = match checked(claim, publisher.is_checked) {
+            Ok(frame) if frame.length() == length => frame,
+            Ok(_) => return Ok(Step::Spoiled("a frame changed its length while it was read".to_owned())),
+            Err(error) => return Ok(Step::Spoiled(error.to_string())),
+        };
+        let connection = publisher.connection;
+        let (kind, session, session_seq) = (frame.kind(), frame.session(), frame.session_seq());
+        let step = if frame.fragment() != Fragment::WHOLE {
+            let is_last = frame.fragment().is_last();
+            let collected = match self.sequencer.expected(session, connection) {
+                Ok(expected) => self.fragments.add(connection, &frame, claim, expected, self.now.monotonic_ns),
+                Err(unknown) => Collected::Answer(unknown),
             };
-            publisher.reader.copy(claim);
-            // No checksum covers the padding, and the journal takes a frame for damaged whose padding is not zero.
-            claim[length..].fill(0);
-            crash_point("between_claim_and_commit");
-            let frame = match checked(claim, publisher.is_checked) {
-                Ok(frame) if frame.length() == length => frame,
-                Ok(_) => return Ok(Turn::Spoiled("a frame changed its length while it was read".to_owned())),
-                Err(error) => return Ok(Turn::Spoiled(error.to_string())),
-            };
-            let connection = publisher.connection;
-            let (session, session_seq) = (frame.session(), frame.session_seq());
-            if frame.fragment() != Fragment::WHOLE {
-                let is_last = frame.fragment().is_last();
-                let collected = match self.sequencer.expected(session, connection) {
-                    Ok(expected) => self.fragments.add(connection, &frame, claim, expected, self.now.monotonic_ns),
-                    Err(unknown) => Collected::Answer(unknown),
-                };
-                match collected {
-                    Collected::Kept => {}
-                    Collected::Complete => self.publishers[number].complete = Some(session),
-                    Collected::Later => {
-                        waits = true;
-                        break;
-                    }
-                    // A repeated message has one answer.
-                    Collected::Answer(Decision::Repeat) if !is_last => {}
-                    Collected::PutOff => self.links.counters.frames_refused.add(1),
-                    Collected::Answer(decision) => {
-                        if self.is_detached(decision, session, number) {
-                            return Ok(Turn::Waits(taken));
-                        }
-                        if let Some(reason) = self.answer(decision, session, session_seq, connection) {
-                            return Ok(Turn::Malformed(reason, session));
-                        }
-                    }
-                }
-                self.publishers[number].reader.advance(length);
-                taken += 1;
-                if self.publishers[number].complete.is_some() && !self.append_complete(number)? {
-                    return Ok(Turn::WindowFull(taken));
-                }
-                continue;
-            }
-            let opens = frame.kind() == Kind::SessionOpen;
-            let decision = match self.fragments.expected(session).filter(|_| !opens) {
+            self.have_collected(number, collected, session, session_seq, is_last)
+        } else {
+            let expected = self.fragments.expected(session).filter(|_| kind != Kind::SessionOpen);
+            let decision = match expected.map(|expected| compare(session_seq, expected)) {
                 // Behind a part that was lost it is too early.
-                Some(expected) => match compare(session_seq, expected) {
-                    Decision::Append => Decision::Malformed("a message was left unfinished"),
-                    other => other,
-                },
+                Some(Decision::Append) => Decision::Malformed("a message was left unfinished"),
+                Some(other) => other,
                 None => self.sequencer.decide(&frame, connection),
             };
-            if decision == Decision::Append && frame.kind() == Kind::Command && self.ahead.is_some() {
-                self.append_transaction(length)?;
-            } else if matches!(decision, Decision::Append | Decision::AppendRefused) {
-                let passes =
-                    (frame.kind(), frame.payload().first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes)));
-                let opens = opens.then(|| SessionOpen::from_bytes(frame.payload()));
-                let (sequence, timestamp_ns) = self.sequencer.stamp(self.now.epoch_ns);
-                if let Some(Some(open)) = &opens {
-                    self.sequencer.open(sequence, open, connection);
-                    set_session(claim, sequence);
+            match decision {
+                Decision::Append if kind == Kind::Command && self.ahead.is_some() => {
+                    self.append_transaction(length)?;
+                    Step::Taken
                 }
-                if decision == Decision::AppendRefused {
-                    set_refused(claim);
-                    self.links.counters.frames_refused.add(1);
-                }
-                stamp(claim, sequence, timestamp_ns, self.sequencer.term());
-                self.window.commit(length, sequence);
-                if let Some(Some(open)) = opens {
-                    self.tell(ForService::Attach { session: sequence, token: open.token, connection });
-                }
-                if self.ahead.is_some() {
-                    self.note_passed(passes.0, session, passes.1);
-                }
-            } else {
-                let opens = SessionOpen::from_bytes(frame.payload());
-                let is_early = matches!(decision, Decision::Gap { .. });
-                if is_early && self.fragments.passes_by(session, session_seq, self.now.monotonic_ns) {
-                    self.links.counters.frames_refused.add(1);
-                } else if let Decision::Reopen { session, token, next_session_seq } = decision {
-                    let open = opens.expect("only an open is answered so");
-                    self.links.counters.frames_refused.add(1);
-                    // Who has gone may have opened it anew since, from where that is read before this.
-                    if !self.publishers[number].has_gone() {
-                        self.reopen(&open, session, token, next_session_seq, connection);
+                Decision::Append | Decision::AppendRefused => {
+                    let timer = frame.payload().first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+                    let open = (kind == Kind::SessionOpen).then(|| SessionOpen::from_bytes(frame.payload())).flatten();
+                    let is_refused = decision == Decision::AppendRefused;
+                    let by = (connection, self.now.epoch_ns);
+                    let sequence = stamp_in_place(&mut self.sequencer, claim, open.as_ref(), is_refused, by);
+                    self.window.commit(length, sequence);
+                    if is_refused {
+                        self.links.counters.frames_refused.add(1);
                     }
-                } else if self.is_detached(decision, session, number) {
-                    return Ok(Turn::Waits(taken));
-                } else if let Some(reason) = self.answer(decision, session, session_seq, connection) {
-                    return Ok(Turn::Malformed(reason, session));
+                    if let Some(open) = open {
+                        self.tell(ForService::Attach { session: sequence, token: open.token, connection });
+                    }
+                    if self.ahead.is_some() {
+                        self.note_passed(kind, session, timer);
+                    }
+                    Step::Taken
+                }
+                _ => {
+                    let open = SessionOpen::from_bytes(frame.payload());
+                    self.answer_whole(number, decision, open, session, session_seq)
                 }
             }
+        };
+        if matches!(step, Step::Taken) {
             self.publishers[number].reader.advance(length);
-            taken += 1;
         }
-        Ok(if waits { Turn::Waits(taken) } else { Turn::Taken(taken) })
+        Ok(step)
+    }
+
+    /// What follows from one more part of a message, or from one that is none of it.
+    fn have_collected(
+        &mut self,
+        number: usize,
+        collected: Collected,
+        session: u64,
+        session_seq: u64,
+        is_last: bool,
+    ) -> Step {
+        match collected {
+            Collected::Kept => {}
+            Collected::Complete => self.publishers[number].complete = Some(session),
+            Collected::Later => return Step::Waits,
+            // A repeated message has one answer.
+            Collected::Answer(Decision::Repeat) if !is_last => {}
+            Collected::PutOff => self.links.counters.frames_refused.add(1),
+            Collected::Answer(decision) => return self.answer_frame(number, decision, session, session_seq),
+        }
+        Step::Taken
+    }
+
+    /// A whole frame that does not enter the stream. `open` is its payload, where that is an open.
+    #[cold]
+    fn answer_whole(
+        &mut self,
+        number: usize,
+        decision: Decision,
+        open: Option<SessionOpen>,
+        session: u64,
+        session_seq: u64,
+    ) -> Step {
+        let is_early = matches!(decision, Decision::Gap { .. });
+        if is_early && self.fragments.passes_by(session, session_seq, self.now.monotonic_ns) {
+            self.links.counters.frames_refused.add(1);
+            return Step::Taken;
+        }
+        let Decision::Reopen { session, token, next_session_seq } = decision else {
+            return self.answer_frame(number, decision, session, session_seq);
+        };
+        let open = open.expect("only an open is answered so");
+        self.links.counters.frames_refused.add(1);
+        // Who has gone may have opened it anew since, from where that is read before this.
+        if !self.publishers[number].has_gone() {
+            let connection = self.publishers[number].connection;
+            self.reopen(&open, session, token, next_session_seq, connection);
+        }
+        Step::Taken
+    }
+
+    /// A frame that has an answer, unless its session has moved away meanwhile.
+    fn answer_frame(&mut self, number: usize, decision: Decision, session: u64, session_seq: u64) -> Step {
+        if self.is_detached(decision, session, number) {
+            return Step::Waits;
+        }
+        let connection = self.publishers[number].connection;
+        match self.answer(decision, session, session_seq, connection) {
+            Some(reason) => Step::Malformed(reason, session),
+            None => Step::Taken,
+        }
     }
 
     /// A session goes on over this connection.
@@ -408,6 +445,44 @@ impl Ingress {
         }
         Ok(work)
     }
+}
+
+/// What became of one frame of a publisher's ring.
+enum Step {
+    /// It was taken.
+    Taken,
+    /// There is none.
+    Empty,
+    /// The window has no room; it stays in the ring.
+    WindowFull,
+    /// It stays in the ring until something else has happened.
+    Waits,
+    /// The ring makes no sense any more, and why.
+    Spoiled(String),
+    /// A frame that makes no sense in this session, and why.
+    Malformed(&'static str, u64),
+}
+
+/// Stamps a frame where it stands in the window, and opens its session if it is an open. Returns its sequence. `by` is its
+/// connection, and the time, ns since the epoch.
+#[inline(always)]
+fn stamp_in_place(
+    sequencer: &mut Sequencer,
+    claim: &mut [u8],
+    open: Option<&SessionOpen>,
+    is_refused: bool,
+    (connection, epoch_ns): (ConnectionId, u64),
+) -> u64 {
+    let (sequence, timestamp_ns) = sequencer.stamp(epoch_ns);
+    if let Some(open) = open {
+        sequencer.open(sequence, open, connection);
+        set_session(claim, sequence);
+    }
+    if is_refused {
+        set_refused(claim);
+    }
+    stamp(claim, sequence, timestamp_ns, sequencer.term());
+    sequence
 }
 
 /// The frame that was copied, if its checksums are right.
