@@ -332,9 +332,7 @@ fn put_on_device(
                 .map_err(|error| JournalError::io("write again", &path, error))?;
         }
         let asked = options.environment.ask(DiskWork::Sync);
-        asked
-            .and_then(|()| file.sync_data())
-            .map_err(|source| JournalError::SyncFailed { segment: path, source })?;
+        asked.and_then(|()| file.sync_data()).map_err(|source| JournalError::SyncFailed { segment: path, source })?;
     }
     Ok(())
 }

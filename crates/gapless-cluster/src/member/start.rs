@@ -36,7 +36,7 @@ use gapless_agent::{Agent, Clock, Now, OptimizeFor};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{Environment, FilePoint, JournalReader, Record, Retention};
 use gapless_log::{Scope, StreamIdentity};
-use gapless_stream::event_stream::foundation::{Foundation, Head, OwnJournaling};
+use gapless_stream::event_stream::builder::{Head, OwnJournaling, StreamBuilder};
 use gapless_stream::event_stream::{EventStream, StreamRecovery};
 use gapless_stream::ingress::{Ingress, IngressCounters, IngressLinks, IngressOptions};
 use gapless_stream::member_service::{MemberService, ServiceParts};
@@ -345,13 +345,13 @@ fn start(
     let peers = Peers::new(config, instances);
     peers.tell_instances(&mut links);
 
-    let mut foundation = Foundation::lay(&options, Some(directory), identity, committed + 1, Some(opened), head)?;
+    let mut builder = StreamBuilder::new(&options, Some(directory), identity, committed + 1, Some(opened), head)?;
     if !has_helpers {
-        foundation.without_threads();
+        builder.without_threads();
     }
-    let OwnJournaling { opened, cursor, releaser } = foundation.take_journal()?;
-    let waker = foundation.seats.waker("member");
-    let mut writer = foundation.take_writer();
+    let OwnJournaling { opened, cursor, releaser } = builder.take_journal()?;
+    let waker = builder.seats.waker("member");
+    let mut writer = builder.take_writer();
     let service_cursor = service.as_ref().map(|_| writer.gating_cursor(Scope::Released));
     let durable = || {
         let syncer = opened.journal.syncer();
@@ -367,11 +367,11 @@ fn start(
         writer,
         None,
         IngressLinks {
-            publishers: foundation.acceptor_links.ingress.clone(),
-            service: foundation.answers.clone(),
-            requests: foundation.requests.clone(),
-            downstream: foundation.seats.downstream(Some("member"), &[head.answering()]),
-            counters: IngressCounters::add_to(&foundation.counters).map_err(ClusterError::Agent)?,
+            publishers: builder.acceptor_links.ingress.clone(),
+            service: builder.answers.clone(),
+            requests: builder.requests.clone(),
+            downstream: builder.seats.downstream(Some("member"), &[head.answering()]),
+            counters: IngressCounters::add_to(&builder.counters).map_err(ClusterError::Agent)?,
         },
         IngressOptions {
             frames_per_poll_max,
@@ -382,7 +382,7 @@ fn start(
     );
     let time_min_ns = options.state_interval_min.as_nanos().min(u128::from(u64::MAX)) as u64;
     let interval = StateInterval { frames: options.state_interval_frames, time_min_ns };
-    let window = foundation.window.clone();
+    let window = builder.window.clone();
     let start_keeper = if has_helpers { StateKeeper::start } else { StateKeeper::by_hand };
     let mut ingress = ingress.keeping_state(start_keeper(
         layout.state(),
@@ -445,8 +445,8 @@ fn start(
         rules,
         feed_session: options.feed_session,
         begins_feeds: rules.takes_events && config.own().kind == MemberKind::Full,
-        requests: foundation.requests.clone(),
-        downstream: foundation.seats.downstream(Some("member"), &[head.answering(), "feed", "rewind"]),
+        requests: builder.requests.clone(),
+        downstream: builder.seats.downstream(Some("member"), &[head.answering(), "feed", "rewind"]),
         chain: Chain::at(0),
         proposed_sequence: committed,
         proposed_bytes: 0,
@@ -478,30 +478,30 @@ fn start(
         closes_by_ns: None,
     };
     member.begin_history();
-    let (window, egress) = (foundation.window.clone(), foundation.egress());
-    let desk: Box<dyn Agent> = match service {
-        None => Box::new(Responder::new(foundation.answers.clone(), egress, window)),
+    let (window, egress) = (builder.window.clone(), builder.egress());
+    let answering: Box<dyn Agent> = match service {
+        None => Box::new(Responder::new(builder.answers.clone(), egress, window)),
         Some(service) => service
             .agent(ServiceParts {
                 cursor: service_cursor.expect("made with the service"),
                 window,
                 egress,
-                from_sequencer: foundation.answers.clone(),
-                sequencer: foundation.requests.clone(),
-                counters: &foundation.counters,
+                from_sequencer: builder.answers.clone(),
+                sequencer: builder.requests.clone(),
+                counters: &builder.counters,
                 layout: &member.core.layout,
                 identity,
                 syncer,
                 watermark: service_watermark,
                 hashes,
-                waker: foundation.seats.waker(head.answering()),
+                waker: builder.seats.waker(head.answering()),
                 frames_per_poll_max,
                 has_helpers,
                 snapshots: shared.snapshots_place(),
             })
             .map_err(ClusterError::Service)?,
     };
-    let stream = foundation.run(Box::new(member), Some(desk), ingress_shared, recovery, clock)?;
+    let stream = builder.start(Box::new(member), Some(answering), ingress_shared, recovery, clock)?;
     let control = || ControlThread::start(&root, &config.name, options.tier, Arc::clone(&shared));
     let control = has_threads.then(control).transpose()?;
     Ok(ClusterMember { _control: control, stream, shared, root })

@@ -3,11 +3,11 @@
 //! | module | what lives there |
 //! |---|---|
 //! | this | [`EventStream`]: what can be asked of it while it runs, and stopping it |
-//! | [`foundation`] | what every stream stands on: window, journal, links, threads |
+//! | [`builder`] | what every stream stands on: window, journal, links, threads |
 //! | `sequencing` | a stream that puts frames in order |
 //! | `relaying` | a stream that passes another's frames on: dispatchers and bridges |
 
-pub mod foundation;
+pub mod builder;
 mod relaying;
 mod sequencing;
 

@@ -1,7 +1,7 @@
 //! Starting a stream that passes another's frames on. It needs to know what stream that is before anything else, and it
 //! goes on where its own journal ends.
 
-use super::foundation::{Foundation, Head, Journaling};
+use super::builder::{Head, Journaling, StreamBuilder};
 use super::{EventStream, StreamRecovery};
 use crate::StreamError;
 use crate::options::EventStreamOptions;
@@ -112,29 +112,29 @@ pub(super) fn start(
         kept.write(&feeds)?;
     }
     let identity = connected.identity;
-    let mut foundation =
-        Foundation::lay(options, directory, identity, recovery.last_sequence + 1, opened, Head::Relay)?;
-    foundation.told_limits = (limits.frame_length_max, limits.message_bytes_max);
-    let Journaling { releaser, syncer_and_preparer, report } = foundation.journal()?;
+    let mut builder =
+        StreamBuilder::new(options, directory, identity, recovery.last_sequence + 1, opened, Head::Relay)?;
+    builder.told_limits = (limits.frame_length_max, limits.message_bytes_max);
+    let Journaling { releaser, syncer_and_preparer, report } = builder.journal()?;
     recovery.journal = report;
     if let Some((_, preparer)) = syncer_and_preparer {
         // Nothing here depends on what was passed on: retention alone decides what is kept.
         preparer.set_snapshot_sequence(u64::MAX);
     }
     let links = RelayLinks {
-        publishers: foundation.acceptor_links.ingress.clone(),
-        egress: foundation.egress(),
-        downstream: foundation.seats.downstream(Some("relay"), &["journaler"]),
+        publishers: builder.acceptor_links.ingress.clone(),
+        egress: builder.egress(),
+        downstream: builder.seats.downstream(Some("relay"), &["journaler"]),
         feeds: SharedFeeds::new(feeds),
         kept_feeds: kept,
         throttle: options.throttle,
         limits,
-        counters: RelayCounters::add_to(&foundation.counters)?,
+        counters: RelayCounters::add_to(&builder.counters)?,
     };
     let seen = if seen.identity == identity { seen } else { Seen::nothing_of(identity) };
-    let relay = Relay::new(upstream, seen, identity, foundation.take_writer(), releaser, links);
+    let relay = Relay::new(upstream, seen, identity, builder.take_writer(), releaser, links);
     let shared = relay.shared();
-    foundation.run(Box::new(relay), None, shared, recovery, Some(clock))
+    builder.start(Box::new(relay), None, shared, recovery, Some(clock))
 }
 
 fn connect(

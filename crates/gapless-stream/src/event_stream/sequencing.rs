@@ -1,6 +1,6 @@
 //! Starting a stream that puts frames in order: the sequencer as it stood, and its agents.
 
-use super::foundation::{Foundation, Head, Journaling};
+use super::builder::{Head, Journaling, StreamBuilder};
 use super::{EventStream, StreamRecovery};
 use crate::ingress::{Ingress, IngressCounters, IngressLinks, IngressOptions};
 use crate::messages::ForSequencer;
@@ -38,25 +38,25 @@ pub(super) fn start(options: &EventStreamOptions, clock: Option<Clock>) -> Resul
         sequencer = recover(layout, &mut found, rules, &mut recovery)?;
         opened = Some(found);
     }
-    let mut foundation =
-        Foundation::lay(options, directory, identity, recovery.last_sequence + 1, opened, Head::Sequencer)?;
+    let mut builder =
+        StreamBuilder::new(options, directory, identity, recovery.last_sequence + 1, opened, Head::Sequencer)?;
     if sequencer.feeds().newest().is_none() {
         // Room there is: nobody else knows the mailbox yet.
-        let _ = foundation.requests.push(ForSequencer::BeginFeed { name: options.feed_session });
+        let _ = builder.requests.push(ForSequencer::BeginFeed { name: options.feed_session });
     }
-    let Journaling { releaser, syncer_and_preparer, report } = foundation.journal()?;
+    let Journaling { releaser, syncer_and_preparer, report } = builder.journal()?;
     recovery.journal = report;
-    let downstream = foundation.seats.downstream(Some("sequencer"), &["journaler", "answers"]);
+    let downstream = builder.seats.downstream(Some("sequencer"), &["journaler", "answers"]);
     let mut ingress = Ingress::new(
         sequencer,
-        foundation.take_writer(),
+        builder.take_writer(),
         releaser,
         IngressLinks {
-            publishers: foundation.acceptor_links.ingress.clone(),
-            service: foundation.answers.clone(),
-            requests: foundation.requests.clone(),
+            publishers: builder.acceptor_links.ingress.clone(),
+            service: builder.answers.clone(),
+            requests: builder.requests.clone(),
             downstream,
-            counters: IngressCounters::add_to(&foundation.counters)?,
+            counters: IngressCounters::add_to(&builder.counters)?,
         },
         IngressOptions {
             frames_per_poll_max: options.frames_per_poll_max,
@@ -65,18 +65,18 @@ pub(super) fn start(options: &EventStreamOptions, clock: Option<Clock>) -> Resul
             throttle: options.throttle,
         },
     );
-    if let (Some((syncer, preparer)), Some(layout)) = (syncer_and_preparer, &foundation.layout) {
+    if let (Some((syncer, preparer)), Some(layout)) = (syncer_and_preparer, &builder.layout) {
         let at = recovery.state_sequence;
         let [watermark] = RetentionWatermark::shared(&preparer, [at]);
         let below = (syncer, watermark);
         let time_min_ns = options.state_interval_min.as_nanos().min(u128::from(u64::MAX)) as u64;
         let interval = StateInterval { frames: options.state_interval_frames, time_min_ns };
-        let window = foundation.window.clone();
+        let window = builder.window.clone();
         ingress = ingress.keeping_state(StateKeeper::start(layout.state(), identity, at, interval, window, below)?);
     }
     let shared = ingress.shared();
-    let desk = Responder::new(foundation.answers.clone(), foundation.egress(), foundation.window.clone());
-    foundation.run(Box::new(ingress), Some(Box::new(desk)), shared, recovery, clock)
+    let responder = Responder::new(builder.answers.clone(), builder.egress(), builder.window.clone());
+    builder.start(Box::new(ingress), Some(Box::new(responder)), shared, recovery, clock)
 }
 
 /// The sequencer as it stood: its newest state, and the journal behind it.

@@ -1,4 +1,4 @@
-//! [`Foundation`]: what every stream stands on, whoever fills its window: counters, threads, window, journal, links.
+//! [`StreamBuilder`]: puts together what every stream stands on, whoever fills its window: counters, threads, window, journal, links.
 //!
 //! For streams of this crate, and for those whose head is elsewhere: a cluster's members.
 
@@ -80,7 +80,7 @@ impl Head {
 }
 
 /// A stream in the making.
-pub struct Foundation<'a> {
+pub struct StreamBuilder<'a> {
     options: &'a EventStreamOptions,
     /// Where it lives.
     pub layout: Option<StreamLayout>,
@@ -133,12 +133,12 @@ pub(super) struct Journaling {
     pub report: Option<RecoveryReport>,
 }
 
-impl<'a> Foundation<'a> {
+impl<'a> StreamBuilder<'a> {
     /// Makes everything that does not run, for the stream `identity` that goes on with `next_sequence`.
     ///
     /// # Errors
     /// Options out of range, no memory, no files.
-    pub fn lay(
+    pub fn new(
         options: &'a EventStreamOptions,
         directory: Option<TakenDirectory>,
         identity: StreamIdentity,
@@ -260,15 +260,15 @@ impl<'a> Foundation<'a> {
         Ok(Journaling { releaser: None, syncer_and_preparer: Some(below), report: Some(report) })
     }
 
-    /// Opens the doors and starts the agents: `head` appends, `desk` answers, if that is an agent of its own. Without a
+    /// Lets publishers in and starts the agents: `head` appends, `answering` answers, if that is an agent of its own. Without a
     /// clock there are no threads, and the caller polls.
     ///
     /// # Errors
     /// No socket, no threads.
-    pub fn run(
+    pub fn start(
         self,
         head: Box<dyn Agent>,
-        desk: Option<Box<dyn Agent>>,
+        answering: Option<Box<dyn Agent>>,
         ingress: Arc<IngressShared>,
         recovery: StreamRecovery,
         clock: Option<Clock>,
@@ -331,7 +331,7 @@ impl<'a> Foundation<'a> {
         agents.push(head);
         agents.extend(self.journaler.map(|journaler| Box::new(journaler) as Box<dyn Agent>));
         agents.extend(behind);
-        agents.extend(desk);
+        agents.extend(answering);
         let waker = self.seats.waker(self.head.name());
         let driver = match clock {
             Some(clock) => Driver::Threads(ThreadGroup::launch(&self.seats.plan, agents, &clock, self.seats.wakers)?),
