@@ -5,70 +5,46 @@ use crate::executor::{Delivery, End, Executor, ExecutorCounters, ExecutorLinks};
 use crate::fold::{DeadLettersOnly, Fold, Sink};
 use crate::node_journal::JournalBelow;
 use crate::options::NodeOptions;
-use crate::output_record::Recorded;
+use crate::output_record::{OutputRecord, Recorded};
 use crate::recovery::{Recovered, recover};
+use crate::sender::Sender;
 use crate::service::Service;
 use crate::snapshot_schedule::{SnapshotRequests, SnapshotRules, SnapshotSchedule};
 use crate::state::follower::{Follower, StateViews};
 use crate::state::{StateService, make_of};
 use crate::store::Store;
 use crate::{EngineError, seats, sender, snapshot};
-use gapless_agent::{Agent, Clock, CounterView, Counters, Pauses, ThreadGroup, ThreadPlan};
+use gapless_agent::{Agent, Clock, CounterView, Counters, Pauses, ThreadPlan};
 use gapless_client::client::ClientOptions;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_client::{Client, ClientError};
 use gapless_journal::RecoveryReport;
-use gapless_log::{MemoryKind, Scope, StreamIdentity, Window, WindowOptions};
-use gapless_stream::acceptor::{AcceptorLinks, StreamDescription};
-use gapless_stream::egress::Egress;
-use gapless_stream::ingress::{IngressCounters, IngressLinks, IngressShared};
-use gapless_stream::journaler::{JournalerCounters, Release};
-use gapless_stream::past::Past;
+use gapless_log::{Releaser, Scope, StreamIdentity, WindowWriter};
+use gapless_stream::event_stream::builder::{Head, Journaling, StreamBuilder};
+use gapless_stream::event_stream::{EventStream, StreamRecovery};
+use gapless_stream::ingress::{IngressCounters, IngressLinks};
 use gapless_stream::persistence::{OpenedJournal, Opening};
-use gapless_stream::preparing::PreparerThread;
 use gapless_stream::sequencer::SequencerRules;
-use gapless_stream::syncer::SyncThread;
 use gapless_stream::taken_directory::{Owner, TakenDirectory};
-use gapless_stream::{Acceptor, Ingress, IngressOptions, Journaler, Sequencer};
+use gapless_stream::{Ingress, IngressOptions, Sequencer, StreamError};
 use gapless_transport::Tier;
-use gapless_transport::mailbox::Mailbox;
 use gapless_transport::token::random_token;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 /// A running node.
 pub struct Node {
-    threads: Option<ThreadGroup>,
-    acceptor: Option<Acceptor>,
-    sync_thread: Option<SyncThread>,
-    preparer: Option<PreparerThread>,
-    ingress: Arc<IngressShared>,
-    window: Window,
+    stream: EventStream,
     snapshots: Option<SnapshotRequests>,
-    counters: Counters,
     handled: CounterView,
     repeated: CounterView,
     dead_letters: CounterView,
     /// Of a state-replicated service.
     state: Option<StateViews>,
     recovered: Recovered,
-    journal_report: Option<RecoveryReport>,
-    plan: ThreadPlan,
-    tier: Tier,
-    /// Behind all that writes there.
-    _directory: Option<TakenDirectory>,
 }
 
-/// Mailboxes hold this many messages.
-const MAILBOX_MESSAGES: usize = 4096;
 /// The term of a stream without a cluster.
 const NO_TERM: u64 = 0;
-/// Room for the counters of a node and of the application in it.
-const COUNTERS_MAX: usize = 64;
-/// Frames journaled at once before they are released.
-const JOURNAL_BATCH_BYTES: usize = 64 << 10;
 
 impl Node {
     /// Recovers what `options.directory` holds, and starts: when this returns, clients can connect.
@@ -137,193 +113,79 @@ impl Node {
     }
 
     fn start_fold(mut fold: Fold, options: NodeOptions) -> Result<Self, EngineError> {
-        let expiry_ns = options.session_expiry.as_nanos().min(u128::from(u64::MAX)) as u64;
-        let mut sequencer = Sequencer::new(SequencerRules::of_service(expiry_ns));
-        let directory =
-            options.directory.as_deref().map(|root| TakenDirectory::take(StreamLayout::new(root))).transpose()?;
-        directory.as_ref().map_or(Ok(()), |directory| directory.check_owner(Owner::Stream))?;
-        let layout = directory.as_ref().map(TakenDirectory::layout);
-        let (mut opened, mut record) = (None, None);
-        let mut recovered = Recovered::default();
-        let mut identity = StreamIdentity { stream_id: random_token(), incarnation: random_token() as u64 };
-        let mut dead_letters = DeadLetters::counting();
-        if let (Some(layout), true) = (layout, options.tier != Tier::Memory) {
-            let points = snapshot::points(&layout.snapshots())?;
-            let opening = Opening { points, ..Opening::new(options.tier, options.frame_length_max) };
-            let mut found = options.persistence.open(&layout.journal(), opening)?;
-            identity = found.identity;
-            let mut recorded = Recorded::read(layout.root(), identity)?;
-            dead_letters = DeadLetters::open(layout.root(), found.journal.last_sequence())?;
-            let mut sink = DeadLettersOnly(&mut dead_letters);
-            let replayed = (&mut sink as &mut dyn Sink, Some(&mut recorded));
-            recovered = recover(layout, identity, &mut fold, &mut sequencer, replayed, u64::MAX)?;
-            record = Some(recorded.go_on_behind(&fold, &layout.snapshots())?);
-            if recovered.incomplete_from.is_some() {
-                found.journal.truncate_after(recovered.last_sequence)?;
-            }
-            opened = Some(found);
-        }
-        let counters = match layout {
-            Some(layout) => Counters::create(layout.counters(), COUNTERS_MAX)?,
-            None => Counters::in_memory(COUNTERS_MAX)?,
-        };
-        let seats = seats::of_node(&options)?;
-        let window_options = WindowOptions {
-            memory: MemoryKind::Anonymous,
-            capacity_bytes: options.window_bytes,
-            index_slots: (options.window_bytes / 128).next_power_of_two(),
-            frame_length_max: options.frame_length_max,
+        let stream_options = options.stream_options();
+        let found = Found::recover(&mut fold, &options)?;
+        let Found { directory, opened, sequencer, recovered, record, dead_letters, identity } = found;
+        let layout = directory.as_ref().map(TakenDirectory::layout).cloned();
+        let mut builder = StreamBuilder::with_seats(
+            &stream_options,
+            directory,
             identity,
-        };
-        let (mut writer, releaser) = window_options.create(recovered.last_sequence + 1)?;
-        let window = writer.window();
-        let journal_cursor = opened.is_some().then(|| writer.gating_cursor(Scope::Appended));
-        let service_cursor = writer.gating_cursor(Scope::Released);
-
-        let acceptor_links = AcceptorLinks {
-            ingress: Mailbox::new(MAILBOX_MESSAGES),
-            delivery: Mailbox::new(MAILBOX_MESSAGES),
-            ingress_waker: seats.waker("sequencer"),
-            delivery_waker: seats.waker(if seats.seat("sender").is_some() { "sender" } else { "service" }),
-        };
-        let for_service = Mailbox::new(MAILBOX_MESSAGES);
-        let for_sequencer = Mailbox::new(MAILBOX_MESSAGES);
-        let frames_per_poll_max = options.frames_per_poll();
-
-        let mut agents: Vec<Box<dyn Agent>> = Vec::new();
-        let (mut ingress_releaser, mut journal_releaser) = (None, None);
-        match &opened {
-            None => ingress_releaser = Some(releaser),
-            Some(_) => journal_releaser = Some(releaser),
-        }
-        let ingress_counters = IngressCounters::add_to(&counters)?;
-        let repeated = ingress_counters.frames_repeated.view();
-        let mut ingress = Ingress::new(
-            sequencer,
-            writer,
-            ingress_releaser,
-            IngressLinks {
-                publishers: acceptor_links.ingress.clone(),
-                service: for_service.clone(),
-                requests: for_sequencer.clone(),
-                downstream: seats.downstream(Some("sequencer"), &["journaler", "service"]),
-                counters: ingress_counters,
-            },
-            IngressOptions {
-                frames_per_poll_max,
-                message_bytes_max: options.window_bytes / 2,
-                ..IngressOptions::default()
-            },
-        );
-        let mut state = None;
-        if let Some(follower) = Follower::in_fold(&mut fold) {
-            ingress = ingress.running_ahead(Box::new(follower.ahead(seats.waker("sequencer"))));
-            // There is no other: it asks for the state now, and takes nothing before that is there.
-            ingress.lead(NO_TERM)?;
-            state = Some(follower.attach(seats.waker("service"), &counters)?);
-        }
-        let ingress_shared = ingress.shared();
-        agents.push(Box::new(ingress));
-
-        let (mut sync_thread, mut preparer, mut snapshots, mut journal_report) = (None, None, None, None);
-        if let (Some(opened), Some(cursor), Some(releaser)) = (opened, journal_cursor, journal_releaser) {
-            let OpenedJournal { journal, report, .. } = opened;
-            journal_report = Some(report);
-            let layout = layout.expect("a journal has a directory");
+            recovered.last_sequence + 1,
+            opened,
+            Head::Service,
+            seats::of_node(&options)?,
+        )?;
+        builder.set_socket_path(options.socket_path.clone());
+        builder.told_limits.1 = stream_options.message_length_max;
+        let mut writer = builder.take_writer();
+        let cursor = writer.gating_cursor(Scope::Released);
+        let Journaling { releaser, syncer_and_preparer, report } = builder.journal()?;
+        let (ingress, repeated, state) = ingress(&options, &builder, sequencer, writer, releaser, &mut fold)?;
+        let mut schedule = None;
+        if let (Some((syncer, preparer)), Some(layout)) = (syncer_and_preparer, &layout) {
             let rules = SnapshotRules {
                 interval_frames: options.snapshot_interval_frames,
                 on_stop: options.snapshot_on_stop && options.snapshot_interval_frames.is_some(),
             };
             let at = recovered.snapshot_sequence;
-            let below = JournalBelow::new(&journal, at);
-            let woken = seats.waker("service");
-            snapshots = Some(SnapshotSchedule::start(layout.snapshots(), identity, at, rules, below, woken)?);
-            preparer = Some(PreparerThread::start(journal.preparer())?);
-            let release = if options.tier == Tier::Sync {
-                let woken = seats.downstream(None, &["service", "journaler"]);
-                let last_sequence = counters.add("sync.last_sequence")?;
-                let (thread, requests) = SyncThread::start(journal.syncer(), releaser, woken, last_sequence)?;
-                sync_thread = Some(thread);
-                Release::WhenSynced(requests)
-            } else {
-                Release::WhenJournaled(releaser)
-            };
-            let downstream = seats.downstream(Some("journaler"), &["service"]);
-            let batch_bytes_max = if options.persistence.flush_on_commit { 1 } else { JOURNAL_BATCH_BYTES };
-            let counted = JournalerCounters::add_to(&counters)?;
-            agents.push(Box::new(Journaler::new(cursor, journal, release, downstream, batch_bytes_max, counted)));
+            let below = JournalBelow::new(syncer, preparer, at);
+            let woken = builder.seats.waker("service");
+            schedule = Some(SnapshotSchedule::start(layout.snapshots(), identity, at, rules, below, woken)?);
         }
-
-        let egress = Egress::new(acceptor_links.delivery.clone(), options.frame_length_max);
-        let mut sender_agent = None;
-        let delivery = if seats.seat("sender").is_some() {
-            let depth = options.threads.send_queue_depth;
-            // At least the longest output, of which a ring takes half its length.
-            let queue_bytes = (depth * 4096).clamp(4 << 20, 1 << 26).next_power_of_two();
-            let (queue, sender) = sender::detached(egress, depth, queue_bytes, seats.waker("sender"))?;
-            sender_agent = Some(sender);
-            Delivery::Detached(queue)
-        } else {
-            Delivery::Direct(egress)
-        };
-        let executor_counters = ExecutorCounters::add_to(&counters, &recovered)?;
-        let (handled, dead_letter_count) = executor_counters.views();
-        let (snapshots, snapshot_requests) = snapshots.unzip();
+        let (snapshots, snapshot_requests) = schedule.unzip();
+        let (delivery, sender) = delivery(&options, &builder)?;
+        let counters = ExecutorCounters::add_to(&builder.counters, &recovered)?;
+        let (handled, dead_letter_count) = counters.views();
         let executor = Executor::new(
             fold,
             ExecutorLinks {
                 hashes: None,
                 record,
-                cursor: service_cursor,
-                window: window.clone(),
+                cursor,
+                window: builder.window.clone(),
                 end: End::Appended,
                 delivery,
-                sequencer: for_sequencer,
-                from_sequencer: for_service,
+                sequencer: builder.requests.clone(),
+                from_sequencer: builder.answers.clone(),
                 dead_letters,
                 snapshots,
-                frames_per_poll_max,
-                counters: executor_counters,
+                frames_per_poll_max: stream_options.frames_per_poll_max,
+                counters,
             },
         );
-        agents.push(Box::new(executor));
-        if let Some(sender) = sender_agent {
-            agents.push(Box::new(sender));
-        }
-
+        let mut answering: Vec<Box<dyn Agent>> = vec![Box::new(executor)];
+        answering.extend(sender.map(|sender| Box::new(sender) as Box<dyn Agent>));
         let (clock, why_not_tsc) = Clock::fastest();
         if let Some(reason) = why_not_tsc {
             tracing::info!(reason, "time is read from the operating system");
         }
-        let description = StreamDescription {
-            identity,
-            frame_length_max: options.frame_length_max,
-            message_length_max: options.window_bytes / 2,
-            tier: options.tier,
+        let shared = ingress.shared();
+        let recovery = StreamRecovery {
+            last_sequence: recovered.last_sequence,
+            state_sequence: recovered.snapshot_sequence,
+            frames_replayed: recovered.last_sequence - recovered.snapshot_sequence,
+            journal: report,
         };
-        let threads = ThreadGroup::launch(&seats.plan, agents, &clock, seats.wakers)?;
-        // Last: whoever connects finds everything running.
-        let journal = layout.filter(|_| options.tier != Tier::Memory).map(StreamLayout::journal);
-        let past = Some(Past::new(window.clone(), journal, false));
-        let acceptor = Acceptor::start(options.socket_path.as_deref(), description, acceptor_links, None, None, past)?;
+        let stream = builder.start(Box::new(ingress), answering, shared, recovery, Some(clock))?;
         Ok(Self {
-            threads: Some(threads),
-            acceptor: Some(acceptor),
-            sync_thread,
-            preparer,
-            ingress: ingress_shared,
-            window,
+            stream,
             snapshots: snapshot_requests,
-            counters,
             handled,
             repeated,
             dead_letters: dead_letter_count,
             state,
             recovered,
-            journal_report,
-            plan: seats.plan,
-            tier: options.tier,
-            _directory: directory,
         })
     }
 
@@ -332,14 +194,13 @@ impl Node {
     /// # Errors
     /// Ring sizes out of range, or no memory for them.
     pub fn connect(&self, options: ClientOptions) -> Result<Client, ClientError> {
-        let acceptor = self.acceptor.as_ref().expect("a node has its acceptor until it stops");
-        acceptor.client(options)
+        self.stream.client(options)
     }
 
     /// Where other processes connect.
     #[must_use]
     pub fn socket_path(&self) -> Option<&Path> {
-        self.acceptor.as_ref().and_then(Acceptor::socket_path)
+        self.stream.socket_path()
     }
 
     /// What recovery did at the start.
@@ -351,45 +212,44 @@ impl Node {
     /// What the journal found at the start, and what it cut.
     #[must_use]
     pub const fn journal_report(&self) -> Option<&RecoveryReport> {
-        self.journal_report.as_ref()
+        self.stream.recovery().journal.as_ref()
     }
 
     /// How durable a reply is.
     #[must_use]
     pub const fn tier(&self) -> Tier {
-        self.tier
+        self.stream.tier()
     }
 
     /// The threads and what the plan says of them.
     #[must_use]
     pub const fn plan(&self) -> &ThreadPlan {
-        &self.plan
+        self.stream.plan()
     }
 
     /// What pinning the threads could not do.
     #[must_use]
     pub fn pin_warnings(&self) -> Vec<String> {
-        self.threads.as_ref().map(ThreadGroup::pin_warnings).unwrap_or_default()
+        self.stream.pin_warnings()
     }
 
     /// CPU time of the node's agent threads so far, ns.
     #[must_use]
     pub fn cpu_time_ns(&self) -> u64 {
-        let threads = self.threads.as_ref().map_or(&[][..], ThreadGroup::threads);
-        threads.iter().filter_map(|thread| thread.cpu_time_ns()).sum()
+        self.stream.cpu_time_ns()
     }
 
     /// How long each of the node's threads, in the order of its plan, was kept from running while it spun, so far:
     /// by an interrupt, another thread or the hypervisor.
     #[must_use]
     pub fn pauses(&self) -> Vec<Pauses> {
-        self.threads.as_ref().map(ThreadGroup::pauses).unwrap_or_default()
+        self.stream.pauses()
     }
 
     /// The last sequence that has reached the tier.
     #[must_use]
     pub fn released_sequence(&self) -> u64 {
-        self.window.released_sequence()
+        self.stream.released_sequence()
     }
 
     /// The last sequence that the service has handled.
@@ -421,7 +281,7 @@ impl Node {
     /// application adds its own.
     #[must_use]
     pub const fn counters(&self) -> &Counters {
-        &self.counters
+        self.stream.counters()
     }
 
     /// Takes a snapshot of everything handled so far and waits until it is on the device. Returns the
@@ -440,8 +300,7 @@ impl Node {
     /// Why the node has stopped by itself, if it has.
     #[must_use]
     pub fn failure(&self) -> Option<EngineError> {
-        let failure = self.threads.as_ref()?.failures().failure()?;
-        Some(EngineError::Stopped(failure))
+        self.stream.failure().map(stopped)
     }
 
     /// Stops cleanly: takes no more input, handles what was taken, writes a snapshot if that was asked
@@ -449,31 +308,116 @@ impl Node {
     ///
     /// # Errors
     /// What made the node stop by itself, before or now.
-    pub fn stop(mut self) -> Result<u64, EngineError> {
-        self.end()?;
-        Ok(self.handled_sequence())
-    }
-
-    fn end(&mut self) -> Result<(), EngineError> {
-        let Some(threads) = self.threads.take() else { return Ok(()) };
-        // Release: pairs with the Acquire in Ingress::poll.
-        self.ingress.stopped.store(true, Ordering::Release);
-        while !self.ingress.halted.load(Ordering::Acquire) && !threads.failures().has_failed() {
-            threads.threads().iter().for_each(|thread| thread.waker().wake());
-            std::thread::sleep(Duration::from_micros(200));
-        }
-        let ended = threads.stop_and_join().map_err(EngineError::Stopped);
-        self.acceptor = None;
-        self.sync_thread = None;
-        self.preparer = None;
-        ended
+    pub fn stop(self) -> Result<u64, EngineError> {
+        self.stream.stop().map_err(stopped)?;
+        Ok(self.handled.get())
     }
 }
 
-impl Drop for Node {
-    fn drop(&mut self) {
-        if let Err(error) = self.end() {
-            tracing::error!(%error, "a node that was dropped had failed");
-        }
+/// An agent's failure needs no other name.
+fn stopped(error: StreamError) -> EngineError {
+    match error {
+        StreamError::Stopped(failure) => EngineError::Stopped(failure),
+        other => other.into(),
     }
+}
+
+/// What a start finds in a node's directory, and what the service comes to by that.
+struct Found {
+    directory: Option<TakenDirectory>,
+    opened: Option<OpenedJournal>,
+    sequencer: Sequencer,
+    recovered: Recovered,
+    record: Option<OutputRecord>,
+    dead_letters: DeadLetters,
+    identity: StreamIdentity,
+}
+
+impl Found {
+    /// Opens what there is and replays it into `fold`.
+    fn recover(fold: &mut Fold, options: &NodeOptions) -> Result<Self, EngineError> {
+        let directory =
+            options.directory.as_deref().map(|root| TakenDirectory::take(StreamLayout::new(root))).transpose()?;
+        directory.as_ref().map_or(Ok(()), |directory| directory.check_owner(Owner::Stream))?;
+        let expiry_ns = options.session_expiry.as_nanos().min(u128::from(u64::MAX)) as u64;
+        let mut found = Self {
+            directory,
+            opened: None,
+            sequencer: Sequencer::new(SequencerRules::of_service(expiry_ns)),
+            recovered: Recovered::default(),
+            record: None,
+            dead_letters: DeadLetters::counting(),
+            identity: StreamIdentity { stream_id: random_token(), incarnation: random_token() as u64 },
+        };
+        let Some(layout) = found.directory.as_ref().map(TakenDirectory::layout).cloned() else { return Ok(found) };
+        if options.tier == Tier::Memory {
+            return Ok(found);
+        }
+        let points = snapshot::points(&layout.snapshots())?;
+        let opening = Opening { points, ..Opening::new(options.tier, options.frame_length_max) };
+        let mut opened = options.persistence.open(&layout.journal(), opening)?;
+        found.identity = opened.identity;
+        let mut recorded = Recorded::read(layout.root(), found.identity)?;
+        found.dead_letters = DeadLetters::open(layout.root(), opened.journal.last_sequence())?;
+        let mut sink = DeadLettersOnly(&mut found.dead_letters);
+        let replayed = (&mut sink as &mut dyn Sink, Some(&mut recorded));
+        found.recovered = recover(&layout, found.identity, fold, &mut found.sequencer, replayed, u64::MAX)?;
+        found.record = Some(recorded.go_on_behind(fold, &layout.snapshots())?);
+        if found.recovered.incomplete_from.is_some() {
+            opened.journal.truncate_after(found.recovered.last_sequence)?;
+        }
+        found.opened = Some(opened);
+        Ok(found)
+    }
+}
+
+/// The agent that appends; the count of repeats that it recognises; and how the state stands that it runs ahead with.
+fn ingress(
+    options: &NodeOptions,
+    builder: &StreamBuilder<'_>,
+    sequencer: Sequencer,
+    writer: WindowWriter,
+    releaser: Option<Releaser>,
+    fold: &mut Fold,
+) -> Result<(Ingress, CounterView, Option<StateViews>), EngineError> {
+    let counters = IngressCounters::add_to(&builder.counters)?;
+    let repeated = counters.frames_repeated.view();
+    let mut ingress = Ingress::new(
+        sequencer,
+        writer,
+        releaser,
+        IngressLinks {
+            publishers: builder.acceptor_links.ingress.clone(),
+            service: builder.answers.clone(),
+            requests: builder.requests.clone(),
+            downstream: builder.seats.downstream(Some("sequencer"), &["journaler", "service"]),
+            counters,
+        },
+        IngressOptions {
+            frames_per_poll_max: options.frames_per_poll(),
+            message_bytes_max: options.window_bytes / 2,
+            ..IngressOptions::default()
+        },
+    );
+    let mut state = None;
+    if let Some(follower) = Follower::in_fold(fold) {
+        ingress = ingress.running_ahead(Box::new(follower.ahead(builder.seats.waker("sequencer"))));
+        // There is no other: it asks for the state now, and takes nothing before that is there.
+        ingress.lead(NO_TERM)?;
+        state = Some(follower.attach(builder.seats.waker("service"), &builder.counters)?);
+    }
+    Ok((ingress, repeated, state))
+}
+
+/// How replies leave, and the agent that sends them, where that has a seat of its own.
+fn delivery(options: &NodeOptions, builder: &StreamBuilder<'_>) -> Result<(Delivery, Option<Sender>), EngineError> {
+    let egress = builder.egress();
+    if builder.seats.seat("sender").is_none() {
+        return Ok((Delivery::Direct(egress), None));
+    }
+    let depth = options.threads.send_queue_depth;
+    // At least the longest output, of which a ring takes half its length.
+    let queue_bytes = (depth * 4096).clamp(4 << 20, 1 << 26).next_power_of_two();
+    let (queue, sender) = sender::detached(egress, depth, queue_bytes, builder.seats.waker("sender"))?;
+    Ok((Delivery::Detached(queue), Some(sender)))
 }

@@ -2,7 +2,7 @@
 
 use crate::EngineError;
 use crate::snapshot_schedule::SnapshotJournal;
-use gapless_journal::{Journal, Preparer, Syncer};
+use gapless_journal::{Preparer, Syncer};
 
 /// The journal as snapshots need it.
 pub(crate) struct JournalBelow {
@@ -11,12 +11,12 @@ pub(crate) struct JournalBelow {
 }
 
 impl JournalBelow {
-    /// Of `journal`, whose newest snapshot stands at `snapshot_sequence`, 0 without one.
-    pub fn new(journal: &Journal, snapshot_sequence: u64) -> Self {
+    /// Of a journal whose newest snapshot stands at `snapshot_sequence`, 0 without one.
+    pub fn new(syncer: Syncer, preparer: Preparer, snapshot_sequence: u64) -> Self {
         if snapshot_sequence > 0 {
-            journal.set_snapshot_sequence(snapshot_sequence);
+            preparer.set_snapshot_sequence(snapshot_sequence);
         }
-        Self { syncer: journal.syncer(), preparer: journal.preparer() }
+        Self { syncer, preparer }
     }
 }
 

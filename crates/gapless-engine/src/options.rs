@@ -6,6 +6,7 @@ use crate::store::Limits;
 use gapless_agent::{CpuMask, OptimizeFor, PlanKind};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_stream::Persistence;
+use gapless_stream::options::EventStreamOptions;
 use gapless_transport::Tier;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -149,6 +150,22 @@ impl NodeOptions {
             }
         }
         Ok(())
+    }
+
+    /// As the stream's builder takes them.
+    pub(crate) fn stream_options(&self) -> EventStreamOptions {
+        EventStreamOptions {
+            directory: self.directory.clone(),
+            tier: self.tier,
+            persistence: self.persistence.clone(),
+            window_bytes: self.window_bytes,
+            frame_length_max: self.frame_length_max,
+            message_length_max: self.window_bytes / 2,
+            session_expiry: self.session_expiry,
+            frames_per_poll_max: self.frames_per_poll(),
+            optimize_for: self.threads.optimize_for,
+            ..EventStreamOptions::in_memory()
+        }
     }
 
     pub(crate) fn frames_per_poll(&self) -> usize {

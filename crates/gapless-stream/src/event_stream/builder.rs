@@ -26,7 +26,8 @@ use gapless_journal::{DirectoryLock, Preparer, RecoveryReport, Syncer};
 use gapless_log::{GatingCursor, MemoryKind, Releaser, Scope, StreamIdentity, Window, WindowOptions, WindowWriter};
 use gapless_transport::Tier;
 use gapless_transport::mailbox::Mailbox;
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 
 /// Mailboxes hold this many messages.
 const MAILBOX_MESSAGES: usize = 4096;
@@ -49,6 +50,8 @@ pub enum Head {
     Member,
     /// As [`Head::Member`], of a stream that belongs to a service, which answers.
     Replica,
+    /// As [`Head::Sequencer`], of a stream that belongs to a service: that answers, and there are clients and no nodes.
+    Service,
 }
 
 impl Head {
@@ -56,7 +59,7 @@ impl Head {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Sequencer => "sequencer",
+            Self::Sequencer | Self::Service => "sequencer",
             Self::Relay => "relay",
             Self::Member | Self::Replica => "member",
         }
@@ -68,7 +71,15 @@ impl Head {
         match self {
             Self::Relay => "relay",
             Self::Sequencer | Self::Member => "answers",
-            Self::Replica => "service",
+            Self::Replica | Self::Service => "service",
+        }
+    }
+
+    /// Who has to hear that the journal has gone on: who answers, and a sequencer that writes its state aside.
+    fn journal_readers(self) -> Vec<&'static str> {
+        match self {
+            Self::Service => vec![self.answering()],
+            _ => vec!["answers", self.name()],
         }
     }
 
@@ -111,6 +122,7 @@ pub struct StreamBuilder<'a> {
     sync_thread: Option<SyncThread>,
     preparer: Option<PreparerThread>,
     has_threads: bool,
+    socket_path: Option<PathBuf>,
 }
 
 /// What a head needs that journals by itself.
@@ -124,7 +136,7 @@ pub struct OwnJournaling {
 }
 
 /// What the agent that appends needs to know of the journal.
-pub(super) struct Journaling {
+pub struct Journaling {
     /// At tier `memory` that agent releases.
     pub releaser: Option<Releaser>,
     /// The journal's ends for helper threads.
@@ -146,14 +158,31 @@ impl<'a> StreamBuilder<'a> {
         opened: Option<OpenedJournal>,
         head: Head,
     ) -> Result<Self, StreamError> {
+        let seats = seats(options, head)?;
+        Self::with_seats(options, directory, identity, next_sequence, opened, head, seats)
+    }
+
+    /// As [`StreamBuilder::new`], with agents on the threads of `seats`.
+    ///
+    /// # Errors
+    /// As for [`StreamBuilder::new`].
+    pub fn with_seats(
+        options: &'a EventStreamOptions,
+        directory: Option<TakenDirectory>,
+        identity: StreamIdentity,
+        next_sequence: u64,
+        opened: Option<OpenedJournal>,
+        head: Head,
+        seats: Seats,
+    ) -> Result<Self, StreamError> {
         let (layout, lock) = directory.map(TakenDirectory::split).unzip();
         let counters = match &layout {
             Some(layout) => Counters::create(layout.counters(), COUNTERS_MAX)?,
             None => Counters::in_memory(COUNTERS_MAX)?,
         };
-        let seats = seats(options, head)?;
         let window_options = WindowOptions {
-            memory: MemoryKind::Shared,
+            // No other process reads a stream that belongs to a service.
+            memory: if head == Head::Service { MemoryKind::Anonymous } else { MemoryKind::Shared },
             capacity_bytes: options.window_bytes,
             // A member finds each frame that is not released by its sequence, also the shortest.
             index_slots: (options.window_bytes / if head.is_member() { 64 } else { 128 }).next_power_of_two(),
@@ -168,10 +197,12 @@ impl<'a> StreamBuilder<'a> {
             ingress: Mailbox::new(MAILBOX_MESSAGES),
             delivery: Mailbox::new(MAILBOX_MESSAGES),
             ingress_waker: seats.waker(head.name()),
-            delivery_waker: seats.waker(head.answering()),
+            delivery_waker: seats.waker(if seats.seat("sender").is_some() { "sender" } else { head.answering() }),
         };
+        let socket_path = layout.as_ref().map(StreamLayout::socket);
         Ok(Self {
             options,
+            socket_path,
             layout,
             lock,
             identity,
@@ -199,6 +230,11 @@ impl<'a> StreamBuilder<'a> {
     /// What helps its agents has no threads either: it is done in [`EventStream::turn`].
     pub const fn without_threads(&mut self) {
         self.has_threads = false;
+    }
+
+    /// Listens there for other processes, and not in the directory; `None` for none.
+    pub fn set_socket_path(&mut self, path: Option<PathBuf>) {
+        self.socket_path = path;
     }
 
     /// The window's writer, for the agent that appends.
@@ -234,7 +270,13 @@ impl<'a> StreamBuilder<'a> {
     }
 
     /// Makes the journaler and what helps it.
-    pub(super) fn journal(&mut self) -> Result<Journaling, StreamError> {
+    ///
+    /// # Errors
+    /// No threads, no room for counters.
+    ///
+    /// # Panics
+    /// If it was made before.
+    pub fn journal(&mut self) -> Result<Journaling, StreamError> {
         let releaser = self.releaser.take();
         let (Some(opened), Some(cursor)) = (self.opened.take(), self.journal_cursor.take()) else {
             return Ok(Journaling { releaser, syncer_and_preparer: None, report: None });
@@ -243,9 +285,9 @@ impl<'a> StreamBuilder<'a> {
         let OpenedJournal { journal, report, .. } = opened;
         let below = (journal.syncer(), journal.preparer());
         self.preparer = Some(PreparerThread::start(journal.preparer())?);
-        let readers = ["answers", self.head.name()];
+        let readers = self.head.journal_readers();
         let release = if self.options.tier.is_synced() {
-            let woken = self.seats.downstream(None, &["answers", self.head.name(), "journaler"]);
+            let woken = self.seats.downstream(None, &[&readers[..], &["journaler"]].concat());
             let last_sequence = self.counters.add("sync.last_sequence")?;
             let (thread, syncing) = SyncThread::start(journal.syncer(), releaser, woken, last_sequence)?;
             self.sync_thread = Some(thread);
@@ -260,7 +302,7 @@ impl<'a> StreamBuilder<'a> {
         Ok(Journaling { releaser: None, syncer_and_preparer: Some(below), report: Some(report) })
     }
 
-    /// Lets publishers in and starts the agents: `head` appends, `answering` answers, if that is an agent of its own. Without a
+    /// Lets publishers in and starts the agents: `head` appends, `answering` answer, if these are agents of their own. Without a
     /// clock there are no threads, and the caller polls.
     ///
     /// # Errors
@@ -268,7 +310,7 @@ impl<'a> StreamBuilder<'a> {
     pub fn start(
         self,
         head: Box<dyn Agent>,
-        answering: Option<Box<dyn Agent>>,
+        answering: Vec<Box<dyn Agent>>,
         ingress: Arc<IngressShared>,
         recovery: StreamRecovery,
         clock: Option<Clock>,
@@ -280,7 +322,7 @@ impl<'a> StreamBuilder<'a> {
             message_length_max: self.told_limits.1,
             tier: options.tier,
         };
-        let socket = self.layout.as_ref().filter(|_| clock.is_some()).map(StreamLayout::socket);
+        let socket = self.socket_path.as_deref().filter(|_| clock.is_some());
         let master = if self.head == Head::Relay {
             Master::Elsewhere
         } else {
@@ -289,12 +331,13 @@ impl<'a> StreamBuilder<'a> {
         };
         let (status, counted) = (SharedStatus::default(), ControlCounters::add_to(&self.counters)?);
         let control = ControlDesk::new(master, self.window.clone(), status.clone(), counted);
-        let window = Some(self.window.clone());
+        let has_nodes = self.head != Head::Service;
+        let (window, control) = (has_nodes.then(|| self.window.clone()), has_nodes.then_some(control));
         let journal = self.layout.as_ref().filter(|_| options.tier != Tier::Memory).map(StreamLayout::journal);
-        let past = Past::new(self.window.clone(), journal.clone(), self.head != Head::Sequencer);
+        let is_first = matches!(self.head, Head::Sequencer | Head::Service);
+        let past = Past::new(self.window.clone(), journal.clone(), !is_first);
         let (acceptor_links, past_of_clients) = (self.acceptor_links, Some(past.clone()));
-        let acceptor =
-            Acceptor::start(socket.as_deref(), description, acceptor_links, window, Some(control), past_of_clients)?;
+        let acceptor = Acceptor::start(socket, description, acceptor_links, window, control, past_of_clients)?;
         let acceptor = Arc::new(acceptor);
         let served = Served {
             acceptor: Arc::clone(&acceptor),
@@ -335,7 +378,7 @@ impl<'a> StreamBuilder<'a> {
         let waker = self.seats.waker(self.head.name());
         let driver = match clock {
             Some(clock) => Driver::Threads(ThreadGroup::launch(&self.seats.plan, agents, &clock, self.seats.wakers)?),
-            None => Driver::Caller(AgentGroup::new(agents)),
+            None => Driver::Caller(Mutex::new(AgentGroup::new(agents))),
         };
         Ok(EventStream {
             driver: Some(driver),
@@ -383,11 +426,13 @@ fn seats(options: &EventStreamOptions, head: Head) -> Result<Seats, StreamError>
     match head {
         Head::Relay => {}
         Head::Sequencer | Head::Member => agents.push(AgentSpec::new(head.answering()).hot()),
-        Head::Replica => agents.push(AgentSpec::new(head.answering()).hot().weight(2).cpus(options.service_cpus)),
+        Head::Replica | Head::Service => {
+            agents.push(AgentSpec::new(head.answering()).hot().weight(2).cpus(options.service_cpus))
+        }
     }
     let callers_hot = options.callers_hot;
     let mut plan = gapless_agent::plan(options.plan, options.optimize_for, &agents, cores_available(), callers_hot);
-    if head == Head::Replica {
+    if matches!(head, Head::Replica | Head::Service) {
         for thread in &mut plan.threads {
             thread.spec.drain_ns_max = SERVICE_DRAIN_NS_MAX;
         }

@@ -20,7 +20,7 @@ use crate::network::guests::SharedStatus;
 use crate::options::EventStreamOptions;
 use crate::preparing::PreparerThread;
 use crate::syncer::SyncThread;
-use gapless_agent::{AgentGroup, Clock, Counters, Now, ThreadGroup, ThreadPlan, Waker};
+use gapless_agent::{AgentGroup, Clock, Counters, Now, Pauses, ThreadGroup, ThreadPlan, Waker};
 use gapless_client::ClientError;
 use gapless_client::client::{Client, ClientOptions};
 use gapless_client::late_reader::LateReader;
@@ -33,8 +33,9 @@ use gapless_transport::mailbox::Mailbox;
 use gapless_transport::publisher_link::PublisherLink;
 use gapless_transport::{Tier, TransportError};
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// What a start found.
@@ -54,8 +55,8 @@ pub struct StreamRecovery {
 enum Driver {
     /// Threads of their own.
     Threads(ThreadGroup),
-    /// The caller, by [`EventStream::turn`].
-    Caller(AgentGroup),
+    /// The caller, by [`EventStream::turn`]. Never locked: the mutex lets a stream be shared between threads.
+    Caller(Mutex<AgentGroup>),
 }
 
 /// A running event stream.
@@ -130,6 +131,7 @@ impl EventStream {
     pub fn turn(&mut self, now: Now) -> Result<usize, StreamError> {
         match &mut self.driver {
             Some(Driver::Caller(agents)) => {
+                let agents = agents.get_mut().unwrap_or_else(PoisonError::into_inner);
                 agents.start(now)?;
                 let work = agents.poll_once(now)?;
                 if let Some(preparer) = &mut self.preparer {
@@ -230,22 +232,42 @@ impl EventStream {
         &self.counters
     }
 
+    /// Where other processes of this machine connect.
+    #[must_use]
+    pub fn socket_path(&self) -> Option<&Path> {
+        self.acceptor.as_ref().and_then(|acceptor| acceptor.socket_path())
+    }
+
+    /// What pinning the threads could not do.
+    #[must_use]
+    pub fn pin_warnings(&self) -> Vec<String> {
+        self.threads().map(ThreadGroup::pin_warnings).unwrap_or_default()
+    }
+
+    /// How long each of the stream's threads, in the order of its plan, was kept from running while it spun, so far:
+    /// by an interrupt, another thread or the hypervisor.
+    #[must_use]
+    pub fn pauses(&self) -> Vec<Pauses> {
+        self.threads().map(ThreadGroup::pauses).unwrap_or_default()
+    }
+
     /// CPU time of the stream's agent threads so far, ns.
     #[must_use]
     pub fn cpu_time_ns(&self) -> u64 {
+        self.threads().map_or(0, ThreadGroup::cpu_time_ns)
+    }
+
+    fn threads(&self) -> Option<&ThreadGroup> {
         match &self.driver {
-            Some(Driver::Threads(threads)) => threads.cpu_time_ns(),
-            _ => 0,
+            Some(Driver::Threads(threads)) => Some(threads),
+            _ => None,
         }
     }
 
     /// Why the stream has stopped by itself, if it has.
     #[must_use]
     pub fn failure(&self) -> Option<StreamError> {
-        match &self.driver {
-            Some(Driver::Threads(threads)) => threads.failures().failure().map(StreamError::Stopped),
-            _ => None,
-        }
+        self.threads()?.failures().failure().map(StreamError::Stopped)
     }
 
     /// Asks something of the sequencer; it overtakes everything that publishers have sent and that is not in the
@@ -282,7 +304,8 @@ impl EventStream {
         self.ingress.stopped.store(true, Ordering::Release);
         let threads = match self.driver.take() {
             Some(Driver::Threads(threads)) => threads,
-            Some(Driver::Caller(mut agents)) => {
+            Some(Driver::Caller(agents)) => {
+                let mut agents = agents.into_inner().unwrap_or_else(PoisonError::into_inner);
                 let outcome = agents.poll_once(Now::default());
                 drop(agents);
                 (self.acceptor, self.sync_thread, self.preparer) = (None, None, None);

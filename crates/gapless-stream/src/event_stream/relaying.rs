@@ -134,7 +134,7 @@ pub(super) fn start(
     let seen = if seen.identity == identity { seen } else { Seen::nothing_of(identity) };
     let relay = Relay::new(upstream, seen, identity, builder.take_writer(), releaser, links);
     let shared = relay.shared();
-    builder.start(Box::new(relay), None, shared, recovery, Some(clock))
+    builder.start(Box::new(relay), Vec::new(), shared, recovery, Some(clock))
 }
 
 fn connect(

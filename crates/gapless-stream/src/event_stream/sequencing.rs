@@ -76,7 +76,7 @@ pub(super) fn start(options: &EventStreamOptions, clock: Option<Clock>) -> Resul
     }
     let shared = ingress.shared();
     let responder = Responder::new(builder.answers.clone(), builder.egress(), builder.window.clone());
-    builder.start(Box::new(ingress), Some(Box::new(responder)), shared, recovery, clock)
+    builder.start(Box::new(ingress), vec![Box::new(responder)], shared, recovery, clock)
 }
 
 /// The sequencer as it stood: its newest state, and the journal behind it.
