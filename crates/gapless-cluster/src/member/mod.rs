@@ -102,6 +102,21 @@ pub struct Member {
 }
 
 impl Member {
+    fn new(core: Core, links: Links, peers: Peers, shared: Arc<MemberShared>, message_bytes_max: usize) -> Self {
+        Self {
+            core,
+            links,
+            peers,
+            removed: None,
+            waiting: Vec::new(),
+            shared,
+            late: LateAppends::default(),
+            message_bytes_max,
+            bytes: Vec::new(),
+            closes_by_ns: None,
+        }
+    }
+
     /// Sends what consensus wants to send. What only says how far is committed waits for the next turn: the reply that
     /// it is about leaves first, and often an append goes that says the same.
     fn send(&mut self) -> Result<(), ClusterError> {

@@ -19,7 +19,7 @@ use super::catch_up::{CatchUp, Taken, words};
 use super::journal_readers::JournalReaders;
 use super::late_budget::LateBudget;
 use super::member_journal::MemberJournal;
-use super::parcel::Parcels;
+use super::parcel::{Parcels, Tools};
 use super::requests::{MemberRequest, Outcome, Wish};
 use super::shared::MemberShared;
 use super::voting::Voting;
@@ -108,7 +108,83 @@ pub(super) struct Core {
     pub now: Now,
 }
 
+/// Before consensus has said anything.
+const NO_ROLE: RoleChange = RoleChange { role: Role::Follower, term: 0, leader: None };
+
+/// What a member's core is made of at a start.
+pub(in crate::member) struct CoreParts {
+    pub member: MemberId,
+    pub voting: Voting,
+    pub endpoints: AdvertisedEndpoints,
+    pub ingress: Ingress,
+    pub journal: MemberJournal,
+    pub releaser: Releaser,
+    pub consensus: Consensus,
+    pub tools: Tools,
+    pub divergence: DivergenceCheck,
+    pub layout: StreamLayout,
+    pub identity: StreamIdentity,
+    pub rules: SequencerRules,
+    pub feed_session: FeedSession,
+    pub begins_feeds: bool,
+    pub requests: Mailbox<ForSequencer>,
+    pub downstream: Vec<Waker>,
+    /// What is known to be committed.
+    pub committed: u64,
+    pub entry_bytes_max: usize,
+    pub held_by_all: Option<RetentionWatermark>,
+}
+
 impl Core {
+    /// One that has heard of nobody yet.
+    pub(in crate::member) fn new(parts: CoreParts) -> Self {
+        let CoreParts { member, voting, endpoints, ingress, journal, releaser, consensus, tools, divergence, .. } =
+            parts;
+        Self {
+            member,
+            // Links are looked at once, whether or not something has changed.
+            membership: Membership { is_changed: true, ..Membership::default() },
+            voting,
+            endpoints,
+            ingress,
+            journal,
+            releaser,
+            consensus,
+            effects: None,
+            outbox: Vec::new(),
+            has_answer: false,
+            catch_up: CatchUp::default(),
+            readers: JournalReaders::new(parts.layout.journal()),
+            late_budget: LateBudget::default(),
+            parcels: Parcels::new(tools),
+            histories: Histories::default(),
+            divergence,
+            layout: parts.layout,
+            identity: parts.identity,
+            rules: parts.rules,
+            feed_session: parts.feed_session,
+            begins_feeds: parts.begins_feeds,
+            requests: parts.requests,
+            downstream: parts.downstream,
+            chain: Chain::at(0),
+            proposed_sequence: parts.committed,
+            proposed_bytes: 0,
+            released: parts.committed,
+            told_released: parts.committed,
+            first_sequence: 1,
+            role: NO_ROLE,
+            told_role: NO_ROLE,
+            entry_bytes_max: parts.entry_bytes_max,
+            dropped_full: 0,
+            next_warning_ns: 0,
+            next_status_ns: 0,
+            told_time: Told::default(),
+            held_by_all: parts.held_by_all,
+            next_held_ns: 0,
+            now: Now::default(),
+        }
+    }
+
     /// A message of another member. Returns what it is to be answered with at once.
     pub fn hear(&mut self, received: &Received<'_>) -> Result<Option<History>, ClusterError> {
         match received.content {

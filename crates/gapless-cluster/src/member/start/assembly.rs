@@ -1,0 +1,323 @@
+//! [`Assembly`]: a member's agents, put together on what its directory holds, and started.
+
+use super::{Home, RecoveredLog, member_id, peer_options};
+use crate::ClusterError;
+use crate::config::{ClusterConfig, MemberKind};
+use crate::consensus::Consensus;
+use crate::link::LinkTls;
+use crate::member::advertised_endpoints::AdvertisedEndpoints;
+use crate::member::ballot::Ballot;
+use crate::member::core::divergence::{DivergenceCheck, HASHES_MAX};
+use crate::member::core::{Core, CoreParts, ENTRY_BYTES_MAX};
+use crate::member::durable::{Durable, SyncWorker};
+use crate::member::member_journal::MemberJournal;
+use crate::member::parcel::{OpenJournal, Tools};
+use crate::member::peers::Peers;
+use crate::member::pending_checkpoint::PendingCheckpoint;
+use crate::member::shared::MemberShared;
+use crate::member::surroundings::Surroundings;
+use crate::member::{MESSAGE_BYTES_MAX, Member};
+use gapless_agent::{Agent, Clock, OptimizeFor, Waker};
+use gapless_client::stream_layout::StreamLayout;
+use gapless_journal::{Journal, JournalReader, Preparer, Retention, Syncer};
+use gapless_log::{GatingCursor, Scope, StreamIdentity, WindowWriter};
+use gapless_stream::event_stream::builder::{Head, OwnJournaling, StreamBuilder};
+use gapless_stream::event_stream::{EventStream, StreamRecovery};
+use gapless_stream::ingress::{Ingress, IngressCounters, IngressLinks, IngressOptions};
+use gapless_stream::member_service::{MemberService, ServiceParts};
+use gapless_stream::options::EventStreamOptions;
+use gapless_stream::persistence::Opening;
+use gapless_stream::responder::Responder;
+use gapless_stream::retention_watermark::RetentionWatermark;
+use gapless_stream::sequencer::SequencerRules;
+use gapless_stream::state_keeper::{StateInterval, StateKeeper};
+use gapless_stream::{Sequencer, sequencer_recovery};
+use gapless_transport::mailbox::Mailbox;
+use gapless_wire::aligned_length;
+use gapless_wire::descriptor::FRAME_LENGTH_MAX;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Frames taken in one turn, where a member is tuned for throughput.
+const THROUGHPUT_FRAMES_PER_POLL: usize = 256;
+/// What a member is started with.
+pub(super) struct Assembly<'a> {
+    pub config: &'a ClusterConfig,
+    pub options: &'a EventStreamOptions,
+    pub surroundings: &'a Surroundings,
+    pub has_threads: bool,
+}
+
+/// How far what goes from the journal is covered.
+struct Watermarks {
+    of_state: RetentionWatermark,
+    /// Of the service's snapshots; on a witness, of what the full members have.
+    of_service: RetentionWatermark,
+}
+
+impl Assembly<'_> {
+    /// Puts the agents together and starts them.
+    pub fn start(
+        self,
+        home: Home,
+        log: RecoveredLog,
+        mut service: Option<Box<dyn MemberService>>,
+        tls: Option<LinkTls>,
+        clock: Option<Clock>,
+    ) -> Result<(EventStream, Arc<MemberShared>), ClusterError> {
+        let (config, options, surroundings) = (self.config, self.options, self.surroundings);
+        let Home { directory, layout, files, instances, identity } = home;
+        let RecoveredLog { opened, consensus, voting, ballot, aside, .. } = log;
+        let RecoveredLog { state_sequence, snapshot_sequence, committed, last_sequence, .. } = log;
+        let head = if service.is_some() { Head::Replica } else { Head::Member };
+        let rules = self.rules(service.is_some());
+        if let Some(service) = &mut service {
+            service.recover(&layout, identity, committed).map_err(ClusterError::Service)?;
+        }
+        let sequencer = if last_sequence == 0 {
+            Sequencer::new(rules)
+        } else {
+            sequencer_recovery::rebuild(&layout, identity, rules, committed)?
+        };
+        let recovery = StreamRecovery {
+            last_sequence,
+            state_sequence,
+            frames_replayed: committed - state_sequence,
+            journal: Some(opened.report.clone()),
+        };
+        let syncer = opened.journal.syncer();
+        let covered = service.is_some().then_some(snapshot_sequence);
+        let watermarks = self.watermarks(&opened.journal.preparer(), state_sequence, covered);
+        let held_by_all = self.is_witness().then(|| watermarks.of_service.clone());
+        let of_consensus = peer_options::consensus_options(config, identity, options.window_bytes);
+        let consensus = Consensus::new(of_consensus, consensus)?;
+        let mut links = peer_options::links(config, tls, identity, files.instance(), surroundings)?;
+        let peers = Peers::new(config, instances);
+        peers.tell_instances(&mut links);
+
+        let mut builder = StreamBuilder::new(options, Some(directory), identity, committed + 1, Some(opened), head)?;
+        if surroundings.without_helpers {
+            builder.without_threads();
+        }
+        let OwnJournaling { opened, cursor, releaser } = builder.take_journal()?;
+        let waker = builder.seats.waker("member");
+        let mut writer = builder.take_writer();
+        let service_cursor = service.as_ref().map(|_| writer.gating_cursor(Scope::Released));
+        let journal = self.journal(opened.journal, cursor, &waker, (aside, ballot))?;
+        let keeper = self.keeper(&layout, &builder, identity, state_sequence, (syncer.clone(), watermarks.of_state))?;
+        let mut ingress = self.ingress(&builder, head, sequencer, writer)?.keeping_state(keeper);
+        if let Some(transactions) = service.as_mut().and_then(|service| service.transactions(&waker)) {
+            ingress = ingress.running_ahead(transactions);
+        }
+        if self.is_witness() {
+            ingress.serve_nobody();
+        }
+        ingress.follow(None);
+        let ingress_shared = ingress.shared();
+        let shared = Arc::new(MemberShared::new(waker.clone()));
+        let hashes = Mailbox::new(HASHES_MAX);
+        let versions = service.as_ref().map(|service| service.versions());
+        let tools = Tools {
+            member: member_id(config.member),
+            layout: layout.clone(),
+            files,
+            identity,
+            shared: Arc::clone(&shared),
+            with_snapshot: service.is_some(),
+            open_journal: open_journal(options, surroundings, identity.stream_id),
+            waker: (!surroundings.without_helpers).then_some(waker),
+        };
+        let parts = CoreParts {
+            member: member_id(config.member),
+            voting,
+            endpoints: self.endpoints(&layout, service.is_some()),
+            ingress,
+            journal,
+            releaser,
+            consensus,
+            tools,
+            divergence: DivergenceCheck::new(member_id(config.member), versions, hashes.clone()),
+            layout,
+            identity,
+            rules,
+            feed_session: options.feed_session,
+            begins_feeds: rules.takes_events && config.own().kind == MemberKind::Full,
+            requests: builder.requests.clone(),
+            downstream: builder.seats.downstream(Some("member"), &[head.answering(), "feed", "rewind"]),
+            committed,
+            entry_bytes_max: ENTRY_BYTES_MAX.min(options.window_bytes / 16),
+            held_by_all,
+        };
+        let mut core = Core::new(parts);
+        let journal_directory = core.layout.journal();
+        take_uncommitted(&mut core, &journal_directory, committed, last_sequence)?;
+        // A message takes at most half of the window.
+        let message_bytes_max = surroundings.message_bytes_max.unwrap_or(MESSAGE_BYTES_MAX);
+        let mut member = Member::new(core, links, peers, Arc::clone(&shared), message_bytes_max);
+        member.begin_history();
+        let (window, egress) = (builder.window.clone(), builder.egress());
+        let answering: Box<dyn Agent> = match service {
+            None => Box::new(Responder::new(builder.answers.clone(), egress, window)),
+            Some(service) => service
+                .agent(ServiceParts {
+                    cursor: service_cursor.expect("made with the service"),
+                    window,
+                    egress,
+                    from_sequencer: builder.answers.clone(),
+                    sequencer: builder.requests.clone(),
+                    counters: &builder.counters,
+                    layout: &member.core.layout,
+                    identity,
+                    syncer,
+                    watermark: watermarks.of_service,
+                    hashes,
+                    waker: builder.seats.waker(head.answering()),
+                    frames_per_poll_max: self.frames_per_poll_max(),
+                    has_helpers: !surroundings.without_helpers,
+                    snapshots: shared.snapshots_place(),
+                })
+                .map_err(ClusterError::Service)?,
+        };
+        let stream = builder.start(Box::new(member), vec![answering], ingress_shared, recovery, clock)?;
+        Ok((stream, shared))
+    }
+
+    fn is_witness(&self) -> bool {
+        self.config.own().kind == MemberKind::Witness
+    }
+
+    fn rules(&self, has_service: bool) -> SequencerRules {
+        let expiry_ns = self.options.session_expiry.as_nanos().min(u128::from(u64::MAX)) as u64;
+        if has_service { SequencerRules::of_service(expiry_ns) } else { SequencerRules::of_stream(expiry_ns) }
+    }
+
+    fn frames_per_poll_max(&self) -> usize {
+        match self.options.optimize_for {
+            OptimizeFor::Latency => self.options.frames_per_poll_max,
+            // What is taken in one turn goes to the others in one message.
+            OptimizeFor::Throughput => self.options.frames_per_poll_max.max(THROUGHPUT_FRAMES_PER_POLL),
+        }
+    }
+
+    /// What may go from the journal: what the state covers, and the service's snapshot, if there is a service.
+    fn watermarks(&self, preparer: &Preparer, state_sequence: u64, snapshot_sequence: Option<u64>) -> Watermarks {
+        let of_service = match snapshot_sequence {
+            Some(sequence) => sequence,
+            // Nothing goes before it has heard what the full members have.
+            None if self.is_witness() => 0,
+            // Who runs no service covers with its state alone.
+            None => u64::MAX,
+        };
+        let [of_state, of_service] = RetentionWatermark::shared(preparer, [state_sequence, of_service]);
+        Watermarks { of_state, of_service }
+    }
+
+    /// The journal, and what puts it on the device.
+    fn journal(
+        &self,
+        journal: Journal,
+        cursor: GatingCursor,
+        waker: &Waker,
+        aside: (PendingCheckpoint, Ballot),
+    ) -> Result<MemberJournal, ClusterError> {
+        let durable = || {
+            let syncer = journal.syncer();
+            if self.surroundings.without_helpers {
+                return Ok(Durable::by_hand(syncer));
+            }
+            SyncWorker::start(syncer, waker.clone()).map(Durable::Thread)
+        };
+        let worker = self.options.tier.is_synced().then(durable).transpose()?;
+        Ok(MemberJournal::new(journal, cursor, worker, aside))
+    }
+
+    /// What writes the sequencer's state aside.
+    fn keeper(
+        &self,
+        layout: &StreamLayout,
+        builder: &StreamBuilder<'_>,
+        identity: StreamIdentity,
+        state_sequence: u64,
+        below: (Syncer, RetentionWatermark),
+    ) -> Result<StateKeeper, ClusterError> {
+        let time_min_ns = self.options.state_interval_min.as_nanos().min(u128::from(u64::MAX)) as u64;
+        let interval = StateInterval { frames: self.options.state_interval_frames, time_min_ns };
+        let window = builder.window.clone();
+        let start = if self.surroundings.without_helpers { StateKeeper::by_hand } else { StateKeeper::start };
+        Ok(start(layout.state(), identity, state_sequence, interval, window, below)?)
+    }
+
+    fn ingress(
+        &self,
+        builder: &StreamBuilder<'_>,
+        head: Head,
+        sequencer: Sequencer,
+        writer: WindowWriter,
+    ) -> Result<Ingress, ClusterError> {
+        let links = IngressLinks {
+            publishers: builder.acceptor_links.ingress.clone(),
+            service: builder.answers.clone(),
+            requests: builder.requests.clone(),
+            downstream: builder.seats.downstream(Some("member"), &[head.answering()]),
+            counters: IngressCounters::add_to(&builder.counters).map_err(ClusterError::Agent)?,
+        };
+        let options = IngressOptions {
+            frames_per_poll_max: self.frames_per_poll_max(),
+            fragments_bytes_max: self.options.fragments_bytes_max,
+            message_bytes_max: self.options.message_bytes_max(),
+            throttle: self.options.throttle,
+        };
+        Ok(Ingress::new(sequencer, writer, None, links, options))
+    }
+
+    /// Where publishers are told to come.
+    fn endpoints(&self, layout: &StreamLayout, has_service: bool) -> AdvertisedEndpoints {
+        // A witness lets nobody publish, and one that is polled by hand has no socket.
+        if !self.has_threads || self.is_witness() {
+            return AdvertisedEndpoints::default();
+        }
+        let port = self.options.clients.as_ref().filter(|_| has_service);
+        AdvertisedEndpoints::new(layout, port.map(|port| port.address))
+    }
+}
+
+/// How a journal is made that takes the place of this member's. Nothing of it goes, and nobody waits for zeros.
+fn open_journal(options: &EventStreamOptions, surroundings: &Surroundings, stream_id: u128) -> OpenJournal {
+    let (mut persistence, tier, environment) =
+        (options.persistence.clone(), options.tier, surroundings.journal.clone());
+    persistence.retention = Retention::default();
+    persistence.zero_initial = false;
+    Box::new(move |directory, first_sequence| {
+        let (new_stream_id, environment) = (Some(stream_id), environment.clone());
+        let opening = Opening { first_sequence, new_stream_id, environment, ..Opening::new(tier, FRAME_LENGTH_MAX) };
+        Ok(persistence.open(directory, opening)?.journal)
+    })
+}
+
+/// Puts back into the window what is journaled and not known to be committed.
+fn take_uncommitted(core: &mut Core, journal: &Path, committed: u64, last: u64) -> Result<(), ClusterError> {
+    if committed >= last {
+        return Ok(());
+    }
+    let mut replay = JournalReader::open(journal)?.replay_until(committed + 1, last)?;
+    let mut bytes = Vec::new();
+    let mut length = 0;
+    while let Some(frame) = replay.next_frame()?.filter(|frame| frame.sequence() <= last) {
+        bytes.clear();
+        bytes.resize(aligned_length(frame.length()), 0);
+        bytes[..frame.length()].copy_from_slice(frame.bytes());
+        if !core.ingress.has_room(bytes.len())? {
+            let reason = format!(
+                "frames {} to {last} are not known to be committed, and the window of this configuration does not hold \
+                 them; make stream.window as large as it was",
+                committed + 1
+            );
+            return Err(ClusterError::Foreign { path: journal.to_owned(), reason });
+        }
+        core.append_all(&bytes)?;
+        length += bytes.len();
+    }
+    core.journal.pass_over(length)?;
+    core.proposed_bytes = 0;
+    Ok(())
+}

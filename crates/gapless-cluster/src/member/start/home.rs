@@ -1,0 +1,81 @@
+//! [`Home`]: the directory of a member, taken, and made sure that it is of this member of this cluster.
+
+use crate::ClusterError;
+use crate::config::{ClusterConfig, MemberKind};
+use crate::consensus::MemberId;
+use crate::member::parcel::base_file;
+use crate::member::parcel::install::install;
+use crate::member::standing_files::{Instances, StandingFiles, check_incarnation, check_not_removed};
+use crate::member::surroundings::Surroundings;
+use gapless_client::stream_layout::StreamLayout;
+use gapless_journal::{Environment, JournalReader};
+use gapless_log::StreamIdentity;
+use gapless_stream::options::EventStreamOptions;
+use gapless_stream::taken_directory::{Owner, TakenDirectory};
+use std::path::Path;
+
+/// What a member's directory is, before its journal is opened.
+pub(super) struct Home {
+    pub directory: TakenDirectory,
+    pub layout: StreamLayout,
+    pub files: StandingFiles,
+    /// Which directories the other members have.
+    pub instances: Instances,
+    pub identity: StreamIdentity,
+}
+
+impl Home {
+    /// Takes the directory of the configuration; what a snapshot transfer has left is put into place.
+    pub fn take(
+        config: &ClusterConfig,
+        options: &EventStreamOptions,
+        has_service: bool,
+        surroundings: &Surroundings,
+    ) -> Result<Self, ClusterError> {
+        let stream_id = stream_id(&config.name);
+        let root = options.directory.as_ref().expect("a replicated tier has a directory");
+        let directory = TakenDirectory::take(StreamLayout::new(root))?;
+        let layout = directory.layout().clone();
+        directory.check_owner(Owner::Member)?;
+        check_not_removed(layout.root(), config.member)?;
+        check_journal_of(&layout.journal(), stream_id, &surroundings.journal)?;
+        if !has_service && config.own().kind != MemberKind::Witness && layout.outputs().exists() {
+            let reason = "a service has run on this member, and this program runs none: its clients would wait for ever. \
+                          Start the program of the service, as on the other members";
+            return Err(ClusterError::Foreign { path: layout.outputs(), reason: reason.to_owned() });
+        }
+        let files = StandingFiles::open(layout.root(), surroundings.instance)?;
+        check_incarnation(&files, config.incarnation)?;
+        install(&layout)?;
+        // It is read when somebody needs it; a damaged one is told of now.
+        base_file(&files)?;
+        let instances = Instances::read(&files)?;
+        instances.check_is(config.member)?;
+        let identity = StreamIdentity { stream_id, incarnation: config.incarnation };
+        Ok(Self { directory, layout, files, instances, identity })
+    }
+}
+
+/// Refuses the journal of something else, before this is a member's directory. What else is wrong with it, opening it says.
+fn check_journal_of(journal: &Path, stream_id: u128, environment: &Environment) -> Result<(), ClusterError> {
+    match JournalReader::open_in(journal, environment.clone()) {
+        Ok(found) if found.stream_id() != stream_id => Err(foreign_journal(journal)),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn foreign_journal(path: &Path) -> ClusterError {
+    let reason = "it is the journal of another cluster, or of a stream without one".to_owned();
+    ClusterError::Foreign { path: path.to_owned(), reason }
+}
+
+/// The same on each member: from the cluster's name (FNV-1a with 128 bits).
+pub(in crate::member) fn stream_id(name: &str) -> u128 {
+    const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+    name.bytes().fold(BASIS, |hash, byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME)).max(1)
+}
+
+pub(in crate::member) fn member_id(number: u64) -> MemberId {
+    MemberId::new(number).expect("the configuration has checked it")
+}

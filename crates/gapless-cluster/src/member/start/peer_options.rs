@@ -1,0 +1,101 @@
+//! What consensus and the links to the other members are configured with.
+
+use super::member_id;
+use crate::ClusterError;
+use crate::config::{ClusterConfig, DiscoveryConfig, MemberConfig, MemberKind, TlsConfig};
+use crate::consensus::{ConsensusOptions, MemberDetails, MemberId, Members};
+use crate::link::wire::{ClusterName, Identity};
+use crate::link::{ADDRESSES_MAX, DiscoveryOptions, LinkError, LinkOptions, LinkTls, Links, Peer};
+use crate::member::surroundings::Surroundings;
+use gapless_log::StreamIdentity;
+use std::net::{SocketAddr, ToSocketAddrs};
+
+pub(super) fn consensus_options(
+    config: &ClusterConfig,
+    identity: StreamIdentity,
+    window_bytes: usize,
+) -> ConsensusOptions {
+    let of_kind = |kind| -> Vec<MemberId> {
+        config.members.iter().filter(|each| each.kind == kind).map(|each| member_id(each.id)).collect()
+    };
+    let witnesses = of_kind(MemberKind::Witness);
+    let mut voters = [of_kind(MemberKind::Full), witnesses.clone()].concat();
+    voters.sort_unstable();
+    let members = if config.joins {
+        Members::default()
+    } else {
+        let details = config.members.iter().map(|each| MemberDetails {
+            member: member_id(each.id),
+            addresses: each.addresses.clone(),
+            joining: None,
+        });
+        let learners = of_kind(MemberKind::Learner);
+        Members { voters, learners, witnesses, details: details.collect(), ..Members::default() }
+    };
+    let timeout_ns = config.election.timeout.as_nanos() as u64;
+    let low = identity.stream_id as u64;
+    ConsensusOptions {
+        // Not of the incarnation: a cluster that was recovered by force goes on with the chain that it has, and who joins
+        // it computes that from the stream's first frame.
+        chain_seed: low ^ 1,
+        seed: low,
+        heartbeat_interval_ns: config.election.heartbeat_interval.as_nanos() as u64,
+        election_timeout_min_ns: timeout_ns,
+        election_timeout_max_ns: 2 * timeout_ns,
+        // What is uncommitted stays in the window of each member, also behind what its readers have not read yet.
+        in_flight_bytes_max: (window_bytes / 8) as u64,
+        is_witness: config.own().kind == MemberKind::Witness,
+        ..ConsensusOptions::new(member_id(config.member), members)
+    }
+}
+
+/// What the configuration says of TLS; who cannot do as it says does not start.
+pub(super) fn tls(config: &ClusterConfig) -> Result<Option<LinkTls>, LinkError> {
+    let load = |files: &TlsConfig| {
+        LinkTls::load(&files.certificate, &files.key, &files.authority, &config.name, config.member)
+    };
+    config.tls.as_ref().map(load).transpose()
+}
+
+pub(super) fn links(
+    config: &ClusterConfig,
+    tls: Option<LinkTls>,
+    identity: StreamIdentity,
+    instance: u64,
+    surroundings: &Surroundings,
+) -> Result<Links, ClusterError> {
+    let own = config.own();
+    let listen = own.network_addresses().next().map(resolve).transpose()?;
+    let listen_shared = own.shared_memory_path();
+    let discovery = config.discovery.as_ref().map(|discovery| discovery_options(discovery, own)).transpose()?;
+    let cluster = ClusterName::new(&config.name).expect("the configuration has checked it");
+    let identity = Identity {
+        cluster,
+        stream_id: identity.stream_id,
+        incarnation: identity.incarnation,
+        member: own.id,
+        instance,
+    };
+    let peers: Vec<_> =
+        config.others().map(|each| Peer { member: each.id, addresses: each.addresses.clone() }).collect();
+    let network = surroundings.network.clone();
+    let options = LinkOptions { listen, listen_shared, network, discovery, tls, ..LinkOptions::default() };
+    let mut links = Links::open(options, identity, &peers)?;
+    if config.joins {
+        // The members that its file names may have been replaced since.
+        links.set_numbers_used(0);
+    }
+    Ok(links)
+}
+
+/// The others are told the addresses of this member, as they are resolved here.
+fn discovery_options(config: &DiscoveryConfig, own: &MemberConfig) -> Result<DiscoveryOptions, ClusterError> {
+    let addresses = own.network_addresses().take(ADDRESSES_MAX).map(resolve).collect::<Result<_, _>>()?;
+    Ok(DiscoveryOptions { group: config.group, interface: config.interface.clone(), addresses })
+}
+
+fn resolve(address: &str) -> Result<SocketAddr, ClusterError> {
+    let failed = |source| ClusterError::System { action: format!("looking up {address}"), source };
+    let mut found = address.to_socket_addrs().map_err(failed)?;
+    found.next().ok_or_else(|| failed(std::io::Error::other("the name has no address")))
+}

@@ -1,0 +1,188 @@
+//! [`RecoveredLog`]: the journal of a member as its start leaves it, and what consensus knew.
+
+use super::Home;
+use super::home::foreign_journal;
+use crate::ClusterError;
+use crate::config::{ClusterConfig, MemberKind};
+use crate::consensus::Recovered;
+use crate::member::ballot;
+use crate::member::ballot::Ballot;
+use crate::member::pending_checkpoint::PendingCheckpoint;
+use crate::member::surroundings::Surroundings;
+use crate::member::voting::Voting;
+use gapless_agent::fault::crash_point;
+use gapless_journal::{FilePoint, Journal, JournalReader, Record};
+use gapless_log::StreamIdentity;
+use gapless_stream::member_service::MemberService;
+use gapless_stream::options::EventStreamOptions;
+use gapless_stream::persistence::{OpenedJournal, Opening};
+use gapless_stream::state_keeper;
+use gapless_wire::descriptor::FRAME_LENGTH_MAX;
+
+/// A member's log: nothing in it that nobody was told of.
+pub(super) struct RecoveredLog {
+    pub opened: OpenedJournal,
+    pub consensus: Recovered,
+    pub voting: Voting,
+    pub ballot: Ballot,
+    pub aside: PendingCheckpoint,
+    /// Where the newest state of the sequencer stands; 0 without one.
+    pub state_sequence: u64,
+    /// The same of the service's newest snapshot.
+    pub snapshot_sequence: u64,
+    /// What is known to be committed.
+    pub committed: u64,
+    /// The last frame of the journal.
+    pub last_sequence: u64,
+}
+
+impl RecoveredLog {
+    /// Opens the journal in `home`, cuts what nobody was told of, and says in the directory that the member is started.
+    pub fn open(
+        config: &ClusterConfig,
+        options: &EventStreamOptions,
+        service: Option<&dyn MemberService>,
+        home: &Home,
+        surroundings: &Surroundings,
+    ) -> Result<Self, ClusterError> {
+        let Home { layout, files, identity, .. } = home;
+        let (root, directory) = (layout.root(), layout.journal());
+        let environment = || surroundings.journal.clone();
+        let voters = config.others().filter(|each| each.kind != MemberKind::Learner).map(|each| each.id);
+        // Who joins is told who it is by a leader.
+        let awaited = if config.joins { Vec::new() } else { voters.collect() };
+        let is_synced = options.tier.is_synced();
+        let found = ballot::Found::read(root, files.instance())?;
+        let mut voting = Voting::begin(files, &directory, environment(), &found, is_synced, awaited)?;
+        let of_state = points_of(*identity, state_keeper::points(&layout.state())?)?;
+        let of_service = match service {
+            Some(service) => points_of(*identity, service.points(layout).map_err(ClusterError::Service)?)?,
+            None => Vec::new(),
+        };
+        let (state_sequence, snapshot_sequence) = (newest_readable(&of_state), newest_readable(&of_service));
+        let opening = Opening {
+            new_stream_id: Some(identity.stream_id),
+            points: [of_state, of_service].concat().into_iter().map(without_identity).collect(),
+            environment: environment(),
+            // Records of consensus may be longer than the stream's frames.
+            ..Opening::new(options.tier, FRAME_LENGTH_MAX)
+        };
+        let mut opened = options.persistence.open(&directory, opening)?;
+        let aside = PendingCheckpoint::new(root, files.instance()).on(environment());
+        let reader = JournalReader::open_in(&directory, environment())?;
+        let records = reader.records()?.collect();
+        let last_sequence = opened.journal.last_sequence();
+        let mut consensus = recover(&reader, records, last_sequence, identity.stream_id, Some(&aside))?;
+        if let Some(voted) = &found.record {
+            let path = || root.join("ballot");
+            consensus.has_voted(voted).map_err(|source| ClusterError::Recovery { path: path(), source })?;
+        }
+        let begun = (files.instance(), voting.starts());
+        let ballot = Ballot::begin(root, &found, begun, environment())?;
+        let behind = voting.recovered(consensus.hard_state().term, ballot.number())?;
+        if is_synced {
+            opened.journal.sync()?;
+            voting.is_synced_now()?;
+        }
+        // A state is written of what was released alone, so it may know of more than the records: what was fetched is
+        // released before the log comes to its place.
+        let known_sequence = state_sequence.max(snapshot_sequence);
+        cut(&mut opened.journal, &consensus, &aside, known_sequence)?;
+        consensus.is_committed(known_sequence);
+        if let Some(behind) = behind {
+            consensus = consensus.behind(behind);
+        }
+        let committed = consensus.committed_sequence().max(known_sequence);
+        let last_sequence = opened.journal.last_sequence();
+        Ok(Self {
+            opened,
+            consensus,
+            voting,
+            ballot,
+            aside,
+            state_sequence,
+            snapshot_sequence,
+            committed,
+            last_sequence,
+        })
+    }
+}
+
+/// Cuts the frames that nobody was told of, and completes a cut that a crash interrupted.
+fn cut(
+    journal: &mut Journal,
+    consensus: &Recovered,
+    aside: &PendingCheckpoint,
+    known_sequence: u64,
+) -> Result<(), ClusterError> {
+    let last_sequence = journal.last_sequence();
+    let cut_behind = consensus.cut_behind().max(known_sequence);
+    let is_longer = last_sequence > cut_behind;
+    if is_longer {
+        tracing::info!(cut_behind, last_sequence, "frames are cut that nobody was told of");
+    }
+    if let Some(checkpoint) = consensus.checkpoint().filter(|_| is_longer || aside.exists()) {
+        // A cut takes records along that have to stay.
+        journal.sync()?;
+        aside.write(&checkpoint)?;
+        crash_point("start_before_truncation");
+        journal.truncate_after(cut_behind)?;
+        crash_point("start_after_truncation");
+        journal.append_checkpoint(&checkpoint)?;
+        journal.sync()?;
+    }
+    aside.remove()
+}
+
+/// The points of files that are all of this cluster's incarnation.
+fn points_of(identity: StreamIdentity, points: Vec<FilePoint>) -> Result<Vec<FilePoint>, ClusterError> {
+    let expected = (identity.stream_id, identity.incarnation);
+    match points.iter().find(|point| point.identity.is_some_and(|found| found != expected)) {
+        Some(point) => {
+            let reason = "it belongs to another cluster, or to another incarnation of this one".to_owned();
+            Err(ClusterError::Foreign { path: point.path.clone(), reason })
+        }
+        None => Ok(points),
+    }
+}
+
+/// Where the newest file stands that can be read; 0 without one.
+pub(in crate::member) fn newest_readable(points: &[FilePoint]) -> u64 {
+    points.iter().filter(|point| point.timestamp_ns.is_some()).map(|point| point.sequence).max().unwrap_or(0)
+}
+
+/// The journal of a member has an incarnation of its own, states and snapshots have the cluster's.
+fn without_identity(point: FilePoint) -> FilePoint {
+    FilePoint { identity: None, ..point }
+}
+
+/// What the records of a journal say that ends with the frame `last_sequence`, and what was written aside when it was cut.
+pub(in crate::member) fn recover(
+    journal: &JournalReader,
+    mut records: Vec<Record>,
+    last_sequence: u64,
+    stream_id: u128,
+    aside: Option<&PendingCheckpoint>,
+) -> Result<Recovered, ClusterError> {
+    let path = journal.directory().to_owned();
+    let foreign = |reason: &str| Err(ClusterError::Foreign { path: path.clone(), reason: reason.to_owned() });
+    if journal.stream_id() != stream_id {
+        return Err(foreign_journal(&path));
+    }
+    if records.is_empty() && last_sequence > 0 {
+        return foreign("it holds a stream, and no record of a cluster");
+    }
+    let written = match aside {
+        Some(aside) => aside.read()?,
+        None => None,
+    };
+    if let (Some(aside), Some(payload)) = (aside, written) {
+        // It was written when the journal was about to be cut, and says all that the records said.
+        let of_aside = |source| ClusterError::Recovery { path: aside.path().to_owned(), source };
+        let known = records.iter().map(|each| (each.behind_sequence, each.is_checkpoint, &each.payload[..]));
+        Recovered::check_aside(known, &payload).map_err(of_aside)?;
+        records.push(Record { behind_sequence: last_sequence, is_checkpoint: true, payload });
+    }
+    let records = records.iter().map(|each| (each.behind_sequence, each.is_checkpoint, &each.payload[..]));
+    Recovered::from_records(records, last_sequence).map_err(|source| ClusterError::Recovery { path, source })
+}
