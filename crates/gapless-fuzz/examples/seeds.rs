@@ -299,7 +299,11 @@ fn stream_seeds() {
     sequencer.restore_timer(Timer { deadline_ns: 30, owner: 2, timer: 1 });
     sequencer.note(1, Mark::FeedBegan { feed_session });
     seed("sequencer_state", "a-state", &SequencerState::of(&sequencer, identity).to_bytes());
+    feed_receiver_seeds(feed_session);
+}
 
+/// Packets of a feed, as they come to a node.
+fn feed_receiver_seeds(feed_session: FeedSession) {
     let event = |sequence: u64| {
         let mut bytes = vec![0; 128];
         let mut writer = FrameWriter::new(&mut bytes);
