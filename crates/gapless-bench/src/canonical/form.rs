@@ -6,10 +6,10 @@ use super::processor::Processor;
 use super::state_processor::StateProcessor;
 use crate::options::{MessageEncoding, Program};
 use crate::{BenchError, Result};
-use gapless::cluster::config::ClusterConfig;
-use gapless::engine::Replica;
-use gapless::engine::state::StateOptions;
 use gapless::prelude::*;
+use gapless_cluster::config::ClusterConfig;
+use gapless_engine::Replica;
+use gapless_engine::state::StateOptions;
 use gapless_schema::{DecodeError, EncodeError};
 
 /// What differs from one form to the next.

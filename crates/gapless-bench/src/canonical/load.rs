@@ -3,7 +3,7 @@
 use super::driver::Load;
 use crate::options::{RunSettings, Tier};
 use gapless::prelude::*;
-use gapless::transport::link::LinkOptions;
+use gapless_transport::link::LinkOptions;
 
 /// Messages without a reply at one time, in a run without a rate.
 const IN_FLIGHT_MAX: u64 = 4096;

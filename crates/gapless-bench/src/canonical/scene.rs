@@ -2,9 +2,9 @@
 
 use crate::options::{CpuConfiguration, CpuMask, JournalSettings, Mode, RunSettings, Tier};
 use crate::{BenchError, Result};
-use gapless::agent::{OptimizeFor, PlanKind};
-use gapless::journal::Flush;
 use gapless::prelude::{NodeOptions, Persistence, Threads};
+use gapless_agent::{OptimizeFor, PlanKind};
+use gapless_journal::Flush;
 use std::path::{Path, PathBuf};
 
 /// A directory of the run's own, removed with this value, or one that the user named, kept.
@@ -97,14 +97,14 @@ fn persistence(journal: &JournalSettings) -> Persistence {
     }
 }
 
-fn mask(mask: &Option<CpuMask>) -> Option<gapless::agent::CpuMask> {
-    gapless::agent::CpuMask::of(&mask.as_ref()?.cpus())
+fn mask(mask: &Option<CpuMask>) -> Option<gapless_agent::CpuMask> {
+    gapless_agent::CpuMask::of(&mask.as_ref()?.cpus())
 }
 
 /// Every CPU but the driver's.
-fn beside(driver_cpu: Option<usize>) -> Option<gapless::agent::CpuMask> {
+fn beside(driver_cpu: Option<usize>) -> Option<gapless_agent::CpuMask> {
     let driver_cpu = driver_cpu?;
     let others: Vec<usize> =
         gapless_report::affinity::available_cpus().into_iter().filter(|cpu| *cpu != driver_cpu).collect();
-    gapless::agent::CpuMask::of(&others)
+    gapless_agent::CpuMask::of(&others)
 }

@@ -3,11 +3,11 @@
 
 use super::car::{CarForm, LENGTH_MAX, SCHEMA};
 use super::processor::{ProcessorState, QUERY};
-use gapless::engine::store::{Map, Store, Transaction};
 use gapless::prelude::*;
+use gapless_engine::store::{Map, Store, Transaction};
 use std::marker::PhantomData;
 
-gapless::engine::store_object! {
+gapless_engine::store_object! {
     /// What all Cars add up to.
     pub struct Totals = 1, version 1 {
         /// Cars.
@@ -17,7 +17,7 @@ gapless::engine::store_object! {
     }
 }
 
-gapless::engine::store_object! {
+gapless_engine::store_object! {
     /// The last Car of a slot.
     pub struct LastCar = 2, version 1 {
         /// Its number; the least one if it has none.

@@ -2,7 +2,7 @@
 
 use super::{failed, started};
 use crate::{BenchError, Result};
-use gapless::wire::checksum::crc32c;
+use gapless_wire::checksum::crc32c;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write as _;

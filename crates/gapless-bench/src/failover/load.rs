@@ -4,8 +4,8 @@
 use super::failed;
 use super::ledger::{NOTE, NOTE_LENGTH, NUMBER_MAX, words};
 use crate::Result;
-use gapless::client::ClientError;
 use gapless::prelude::*;
+use gapless_client::ClientError;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;

@@ -5,11 +5,11 @@
 use super::failed;
 use super::ledger::Ledger;
 use crate::{BenchError, Result};
-use gapless::cluster::config::ClusterConfig;
-use gapless::cluster::consensus::{MemberId, Role};
-use gapless::cluster::member::requests::{Outcome, Wish};
-use gapless::engine::{Replica, ReplicaOptions};
 use gapless::prelude::Duration;
+use gapless_cluster::config::ClusterConfig;
+use gapless_cluster::consensus::{MemberId, Role};
+use gapless_cluster::member::requests::{Outcome, Wish};
+use gapless_engine::{Replica, ReplicaOptions};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead as _, Write as _};
 use std::path::PathBuf;

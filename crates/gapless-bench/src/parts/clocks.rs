@@ -4,7 +4,7 @@ use super::{PartArguments, Unit, compare, is_interrupted, measure_floors};
 use crate::Result;
 use crate::floor::FloorKind;
 use crate::time_sources::{TimeSource, measure, sources};
-use gapless::agent::Clock;
+use gapless_agent::Clock;
 use gapless_report::Report;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

@@ -5,12 +5,12 @@ use super::{PartArguments, Unit, compare, failed, is_interrupted, measure_floors
 use crate::floor::{FloorKind, HEADER_BYTES};
 use crate::histogram::LatencyHistogram;
 use crate::{BenchError, Result};
-use gapless::agent::CpuMask;
-use gapless::client::ClientError;
 use gapless::prelude::*;
-use gapless::transport::link::LinkOptions;
+use gapless_agent::CpuMask;
+use gapless_client::ClientError;
 use gapless_report::Report;
 use gapless_report::affinity::{available_cpus, pair_of_cores, pin_current_thread};
+use gapless_transport::link::LinkOptions;
 use std::hint::black_box;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

@@ -11,8 +11,8 @@ use crate::canonical::car::{LENGTH_MAX, SbeSerial};
 use crate::histogram::LatencyHistogram;
 use crate::{BenchError, Result};
 use clap::Args;
-use gapless::engine::store::{Limits, Map, OrderedMap, Record, Store, StoreError, StoreObject};
 use gapless::prelude::Message;
+use gapless_engine::store::{Limits, Map, OrderedMap, Record, Store, StoreError, StoreObject};
 use gapless_report::{FloorRow, Report, Row};
 use std::collections::{BTreeMap, HashMap};
 use std::hint::black_box;
@@ -118,7 +118,7 @@ impl Sample for CarRecord {
     }
 }
 
-gapless::engine::store_object! {
+gapless_engine::store_object! {
     /// An object of 1 KB with a counter among other fields.
     #[derive(Debug, PartialEq)]
     pub struct Page = 1, version 1 {

@@ -4,10 +4,10 @@ use super::contents::{Seen, Tally};
 use super::failed;
 use super::order::{Account, Participant};
 use crate::Result;
-use gapless::client::stream_layout::StreamLayout;
-use gapless::journal::{JournalError, JournalReader};
-use gapless::wire::Kind;
+use gapless_client::stream_layout::StreamLayout;
+use gapless_journal::{JournalError, JournalReader};
 use gapless_report::Row;
+use gapless_wire::Kind;
 use std::path::Path;
 
 /// The participants' messages in the journal of the stream in `directory`, every checksum computed and every byte

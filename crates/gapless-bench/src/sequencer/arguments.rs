@@ -2,7 +2,7 @@
 
 use super::order::Way;
 use clap::{Args, ValueEnum};
-use gapless::wire::soup::Field;
+use gapless_wire::soup::Field;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 

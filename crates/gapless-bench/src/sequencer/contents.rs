@@ -1,7 +1,7 @@
 //! What the messages hold, and accounting for them.
 
 use super::order::{Account, Participant};
-use gapless::client::node::Message;
+use gapless_client::node::Message;
 
 /// The least payload: two numbers.
 pub(super) const PAYLOAD_BYTES_MIN: usize = 16;

@@ -2,9 +2,9 @@
 
 use crate::Result;
 use crate::sequencer::failed;
-use gapless::client::node::{DatagramLink, DatagramOptions, SharedMemoryLink, SharedMemoryOptions};
-use gapless::transport::network::{Interface, Segmentation, UdpSocket};
-use gapless::wire::soup::Field;
+use gapless_client::node::{DatagramLink, DatagramOptions, SharedMemoryLink, SharedMemoryOptions};
+use gapless_transport::network::{Interface, Segmentation, UdpSocket};
+use gapless_wire::soup::Field;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::PathBuf;

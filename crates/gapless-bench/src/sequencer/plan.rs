@@ -207,11 +207,11 @@ fn window_messages(transport: Transport, payload_bytes: usize) -> u32 {
     const BYTES_MAX_PACKETS: usize = 512 << 10;
     match transport {
         Transport::SharedMemory => {
-            let of_frames = BYTES_MAX_SHARED_MEMORY / (payload_bytes + gapless::wire::HEADER_LENGTH);
+            let of_frames = BYTES_MAX_SHARED_MEMORY / (payload_bytes + gapless_wire::HEADER_LENGTH);
             of_frames.clamp(1_024, 65_536) as u32
         }
         Transport::Udp | Transport::Multicast => {
-            let of_packets = BYTES_MAX_PACKETS / (payload_bytes + 2 * gapless::wire::HEADER_LENGTH);
+            let of_packets = BYTES_MAX_PACKETS / (payload_bytes + 2 * gapless_wire::HEADER_LENGTH);
             of_packets.clamp(64, 4_096) as u32
         }
     }

@@ -41,7 +41,7 @@ impl SequencerPlan {
 
 /// What so many messages of `payload_bytes` take in a journal, bytes.
 pub(super) const fn journaled_bytes(messages: u64, payload_bytes: usize) -> u64 {
-    messages * gapless::wire::aligned_length(payload_bytes + gapless::wire::HEADER_LENGTH) as u64
+    messages * gapless_wire::aligned_length(payload_bytes + gapless_wire::HEADER_LENGTH) as u64
 }
 
 /// The sequencer of a row, and what it leaves.

@@ -2,8 +2,8 @@
 
 use super::{Outcome, interrupt, is_printed};
 use clap::Args;
-use gapless::agent::CountersReader;
-use gapless::client::stream_layout::StreamLayout;
+use gapless_agent::CountersReader;
+use gapless_client::stream_layout::StreamLayout;
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;

@@ -4,7 +4,7 @@
 
 use crate::bench_process::{self, LongRun, processes_of, rows, wait_until};
 use crate::program::names;
-use gapless::agent::CountersReader;
+use gapless_agent::CountersReader;
 use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 use std::path::Path;

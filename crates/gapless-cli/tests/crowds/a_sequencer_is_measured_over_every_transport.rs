@@ -5,12 +5,12 @@
 use crate::bench_process;
 use crate::bench_process::{LongRun, processes_of, rows, wait_until};
 use crate::program::{names, run};
-use gapless::stream::event_stream::EventStream;
-use gapless::stream::network::endpoints::{Carrier, PacketNetwork};
-use gapless::stream::options::EventStreamOptions;
-use gapless::transport::credentials::Credentials;
-use gapless::transport::network::{Datagrams, Interface, Segmentation, UdpOptions, UdpSocket};
-use gapless::wire::soup::Field;
+use gapless_stream::event_stream::EventStream;
+use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
+use gapless_stream::options::EventStreamOptions;
+use gapless_transport::credentials::Credentials;
+use gapless_transport::network::{Datagrams, Interface, Segmentation, UdpOptions, UdpSocket};
+use gapless_wire::soup::Field;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

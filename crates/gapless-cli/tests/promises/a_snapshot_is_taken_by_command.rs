@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::program::free_port;
-use gapless::cluster::ClusterMember;
-use gapless::cluster::config::ClusterConfig;
-use gapless::engine::{Handlers, Replica, ReplicaOptions, Service};
+use gapless_cluster::ClusterMember;
+use gapless_cluster::config::ClusterConfig;
+use gapless_engine::{Handlers, Replica, ReplicaOptions, Service};
 use std::path::Path;
 use std::process::{Command, Output};
 

@@ -6,7 +6,7 @@ use super::{CONSENSUS_BYTES, LONG_BYTES, LONG_RING_BYTES};
 use crate::Result;
 use crate::child::Process;
 use crate::parts::failed;
-use gapless::agent::Now;
+use gapless_agent::Now;
 use gapless_cluster::link::wire::{ClusterName, Identity, MemberId};
 use gapless_cluster::link::{Content, LinkError, LinkEvent, LinkOptions, Links, Peer, SHARED_MEMORY_PREFIX, SendError};
 use serde::de::DeserializeOwned;

@@ -7,7 +7,7 @@
 use super::waiting::Other;
 use crate::Result;
 use crate::parts::failed;
-use gapless::log::{
+use gapless_log::{
     FreeCursor, FreeRead, LogError, MemoryKind, Releaser, RingReader, RingWriter, StreamIdentity, Window,
     WindowOptions, WindowWriter, ring,
 };

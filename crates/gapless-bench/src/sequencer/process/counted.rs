@@ -1,11 +1,11 @@
 //! What a link has counted, added to what a node has seen.
 
 use crate::sequencer::order::Account;
-use gapless::client::client::MessageType;
-use gapless::client::node::feed_receiver::FeedCounts;
-use gapless::client::node::{DatagramLink, NodeLink, SharedMemoryLink, StreamNode};
-use gapless::transport::network::UdpSocket;
-use gapless::wire::Encoding;
+use gapless_client::client::MessageType;
+use gapless_client::node::feed_receiver::FeedCounts;
+use gapless_client::node::{DatagramLink, NodeLink, SharedMemoryLink, StreamNode};
+use gapless_transport::network::UdpSocket;
+use gapless_wire::Encoding;
 
 /// The type of every message here.
 pub(super) const TYPE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };

@@ -4,7 +4,7 @@ use super::counted::Counted;
 use super::{PATIENCE, Parent, answer, push, rewind, round_trips};
 use crate::Result;
 use crate::sequencer::order::{NodeOrder, Ready, Role, Way, datagrams, shared_memory, stream_failed};
-use gapless::client::node::{NodeOptions, PublisherOptions, Start, StreamNode};
+use gapless_client::node::{NodeOptions, PublisherOptions, Start, StreamNode};
 
 /// Runs it.
 pub(super) fn run(order: &NodeOrder, parent: &Parent) -> Result<()> {

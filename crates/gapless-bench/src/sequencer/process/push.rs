@@ -9,8 +9,8 @@ use crate::resources::process_cpu_ns;
 use crate::sequencer::contents::{Contents, Seen, Tally};
 use crate::sequencer::failed;
 use crate::sequencer::order::{ForNode, NodeOrder, Paced, Pushed, stream_failed};
-use gapless::client::ClientError;
-use gapless::client::node::{NodeEvent, StreamNode};
+use gapless_client::ClientError;
+use gapless_client::node::{NodeEvent, StreamNode};
 use std::time::{Duration, Instant};
 
 /// Messages published before the stream is looked at again: what is sent leaves in packets that are full.

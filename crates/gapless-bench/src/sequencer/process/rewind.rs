@@ -7,7 +7,7 @@ use crate::resources::process_cpu_ns;
 use crate::sequencer::contents::{Seen, Tally};
 use crate::sequencer::failed;
 use crate::sequencer::order::{ForNode, Rewound, stream_failed};
-use gapless::client::node::{NodeEvent, NodeState, StreamNode};
+use gapless_client::node::{NodeEvent, NodeState, StreamNode};
 use std::time::Instant;
 
 const FRAMES_PER_TURN: usize = 4096;

@@ -8,7 +8,7 @@ use crate::resources::process_cpu_ns;
 use crate::sequencer::contents::{Contents, Seen, Tally};
 use crate::sequencer::failed;
 use crate::sequencer::order::{NodeOrder, Participant, RoundTrips, stream_failed};
-use gapless::client::node::{NodeEvent, StreamNode};
+use gapless_client::node::{NodeEvent, StreamNode};
 use std::time::Instant;
 
 /// Looks without a message after which the time is looked at.

@@ -11,9 +11,9 @@ use crate::sequencer::order::{Cost, NodeOrder, Participant, Ready, Role, RoundTr
 use crate::sequencer::plan::{LatencyPlan, Plan};
 use crate::sequencer::scene::{Place, Scene, SequencerPlan, floor, journaled_bytes};
 use crate::sequencer::slices::slices;
-use gapless::wire::mold;
 use gapless_report::affinity::pair_of_cores;
 use gapless_report::{CpuPerMessage, FloorRow, Row};
+use gapless_wire::mold;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 

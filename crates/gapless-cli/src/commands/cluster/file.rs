@@ -1,7 +1,7 @@
 //! The file of a new member, made from that of another: all that is not about one member alone stays as it is.
 
-use gapless::cluster::config::ClusterConfig;
-use gapless::cluster::member::control::MemberReport;
+use gapless_cluster::config::ClusterConfig;
+use gapless_cluster::member::control::MemberReport;
 use std::fmt::Write;
 
 /// What is said of one member alone.

@@ -1,7 +1,7 @@
 //! Which of several members leads: changes are asked of that one.
 
 use super::member::Member;
-use gapless::cluster::member::control::{Answer, Request, StatusReport};
+use gapless_cluster::member::control::{Answer, Request, StatusReport};
 use std::error::Error;
 use std::time::{Duration, Instant};
 

@@ -1,8 +1,8 @@
 //! Which member a command is for, and asking it.
 
 use clap::Args;
-use gapless::cluster::config::ClusterConfig;
-use gapless::cluster::member::control::{Answer, Request, StatusReport, ask, ask_within};
+use gapless_cluster::config::ClusterConfig;
+use gapless_cluster::member::control::{Answer, Request, StatusReport, ask, ask_within};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -2,7 +2,7 @@
 
 use crate::commands::{Outcome, Usage, print};
 use clap::Args;
-use gapless::cluster::config::{ClusterConfig, MEMBERS_MAX, NAME_LENGTH_MAX};
+use gapless_cluster::config::{ClusterConfig, MEMBERS_MAX, NAME_LENGTH_MAX};
 use std::fmt::Write;
 use std::fs::OpenOptions;
 use std::net::{Ipv4Addr, TcpListener};

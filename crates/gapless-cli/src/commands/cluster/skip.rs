@@ -2,7 +2,7 @@
 
 use crate::commands::{Outcome, print};
 use clap::Args;
-use gapless::cluster::config::{ClusterConfig, MemberKind, service};
+use gapless_cluster::config::{ClusterConfig, MemberKind, service};
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write as _;
@@ -41,7 +41,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         write(file, text).map_err(|error| format!("writing {}: {error}", file.display()))?;
         let _ = writeln!(said, "member {} skips {sequence} from its next start on", config.member);
     }
-    let runs_service = |each: &&gapless::cluster::config::MemberConfig| {
+    let runs_service = |each: &&gapless_cluster::config::MemberConfig| {
         each.kind != MemberKind::Witness && is_missing(&changed, each.id)
     };
     let missing: Vec<_> = changed[0].1.members.iter().filter(runs_service).map(|each| each.id.to_string()).collect();

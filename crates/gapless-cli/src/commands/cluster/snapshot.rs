@@ -3,7 +3,7 @@
 use super::member::Member;
 use crate::commands::{Outcome, print};
 use clap::Args;
-use gapless::cluster::member::control::{Answer, Request};
+use gapless_cluster::member::control::{Answer, Request};
 use std::time::Duration;
 
 #[derive(Args)]

@@ -3,9 +3,9 @@
 use super::member::Member;
 use crate::commands::{Outcome, interrupt, print};
 use clap::Args;
-use gapless::cluster::ClusterMember;
-use gapless::cluster::config::ClusterConfig;
-use gapless::cluster::consensus::{MemberId, Role};
+use gapless_cluster::ClusterMember;
+use gapless_cluster::config::ClusterConfig;
+use gapless_cluster::consensus::{MemberId, Role};
 use std::error::Error;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

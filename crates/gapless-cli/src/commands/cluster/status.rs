@@ -3,7 +3,7 @@
 use super::member::Member;
 use crate::commands::{Outcome, interrupt, is_printed};
 use clap::Args;
-use gapless::cluster::member::control::{PartedReport, StatusReport};
+use gapless_cluster::member::control::{PartedReport, StatusReport};
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::sync::atomic::Ordering;

@@ -4,7 +4,7 @@ use super::leading::{change, leading};
 use super::member::Member;
 use crate::commands::{Outcome, print};
 use clap::Args;
-use gapless::cluster::member::control::Request;
+use gapless_cluster::member::control::Request;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 

@@ -1,6 +1,6 @@
 //! One frame as one line, or as one JSON object.
 
-use gapless::stream::logger::{encoding_name, hexadecimal, kind_name, utc};
+use gapless_stream::logger::{encoding_name, hexadecimal, kind_name, utc};
 use gapless_wire::{Fragment, Frame};
 use serde_json::{Map, Value, json};
 

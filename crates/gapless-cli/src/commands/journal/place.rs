@@ -1,6 +1,6 @@
 //! The folders that a directory means: a node's, or the journal in it.
 
-use gapless::client::stream_layout::StreamLayout;
+use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::descriptor::LOCK_NAME;
 use gapless_journal::inspect::holds_journal;
 use std::fs::{File, TryLockError};
@@ -22,10 +22,10 @@ pub(super) fn layout_of(journal: &Path) -> Option<StreamLayout> {
 }
 
 /// The sequences of the snapshots beside a journal, oldest first; none where nobody keeps them.
-pub(super) fn snapshot_sequences(journal: &Path) -> Result<Vec<u64>, gapless::engine::EngineError> {
+pub(super) fn snapshot_sequences(journal: &Path) -> Result<Vec<u64>, gapless_engine::EngineError> {
     let Some(layout) = layout_of(journal) else { return Ok(Vec::new()) };
     let mut sequences: Vec<u64> =
-        gapless::engine::snapshot::list(&layout.snapshots())?.into_iter().map(|(sequence, _)| sequence).collect();
+        gapless_engine::snapshot::list(&layout.snapshots())?.into_iter().map(|(sequence, _)| sequence).collect();
     sequences.sort_unstable();
     Ok(sequences)
 }

@@ -3,8 +3,8 @@
 use super::place::{journal_of, layout_of};
 use crate::commands::{Outcome, print};
 use clap::Args;
-use gapless::client::stream_layout::StreamLayout;
-use gapless::engine::whole_directory;
+use gapless_client::stream_layout::StreamLayout;
+use gapless_engine::whole_directory;
 use serde_json::json;
 use std::path::PathBuf;
 

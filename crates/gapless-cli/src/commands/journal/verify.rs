@@ -3,7 +3,7 @@
 use super::place::{journal_of, layout_of};
 use crate::commands::{Ended, Outcome, print};
 use clap::Args;
-use gapless::engine::whole_directory::{self, DirectoryReport};
+use gapless_engine::whole_directory::{self, DirectoryReport};
 use gapless_journal::inspect::Verdict;
 use gapless_journal::{VerifyReport, verify};
 use serde_json::{Value, json};

@@ -5,8 +5,8 @@ use super::relaying;
 use super::text_file::TextFile;
 use crate::commands::{Outcome, Usage};
 use clap::Args;
-use gapless::stream::StreamConfig;
-use gapless::transport::Tier;
+use gapless_stream::StreamConfig;
+use gapless_transport::Tier;
 use std::path::PathBuf;
 
 #[derive(Args)]

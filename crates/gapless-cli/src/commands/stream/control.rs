@@ -3,9 +3,9 @@
 use super::place::Place;
 use crate::commands::{Outcome, print};
 use clap::{Args, Subcommand};
-use gapless::client::control::Controller;
-use gapless::client::control_messages::ControlCommand;
-use gapless::wire::feed_session::FeedSession;
+use gapless_client::control::Controller;
+use gapless_client::control_messages::ControlCommand;
+use gapless_wire::feed_session::FeedSession;
 use serde_json::json;
 use std::time::Duration;
 

@@ -4,7 +4,7 @@ use super::place::Place;
 use super::relaying;
 use crate::commands::{Outcome, Usage};
 use clap::Args;
-use gapless::stream::StreamConfig;
+use gapless_stream::StreamConfig;
 use std::path::PathBuf;
 
 #[derive(Args)]

@@ -9,7 +9,7 @@ use super::reading::Patience;
 use crate::commands::pipe::is_reader_gone;
 use crate::commands::{Outcome, interrupt};
 use clap::Args;
-use gapless::client::node::{NodeEvent, NodeState, Start, StreamNode};
+use gapless_client::node::{NodeEvent, NodeState, Start, StreamNode};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,7 @@
 //! Who is connected to a stream, for `gapless stream status`: as a table and as JSON.
 
-use gapless::client::control::NodeReading;
-use gapless::client::control_messages::NodeRow;
+use gapless_client::control::NodeReading;
+use gapless_client::control_messages::NodeRow;
 use serde_json::{Value, json};
 use std::fmt::Write;
 

@@ -2,8 +2,8 @@
 
 use crate::commands::closed_is_fine;
 use clap::Args;
-use gapless::client::node::NodeEvent;
-use gapless::stream::logger::{Form, Logger};
+use gapless_client::node::NodeEvent;
+use gapless_stream::logger::{Form, Logger};
 use std::io;
 use std::io::{BufWriter, Stdout, Write};
 

@@ -2,7 +2,7 @@
 
 use crate::commands::Usage;
 use clap::Args;
-use gapless::stream::StreamConfig;
+use gapless_stream::StreamConfig;
 use std::path::PathBuf;
 
 /// Names the file where `--config` does not.

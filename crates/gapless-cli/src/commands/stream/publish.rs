@@ -7,7 +7,7 @@ use super::publishing::{PublishArguments, Publishing, Turn};
 use super::reading::silent;
 use crate::commands::{Outcome, interrupt};
 use clap::Args;
-use gapless::client::node::{NodeEvent, NodeState, Start, StreamNode};
+use gapless_client::node::{NodeEvent, NodeState, Start, StreamNode};
 use indicatif::ProgressBar;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;

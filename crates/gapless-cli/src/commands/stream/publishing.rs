@@ -2,11 +2,11 @@
 
 use super::input::{Lines, Next};
 use clap::Args;
-use gapless::client::ClientError;
-use gapless::client::client::MessageType;
-use gapless::client::node::resumption::token_of;
-use gapless::client::node::{AnyLink, Resumption, StreamNode};
-use gapless::wire::Encoding;
+use gapless_client::ClientError;
+use gapless_client::client::MessageType;
+use gapless_client::node::resumption::token_of;
+use gapless_client::node::{AnyLink, Resumption, StreamNode};
+use gapless_wire::Encoding;
 use std::time::{Duration, Instant};
 
 /// Lines published between two polls of the node.

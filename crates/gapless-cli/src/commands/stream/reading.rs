@@ -4,7 +4,7 @@ use super::output::{Output, note};
 use crate::commands::pipe::is_reader_gone;
 use crate::commands::{Outcome, interrupt};
 use clap::Args;
-use gapless::client::node::{AnyLink, NodeEvent, NodeLink, NodeState, Start, StreamNode};
+use gapless_client::node::{AnyLink, NodeEvent, NodeLink, NodeState, Start, StreamNode};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 

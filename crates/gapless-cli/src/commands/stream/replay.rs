@@ -6,8 +6,8 @@ use super::reading;
 use super::reading::{Extent, Patience};
 use crate::commands::{Outcome, Usage};
 use clap::Args;
-use gapless::client::node::{AnyLink, JournalLink, NodeOptions, Start, StreamNode};
-use gapless::client::stream_layout::StreamLayout;
+use gapless_client::node::{AnyLink, JournalLink, NodeOptions, Start, StreamNode};
+use gapless_client::stream_layout::StreamLayout;
 
 #[derive(Args)]
 pub(super) struct Arguments {

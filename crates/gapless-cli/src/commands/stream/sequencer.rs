@@ -3,9 +3,9 @@
 use super::place::Place;
 use crate::commands::{Outcome, interrupt, print};
 use clap::Args;
-use gapless::client::stream_layout::StreamLayout;
-use gapless::stream::event_stream::EventStream;
-use gapless::stream::options::EventStreamOptions;
+use gapless_client::stream_layout::StreamLayout;
+use gapless_stream::event_stream::EventStream;
+use gapless_stream::options::EventStreamOptions;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 

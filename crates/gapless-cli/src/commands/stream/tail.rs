@@ -6,7 +6,7 @@ use super::reading;
 use super::reading::{Extent, Patience};
 use crate::commands::Outcome;
 use clap::Args;
-use gapless::client::node::{Start, StreamNode};
+use gapless_client::node::{Start, StreamNode};
 
 #[derive(Args)]
 pub(super) struct Arguments {

@@ -1,8 +1,8 @@
 //! A stream as readable text in a file that is gone on with: where its last whole line ends is where the next run begins.
 
-use gapless::client::node::{NodeOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode};
-use gapless::stream::event_stream::EventStream;
-use gapless::stream::logger::{Form, Logger};
+use gapless_client::node::{NodeOptions, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode};
+use gapless_stream::event_stream::EventStream;
+use gapless_stream::logger::{Form, Logger};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
@@ -104,9 +104,9 @@ fn line_feed_before(file: &mut File, length: u64) -> io::Result<Option<u64>> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
     use super::*;
-    use gapless::client::client::MessageType;
-    use gapless::stream::options::EventStreamOptions;
-    use gapless::wire::Encoding;
+    use gapless_client::client::MessageType;
+    use gapless_stream::options::EventStreamOptions;
+    use gapless_wire::Encoding;
     use std::time::{Duration, Instant};
 
     #[test]

@@ -1,7 +1,7 @@
 //! Which directories are looked at.
 
 use super::source::MEMBER_SOCKET;
-use gapless::client::stream_layout::StreamLayout;
+use gapless_client::stream_layout::StreamLayout;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 

@@ -237,8 +237,8 @@ mod tests {
 
     use super::super::source::Source;
     use super::*;
-    use gapless::agent::Counters;
-    use gapless::cluster::member::control::StatusReport;
+    use gapless_agent::Counters;
+    use gapless_cluster::member::control::StatusReport;
 
     fn drawn(screen: &mut Screen, height: usize) -> Vec<String> {
         let lines = screen.lines(height);

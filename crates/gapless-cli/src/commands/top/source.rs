@@ -2,10 +2,10 @@
 //! Never writes, and outlives the processes that it looks at.
 
 use super::super::journal::place::lock_holder;
-use gapless::agent::CountersReader;
-use gapless::client::control::{Controller, NodeReading, StatusFeed};
-use gapless::client::stream_layout::StreamLayout;
-use gapless::cluster::member::control::{Answer, Request, StatusReport, ask};
+use gapless_agent::CountersReader;
+use gapless_client::control::{Controller, NodeReading, StatusFeed};
+use gapless_client::stream_layout::StreamLayout;
+use gapless_cluster::member::control::{Answer, Request, StatusReport, ask};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -130,7 +130,7 @@ impl Source {
     fn sample(&self) -> Result<Option<Sample>, Box<dyn std::error::Error>> {
         let reader = match CountersReader::open(self.layout.counters()) {
             Ok(reader) => reader,
-            Err(gapless::agent::Error::CountersIo { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            Err(gapless_agent::Error::CountersIo { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
                 return Ok(None);
             }
             Err(error) => return Err(error.into()),

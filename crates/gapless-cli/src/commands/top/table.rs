@@ -81,7 +81,7 @@ pub(super) fn overview(reading: &Reading) -> [String; 13] {
 /// A row for each member of its cluster.
 pub(super) fn peers(reading: &Reading) -> Vec<[String; 5]> {
     let Some(report) = &reading.member else { return Vec::new() };
-    let row = |peer: &gapless::cluster::member::control::MemberReport| {
+    let row = |peer: &gapless_cluster::member::control::MemberReport| {
         let connection = match (peer.member == report.member, peer.is_connected) {
             (true, _) => "itself",
             (false, true) => "connected",
@@ -95,7 +95,7 @@ pub(super) fn peers(reading: &Reading) -> Vec<[String; 5]> {
 
 /// A row for each node that is connected to its stream.
 pub(super) fn nodes(reading: &Reading) -> Vec<[String; 6]> {
-    let row = |node: &gapless::client::control::NodeReading| {
+    let row = |node: &gapless_client::control::NodeReading| {
         let name = clean(&node.row.name);
         [
             if name.is_empty() { "-".to_owned() } else { name },
