@@ -1,5 +1,5 @@
 //! With direct access no message allocates, on any thread of the process: not the driver's, not the
-//! node's. A program of its own, because its allocator counts.
+//! host's. A program of its own, because its allocator counts.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail here")]
 
@@ -94,14 +94,14 @@ fn send_and_take(client: &mut Client, session: SessionKey, messages: u64) {
 fn steady_state_allocates_nothing() {
     for tier in [Tier::Memory, Tier::Journal, Tier::Sync] {
         let directory = tempfile::tempdir().unwrap();
-        let options = NodeOptions {
+        let options = ServiceHostOptions {
             tier,
             persistence: Persistence { segment_length_bytes: 64 << 20, ..Persistence::default() },
             snapshot_interval_frames: None,
-            ..NodeOptions::in_directory(directory.path())
+            ..ServiceHostOptions::in_directory(directory.path())
         };
-        let node = Node::start(Processor::<SbeSerial>::default(), options).unwrap();
-        let mut client = node.connect(ClientOptions::default()).unwrap();
+        let host = ServiceHost::start(Processor::<SbeSerial>::default(), options).unwrap();
+        let mut client = host.connect(ClientOptions::default()).unwrap();
         let session = client.open_session(random_token(), WINDOW).unwrap();
         // The driver is a thread of its own, so that looking at the counts is not counted with it.
         let (before, after) = std::thread::scope(|scope| {
@@ -138,6 +138,6 @@ fn steady_state_allocates_nothing() {
             let allocated = count - earlier;
             assert!(allocated <= allowed, "{name}: {allocated} allocations for 50,000 messages at tier {tier}");
         }
-        node.stop().unwrap();
+        host.stop().unwrap();
     }
 }

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// The file's name in a node's directory.
+/// The file's name in a service's directory.
 pub const FILE_NAME: &str = "dead-letters.jsonl";
 
 /// Records dead letters, each once, also when a restart applies their commands again.
@@ -20,7 +20,7 @@ pub struct DeadLetters {
 }
 
 impl DeadLetters {
-    /// Counts only: a node without a directory.
+    /// Counts only: a service without a directory.
     #[must_use]
     pub fn counting() -> Self {
         Self { file: None, last_sequence: 0, count: 0, torn: false }
@@ -80,7 +80,7 @@ impl DeadLetters {
         push_escaped(&mut line, reason);
         line.push_str("\"}\n");
         if let Err(error) = file.write_all(line.as_bytes()) {
-            // The refusal and the journal still have it; a full disk stops the node at its journal.
+            // The refusal and the journal still have it; a full disk stops the service at its journal.
             tracing::error!(path = %path.display(), %error, "a dead letter cannot be recorded");
             self.torn = true;
         }

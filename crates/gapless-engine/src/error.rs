@@ -1,4 +1,4 @@
-//! What can go wrong with a node.
+//! What can go wrong with a service.
 
 use gapless_agent::AgentFailure;
 use gapless_client::ClientError;
@@ -7,7 +7,7 @@ use gapless_log::LogError;
 use gapless_stream::StreamError;
 use std::path::PathBuf;
 
-/// What can go wrong with a node.
+/// What can go wrong with a service.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// Rings, handshake or sequencer.
@@ -22,7 +22,7 @@ pub enum EngineError {
     /// Threads, clocks, counters.
     #[error(transparent)]
     Agent(#[from] gapless_agent::Error),
-    /// An agent failed; the node has stopped.
+    /// An agent failed; the host has stopped.
     #[error("the node has stopped: {0}")]
     Stopped(AgentFailure),
     /// The member of a cluster that it was to run on.

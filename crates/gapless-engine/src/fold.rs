@@ -31,7 +31,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// What happens when a handler panics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnPanic {
-    /// The node stops with an error that names the command; nothing of the command was sent. The
+    /// The service stops with an error that names the command; nothing of the command was sent. The
     /// operator mends the handler, or skips the command's sequence.
     #[default]
     Stop,
@@ -46,7 +46,7 @@ pub enum OnUnhandled {
     /// The command is refused and recorded as a dead letter.
     #[default]
     DeadLetter,
-    /// The node stops with an error that names the command.
+    /// The service stops with an error that names the command.
     Stop,
 }
 
@@ -87,7 +87,7 @@ pub struct Policy {
     /// What the program is called, so that two builds of the same handlers are one; without a name the bytes of its
     /// executable are its name. Means nothing to the stream.
     pub program: Option<String>,
-    /// Whether it is looked at that handlers which refuse have changed nothing; one that has stops the node. Means
+    /// Whether it is looked at that handlers which refuse have changed nothing; one that has stops the service. Means
     /// nothing to the stream.
     pub check_refusals: CheckRefusals,
 }

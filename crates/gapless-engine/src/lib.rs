@@ -4,17 +4,17 @@
 //! |---|---|
 //! | [`events`] | a fold on a stream that belongs to others |
 //! | [`stream_service`] | [`StreamService`]: a service as a node of such a stream |
-//! | [`node`] | [`Node`]: everything put together and run |
+//! | [`service_host`] | [`ServiceHost`]: a service and a stream of its own, put together and run |
 //! | `replica` | `Replica`: a service on a member of a cluster, with the feature `cluster` |
 //! | [`replica_service`] | a service as a member of a cluster runs it |
 //! | [`executor`] | [`executor::Executor`]: the agent that applies released frames and answers |
 //! | [`sender`] | the agent that delivers on a thread of its own, where one is asked for |
 //! | [`state`] | [`StateService`]: state replication, in which the leader alone runs the handlers |
 //! | [`state_hashes`] | hashes of the state, for members to compare |
-//! | `seats`, `node_journal` | its threads; its journal and what prepares it |
+//! | `thread_assignment`, `host_journal` | a host's threads; its journal as snapshots need it |
 //! | [`snapshot_schedule`] | when snapshots are taken, and the thread that writes them |
-//! | [`options`] | [`NodeOptions`]: how a node is run |
-//! | [`recovery`] | how a node finds its state again, and a journal replayed for debugging |
+//! | [`options`] | [`ServiceHostOptions`]: how a host is run |
+//! | [`recovery`] | how a start finds the state again, and a journal replayed for debugging |
 //! | [`output_record`] | what was put out, so that a replay that comes to something else is noticed |
 //! | [`replaying`] | at which frame a start was ended without a word |
 //! | [`whole_directory`] | whether everything in a directory comes from one history, and making it one of its own |
@@ -44,8 +44,7 @@ pub mod error;
 pub mod events;
 pub mod executor;
 pub mod fold;
-pub mod node;
-mod node_journal;
+mod host_journal;
 pub mod options;
 pub mod output_record;
 pub mod outputs;
@@ -55,9 +54,9 @@ pub mod replaying;
 #[cfg(feature = "cluster")]
 pub mod replica;
 pub mod replica_service;
-mod seats;
 pub mod sender;
 pub mod service;
+pub mod service_host;
 pub mod sessions;
 pub mod snapshot;
 pub mod snapshot_schedule;
@@ -65,6 +64,7 @@ pub mod state;
 pub mod state_hashes;
 pub mod store;
 pub mod stream_service;
+mod thread_assignment;
 pub mod timers;
 pub mod transaction_layout;
 pub mod whole_directory;
@@ -73,12 +73,12 @@ pub use context::{Context, OUTPUT_LENGTH_MAX};
 pub use error::EngineError;
 pub use fold::{Fold, OnOtherOutputs, OnOtherProgram, OnPanic, OnUnhandled, Policy};
 pub use gapless_stream::Persistence;
-pub use node::Node;
-pub use options::{NodeOptions, Threads};
+pub use options::{ServiceHostOptions, Threads};
 pub use reject::Reject;
 #[cfg(feature = "cluster")]
 pub use replica::Replica;
 pub use replica_service::ReplicaOptions;
 pub use service::{Handlers, Service};
+pub use service_host::ServiceHost;
 pub use state::{StateHandlers, StateOptions, StateService};
 pub use stream_service::{StreamService, StreamServiceOptions};

@@ -1,4 +1,4 @@
-//! [`NodeOptions`]: how a node is run, with its defaults and what makes no sense.
+//! [`ServiceHostOptions`]: how a service host is run, with its defaults and the checks of them.
 
 use crate::EngineError;
 use crate::fold::{OnUnhandled, Policy};
@@ -18,7 +18,7 @@ pub struct Threads {
     pub plan: PlanKind,
     /// Whether batches are kept small or large.
     pub optimize_for: OptimizeFor,
-    /// Threads of this process that spin beside the node's: an in-process client, for instance.
+    /// Threads of this process that spin beside the host's: an in-process client, for instance.
     pub callers_hot: usize,
     /// Journal on a thread of its own.
     pub detach_persister: bool,
@@ -50,9 +50,9 @@ impl Default for Threads {
     }
 }
 
-/// How a node is run. [`NodeOptions::in_directory`] and [`NodeOptions::in_memory`] hold the defaults.
+/// How a service host is run. [`ServiceHostOptions::in_directory`] and [`ServiceHostOptions::in_memory`] hold the defaults.
 #[derive(Clone, Debug)]
-pub struct NodeOptions {
+pub struct ServiceHostOptions {
     /// Where journal, snapshots and socket live; `None` at tier `memory` only.
     pub directory: Option<PathBuf>,
     /// How durable a frame is before the service acts on it.
@@ -86,8 +86,8 @@ pub struct NodeOptions {
 pub(crate) const NOTHING_STOPS_IT: &str = "no command stops a service whose state is replicated: what its handler did to \
                                            the state before it panicked is taken back, and the command is refused";
 
-impl NodeOptions {
-    /// A durable node in `directory`, at tier `journal`, listening on `node.socket` there.
+impl ServiceHostOptions {
+    /// A durable service in `directory`, at tier `journal`, listening on `node.socket` there.
     #[must_use]
     pub fn in_directory(directory: impl Into<PathBuf>) -> Self {
         let directory = directory.into();
@@ -95,7 +95,7 @@ impl NodeOptions {
         Self { directory: Some(directory), tier: Tier::Journal, socket_path, ..Self::in_memory() }
     }
 
-    /// A node without a disk, at tier `memory`, for in-process clients.
+    /// A service without a disk, at tier `memory`, for in-process clients.
     #[must_use]
     pub fn in_memory() -> Self {
         Self {
@@ -137,7 +137,7 @@ impl NodeOptions {
         Ok(())
     }
 
-    /// As [`NodeOptions::check`], of a node with a state-replicated service. `on_panic` may say what it likes: its default is
+    /// As [`ServiceHostOptions::check`], of a state-replicated service. `on_panic` may say what it likes: its default is
     /// that of other services.
     pub(crate) fn check_of_state(&self) -> Result<(), EngineError> {
         self.check()?;

@@ -1,7 +1,7 @@
 //! What the handlers have put out, recorded beside the journal: a replay that comes to something else, because the program
 //! has changed or does not do the same each time, stops and says where. And which program that was.
 //!
-//! The file `outputs` in the node's directory, little-endian. It is written unwaited, once a second or when nothing is to be
+//! The file `outputs` in the service's directory, little-endian. It is written unwaited, once a second or when nothing is to be
 //! done, so that of the last second before a crash it may say nothing; a replay of frames that it says nothing of is not
 //! compared. It is no promise of the stream: without it nothing is lost but the comparison.
 //!
@@ -32,7 +32,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The file's name in a node's directory.
+/// The file's name in a service's directory.
 pub const FILE_NAME: &str = "outputs";
 /// Frames of one record at most.
 pub const FRAMES_MAX: u64 = 16_384;

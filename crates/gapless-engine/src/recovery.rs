@@ -1,4 +1,4 @@
-//! How a node finds its state again: the newest snapshot, then the journal behind it; and the same
+//! How a start finds the state again: the newest snapshot, then the journal behind it; and the same
 //! replay over a copied journal, to any sequence, for debugging.
 
 use crate::fold::{Fold, OnOtherOutputs, Policy, Sink};
@@ -31,7 +31,7 @@ pub struct Recovered {
 
 /// Rebuilds `fold` and `sequencer` from the snapshots and the journal of `layout`, up to
 /// `sequence_max`. Whether the snapshots are of one history with the journal was seen when that was opened. What
-/// is replayed is compared with what was recorded of it, if that is given: then it is the start of a node.
+/// is replayed is compared with what was recorded of it, if that is given: then it is the start of a service.
 ///
 /// # Errors
 /// Damage, a gap between snapshot and journal, or what the policy makes an error.
@@ -108,7 +108,7 @@ pub fn recover(
     Ok(recovered)
 }
 
-/// A service's state after `sequence_max`, from a copy of a node's directory. Writes nothing.
+/// A service's state after `sequence_max`, from a copy of its directory. Writes nothing.
 ///
 /// # Errors
 /// As for [`recover`].

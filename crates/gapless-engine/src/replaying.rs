@@ -1,7 +1,7 @@
 //! Which frame is being handled, for the start behind a process that ended without a word: a handler that allocates for ever, or
 //! that ends the process, ends each start at the same frame, and nothing else says at which.
 //!
-//! It stands in the node's counters while it runs (`service.handling_sequence`), and in a file `replaying` of the same form while
+//! It stands in the service's counters while it runs (`service.handling_sequence`), and in a file `replaying` of the same form while
 //! frames are replayed. A clean stop removes both. Whoever kills a process that is busy leaves a frame there, too: only one at
 //! which two processes have ended, one behind the other, is told of as an error.
 

@@ -282,7 +282,7 @@ impl Drop for SnapshotSchedule {
     }
 }
 
-/// How often a request looks whether the node has failed.
+/// How often a request looks whether the host has failed.
 const FAILURE_LOOK: Duration = Duration::from_millis(50);
 
 impl SnapshotRequests {

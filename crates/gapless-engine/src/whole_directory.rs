@@ -1,7 +1,7 @@
-//! The directory of a stream, of a node or of a member as a whole: whether the journal and what lies beside it come from
+//! The directory of a stream, of a service host or of a member as a whole: whether the journal and what lies beside it come from
 //! one history ([`verify`]), and making a history of its own of what was put back on purpose ([`restore`]).
 //!
-//! For commands, beside no running node: [`verify`] changes nothing, [`restore`] takes the journal's lock.
+//! For commands, while no process runs on it: [`verify`] changes nothing, [`restore`] takes the journal's lock.
 
 use crate::{EngineError, snapshot};
 use gapless_client::stream_layout::StreamLayout;
@@ -74,7 +74,7 @@ pub struct Restored {
     pub set_aside: Vec<PathBuf>,
 }
 
-/// Makes what the directory of a stream or a node holds a history of its own, in a new incarnation: the journal to its last
+/// Makes what the directory of a stream or a service host holds a history of its own, in a new incarnation: the journal to its last
 /// frame, and of the states and snapshots those that come from one history with it; the others get another name. Who has
 /// seen more of the incarnation before is refused by this one. Interrupted, it is to be called again.
 ///

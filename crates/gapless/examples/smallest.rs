@@ -25,14 +25,14 @@ impl Service for Tickets {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut options = NodeOptions::in_directory("target/smallest"); // Remove it to begin at 1 again.
+    let mut options = ServiceHostOptions::in_directory("target/smallest"); // Remove it to begin at 1 again.
     options.persistence.segment_length_bytes = 1 << 20; // A journal of few tickets.
-    let node = Node::start(Tickets::default(), options)?;
-    let mut client = node.connect(ClientOptions::default())?;
+    let host = ServiceHost::start(Tickets::default(), options)?;
+    let mut client = host.connect(ClientOptions::default())?;
     let session = client.open_session(random_token(), 1)?;
     let reply = client.call(session, TAKE, b"", Duration::from_secs(5))?;
     let number = u64::from_le_bytes(reply.payload.as_slice().try_into()?);
     println!("Ticket {number} is yours, and in the journal in target/smallest. Run me again for the next.");
-    node.stop()?;
+    host.stop()?;
     Ok(())
 }

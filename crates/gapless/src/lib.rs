@@ -28,12 +28,12 @@
 //!     }
 //! }
 //!
-//! let node = Node::start(Meter::default(), NodeOptions::in_memory())?;
-//! let mut client = node.connect(ClientOptions::default())?;
+//! let host = ServiceHost::start(Meter::default(), ServiceHostOptions::in_memory())?;
+//! let mut client = host.connect(ClientOptions::default())?;
 //! let session = client.open_session(random_token(), 16)?;
 //! let reply = client.call(session, MEASURE, b"twelve bytes", Duration::from_secs(5))?;
 //! assert_eq!(reply.payload, 12u64.to_le_bytes());
-//! node.stop()?;
+//! host.stop()?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -61,8 +61,8 @@ pub mod prelude {
     pub use gapless_client::session_key::CommandNumber;
     pub use gapless_client::{Client, ClientError, ClientOptions, Incoming, Reply, SessionKey};
     pub use gapless_engine::{
-        Context, EngineError, Handlers, Node, NodeOptions, OnPanic, OnUnhandled, Persistence, Policy, Reject, Service,
-        StateHandlers, StateService, StreamService, StreamServiceOptions, Threads,
+        Context, EngineError, Handlers, OnPanic, OnUnhandled, Persistence, Policy, Reject, Service, ServiceHost,
+        ServiceHostOptions, StateHandlers, StateService, StreamService, StreamServiceOptions, Threads,
     };
     pub use gapless_schema::{Direct, Encode, Message, Protobuf, Sbe};
     pub use gapless_stream::event_stream::EventStream;

@@ -144,13 +144,13 @@ impl Drop for Children {
 /// Drives from processes of their own; the outcome of all, and the CPU time of this process.
 pub(super) fn drive_outside(
     settings: &RunSettings,
-    node: &Node,
+    host: &ServiceHost,
     driver_cpu: Option<usize>,
     progress: &Progress,
     interrupted: &Arc<AtomicBool>,
 ) -> Result<(Outcome, u64)> {
     let failed = |reason: String| BenchError::Measurement { name: "canonical", reason };
-    let socket = node.socket_path().ok_or_else(|| failed("the node has no socket".to_owned()))?.to_owned();
+    let socket = host.socket_path().ok_or_else(|| failed("the node has no socket".to_owned()))?.to_owned();
     let program = std::env::current_exe().map_err(|source| BenchError::system("find this program", source))?;
     let processes = u64::from(settings.client_processes);
     let whole = load_of(settings);
@@ -178,7 +178,7 @@ pub(super) fn drive_outside(
         if interrupted.load(Ordering::Relaxed) {
             return Err(failed("interrupted; client processes give no figures before their end".to_owned()));
         }
-        if let Some(failure) = node.failure() {
+        if let Some(failure) = host.failure() {
             return Err(failed(failure.to_string()));
         }
         progress.set_position(progress.position());

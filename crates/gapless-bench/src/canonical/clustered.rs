@@ -6,7 +6,7 @@
 
 use super::backup;
 use super::backup::{Answer, BACKUP, Copy, Line, Order, PRIMARY, Request, parse};
-use super::driver::{Outcome, Signals, drive, node_failed, query, stream_error};
+use super::driver::{Outcome, Signals, drive, host_failed, query, stream_error};
 use super::form::Form;
 use super::load::{client_options, load_of};
 use super::processor::ProcessorState;
@@ -239,7 +239,7 @@ pub(super) fn run(
     };
     drop((client, observer));
     drop(pinned);
-    primary.replica.stop().map_err(|error| node_failed(&error))?;
+    primary.replica.stop().map_err(|error| host_failed(&error))?;
     Ok(Clustered {
         outcome,
         before,
@@ -269,7 +269,7 @@ impl Primary<'_> {
         if !self.is_one_thread {
             return Ok(0);
         }
-        self.replica.turn(self.clock.now()).map_err(|error| node_failed(&error))
+        self.replica.turn(self.clock.now()).map_err(|error| host_failed(&error))
     }
 
     /// Turns until `is_done`.
@@ -278,7 +278,7 @@ impl Primary<'_> {
         while !is_done(self)? {
             self.turn()?;
             if let Some(failure) = self.replica.failure() {
-                return Err(node_failed(&failure));
+                return Err(host_failed(&failure));
             }
             if self.interrupted.load(Ordering::Relaxed) {
                 return Err(failed("interrupted"));
@@ -386,13 +386,13 @@ impl Primary<'_> {
     /// A snapshot of the service here; the agents go on meanwhile.
     fn snapshot(&mut self) -> Result<u64> {
         if !self.is_one_thread {
-            return self.replica.snapshot().map_err(|error| node_failed(&error));
+            return self.replica.snapshot().map_err(|error| host_failed(&error));
         }
         let requests = self.replica.snapshots().ok_or_else(|| failed("a witness has no copy"))?;
         let (mut taken, asking) = (None, std::thread::spawn(move || requests.take(|| None)));
         self.until("a snapshot", |_| Ok(asking.is_finished()))?;
         if let Ok(outcome) = asking.join() {
-            taken = Some(outcome.map_err(|error| node_failed(&error))?);
+            taken = Some(outcome.map_err(|error| host_failed(&error))?);
         }
         taken.ok_or_else(|| failed("the snapshot panicked"))
     }

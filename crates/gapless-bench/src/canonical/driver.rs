@@ -510,6 +510,6 @@ pub fn query(client: &mut Client, turn: &mut dyn FnMut() -> Result<usize>) -> Re
     answer.flatten().ok_or_else(|| failed("a malformed state"))
 }
 
-pub(super) fn node_failed(error: &EngineError) -> BenchError {
+pub(super) fn host_failed(error: &EngineError) -> BenchError {
     BenchError::Measurement { name: "canonical", reason: error.to_string() }
 }

@@ -19,7 +19,7 @@ pub struct Form {
     pub message: MessageType,
     write: fn(&mut [u8], Option<i32>) -> std::result::Result<usize, EncodeError>,
     read: fn(&[u8]) -> std::result::Result<Read, DecodeError>,
-    node: fn(Program, NodeOptions) -> std::result::Result<Node, EngineError>,
+    host: fn(Program, ServiceHostOptions) -> std::result::Result<ServiceHost, EngineError>,
     replica: fn(Program, bool, &ClusterConfig) -> std::result::Result<Replica, EngineError>,
 }
 
@@ -40,9 +40,9 @@ impl Form {
             message: MessageType { schema: SCHEMA, encoding: F::Inbound::ENCODING },
             write: F::write,
             read: |bytes| F::Inbound::decode(bytes).and_then(|car| F::read(&car)),
-            node: |program, options| match program {
-                Program::Es => Node::start(Processor::<F>::default(), options),
-                Program::Sr => Node::start_state(StateProcessor::<F>::new, options),
+            host: |program, options| match program {
+                Program::Es => ServiceHost::start(Processor::<F>::default(), options),
+                Program::Sr => ServiceHost::start_state(StateProcessor::<F>::new, options),
             },
             replica: replica::<F>,
         }
@@ -76,9 +76,13 @@ impl Form {
         written.map(|length| length as u64).map_err(failed)
     }
 
-    /// A node with the program's processor of this form.
-    pub(super) fn start_node(&self, program: Program, options: NodeOptions) -> std::result::Result<Node, EngineError> {
-        (self.node)(program, options)
+    /// A host with the program's processor of this form.
+    pub(super) fn start_host(
+        &self,
+        program: Program,
+        options: ServiceHostOptions,
+    ) -> std::result::Result<ServiceHost, EngineError> {
+        (self.host)(program, options)
     }
 
     /// A member with its copy of the program's processor of this form, whose agents are the caller's to turn if

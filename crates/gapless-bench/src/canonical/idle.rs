@@ -1,7 +1,7 @@
-//! What a node costs that nobody uses: a spinning design must show that it stops spinning.
+//! What a host costs that nobody uses: a spinning design must show that it stops spinning.
 
 use super::car::SbeSerial;
-use super::driver::node_failed;
+use super::driver::host_failed;
 use super::processor::Processor;
 use super::scene::Scene;
 use crate::options::{CpuConfiguration, Mode, RunSettings};
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// CPU time of an idle node.
+/// CPU time of an idle host.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Idle {
     /// Watched for so long, ns.
@@ -30,29 +30,29 @@ impl Idle {
     }
 }
 
-/// A node parks its threads within milliseconds of its last message.
+/// A host parks its threads within milliseconds of its last message.
 const SETTLES_WITHIN: Duration = Duration::from_millis(200);
 /// It is watched for so long.
 const WATCHED: Duration = Duration::from_secs(2);
 
-/// Runs a node in the default configuration, at the tier of `settings`, with one client that is connected and
+/// Runs a host in the default configuration, at the tier of `settings`, with one client that is connected and
 /// silent, and watches it.
 ///
 /// # Errors
-/// The node cannot be run.
+/// The host cannot be run.
 pub fn measure(settings: &RunSettings, parent: &Path, number: usize) -> Result<Idle> {
     let settings = RunSettings { cpu: CpuConfiguration::Default, mode: Mode::Latency, ..settings.clone() };
     let scene = Scene::new(&settings, parent, number)?;
-    let options = scene.node_options(&settings, 0, None);
-    let node = Node::start(Processor::<SbeSerial>::default(), options).map_err(|error| node_failed(&error))?;
+    let options = scene.host_options(&settings, 0, None);
+    let host = ServiceHost::start(Processor::<SbeSerial>::default(), options).map_err(|error| host_failed(&error))?;
     let failed = |error: ClientError| BenchError::Measurement { name: "canonical", reason: error.to_string() };
-    let mut client = node.connect(ClientOptions::default()).map_err(failed)?;
+    let mut client = host.connect(ClientOptions::default()).map_err(failed)?;
     client.open_session(random_token(), 1).map_err(failed)?;
     std::thread::sleep(SETTLES_WITHIN);
     let (begin, cpu_ns) = (Instant::now(), process_cpu_ns());
     std::thread::sleep(WATCHED);
     let elapsed_ns = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let idle = Idle { elapsed_ns, cpu_ns: process_cpu_ns() - cpu_ns };
-    node.stop().map_err(|error| node_failed(&error))?;
+    host.stop().map_err(|error| host_failed(&error))?;
     Ok(idle)
 }

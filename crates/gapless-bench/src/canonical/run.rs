@@ -1,8 +1,8 @@
-//! One run: a node, a driver beside it, the checks, and the row of the report.
+//! One run: a host, a driver beside it, the checks, and the row of the report.
 
 use super::car::SERIAL_NUMBER;
 use super::clustered::Clustered;
-use super::driver::{Outcome, Signals, drive, node_failed, query, stream_error};
+use super::driver::{Outcome, Signals, drive, host_failed, query, stream_error};
 use super::form::Form;
 use super::load::{client_options, load_of};
 use super::processor::ProcessorState;
@@ -49,7 +49,7 @@ pub fn payload_bytes(settings: &RunSettings) -> Result<u64> {
 /// Runs one configuration.
 ///
 /// # Errors
-/// The node or the driver fails.
+/// The host or the driver fails.
 pub fn run_one(
     settings: &RunSettings,
     parent: &Path,
@@ -85,29 +85,29 @@ impl Run<'_> {
             return self.clustered(&scene);
         }
         let is_inside = settings.client_processes == 0;
-        let options = scene.node_options(settings, usize::from(is_inside), driver_cpu);
+        let options = scene.host_options(settings, usize::from(is_inside), driver_cpu);
         if settings.journal.is_some() {
             scene.settle()?;
         }
-        let node = self.form.start_node(settings.program, options).map_err(|error| node_failed(&error))?;
-        let mut observer = node.connect(ClientOptions::default()).map_err(stream_error)?;
+        let host = self.form.start_host(settings.program, options).map_err(|error| host_failed(&error))?;
+        let mut observer = host.connect(ClientOptions::default()).map_err(stream_error)?;
         let before = query(&mut observer, &mut || Ok(0))?;
         let signals = Arc::new(Signals::default());
         let began = SystemTime::now();
         let stolen_before_ns = stolen_ns();
         let (outcome, service_cpu_ns) = if is_inside {
-            self.drive_inside(&node, &signals, driver_cpu)?
+            self.drive_inside(&host, &signals, driver_cpu)?
         } else {
-            client_process::drive_outside(settings, &node, driver_cpu, self.progress, self.interrupted)?
+            client_process::drive_outside(settings, &host, driver_cpu, self.progress, self.interrupted)?
         };
         let stolen_ns = stolen_ns().zip(stolen_before_ns).map(|(after, before)| after.saturating_sub(before));
         let paused = paused(&outcome);
         let after = query(&mut observer, &mut || Ok(0))?;
         let peak = memory();
-        let plan = node.plan().to_string();
-        let pin_warnings = node.pin_warnings();
+        let plan = host.plan().to_string();
+        let pin_warnings = host.pin_warnings();
         drop(observer);
-        node.stop().map_err(|error| node_failed(&error))?;
+        host.stop().map_err(|error| host_failed(&error))?;
         let mut finished = self.finish(outcome, before, after, service_cpu_ns, peak, began, &plan, pin_warnings);
         if let Some(stolen_ns) = stolen_ns {
             finished.row.extra.insert("stolen_ns".to_owned(), json!(stolen_ns));
@@ -154,9 +154,14 @@ impl Run<'_> {
     }
 
     /// Drives from a thread of this process; the outcome, and the CPU time of everything else in it.
-    fn drive_inside(&self, node: &Node, signals: &Arc<Signals>, driver_cpu: Option<usize>) -> Result<(Outcome, u64)> {
+    fn drive_inside(
+        &self,
+        host: &ServiceHost,
+        signals: &Arc<Signals>,
+        driver_cpu: Option<usize>,
+    ) -> Result<(Outcome, u64)> {
         let load = load_of(self.settings);
-        let mut client = node.connect(client_options()).map_err(stream_error)?;
+        let mut client = host.connect(client_options()).map_err(stream_error)?;
         let print_intervals = self.output.print_interval_stats;
         let line = self.progress.clone();
         let done = AtomicBool::new(false);
@@ -179,7 +184,7 @@ impl Run<'_> {
                         let _ = recorder.print_intervals(print);
                     }
                 };
-                let service_pauses = || sum(&node.pauses());
+                let service_pauses = || sum(&host.pauses());
                 let hook = &mut print_lines;
                 let driven =
                     drive(&self.form, &mut client, &load, &clock, signals, hook, &service_pauses, &mut || Ok(0));
@@ -306,7 +311,7 @@ fn paused(outcome: &Outcome) -> Option<(String, serde_json::Value)> {
     Some(("paused".to_owned(), value))
 }
 
-/// The pauses of a node's threads together.
+/// The pauses of a host's threads together.
 fn sum(threads: &[Pauses]) -> Pauses {
     threads.iter().fold(Pauses::default(), |sum, thread| Pauses {
         count: sum.count + thread.count,

@@ -1,8 +1,8 @@
-//! What a run happens in: the node as the settings describe it, and its directory.
+//! What a run happens in: the host as the settings describe it, and its directory.
 
 use crate::options::{CpuConfiguration, CpuMask, JournalSettings, Mode, RunSettings, Tier};
 use crate::{BenchError, Result};
-use gapless::prelude::{NodeOptions, Persistence, Threads};
+use gapless::prelude::{Persistence, ServiceHostOptions, Threads};
 use gapless_agent::{OptimizeFor, PlanKind};
 use gapless_journal::Flush;
 use std::path::{Path, PathBuf};
@@ -43,10 +43,15 @@ impl Scene {
         rustix::fs::syncfs(&directory).map_err(|errno| failed(errno.into()))
     }
 
-    /// The node that `settings` describe; `callers_hot` threads of this process spin beside it.
+    /// The host that `settings` describe; `callers_hot` threads of this process spin beside it.
     #[must_use]
-    pub fn node_options(&self, settings: &RunSettings, callers_hot: usize, driver_cpu: Option<usize>) -> NodeOptions {
-        let mut options = NodeOptions::in_directory(&self.directory);
+    pub fn host_options(
+        &self,
+        settings: &RunSettings,
+        callers_hot: usize,
+        driver_cpu: Option<usize>,
+    ) -> ServiceHostOptions {
+        let mut options = ServiceHostOptions::in_directory(&self.directory);
         options.tier = match settings.tier {
             Tier::Memory => gapless::prelude::Tier::Memory,
             Tier::Journal | Tier::Quorum => gapless::prelude::Tier::Journal,

@@ -107,8 +107,8 @@ mod tests {
 
     #[test]
     fn numbers_that_come_twice_are_counted_also_after_a_restart() {
-        let node = Node::start(Ledger::default(), NodeOptions::in_memory()).unwrap();
-        let mut client = node.connect(ClientOptions::default()).unwrap();
+        let host = ServiceHost::start(Ledger::default(), ServiceHostOptions::in_memory()).unwrap();
+        let mut client = host.connect(ClientOptions::default()).unwrap();
         let session = client.open_session(random_token(), 16).unwrap();
         let mut call = |message, payload: &[u64]| {
             let payload = payload.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(words(&call(COUNT, &[7]).unwrap()), Some([3, 1]));
         assert_eq!(words(&call(COUNT, &[8]).unwrap()), Some([0, 0]));
         assert!(call(NOTE, &[7, NUMBER_MAX + 1]).is_err() && call(NOTE, &[7]).is_err());
-        node.stop().unwrap();
+        host.stop().unwrap();
 
         let mut ledger = Ledger::default();
         ledger.pages.insert(7, Page { seen: vec![2, 5], count: 3, doubled: 1 });

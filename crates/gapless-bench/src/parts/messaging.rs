@@ -1,4 +1,4 @@
-//! `gapless bench messaging`: from a client to a node at tier `memory` and back, with everything that
+//! `gapless bench messaging`: from a client to a service at tier `memory` and back, with everything that
 //! is on the way: rings, sequencer, window, handler, exactly-once, both checksums, fragments.
 
 use super::{PartArguments, Unit, compare, failed, is_interrupted, measure_floors, named, since};
@@ -46,27 +46,27 @@ impl Service for Echo {
 /// Measures; what to print.
 ///
 /// # Errors
-/// A node that cannot be run, a reply that is late or another one, a report that cannot be written.
+/// A host that cannot be run, a reply that is late or another one, a report that cannot be written.
 pub fn run(arguments: &PartArguments, interrupted: &AtomicBool) -> Result<String> {
     let count = arguments.count.unwrap_or(ROUND_TRIPS);
     let mut report = Report::new("messaging");
     let items = PAYLOADS.map(|payload| (FloorKind::ShmPingPong, payload as u64 + HEADER_BYTES));
     measure_floors(&mut report, Path::new("."), items.into());
     let cpus = pair_of_cores();
-    let mut options = NodeOptions::in_memory();
+    let mut options = ServiceHostOptions::in_memory();
     options.threads.callers_hot = 1;
     options.threads.service_cpus = cpus.and_then(|(client, _)| {
         let others: Vec<usize> = available_cpus().into_iter().filter(|cpu| *cpu != client).collect();
         CpuMask::of(&others)
     });
-    let node = Node::start(Echo, options).map_err(|error| failed("messaging", error))?;
-    let plan = node.plan().to_string();
+    let host = ServiceHost::start(Echo, options).map_err(|error| failed("messaging", error))?;
+    let plan = host.plan().to_string();
     report
         .notes
         .extend(plan.lines().map(str::trim).filter(|line| !line.is_empty()).map(|line| format!("plan: {line}")));
     let link = LinkOptions { command_ring_bytes: 4 << 20, reply_ring_bytes: 4 << 20 };
     let mut client =
-        node.connect(ClientOptions { link, ..ClientOptions::default() }).map_err(|error| failed("messaging", error))?;
+        host.connect(ClientOptions { link, ..ClientOptions::default() }).map_err(|error| failed("messaging", error))?;
     let measured = std::thread::scope(|scope| {
         let report = &mut report;
         let client = &mut client;
@@ -91,7 +91,7 @@ pub fn run(arguments: &PartArguments, interrupted: &AtomicBool) -> Result<String
         driver.join().unwrap_or_else(|_| Err(failed("messaging", "the client panicked")))
     });
     drop(client);
-    node.stop().map_err(|error| failed("messaging", error))?;
+    host.stop().map_err(|error| failed("messaging", error))?;
     measured?;
     arguments.finish(&report, Unit::Microseconds)
 }

@@ -1,4 +1,4 @@
-//! `gapless counters`: of a running node, of one that has ended, and of what is no counters file.
+//! `gapless counters`: of a running service, of one that has ended, and of what is no counters file.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{gapless, run};
@@ -21,10 +21,10 @@ impl Service for Idle {
 #[test]
 fn of_a_running_node_and_not_of_one_that_has_ended() {
     let directory = tempfile::tempdir().unwrap();
-    let mut options = NodeOptions::in_directory(directory.path().join("node"));
+    let mut options = ServiceHostOptions::in_directory(directory.path().join("node"));
     options.persistence.segment_length_bytes = 4 << 20;
-    let node = Node::start(Idle, options).unwrap();
-    node.counters().add("orders.open").unwrap().set(17);
+    let host = ServiceHost::start(Idle, options).unwrap();
+    host.counters().add("orders.open").unwrap().set(17);
 
     let text = run(directory.path(), &["counters", "node"]).good();
     let own = text.lines().find(|line| line.starts_with("orders.open")).unwrap();
@@ -43,8 +43,8 @@ fn of_a_running_node_and_not_of_one_that_has_ended() {
     for _ in 0..3 {
         assert!(lines.next().unwrap().unwrap().contains("\"orders.open\":17"));
     }
-    node.stop().unwrap();
-    // It ends with the node.
+    host.stop().unwrap();
+    // It ends with the host.
     assert!(lines.all(|line| line.unwrap().contains("orders.open")));
     assert!(watch.wait().unwrap().success());
 

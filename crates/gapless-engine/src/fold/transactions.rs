@@ -86,7 +86,7 @@ impl Fold {
 /// alike.
 ///
 /// # Errors
-/// The frame is of no leader at all: a lone node runs a service always, and this was an event-sourced one.
+/// The frame is of no leader at all: a stream without a cluster always has its service, and this was an event-sourced one.
 #[cold]
 pub(super) fn never_run(frame: &Frame<'_>, outputs: &mut Outputs) -> Result<Outcome, EngineError> {
     if frame.term() == 0 {

@@ -64,7 +64,7 @@ struct StateCounters {
 /// The same, for other threads.
 pub(crate) struct StateViews {
     pub hash: CounterView,
-    #[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "nothing is cut on a lone node"))]
+    #[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "nothing is cut without a cluster"))]
     pub remade: CounterView,
 }
 

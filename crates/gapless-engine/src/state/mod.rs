@@ -1,7 +1,7 @@
 //! State replication: the leader runs the handlers, ahead of the cluster's agreement, and what enters the stream is what
 //! came of each: a transaction of changes and outputs. The other members apply the changes and run no handler, so a handler
-//! may do what no two members would do alike: read a clock, draw a number, ask another system. On one node
-//! ([`Node::start_state`](crate::Node::start_state)) that node leads from its start, in memory or in a directory, so a test
+//! may do what no two members would do alike: read a clock, draw a number, ask another system. Without a cluster
+//! ([`ServiceHost::start_state`](crate::ServiceHost::start_state)) the host leads from its start, in memory or in a directory, so a test
 //! needs no cluster.
 //!
 //! | module | what lives there |

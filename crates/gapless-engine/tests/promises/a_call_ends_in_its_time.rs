@@ -4,7 +4,7 @@
 use gapless_client::ClientError;
 use gapless_client::client::{ClientOptions, MessageType};
 use gapless_client::{Client, Incoming};
-use gapless_engine::{Context, Handlers, Node, NodeOptions, Reject, Service};
+use gapless_engine::{Context, Handlers, Reject, Service, ServiceHost, ServiceHostOptions};
 use gapless_schema::Encoding;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -33,8 +33,8 @@ impl Service for Count {
     }
 }
 
-fn start(directory: &Path) -> Node {
-    Node::start(Count::default(), NodeOptions::in_directory(directory)).unwrap()
+fn start(directory: &Path) -> ServiceHost {
+    ServiceHost::start(Count::default(), ServiceHostOptions::in_directory(directory)).unwrap()
 }
 
 fn connect(directory: &Path, timeout: Duration) -> Client {
@@ -44,11 +44,11 @@ fn connect(directory: &Path, timeout: Duration) -> Client {
 #[test]
 fn a_short_one_while_the_service_is_away() {
     let directory = tempfile::tempdir().unwrap();
-    let node = start(directory.path());
+    let host = start(directory.path());
     let mut client = connect(directory.path(), Duration::from_secs(30));
     let session = client.open_session(1, 4).unwrap();
     client.call(session, COUNT, b"", PATIENCE).unwrap();
-    node.stop().unwrap();
+    host.stop().unwrap();
     let begun = Instant::now();
     let error = client.call(session, COUNT, b"", Duration::from_millis(200)).unwrap_err();
     let took = begun.elapsed();
@@ -57,7 +57,7 @@ fn a_short_one_while_the_service_is_away() {
     assert!((Duration::from_millis(200)..Duration::from_secs(10)).contains(&took), "{took:?}");
 
     // It was kept, and has its effect once the service is back.
-    let node = start(directory.path());
+    let host = start(directory.path());
     client.reconnect().unwrap();
     let (mut came, begun) = (None, Instant::now());
     while came.is_none() {
@@ -71,16 +71,16 @@ fn a_short_one_while_the_service_is_away() {
             .unwrap();
     }
     assert_eq!(came, Some((2, 2u64.to_le_bytes().to_vec())));
-    node.stop().unwrap();
+    host.stop().unwrap();
 }
 
 #[test]
 fn a_long_one_while_the_service_is_away_for_longer_than_a_connection_is_waited_for() {
     let directory = tempfile::tempdir().unwrap();
-    let node = start(directory.path());
+    let host = start(directory.path());
     let mut client = connect(directory.path(), Duration::from_millis(200));
     let session = client.open_session(1, 4).unwrap();
-    node.stop().unwrap();
+    host.stop().unwrap();
     let place = directory.path().to_owned();
     let back = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(1_500));
@@ -94,14 +94,14 @@ fn a_long_one_while_the_service_is_away_for_longer_than_a_connection_is_waited_f
 #[test]
 fn what_makes_no_sense_is_an_error() {
     let directory = tempfile::tempdir().unwrap();
-    let node = start(directory.path());
+    let host = start(directory.path());
     let mut client = connect(directory.path(), PATIENCE);
     for (token, window, option) in [(0, 4, "token"), (1, 0, "window_messages"), (1, 65, "window_messages")] {
         let error = client.open_session(token, window).unwrap_err();
         assert!(matches!(error, ClientError::Option { option: named, .. } if named == option), "{error}");
     }
     client.open_session(1, 64).unwrap();
-    node.stop().unwrap();
+    host.stop().unwrap();
 }
 
 #[test]

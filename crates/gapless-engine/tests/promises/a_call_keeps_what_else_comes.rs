@@ -4,7 +4,7 @@
 use gapless_client::ClientError;
 use gapless_client::client::{ClientOptions, MessageType};
 use gapless_client::{Client, Incoming, SessionKey};
-use gapless_engine::{Context, Handlers, Node, NodeOptions, Service};
+use gapless_engine::{Context, Handlers, Service, ServiceHost, ServiceHostOptions};
 use gapless_schema::Encoding;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -90,9 +90,9 @@ fn incoming(client: &mut Client, count: usize) -> Vec<(SessionKey, String)> {
     seen
 }
 
-fn node(directory: &Path) -> Node {
-    let options = NodeOptions { frame_length_max: 4096, ..NodeOptions::in_directory(directory) };
-    Node::start(Herald::default(), options).unwrap()
+fn host(directory: &Path) -> ServiceHost {
+    let options = ServiceHostOptions { frame_length_max: 4096, ..ServiceHostOptions::in_directory(directory) };
+    ServiceHost::start(Herald::default(), options).unwrap()
 }
 
 fn connect(directory: &Path) -> Client {
@@ -102,7 +102,7 @@ fn connect(directory: &Path) -> Client {
 #[test]
 fn notices_wait_for_the_next_poll() {
     let directory = tempfile::tempdir().unwrap();
-    let _node = node(directory.path());
+    let _node = host(directory.path());
     let mut client = connect(directory.path());
     let session = client.open_session(7, 1).unwrap();
     // Every tenth takes three frames.
@@ -118,7 +118,7 @@ fn notices_wait_for_the_next_poll() {
 #[test]
 fn what_was_not_handed_out_is_not_received() {
     let directory = tempfile::tempdir().unwrap();
-    let _node = node(directory.path());
+    let _node = host(directory.path());
     let mut client = connect(directory.path());
     let session = client.open_session(7, 8).unwrap();
     for told in 1..=200 {
@@ -134,7 +134,7 @@ fn what_was_not_handed_out_is_not_received() {
 #[test]
 fn replies_to_others_wait_in_their_order() {
     let directory = tempfile::tempdir().unwrap();
-    let _node = node(directory.path());
+    let _node = host(directory.path());
     let mut client = connect(directory.path());
     let (mine, other) = (client.open_session(7, 8).unwrap(), client.open_session(8, 8).unwrap());
     let first = send(&mut client, other, TELL);
@@ -161,8 +161,8 @@ fn replies_to_others_wait_in_their_order() {
 
 #[test]
 fn a_full_window_is_waited_for() {
-    let node = Node::start(Herald::default(), NodeOptions::in_memory()).unwrap();
-    let mut client = node.connect(ClientOptions::default()).unwrap();
+    let host = ServiceHost::start(Herald::default(), ServiceHostOptions::in_memory()).unwrap();
+    let mut client = host.connect(ClientOptions::default()).unwrap();
     let session = client.open_session(7, 1).unwrap();
     let sent = send(&mut client, session, TELL);
     assert_eq!(tell(&mut client, session, 8), 2);
@@ -173,14 +173,14 @@ fn a_full_window_is_waited_for() {
 #[test]
 fn a_service_that_comes_back_tells_each_notice_once() {
     let directory = tempfile::tempdir().unwrap();
-    let first = node(directory.path());
+    let first = host(directory.path());
     let mut client = connect(directory.path());
     let session = client.open_session(7, 8).unwrap();
     for told in 1..=100 {
         assert_eq!(tell(&mut client, session, 8), told);
     }
     first.stop().unwrap();
-    let _second = node(directory.path());
+    let _second = host(directory.path());
     for told in 101..=200 {
         assert_eq!(tell(&mut client, session, 8), told);
     }
@@ -190,8 +190,8 @@ fn a_service_that_comes_back_tells_each_notice_once() {
 
 #[test]
 fn a_closed_session_hears_nothing_late() {
-    let node = Node::start(Herald::default(), NodeOptions::in_memory()).unwrap();
-    let mut client = node.connect(ClientOptions::default()).unwrap();
+    let host = ServiceHost::start(Herald::default(), ServiceHostOptions::in_memory()).unwrap();
+    let mut client = host.connect(ClientOptions::default()).unwrap();
     let (closed, other) = (client.open_session(7, 8).unwrap(), client.open_session(8, 8).unwrap());
     tell(&mut client, closed, 8);
     tell(&mut client, other, 8);

@@ -4,12 +4,10 @@
 
 use crate::following_member::Follower;
 use gapless_client::client::{ClientOptions, MessageType};
-use gapless_client::node::{
-    NodeEvent, NodeOptions as StreamNodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode,
-};
+use gapless_client::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_client::{Client, ClientError, Incoming, SessionKey};
-use gapless_engine::{Context, Handlers, Node, NodeOptions, Persistence, Reject, Service};
+use gapless_engine::{Context, Handlers, Persistence, Reject, Service, ServiceHost, ServiceHostOptions};
 use gapless_log::StreamIdentity;
 use gapless_schema::Encoding;
 use gapless_stream::event_stream::EventStream;
@@ -62,13 +60,13 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-fn node(directory: &Path) -> Node {
-    let options = NodeOptions {
+fn host(directory: &Path) -> ServiceHost {
+    let options = ServiceHostOptions {
         snapshot_on_stop: false,
         persistence: Persistence { segment_length_bytes: 4 << 20, ..Persistence::default() },
-        ..NodeOptions::in_directory(directory)
+        ..ServiceHostOptions::in_directory(directory)
     };
-    Node::start(Heard::default(), options).unwrap()
+    ServiceHost::start(Heard::default(), options).unwrap()
 }
 
 fn send(client: &mut Client, session: SessionKey, number: u64) -> u64 {
@@ -97,7 +95,7 @@ fn a_client_goes_on_with_the_next_leader() {
     let place = |name: &str| root.path().join(name);
     let socket = |name: &str| StreamLayout::new(place(name)).node_socket();
     let names = ["a", "b", "c"];
-    let mut leader = Some(node(&place("a")));
+    let mut leader = Some(host(&place("a")));
     let identity = leader.as_ref().unwrap().connect(ClientOptions::default()).unwrap().welcome().identity;
     // Members that follow: the first one names the leader, the second knows of none.
     let mut followers: BTreeMap<&str, Follower> = BTreeMap::new();
@@ -130,7 +128,7 @@ fn a_client_goes_on_with_the_next_leader() {
                 followers.remove(next);
                 copy(&place(before), &place(next));
                 let _ = std::fs::remove_file(socket(next));
-                leader = Some(node(&place(next)));
+                leader = Some(host(&place(next)));
                 let named = socket(next).display().to_string();
                 followers.insert(before, Follower::start(&socket(before), identity, Some(&named)));
             }
@@ -156,7 +154,7 @@ fn a_client_goes_on_with_the_next_leader() {
             std::fs::remove_dir_all(&to).unwrap();
             copy(&from, &to);
             let _ = std::fs::remove_file(StreamLayout::new(&to).node_socket());
-            node(&to)
+            host(&to)
         }
     });
     let reply = client.call(session, TYPE, &601u64.to_le_bytes(), PATIENCE).unwrap();
@@ -171,18 +169,18 @@ fn a_member_of_another_stream_is_passed_over() {
     let root = tempfile::tempdir().unwrap();
     let place = |name: &str| root.path().join(name);
     let sockets: Vec<PathBuf> = ["a", "b"].map(|name| StreamLayout::new(place(name)).node_socket()).to_vec();
-    let first = node(&place("a"));
+    let first = host(&place("a"));
     let options = ClientOptions { timeout: Duration::from_secs(2), ..ClientOptions::default() };
     let mut client = Client::connect_any(&sockets, options).unwrap();
     let session = client.open_session(5, 4).unwrap();
     first.stop().unwrap();
-    let other = node(&place("b"));
+    let other = host(&place("b"));
     let refused = client.call(session, TYPE, &[1; 8], PATIENCE).unwrap_err();
     assert!(!matches!(refused, ClientError::Refused { .. }), "{refused}");
     assert_eq!(other.handled_sequence(), 0, "nothing was said to it");
     drop(other);
     let _ = std::fs::remove_file(&sockets[1]);
-    let first = node(&place("a"));
+    let first = host(&place("a"));
     client.reconnect().unwrap();
     let mut replies = BTreeMap::new();
     let begun = Instant::now();
@@ -208,7 +206,7 @@ fn a_node_goes_on_with_the_next_leader() {
     let identity = first.identity();
     let follower = Follower::start(&socket("b"), identity, Some(&socket("a").display().to_string()));
     let link = SharedMemoryLink::any(&["b", "a"].map(place), SharedMemoryOptions::default());
-    let mut node = StreamNode::new(link, StreamNodeOptions::with_token(3));
+    let mut node = StreamNode::new(link, NodeOptions::with_token(3));
     let mut seen = Vec::new();
     let mut publish = |node: &mut StreamNode<SharedMemoryLink>, numbers: std::ops::Range<u8>| {
         let goal = usize::from(numbers.end);
@@ -255,7 +253,7 @@ fn who_knows_one_member_waits_until_it_leads() {
     let identity = StreamIdentity { stream_id: 4, incarnation: 2 };
     let member = Follower::start(&socket, identity, None);
     let link = SharedMemoryLink::new(root.path(), SharedMemoryOptions::default());
-    let mut node = StreamNode::new(link, StreamNodeOptions::with_token(3));
+    let mut node = StreamNode::new(link, NodeOptions::with_token(3));
     let waited = node.wait_open(Duration::from_millis(300));
     assert!(matches!(waited, Err(ClientError::TimedOut { .. })), "{waited:?}");
     assert!(member.turned_away() > 0);

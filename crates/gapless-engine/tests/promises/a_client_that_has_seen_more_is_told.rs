@@ -1,11 +1,11 @@
-//! A node whose directory was put back to an older copy of all of it cannot know; a client whose replies came from what is
-//! not there any more can, and is told so, whether the node is behind it now or has gone on in another way.
+//! A host whose directory was put back to an older copy of all of it cannot know; a client whose replies came from what is
+//! not there any more can, and is told so, whether the host is behind it now or has gone on in another way.
 
 use gapless_client::Client;
 use gapless_client::ClientError;
 use gapless_client::client::{ClientOptions, MessageType};
 use gapless_client::stream_layout::StreamLayout;
-use gapless_engine::{Context, Handlers, Node, NodeOptions, Reject, Service, whole_directory};
+use gapless_engine::{Context, Handlers, Reject, Service, ServiceHost, ServiceHostOptions, whole_directory};
 use gapless_schema::Encoding;
 use std::path::Path;
 use std::time::Duration;
@@ -34,10 +34,10 @@ impl Service for Count {
     }
 }
 
-fn start(directory: &Path) -> (Node, Client) {
-    let node = Node::start(Count::default(), NodeOptions::in_directory(directory)).unwrap();
-    let client = Client::connect(node.socket_path().unwrap(), ClientOptions::default()).unwrap();
-    (node, client)
+fn start(directory: &Path) -> (ServiceHost, Client) {
+    let host = ServiceHost::start(Count::default(), ServiceHostOptions::in_directory(directory)).unwrap();
+    let client = Client::connect(host.socket_path().unwrap(), ClientOptions::default()).unwrap();
+    (host, client)
 }
 
 /// The number that the service has counted with the last of so many calls.
@@ -67,22 +67,22 @@ fn copy(from: &Path, to: &Path) {
 fn is_told(called_again: u64, length: usize) {
     let place = tempfile::tempdir().unwrap();
     let (directory, aside) = (place.path().join("node"), place.path().join("copy"));
-    let (node, mut client) = start(&directory);
+    let (host, mut client) = start(&directory);
     assert_eq!(call(&mut client, 1, 10, length), 10);
-    node.stop().unwrap();
+    host.stop().unwrap();
     copy(&directory, &aside);
 
-    let (node, mut client) = start(&directory);
+    let (host, mut client) = start(&directory);
     assert_eq!(call(&mut client, 2, 20, length), 30);
-    node.stop().unwrap();
+    host.stop().unwrap();
 
     copy(&aside, &directory);
-    let (node, mut other) = start(&directory);
+    let (host, mut other) = start(&directory);
     assert_eq!(call(&mut other, 3, called_again, length), if called_again == 0 { 0 } else { 10 + called_again });
     let error = client.reconnect().unwrap_err();
     assert!(matches!(&error, ClientError::OtherHistory { seen, .. } if seen.sequence > 0), "{error}");
     assert!(error.to_string().contains("journal restore"), "{error}");
-    node.stop().unwrap();
+    host.stop().unwrap();
 }
 
 #[test]
@@ -104,22 +104,22 @@ fn by_a_node_that_got_messages_of_many_frames() {
 fn who_has_seen_nothing_else_reconnects() {
     for length in [100, 200_000] {
         let place = tempfile::tempdir().unwrap();
-        let (node, mut client) = start(place.path());
+        let (host, mut client) = start(place.path());
         assert_eq!(call(&mut client, 1, 10, length), 10);
-        node.stop().unwrap();
-        let (node, _) = start(place.path());
+        host.stop().unwrap();
+        let (host, _) = start(place.path());
         client.reconnect().unwrap();
         assert_eq!(call(&mut client, 1, 10, length), 20);
-        node.stop().unwrap();
+        host.stop().unwrap();
     }
 }
 
 #[test]
 fn a_restored_node_goes_on_and_a_damaged_snapshot_does_not_hold_it_up() {
     let place = tempfile::tempdir().unwrap();
-    let (node, mut client) = start(place.path());
+    let (host, mut client) = start(place.path());
     assert_eq!(call(&mut client, 1, 10, 100), 10);
-    node.stop().unwrap();
+    host.stop().unwrap();
     let layout = StreamLayout::new(place.path());
     let snapshot = std::fs::read_dir(layout.snapshots()).unwrap().next().unwrap().unwrap().path();
     let mut bytes = std::fs::read(&snapshot).unwrap();
@@ -129,7 +129,7 @@ fn a_restored_node_goes_on_and_a_damaged_snapshot_does_not_hold_it_up() {
     let restored = whole_directory::restore(&layout).unwrap();
     assert_eq!(restored.set_aside.len(), 1, "{restored:?}");
     assert_ne!(restored.incarnation, restored.incarnation_before);
-    let (node, mut client) = start(place.path());
+    let (host, mut client) = start(place.path());
     assert_eq!(call(&mut client, 2, 10, 100), 20);
-    node.stop().unwrap();
+    host.stop().unwrap();
 }

@@ -1,11 +1,11 @@
 //! The thin path: a command is sequenced, made durable, handled and answered; a repeat gets the same
-//! answer and has no second effect; a restart goes on where the node stood.
+//! answer and has no second effect; a restart goes on where the host stood.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail here")]
 
 use gapless_client::client::{ClientOptions, MessageType};
 use gapless_client::{Client, Incoming, SessionKey};
-use gapless_engine::{Context, Handlers, Node, NodeOptions, Reject, Service};
+use gapless_engine::{Context, Handlers, Reject, Service, ServiceHost, ServiceHostOptions};
 use gapless_schema::Encoding;
 use gapless_transport::Tier;
 use std::time::{Duration, Instant};
@@ -84,8 +84,8 @@ fn next_reply(client: &mut Client) -> (u64, Result<u64, String>, bool) {
 
 #[test]
 fn in_memory() {
-    let node = Node::start(Adder::default(), NodeOptions::in_memory()).unwrap();
-    let mut client = node.connect(ClientOptions::default()).unwrap();
+    let host = ServiceHost::start(Adder::default(), ServiceHostOptions::in_memory()).unwrap();
+    let mut client = host.connect(ClientOptions::default()).unwrap();
     let session = client.open_session(7, 8).unwrap();
     let first = add(&mut client, session, 5);
     assert_eq!(next_reply(&mut client), (first, Ok(5), true));
@@ -98,7 +98,7 @@ fn in_memory() {
     assert_eq!(next_reply(&mut client), (refused, Err("nothing to add".to_owned()), true));
     let third = add(&mut client, session, 1);
     assert_eq!(next_reply(&mut client), (third, Ok(12), true));
-    node.stop().unwrap();
+    host.stop().unwrap();
 }
 
 #[test]
@@ -106,14 +106,14 @@ fn a_restart_goes_on_where_the_node_stood() {
     for tier in [Tier::Journal, Tier::Sync] {
         for snapshot in [true, false] {
             let directory = tempfile::tempdir().unwrap();
-            let options = || NodeOptions {
+            let options = || ServiceHostOptions {
                 tier,
                 snapshot_on_stop: snapshot,
                 persistence: gapless_engine::Persistence { segment_length_bytes: 4 << 20, ..Default::default() },
-                ..NodeOptions::in_directory(directory.path())
+                ..ServiceHostOptions::in_directory(directory.path())
             };
-            let node = Node::start(Adder::default(), options()).unwrap();
-            let path = node.socket_path().unwrap().to_owned();
+            let host = ServiceHost::start(Adder::default(), options()).unwrap();
+            let path = host.socket_path().unwrap().to_owned();
             let mut client = Client::connect(&path, ClientOptions::default()).unwrap();
             let session = client.open_session(9, 4).unwrap();
             let mut last = 0;
@@ -121,66 +121,66 @@ fn a_restart_goes_on_where_the_node_stood() {
                 last = add(&mut client, session, number);
                 assert_eq!(next_reply(&mut client), (last, Ok(number * (number + 1) / 2), true));
             }
-            node.stop().unwrap();
+            host.stop().unwrap();
 
-            let node = Node::start(Adder::default(), options()).unwrap();
-            assert_eq!(node.recovered().last_sequence, 101, "100 commands and a session open");
-            assert_eq!(node.recovered().snapshot_sequence > 0, snapshot);
+            let host = ServiceHost::start(Adder::default(), options()).unwrap();
+            assert_eq!(host.recovered().last_sequence, 101, "100 commands and a session open");
+            assert_eq!(host.recovered().snapshot_sequence > 0, snapshot);
             client.reconnect().unwrap();
             client.repeat(session, last).unwrap();
             client.flush();
             assert_eq!(next_reply(&mut client), (last, Ok(5050), false), "the original reply, after the restart");
             let next = add(&mut client, session, 1);
             assert_eq!(next_reply(&mut client), (next, Ok(5051), true));
-            node.stop().unwrap();
+            host.stop().unwrap();
         }
     }
 }
 
-fn options_in(directory: &std::path::Path) -> NodeOptions {
-    NodeOptions {
+fn options_in(directory: &std::path::Path) -> ServiceHostOptions {
+    ServiceHostOptions {
         persistence: gapless_engine::Persistence { segment_length_bytes: 4 << 20, ..Default::default() },
-        ..NodeOptions::in_directory(directory)
+        ..ServiceHostOptions::in_directory(directory)
     }
 }
 
 #[test]
 fn a_snapshot_is_taken_when_asked_for_and_recovery_begins_there() {
     let directory = tempfile::tempdir().unwrap();
-    let options = || NodeOptions { snapshot_interval_frames: None, ..options_in(directory.path()) };
-    let node = Node::start(Adder::default(), options()).unwrap();
-    let mut client = node.connect(ClientOptions::default()).unwrap();
+    let options = || ServiceHostOptions { snapshot_interval_frames: None, ..options_in(directory.path()) };
+    let host = ServiceHost::start(Adder::default(), options()).unwrap();
+    let mut client = host.connect(ClientOptions::default()).unwrap();
     let session = client.open_session(5, 4).unwrap();
     for number in 1..=10 {
         add(&mut client, session, number);
         next_reply(&mut client).1.unwrap();
     }
-    assert_eq!(node.snapshot().unwrap(), 11, "a session open and ten commands");
-    assert_eq!(node.snapshot().unwrap(), 11, "nothing has happened since");
+    assert_eq!(host.snapshot().unwrap(), 11, "a session open and ten commands");
+    assert_eq!(host.snapshot().unwrap(), 11, "nothing has happened since");
     add(&mut client, session, 11);
     next_reply(&mut client).1.unwrap();
     drop(client);
-    node.stop().unwrap();
+    host.stop().unwrap();
 
-    let node = Node::start(Adder::default(), options()).unwrap();
-    assert_eq!((node.recovered().snapshot_sequence, node.recovered().frames_replayed), (11, 1));
-    let mut client = node.connect(ClientOptions::default()).unwrap();
+    let host = ServiceHost::start(Adder::default(), options()).unwrap();
+    assert_eq!((host.recovered().snapshot_sequence, host.recovered().frames_replayed), (11, 1));
+    let mut client = host.connect(ClientOptions::default()).unwrap();
     let session = client.open_session(5, 4).unwrap();
     add(&mut client, session, 1);
     assert_eq!(next_reply(&mut client).1, Ok(67));
-    node.stop().unwrap();
+    host.stop().unwrap();
 
-    let node = Node::start(Adder::default(), NodeOptions::in_memory()).unwrap();
-    assert!(node.snapshot().unwrap_err().to_string().contains("tier memory"));
+    let host = ServiceHost::start(Adder::default(), ServiceHostOptions::in_memory()).unwrap();
+    assert!(host.snapshot().unwrap_err().to_string().contains("tier memory"));
 }
 
 #[test]
 fn a_node_s_counters_are_read_from_outside_and_end_with_it() {
     let directory = tempfile::tempdir().unwrap();
-    let node = Node::start(Adder::default(), options_in(directory.path())).unwrap();
-    let own = node.counters().add("adder.own").unwrap();
+    let host = ServiceHost::start(Adder::default(), options_in(directory.path())).unwrap();
+    let own = host.counters().add("adder.own").unwrap();
     own.set(3);
-    let mut client = node.connect(ClientOptions::default()).unwrap();
+    let mut client = host.connect(ClientOptions::default()).unwrap();
     let session = client.open_session(5, 4).unwrap();
     let first = add(&mut client, session, 1);
     next_reply(&mut client).1.unwrap();
@@ -212,16 +212,16 @@ fn a_node_s_counters_are_read_from_outside_and_end_with_it() {
         assert!(Instant::now() < deadline, "{values:?}");
         std::thread::sleep(Duration::from_millis(1));
     }
-    assert_eq!(node.repeated_count(), 1);
-    node.stop().unwrap();
+    assert_eq!(host.repeated_count(), 1);
+    host.stop().unwrap();
     assert!(!path.exists());
 }
 
 #[test]
 fn a_closed_session_is_forgotten_and_its_token_opens_another() {
     let directory = tempfile::tempdir().unwrap();
-    let node = Node::start(Adder::default(), options_in(directory.path())).unwrap();
-    let mut client = node.connect(ClientOptions::default()).unwrap();
+    let host = ServiceHost::start(Adder::default(), options_in(directory.path())).unwrap();
+    let mut client = host.connect(ClientOptions::default()).unwrap();
     let session = client.open_session(5, 4).unwrap();
     let id = client.session_id(session);
     add(&mut client, session, 1);
@@ -237,20 +237,20 @@ fn a_closed_session_is_forgotten_and_its_token_opens_another() {
     add(&mut client, again, 2);
     assert_eq!(next_reply(&mut client).1, Ok(3), "the state is the service's, not the session's");
     drop(client);
-    node.stop().unwrap();
+    host.stop().unwrap();
     // The fold of the journal forgets it too.
-    let node = Node::start(Adder::default(), options_in(directory.path())).unwrap();
-    let mut client = node.connect(ClientOptions::default()).unwrap();
+    let host = ServiceHost::start(Adder::default(), options_in(directory.path())).unwrap();
+    let mut client = host.connect(ClientOptions::default()).unwrap();
     let found = client.open_session(5, 4).unwrap();
     assert_eq!(client.next_session_seq(found), Some(2));
-    node.stop().unwrap();
+    host.stop().unwrap();
 }
 
 #[test]
 fn a_closed_session_hears_nothing_late() {
     let directory = tempfile::tempdir().unwrap();
-    let node = Node::start(Adder::default(), options_in(directory.path())).unwrap();
-    let mut client = node.connect(ClientOptions::default()).unwrap();
+    let host = ServiceHost::start(Adder::default(), options_in(directory.path())).unwrap();
+    let mut client = host.connect(ClientOptions::default()).unwrap();
     let other = client.open_session(6, 4).unwrap();
     for round in 0..100 {
         let closed = client.open_session(1_000 + round, 4).unwrap();
@@ -277,5 +277,5 @@ fn a_closed_session_hears_nothing_late() {
         }
         assert_eq!(heard, [other]);
     }
-    node.stop().unwrap();
+    host.stop().unwrap();
 }

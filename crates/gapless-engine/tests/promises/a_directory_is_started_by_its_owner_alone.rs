@@ -1,4 +1,4 @@
-//! A sequencer or a node does not start on the directory of a member or of a relay, nor a member on that of a stream or of another
+//! A sequencer or a service host does not start on the directory of a member or of a relay, nor a member on that of a stream or of another
 //! member: each would make another history of what is there. What is refused is as it was.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -8,7 +8,7 @@ use crate::replicas::Cluster;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
-use gapless_engine::{Node, whole_directory};
+use gapless_engine::{ServiceHost, whole_directory};
 use gapless_journal::descriptor::LOCK_NAME;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::options::EventStreamOptions;
@@ -37,7 +37,7 @@ fn a_stream_or_a_node_on_what_is_a_members_or_a_relays() {
         let place = directory.path();
         std::fs::write(place.join(marker), "something").unwrap();
         is_refused(place, words, || EventStream::start(&EventStreamOptions::in_directory(place)));
-        is_refused(place, words, || Node::start(Adder::default(), options(place)));
+        is_refused(place, words, || ServiceHost::start(Adder::default(), options(place)));
     }
 }
 
@@ -65,7 +65,7 @@ fn nothing_waits_at_a_pipe_in_the_place_of_a_file() {
             let all = |words: &str| {
                 let starts = [
                     EventStream::start(&EventStreamOptions::in_directory(place)).err().map(|error| error.to_string()),
-                    Node::start(Adder::default(), options(place)).err().map(|error| error.to_string()),
+                    ServiceHost::start(Adder::default(), options(place)).err().map(|error| error.to_string()),
                     whole_directory::verify(&layout).err().map(|error| error.to_string()),
                     whole_directory::restore(&layout).err().map(|error| error.to_string()),
                 ];
@@ -99,11 +99,11 @@ fn nothing_waits_at_a_pipe_in_the_place_of_a_file() {
 fn a_member_on_what_is_a_streams_or_another_members() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path().join("data");
-    let node = start(options(&place));
+    let host = start(options(&place));
     let mut client = connect(&place);
     let key = client.open_session(5, 8).unwrap();
     assert_eq!(add(&mut client, key, 10), 10);
-    node.stop().unwrap();
+    host.stop().unwrap();
     let config = |member: u64, place: &Path| {
         let text = format!(
             "[cluster]\nname = \"other\"\nmember = {member}\ntier = \"quorum\"\n[[member]]\nid = 1\naddresses = \

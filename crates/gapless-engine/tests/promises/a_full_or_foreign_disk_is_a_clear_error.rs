@@ -1,11 +1,11 @@
-//! A disk that fills up stops the node with an error that names it, and everything acknowledged is there
-//! after a restart with more room. A read-only file system and a directory that another node uses are
+//! A disk that fills up stops the host with an error that names it, and everything acknowledged is there
+//! after a restart with more room. A read-only file system and a directory that another host uses are
 //! errors at the start. Needs the right to mount a tmpfs for all but the last.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::attacked::*;
-use gapless_engine::{EngineError, Node, NodeOptions};
+use gapless_engine::{EngineError, ServiceHost, ServiceHostOptions};
 use gapless_transport::Tier;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -45,21 +45,21 @@ fn run(program: &str, arguments: &[&str], path: &Path) -> bool {
     Command::new(program).args(arguments).arg(path).output().is_ok_and(|output| output.status.success())
 }
 
-fn refused(options: NodeOptions) -> EngineError {
-    Node::start(Adder::default(), options).err().expect("a refusal")
+fn refused(options: ServiceHostOptions) -> EngineError {
+    ServiceHost::start(Adder::default(), options).err().expect("a refusal")
 }
 
 #[test]
 fn a_full_disk_stops_the_node_and_loses_nothing() {
     for (tier, snapshot_interval_frames) in [(Tier::Journal, None), (Tier::Sync, None), (Tier::Journal, Some(200))] {
         let Some(disk) = SmallDisk::new(900) else { return };
-        let durable = || NodeOptions { tier, snapshot_interval_frames, ..options(&disk.path) };
-        let node = start(durable());
+        let durable = || ServiceHostOptions { tier, snapshot_interval_frames, ..options(&disk.path) };
+        let host = start(durable());
         let mut client = connect(&disk.path);
         let key = client.open_session(5, 8).unwrap();
         let deadline = Instant::now() + PATIENCE;
         let mut acknowledged = 0;
-        // Adds 1 in commands of 2,000 bytes until the node has stopped.
+        // Adds 1 in commands of 2,000 bytes until the host has stopped.
         let mut payload = [0u8; 2000];
         payload[0] = 1;
         let said = loop {
@@ -74,7 +74,7 @@ fn a_full_disk_stops_the_node_and_loses_nothing() {
                     }
                 })
                 .unwrap();
-            if let Some(failure) = node.failure() {
+            if let Some(failure) = host.failure() {
                 break failure.to_string();
             }
             assert!(Instant::now() < deadline, "a full disk is not noticed");
@@ -82,10 +82,10 @@ fn a_full_disk_stops_the_node_and_loses_nothing() {
         assert!(said.contains("no space") || said.contains("No space"), "{said}");
         assert!(said.contains(&disk.path.display().to_string()), "the place is named: {said}");
         assert!(acknowledged > 100, "{acknowledged}");
-        assert!(node.stop().is_err());
+        assert!(host.stop().is_err());
 
         disk.remount("size=4000k");
-        let node = start(durable());
+        let host = start(durable());
         client.reconnect().unwrap();
         while client.in_flight(key) > 0 {
             client
@@ -100,18 +100,18 @@ fn a_full_disk_stops_the_node_and_loses_nothing() {
             assert!(Instant::now() < deadline, "commands have no reply");
         }
         assert_eq!(add(&mut client, key, 1), acknowledged + 1);
-        node.stop().unwrap();
+        host.stop().unwrap();
     }
 }
 
 #[test]
 fn a_read_only_file_system_is_an_error_at_the_start() {
     let Some(disk) = SmallDisk::new(2000) else { return };
-    let node = start(options(&disk.path));
+    let host = start(options(&disk.path));
     let mut client = connect(&disk.path);
     let key = client.open_session(5, 8).unwrap();
     assert_eq!(add(&mut client, key, 1), 1);
-    node.stop().unwrap();
+    host.stop().unwrap();
     disk.remount("ro");
     for place in [disk.path.clone(), disk.path.join("elsewhere")] {
         let said = refused(options(&place)).to_string();
@@ -119,21 +119,21 @@ fn a_read_only_file_system_is_an_error_at_the_start() {
         assert!(said.contains(&disk.path.display().to_string()), "the place is named: {said}");
     }
     disk.remount("rw");
-    let node = start(options(&disk.path));
+    let host = start(options(&disk.path));
     client.reconnect().unwrap();
     assert_eq!(add(&mut client, key, 1), 2);
-    node.stop().unwrap();
+    host.stop().unwrap();
 }
 
 #[test]
 fn a_directory_in_use_names_its_holder() {
     let directory = tempfile::tempdir().unwrap();
-    let node = start(options(directory.path()));
+    let host = start(options(directory.path()));
     let mut client = connect(directory.path());
     let key = client.open_session(5, 8).unwrap();
     let said = refused(options(directory.path())).to_string();
     assert!(said.contains(&std::process::id().to_string()), "the holder is named: {said}");
     assert!(said.contains(&directory.path().display().to_string()), "the place is named: {said}");
     assert_eq!(add(&mut client, key, 1), 1, "the holder goes on");
-    node.stop().unwrap();
+    host.stop().unwrap();
 }

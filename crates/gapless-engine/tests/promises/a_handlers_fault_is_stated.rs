@@ -1,13 +1,13 @@
-//! A handler that panics and a message that nobody handles: the node stops with an error that names the
+//! A handler that panics and a message that nobody handles: the host stops with an error that names the
 //! command, or refuses and records it, as the policy says. Nothing of the command is sent, and an
-//! operator who skips it has a node that goes on.
+//! operator who skips it has a host that goes on.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::attacked::*;
 use gapless_client::ClientError;
 use gapless_engine::replaying::{Interrupted, interrupted_at};
-use gapless_engine::{Node, NodeOptions, OnPanic, OnUnhandled, Policy};
+use gapless_engine::{OnPanic, OnUnhandled, Policy, ServiceHost, ServiceHostOptions};
 use gapless_wire::control::RefusalCode;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,8 +16,8 @@ use std::path::Path;
 const DIRECTORY: &str = "GAPLESS_TEST_DIRECTORY";
 const SKIP: &str = "GAPLESS_TEST_SKIP";
 
-fn with(directory: &Path, policy: Policy) -> NodeOptions {
-    NodeOptions { policy, ..options(directory) }
+fn with(directory: &Path, policy: Policy) -> ServiceHostOptions {
+    ServiceHostOptions { policy, ..options(directory) }
 }
 
 fn policy(on_panic: OnPanic, on_unhandled: OnUnhandled, skip: &[u64]) -> Policy {
@@ -25,27 +25,28 @@ fn policy(on_panic: OnPanic, on_unhandled: OnUnhandled, skip: &[u64]) -> Policy 
     Policy { on_panic, on_unhandled, skip_sequences, ..Policy::default() }
 }
 
-/// The node stops at a command of type `schema`, stays stopped until its sequence is skipped, and then
+/// The host stops at a command of type `schema`, stays stopped until its sequence is skipped, and then
 /// goes on; returns what the error says.
 fn stops_at(schema: u32) -> String {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
     let stopping = |skip: &[u64]| with(place, policy(OnPanic::Stop, OnUnhandled::Stop, skip));
-    let node = start(stopping(&[]));
+    let host = start(stopping(&[]));
     let mut client = connect(place);
     let key = client.open_session(5, 8).unwrap();
     assert_eq!(add(&mut client, key, 10), 10);
     send(&mut client, key, schema, b"?");
     let behind = send(&mut client, key, ADD, &[7]);
-    let said = failure(&node);
+    let said = failure(&host);
     assert!(said.contains("sequence 3"), "the command is named: {said}");
-    assert!(node.stop().is_err());
+    assert!(host.stop().is_err());
 
     // It is in the journal: a further start finds the same, and says the same.
-    let again = Node::start(Adder::default(), stopping(&[])).err().expect("the command is still there").to_string();
+    let again =
+        ServiceHost::start(Adder::default(), stopping(&[])).err().expect("the command is still there").to_string();
     assert!(again.contains("sequence 3"), "{again}");
 
-    let node = start(stopping(&[3]));
+    let host = start(stopping(&[3]));
     let letters = std::fs::read_to_string(place.join("dead-letters.jsonl")).unwrap();
     assert!(letters.contains("\"sequence\":3") && letters.contains("skipped"), "{letters}");
     let mut refusals = Vec::new();
@@ -67,7 +68,7 @@ fn stops_at(schema: u32) -> String {
     assert_eq!(refusals, ["skipped by an operator"]);
     assert_eq!(sums, [(behind, 17u64.to_le_bytes().to_vec())]);
     assert_eq!(add(&mut client, key, 1), 18);
-    node.stop().unwrap();
+    host.stop().unwrap();
     said
 }
 
@@ -88,7 +89,7 @@ fn both_become_dead_letters_and_the_node_goes_on() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
     let lenient = || with(place, policy(OnPanic::DeadLetter, OnUnhandled::DeadLetter, &[]));
-    let node = start(lenient());
+    let host = start(lenient());
     let mut client = connect(place);
     let key = client.open_session(5, 8).unwrap();
     let refusal = |client: &mut gapless_client::Client, schema| match call(client, key, schema, b"?") {
@@ -102,8 +103,8 @@ fn both_become_dead_letters_and_the_node_goes_on() {
     assert_eq!(code, RefusalCode::Unhandled);
     assert!(reason.contains("schema 1 template 9"), "{reason}");
     assert_eq!(add(&mut client, key, 4), 4);
-    assert_eq!(node.dead_letter_count(), 2);
-    node.stop().unwrap();
+    assert_eq!(host.dead_letter_count(), 2);
+    host.stop().unwrap();
 
     let record = || std::fs::read_to_string(place.join("dead-letters.jsonl")).unwrap();
     let recorded = record();
@@ -113,28 +114,28 @@ fn both_become_dead_letters_and_the_node_goes_on() {
     assert!(lines[1].contains("\"sequence\":3") && lines[1].contains("template 9"), "{recorded}");
 
     // A restart applies the commands again, and records nothing twice.
-    let node = start(lenient());
+    let host = start(lenient());
     client.reconnect().unwrap();
     assert_eq!(add(&mut client, key, 1), 5);
-    node.stop().unwrap();
+    host.stop().unwrap();
     assert_eq!(record(), recorded);
 }
 
-/// In a process of its own: a node that ends with the process at a command, and what its client does meanwhile.
+/// In a process of its own: a host that ends with the process at a command, and what its client does meanwhile.
 #[test]
 #[ignore = "a part of the next test"]
 fn a_node_with_a_handler_that_ends_the_process() {
     let Some(directory) = std::env::var_os(DIRECTORY) else { return };
     let skip = std::env::var(SKIP).ok().and_then(|text| text.parse().ok());
     let skip = Vec::from_iter(skip);
-    let node = start(with(Path::new(&directory), policy(OnPanic::Stop, OnUnhandled::Stop, &skip)));
+    let host = start(with(Path::new(&directory), policy(OnPanic::Stop, OnUnhandled::Stop, &skip)));
     let mut client = connect(Path::new(&directory));
     let key = client.open_session(5, 8).unwrap();
     assert_eq!(add(&mut client, key, 3), if skip.is_empty() { 3 } else { 6 });
     if skip.is_empty() {
         let _ = call(&mut client, key, ABORT, b"?");
     }
-    node.stop().unwrap();
+    host.stop().unwrap();
 }
 
 #[test]

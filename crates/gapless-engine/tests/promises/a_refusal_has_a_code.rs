@@ -4,7 +4,7 @@
 use gapless_client::ClientError;
 use gapless_client::client::{ClientOptions, MessageType};
 use gapless_client::{Client, Incoming};
-use gapless_engine::{Context, Handlers, Node, NodeOptions, Reject, Service};
+use gapless_engine::{Context, Handlers, Reject, Service, ServiceHost, ServiceHostOptions};
 use gapless_schema::Encoding;
 use gapless_wire::control::RefusalCode;
 use std::path::Path;
@@ -33,15 +33,15 @@ impl Service for Shop {
     }
 }
 
-fn start(directory: &Path) -> Node {
-    Node::start(Shop, NodeOptions::in_directory(directory)).unwrap()
+fn start(directory: &Path) -> ServiceHost {
+    ServiceHost::start(Shop, ServiceHostOptions::in_directory(directory)).unwrap()
 }
 
 #[test]
 fn it_comes_to_the_client_and_again_to_who_repeats_the_command() {
     let directory = tempfile::tempdir().unwrap();
-    let node = start(directory.path());
-    let mut client = Client::connect(node.socket_path().unwrap(), ClientOptions::default()).unwrap();
+    let host = start(directory.path());
+    let mut client = Client::connect(host.socket_path().unwrap(), ClientOptions::default()).unwrap();
     let session = client.open_session(1, 4).unwrap();
     let refused = client.call(session, ORDER, b"a lamp", PATIENCE).unwrap_err();
     assert_eq!(refused.to_string(), format!("refused (Rejected {OUT_OF_STOCK}): no lamp is left"));
@@ -49,9 +49,9 @@ fn it_comes_to_the_client_and_again_to_who_repeats_the_command() {
     assert_eq!((code, detail, &*reason), (RefusalCode::Rejected, OUT_OF_STOCK, "no lamp is left"));
     let refused = client.call(session, ORDER, b"a chair", PATIENCE).unwrap_err();
     assert!(matches!(&refused, ClientError::Refused { detail: 0, reason, .. } if reason == "nobody knows it"));
-    node.stop().unwrap();
+    host.stop().unwrap();
 
-    let node = start(directory.path());
+    let host = start(directory.path());
     client.reconnect().unwrap();
     client.repeat(session, 1).unwrap();
     client.flush();
@@ -67,5 +67,5 @@ fn it_comes_to_the_client_and_again_to_who_repeats_the_command() {
             .unwrap();
     }
     assert_eq!(told, Some((RefusalCode::Rejected, OUT_OF_STOCK)));
-    node.stop().unwrap();
+    host.stop().unwrap();
 }

@@ -1,10 +1,10 @@
-//! An event-sourced handler that changes the state and then refuses tells its client something untrue. The node looks at
+//! An event-sourced handler that changes the state and then refuses tells its client something untrue. The host looks at
 //! that, by its option, names message and sequence, and stops; a handler that checks first is not disturbed.
 
 use gapless_client::client::{ClientOptions, MessageType};
 use gapless_client::{Client, SessionKey};
 use gapless_engine::fold::{CheckRefusals, Policy};
-use gapless_engine::{Context, Handlers, Node, NodeOptions, Reject, Service};
+use gapless_engine::{Context, Handlers, Reject, Service, ServiceHost, ServiceHostOptions};
 use gapless_schema::Encoding;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -58,26 +58,26 @@ impl Service for Sum {
     }
 }
 
-fn start(directory: &Path, check_refusals: CheckRefusals, ballast: usize) -> (Node, Client, SessionKey) {
-    let mut options = NodeOptions::in_directory(directory);
+fn start(directory: &Path, check_refusals: CheckRefusals, ballast: usize) -> (ServiceHost, Client, SessionKey) {
+    let mut options = ServiceHostOptions::in_directory(directory);
     options.policy = Policy { check_refusals, ..Policy::default() };
-    let node = Node::start(Sum { sum: 0, ballast: vec![1; ballast] }, options).unwrap();
-    let mut client = Client::connect(node.socket_path().unwrap(), ClientOptions::default()).unwrap();
+    let host = ServiceHost::start(Sum { sum: 0, ballast: vec![1; ballast] }, options).unwrap();
+    let mut client = Client::connect(host.socket_path().unwrap(), ClientOptions::default()).unwrap();
     let session = client.open_session(1, 4).unwrap();
-    (node, client, session)
+    (host, client, session)
 }
 
 fn call(client: &mut Client, session: SessionKey, schema: u32, number: u8) -> bool {
     let message = MessageType { schema, encoding: Encoding::Opaque };
-    // A node that has stopped answers nobody.
+    // A host that has stopped answers nobody.
     let patience = if schema == LATE { Duration::from_secs(2) } else { PATIENCE };
     client.call(session, message, &[number], patience).is_ok()
 }
 
-fn failure(node: &Node) -> String {
+fn failure(host: &ServiceHost) -> String {
     let begun = Instant::now();
     loop {
-        if let Some(failure) = node.failure() {
+        if let Some(failure) = host.failure() {
             return failure.to_string();
         }
         assert!(begun.elapsed() < PATIENCE, "nobody has looked");
@@ -88,29 +88,29 @@ fn failure(node: &Node) -> String {
 #[test]
 fn who_checks_first_is_not_disturbed() {
     let directory = tempfile::tempdir().unwrap();
-    let (node, mut client, session) = start(directory.path(), CheckRefusals::Always, 0);
+    let (host, mut client, session) = start(directory.path(), CheckRefusals::Always, 0);
     for number in 0..20 {
         assert_eq!(call(&mut client, session, CHECKED, number), number % 2 == 0);
     }
-    node.stop().unwrap();
+    host.stop().unwrap();
 }
 
 #[test]
 fn who_refuses_late_is_named_and_the_node_stops() {
     let directory = tempfile::tempdir().unwrap();
-    let (node, mut client, session) = start(directory.path(), CheckRefusals::Always, 0);
+    let (host, mut client, session) = start(directory.path(), CheckRefusals::Always, 0);
     assert!(call(&mut client, session, LATE, 2) && !call(&mut client, session, CHECKED, 3));
     assert!(!call(&mut client, session, LATE, 5), "it is told nothing");
-    let said = failure(&node);
+    let said = failure(&host);
     assert!(said.contains("schema 1 template 2") && said.contains("at sequence 4") && said.contains("odd"), "{said}");
 }
 
 #[test]
 fn a_timer_that_refuses_late_is_named() {
     let directory = tempfile::tempdir().unwrap();
-    let (node, mut client, session) = start(directory.path(), CheckRefusals::Always, 0);
+    let (host, mut client, session) = start(directory.path(), CheckRefusals::Always, 0);
     assert!(call(&mut client, session, TIMER, 0));
-    let said = failure(&node);
+    let said = failure(&host);
     assert!(said.contains("timer 7") && said.contains("too late"), "{said}");
 }
 
@@ -120,9 +120,9 @@ fn a_large_state_is_looked_at_now_and_then_and_by_default_in_debug_builds() {
     let how = CheckRefusals::default();
     assert_eq!(how, if cfg!(debug_assertions) { CheckRefusals::Sometimes } else { CheckRefusals::Never });
     // Ten times what is encoded for each call.
-    let (node, mut client, session) = start(directory.path(), CheckRefusals::Sometimes, 40_960);
+    let (host, mut client, session) = start(directory.path(), CheckRefusals::Sometimes, 40_960);
     let mut refused = 0;
-    while node.failure().is_none() && refused < 100 {
+    while host.failure().is_none() && refused < 100 {
         if call(&mut client, session, LATE, 1) {
             panic!("it is odd");
         }
@@ -134,7 +134,7 @@ fn a_large_state_is_looked_at_now_and_then_and_by_default_in_debug_builds() {
 #[test]
 fn who_does_not_look_goes_on() {
     let directory = tempfile::tempdir().unwrap();
-    let (node, mut client, session) = start(directory.path(), CheckRefusals::Never, 0);
+    let (host, mut client, session) = start(directory.path(), CheckRefusals::Never, 0);
     assert!(!call(&mut client, session, LATE, 5) && call(&mut client, session, CHECKED, 2));
-    node.stop().unwrap();
+    host.stop().unwrap();
 }

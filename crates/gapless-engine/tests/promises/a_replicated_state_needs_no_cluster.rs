@@ -1,4 +1,4 @@
-//! A state-replicated service on one node, in memory and in a directory at each tier: handlers run once and need not be
+//! A state-replicated service without a cluster, in memory and in a directory at each tier: handlers run once and need not be
 //! deterministic, what they did before a refusal or a panic is undone, and a restart runs none of them again: behind a stop,
 //! a kill, a snapshot, and frames behind a snapshot. A directory of the other kind of service, or of objects that the service
 //! does not know, is refused and left as it was.
@@ -12,7 +12,8 @@ use gapless_client::client::{ClientOptions, OwnedReply};
 use gapless_client::{Client, Incoming, SessionKey};
 use gapless_engine::store::{Counter, Limits, Map, Store, Transaction};
 use gapless_engine::{
-    Context, EngineError, Node, NodeOptions, OnPanic, OnUnhandled, Policy, Reject, StateHandlers, StateService, Threads,
+    Context, EngineError, OnPanic, OnUnhandled, Policy, Reject, ServiceHost, ServiceHostOptions, StateHandlers,
+    StateService, Threads,
 };
 use gapless_transport::Tier;
 use gapless_transport::token::random_token;
@@ -187,12 +188,12 @@ fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// What a cluster's service promises of one command after the other, on any node.
-fn holds_to_everything(node: &Node, client: &mut Client, runs: &AtomicU64) {
+/// What a cluster's service promises of one command after the other, held by a service without one.
+fn holds_to_everything(host: &ServiceHost, client: &mut Client, runs: &AtomicU64) {
     let key = client.open_session(random_token(), 8).unwrap();
-    let empty = node.state_hash().unwrap();
+    let empty = host.state_hash().unwrap();
     let (first, number) = (act(client, key, KEEP, 1).unwrap(), last_number(client, key));
-    let (hash, before) = (node.state_hash().unwrap(), ask(client, key));
+    let (hash, before) = (host.state_hash().unwrap(), ask(client, key));
     assert_ne!(hash, empty, "the state has changed, and says so");
 
     // A repeat is answered with the bytes that were drawn once.
@@ -201,14 +202,14 @@ fn holds_to_everything(node: &Node, client: &mut Client, runs: &AtomicU64) {
     assert_eq!(runs.load(Ordering::Relaxed), ran, "a repeat runs no handler");
 
     // What was done before a no leaves nothing: refusal, panic, no handler, too many notices, too long a transaction.
-    let dead = node.dead_letter_count();
+    let dead = host.dead_letter_count();
     assert_eq!(refusal(act(client, key, REFUSE, 2)), (RefusalCode::Rejected, 2, "as it was asked to".to_owned()));
     let (code, _, reason) = refusal(act(client, key, PANIC, 2));
     assert!(code == RefusalCode::HandlerPanicked && reason.contains("a handler with a bug"), "{reason}");
     assert_eq!(refusal(call(client, key, UNKNOWN, b"?")).0, RefusalCode::Unhandled);
     assert!(refusal(act(client, key, FLOOD, 2)).2.contains("unreceived notices"));
-    assert_eq!((ask(client, key), node.state_hash()), (before, Some(hash)));
-    assert_eq!(node.dead_letter_count(), dead + 3, "all but the refusal are recorded");
+    assert_eq!((ask(client, key), host.state_hash()), (before, Some(hash)));
+    assert_eq!(host.dead_letter_count(), dead + 3, "all but the refusal are recorded");
 
     // A command and a reply in many frames.
     let filling: Vec<u8> = (0..150_000_u32).map(|at| (at % 251) as u8).collect();
@@ -223,16 +224,16 @@ fn holds_to_everything(node: &Node, client: &mut Client, runs: &AtomicU64) {
     // The one that was cancelled was due as early.
     std::thread::sleep(Duration::from_millis(40));
     assert_eq!(ask(client, key)[..2], [4, 1], "1, 3, 77 and 4; one has fired");
-    assert!(node.failure().is_none());
+    assert!(host.failure().is_none());
 }
 
-/// A small node, as [`options`] has it.
-fn in_directory(directory: &Path, tier: Tier) -> NodeOptions {
-    NodeOptions { tier, ..options(directory) }
+/// A small host, as [`options`] has it.
+fn in_directory(directory: &Path, tier: Tier) -> ServiceHostOptions {
+    ServiceHostOptions { tier, ..options(directory) }
 }
 
-fn start(runs: &Arc<AtomicU64>, options: NodeOptions) -> Node {
-    Node::start_state(make(runs), options).unwrap()
+fn start(runs: &Arc<AtomicU64>, options: ServiceHostOptions) -> ServiceHost {
+    ServiceHost::start_state(make(runs), options).unwrap()
 }
 
 #[test]
@@ -241,11 +242,12 @@ fn in_memory_with_any_threads() {
     let plans = [PlanKind::Min, PlanKind::Default, PlanKind::Max].map(|plan| Threads { plan, ..Threads::default() });
     for threads in plans.into_iter().chain([detached]) {
         let runs = Arc::default();
-        let node = start(&runs, NodeOptions { threads, window_bytes: 1 << 20, ..NodeOptions::in_memory() });
-        let mut client = node.connect(ClientOptions { timeout: PATIENCE, ..ClientOptions::default() }).unwrap();
-        holds_to_everything(&node, &mut client, &runs);
+        let host =
+            start(&runs, ServiceHostOptions { threads, window_bytes: 1 << 20, ..ServiceHostOptions::in_memory() });
+        let mut client = host.connect(ClientOptions { timeout: PATIENCE, ..ClientOptions::default() }).unwrap();
+        holds_to_everything(&host, &mut client, &runs);
         drop(client);
-        node.stop().unwrap();
+        host.stop().unwrap();
     }
 }
 
@@ -254,34 +256,34 @@ fn in_a_directory_at_each_tier_and_after_a_restart() {
     for (tier, snapshot_on_stop) in [(Tier::Journal, false), (Tier::Journal, true), (Tier::Sync, false)] {
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path();
-        let options = || NodeOptions { snapshot_on_stop, ..in_directory(place, tier) };
+        let options = || ServiceHostOptions { snapshot_on_stop, ..in_directory(place, tier) };
         let runs = Arc::default();
-        let node = start(&runs, options());
+        let host = start(&runs, options());
         let mut client = connect(place);
-        holds_to_everything(&node, &mut client, &runs);
+        holds_to_everything(&host, &mut client, &runs);
         let key = client.open_session(5, 8).unwrap();
         let last = call(&mut client, key, DO, &payload(KEEP, 8, &[7; 30_000])).unwrap();
-        let (number, before, hash) = (last_number(&client, key), ask(&mut client, key), node.state_hash());
-        let end = node.stop().unwrap();
+        let (number, before, hash) = (last_number(&client, key), ask(&mut client, key), host.state_hash());
+        let end = host.stop().unwrap();
 
         let runs: Arc<AtomicU64> = Arc::default();
-        let node = start(&runs, options());
-        let recovered = *node.recovered();
+        let host = start(&runs, options());
+        let recovered = *host.recovered();
         assert_eq!(recovered.last_sequence, end);
         assert_eq!(recovered.snapshot_sequence, if snapshot_on_stop { end } else { 0 });
-        assert_eq!((node.state_hash(), runs.load(Ordering::Relaxed)), (hash, 0), "no handler ran again");
+        assert_eq!((host.state_hash(), runs.load(Ordering::Relaxed)), (hash, 0), "no handler ran again");
         client.reconnect().unwrap();
         assert_eq!(repeated(&mut client, key, number), last.payload, "the bytes that were drawn once");
         assert_eq!(ask(&mut client, key), before);
 
-        // A timer that is not due and a notice that nobody has taken outlive the node.
+        // A timer that is not due and a notice that nobody has taken outlive the host.
         act(&mut client, key, TIMER, 9).unwrap();
-        let handled = node.handled_sequence();
+        let handled = host.handled_sequence();
         crate::attacked::send(&mut client, key, DO, &payload(NOTIFY, 10, b""));
-        until("it is handled", || (node.handled_sequence() > handled).then_some(()));
+        until("it is handled", || (host.handled_sequence() > handled).then_some(()));
         drop(client);
-        node.stop().unwrap();
-        let node = start(&runs, options());
+        host.stop().unwrap();
+        let host = start(&runs, options());
         let mut client = connect(place);
         let key = client.open_session(5, 8).unwrap();
         assert_eq!(noticed(&mut client), 10_u64.to_le_bytes());
@@ -290,7 +292,7 @@ fn in_a_directory_at_each_tier_and_after_a_restart() {
         act(&mut client, key, REFUSE, 50).unwrap_err();
         act(&mut client, key, KEEP, 50).unwrap();
         assert_eq!(ask(&mut client, key)[..2], [before[0] + 3, 2]);
-        node.stop().unwrap();
+        host.stop().unwrap();
     }
 }
 
@@ -298,14 +300,14 @@ fn in_a_directory_at_each_tier_and_after_a_restart() {
 fn snapshots_are_taken_while_commands_run_ahead() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
-    let options = NodeOptions { snapshot_interval_frames: Some(3), ..in_directory(place, Tier::Journal) };
+    let options = ServiceHostOptions { snapshot_interval_frames: Some(3), ..in_directory(place, Tier::Journal) };
     let runs = Arc::default();
-    let node = start(&runs, options.clone());
+    let host = start(&runs, options.clone());
     let mut client = connect(place);
     let key = client.open_session(5, 8).unwrap();
     let mut drawn = BTreeMap::new();
     std::thread::scope(|scope| {
-        let asked = scope.spawn(|| (0..20).map(|_| node.snapshot().unwrap()).max());
+        let asked = scope.spawn(|| (0..20).map(|_| host.snapshot().unwrap()).max());
         for number in 0..400 {
             drawn.insert(number % 90, act(&mut client, key, KEEP, number % 90).unwrap().payload);
         }
@@ -314,32 +316,32 @@ fn snapshots_are_taken_while_commands_run_ahead() {
     let sum =
         drawn.values().fold(0_u64, |sum, drawn| sum.wrapping_add(u64::from_le_bytes(drawn[..].try_into().unwrap())));
     assert_eq!(ask(&mut client, key), [90, 0, sum]);
-    let (at, hash) = (node.snapshot().unwrap(), node.state_hash());
+    let (at, hash) = (host.snapshot().unwrap(), host.state_hash());
     // It is not changed by a refusal, which is behind the snapshot.
     act(&mut client, key, REFUSE, 1).unwrap_err();
-    node.stop().unwrap();
+    host.stop().unwrap();
 
     let runs: Arc<AtomicU64> = Arc::default();
-    let node = start(&runs, options);
-    assert!(node.recovered().snapshot_sequence >= at && at > 400);
-    assert_eq!((node.state_hash(), runs.load(Ordering::Relaxed)), (hash, 0));
+    let host = start(&runs, options);
+    assert!(host.recovered().snapshot_sequence >= at && at > 400);
+    assert_eq!((host.state_hash(), runs.load(Ordering::Relaxed)), (hash, 0));
     client.reconnect().unwrap();
     assert_eq!(ask(&mut client, key), [90, 0, sum]);
-    node.stop().unwrap();
+    host.stop().unwrap();
 }
 
 const VICTIM_DIRECTORY: &str = "GAPLESS_STATE_NODE";
 
-/// The node that [`a_kill_leaves_what_was_answered`] kills, as a process of its own; does nothing as a test.
+/// The service that [`a_kill_leaves_what_was_answered`] kills, as a process of its own; does nothing as a test.
 #[test]
 fn victim() {
     let Some(directory) = std::env::var_os(VICTIM_DIRECTORY) else { return };
     // Nobody would end it if the test died.
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL)).unwrap();
     let options =
-        NodeOptions { snapshot_interval_frames: Some(40), ..in_directory(Path::new(&directory), Tier::Journal) };
-    let node = start(&Arc::default(), options);
-    panic!("it ends by itself: {}", failure(&node));
+        ServiceHostOptions { snapshot_interval_frames: Some(40), ..in_directory(Path::new(&directory), Tier::Journal) };
+    let host = start(&Arc::default(), options);
+    panic!("it ends by itself: {}", failure(&host));
 }
 
 fn snapshots(directory: &Path) -> Vec<PathBuf> {
@@ -389,8 +391,8 @@ fn a_kill_leaves_what_was_answered() {
     assert!(!snapshots(place).is_empty());
 
     let runs: Arc<AtomicU64> = Arc::default();
-    let node = start(&runs, in_directory(place, Tier::Journal));
-    assert!(node.recovered().snapshot_sequence > 0 && node.recovered().frames_replayed > 0, "{:?}", node.recovered());
+    let host = start(&runs, in_directory(place, Tier::Journal));
+    assert!(host.recovered().snapshot_sequence > 0 && host.recovered().frames_replayed > 0, "{:?}", host.recovered());
     assert_eq!(runs.load(Ordering::Relaxed), 0, "recovery runs no handler");
     let (mut client, key) = client.unwrap();
     client.reconnect().unwrap();
@@ -405,7 +407,7 @@ fn a_kill_leaves_what_was_answered() {
     let drawn = |reply: &OwnedReply| u64::from_le_bytes(*reply.payload.first_chunk().unwrap());
     let sum = answered.values().map(drawn).fold(0, u64::wrapping_add);
     assert_eq!(ask(&mut client, key), [answered.len() as u64, 0, sum]);
-    node.stop().unwrap();
+    host.stop().unwrap();
 }
 
 #[test]
@@ -413,44 +415,44 @@ fn a_directory_of_the_other_kind_is_refused_and_left_as_it_was() {
     for snapshot_on_stop in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path();
-        let options = || NodeOptions { snapshot_on_stop, ..options(place) };
-        let node = Node::start(Adder::default(), options()).unwrap();
+        let options = || ServiceHostOptions { snapshot_on_stop, ..options(place) };
+        let host = ServiceHost::start(Adder::default(), options()).unwrap();
         let mut client = connect(place);
         let key = client.open_session(5, 8).unwrap();
         assert_eq!(add(&mut client, key, 3), 3);
-        node.stop().unwrap();
+        host.stop().unwrap();
         for _ in 0..2 {
-            let refused = Node::start_state(make(&Arc::default()), options()).err().unwrap();
+            let refused = ServiceHost::start_state(make(&Arc::default()), options()).err().unwrap();
             let said = refused.to_string();
             assert!(said.contains("of an event-sourced service, and this one is state-replicated"), "{said}");
             assert_eq!(matches!(refused, EngineError::Kind { sequence: 2, .. }), !snapshot_on_stop, "{said}");
         }
-        let node = Node::start(Adder::default(), options()).unwrap();
+        let host = ServiceHost::start(Adder::default(), options()).unwrap();
         client.reconnect().unwrap();
         assert_eq!(add(&mut client, key, 1), 4);
-        node.stop().unwrap();
+        host.stop().unwrap();
 
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path();
-        let options = || NodeOptions { snapshot_on_stop, ..self::options(place) };
-        let node = start(&Arc::default(), options());
+        let options = || ServiceHostOptions { snapshot_on_stop, ..self::options(place) };
+        let host = start(&Arc::default(), options());
         let mut client = connect(place);
         let key = client.open_session(5, 8).unwrap();
         act(&mut client, key, KEEP, 3).unwrap();
-        node.stop().unwrap();
+        host.stop().unwrap();
         for _ in 0..2 {
-            let refused = Node::start(Adder::default(), options()).err().unwrap();
+            let refused = ServiceHost::start(Adder::default(), options()).err().unwrap();
             let said = refused.to_string();
             assert!(said.contains("of a state-replicated service, and this one is event-sourced"), "{said}");
             assert_eq!(matches!(refused, EngineError::Kind { sequence: 2, .. }), !snapshot_on_stop, "{said}");
             // One whose `restore` takes any bytes is asked as little.
-            let refused = Node::start(Forgetful, options()).err().unwrap().to_string();
+            let refused = ServiceHost::start(Forgetful, options()).err().unwrap().to_string();
             assert!(refused.contains("of a state-replicated service"), "{refused}");
         }
-        let node = start(&Arc::default(), options());
+        let host = start(&Arc::default(), options());
         client.reconnect().unwrap();
         assert_eq!(ask(&mut client, key)[0], 1);
-        node.stop().unwrap();
+        host.stop().unwrap();
     }
 }
 
@@ -490,17 +492,17 @@ fn objects_that_the_service_does_not_know_are_refused() {
     for snapshot_on_stop in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path();
-        let options = || NodeOptions { snapshot_on_stop, ..options(place) };
-        let node = start(&Arc::default(), options());
+        let options = || ServiceHostOptions { snapshot_on_stop, ..options(place) };
+        let host = start(&Arc::default(), options());
         let mut client = connect(place);
         let key = client.open_session(5, 8).unwrap();
         act(&mut client, key, KEEP, 3).unwrap();
-        node.stop().unwrap();
+        host.stop().unwrap();
         let declares_other = |store: &mut Store| {
             store.counter(7, "something else");
             Other
         };
-        let said = Node::start_state(declares_other, options()).err().unwrap().to_string();
+        let said = ServiceHost::start_state(declares_other, options()).err().unwrap().to_string();
         assert!(said.contains("collection 1"), "{said}");
         // A newer version of the objects reads the older one's.
         let declares_later = |store: &mut Store| {
@@ -508,15 +510,15 @@ fn objects_that_the_service_does_not_know_are_refused() {
             store.counter(2, "fired");
             Other
         };
-        Node::start_state(declares_later, options()).unwrap().stop().unwrap();
+        ServiceHost::start_state(declares_later, options()).unwrap().stop().unwrap();
         if snapshot_on_stop {
             // Nothing but the snapshot tells, and that was taken by the later program where it has handled more.
             assert_eq!(snapshots(place).len(), 1);
         }
-        let node = start(&Arc::default(), options());
+        let host = start(&Arc::default(), options());
         client.reconnect().unwrap();
         assert_eq!(ask(&mut client, key)[0], 1);
-        node.stop().unwrap();
+        host.stop().unwrap();
     }
 }
 
@@ -525,23 +527,27 @@ fn limits_and_policies_are_kept_or_refused() {
     let limits = Limits { objects_max: 3, ..Limits::default() };
     let policy = Policy { on_panic: OnPanic::DeadLetter, ..Policy::default() };
     let runs = Arc::default();
-    let node = start(&runs, NodeOptions { state_limits: limits, policy, ..NodeOptions::in_memory() });
-    let mut client = node.connect(ClientOptions::default()).unwrap();
+    let host = start(&runs, ServiceHostOptions { state_limits: limits, policy, ..ServiceHostOptions::in_memory() });
+    let mut client = host.connect(ClientOptions::default()).unwrap();
     let key = client.open_session(5, 8).unwrap();
     // The counter is an object, too.
     let kept = (0..5).filter(|number| act(&mut client, key, KEEP, *number).is_ok()).count() as u64;
     assert!((2..=3).contains(&kept) && ask(&mut client, key)[0] == kept, "{kept}");
     assert!(refusal(act(&mut client, key, KEEP, 9)).2.contains("the limit is 3"));
     drop(client);
-    node.stop().unwrap();
+    host.stop().unwrap();
 
     let skip = Policy { skip_sequences: [7].into(), ..Policy::default() };
     let stop = Policy { on_unhandled: OnUnhandled::Stop, ..Policy::default() };
     for (policy, option) in [(skip, "policy.skip_sequences"), (stop, "policy.on_unhandled")] {
-        let started = Node::start_state(make(&runs), NodeOptions { policy, ..NodeOptions::in_memory() });
+        let started =
+            ServiceHost::start_state(make(&runs), ServiceHostOptions { policy, ..ServiceHostOptions::in_memory() });
         let said = started.err().unwrap().to_string();
         assert!(said.contains(option) && said.contains("is refused"), "{said}");
     }
-    let started = Node::start_state(make(&runs), NodeOptions { tier: Tier::Quorum, ..NodeOptions::in_memory() });
+    let started = ServiceHost::start_state(
+        make(&runs),
+        ServiceHostOptions { tier: Tier::Quorum, ..ServiceHostOptions::in_memory() },
+    );
     assert!(started.err().unwrap().to_string().contains("option tier"));
 }

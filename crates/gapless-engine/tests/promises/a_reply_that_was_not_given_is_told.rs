@@ -7,7 +7,9 @@ use crate::attacked::{PATIENCE, call, connect, message, options};
 use gapless_client::ClientError;
 use gapless_client::{Client, Incoming, SessionKey};
 use gapless_engine::store::Store;
-use gapless_engine::{Context, EngineError, Handlers, Node, NodeOptions, Reject, Service, StateHandlers, StateService};
+use gapless_engine::{
+    Context, EngineError, Handlers, Reject, Service, ServiceHost, ServiceHostOptions, StateHandlers, StateService,
+};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -63,12 +65,12 @@ fn repeated(client: &mut Client, key: SessionKey) -> BTreeMap<u64, bool> {
     found
 }
 
-fn is_told(start: impl Fn(NodeOptions) -> Result<Node, EngineError>) {
+fn is_told(start: impl Fn(ServiceHostOptions) -> Result<ServiceHost, EngineError>) {
     let expected = BTreeMap::from([(1, true), (2, false), (3, false)]);
     for snapshot_on_stop in [false, true] {
         let directory = tempfile::tempdir().unwrap();
-        let options = || NodeOptions { snapshot_on_stop, ..options(directory.path()) };
-        let node = start(options()).unwrap();
+        let options = || ServiceHostOptions { snapshot_on_stop, ..options(directory.path()) };
+        let host = start(options()).unwrap();
         let mut client = connect(directory.path());
         let key = client.open_session(5, 8).unwrap();
         let silent = call(&mut client, key, SILENT, b"").unwrap();
@@ -77,20 +79,20 @@ fn is_told(start: impl Fn(NodeOptions) -> Result<Node, EngineError>) {
         assert!(!empty.is_acknowledgement() && empty.payload.is_empty());
         assert!(matches!(call(&mut client, key, REFUSED, b""), Err(ClientError::Refused { .. })));
         assert_eq!(repeated(&mut client, key), expected);
-        node.stop().unwrap();
-        let node = start(options()).unwrap();
+        host.stop().unwrap();
+        let host = start(options()).unwrap();
         client.reconnect().unwrap();
         assert_eq!(repeated(&mut client, key), expected);
-        node.stop().unwrap();
+        host.stop().unwrap();
     }
 }
 
 #[test]
 fn by_an_event_sourced_service() {
-    is_told(|options| Node::start(EventSourced, options));
+    is_told(|options| ServiceHost::start(EventSourced, options));
 }
 
 #[test]
 fn by_a_state_replicated_service() {
-    is_told(|options| Node::start_state(|_: &mut Store| StateReplicated, options));
+    is_told(|options| ServiceHost::start_state(|_: &mut Store| StateReplicated, options));
 }

@@ -6,7 +6,7 @@ use crate::replicas::{Cluster, PATIENCE};
 use gapless_client::client::{ClientOptions, MessageType, Outcome, OwnedReply, SavedSession};
 use gapless_client::session_key::CommandNumber;
 use gapless_client::{Client, ClientError, Incoming, SessionKey};
-use gapless_engine::{Context, Handlers, Node, NodeOptions, OUTPUT_LENGTH_MAX, Reject, Service};
+use gapless_engine::{Context, Handlers, OUTPUT_LENGTH_MAX, Reject, Service, ServiceHost, ServiceHostOptions};
 use gapless_schema::Encoding;
 use gapless_transport::token::random_token;
 use gapless_wire::control::RefusalCode;
@@ -206,9 +206,9 @@ fn options() -> ClientOptions {
     ClientOptions { timeout: PATIENCE, ..ClientOptions::default() }
 }
 
-fn node(directory: &Path) -> Node {
-    let options = NodeOptions { frame_length_max: 4096, ..NodeOptions::in_directory(directory) };
-    Node::start(Sum::default(), options).unwrap()
+fn host(directory: &Path) -> ServiceHost {
+    let options = ServiceHostOptions { frame_length_max: 4096, ..ServiceHostOptions::in_directory(directory) };
+    ServiceHost::start(Sum::default(), options).unwrap()
 }
 
 fn connect(directory: &Path) -> Client {
@@ -217,26 +217,30 @@ fn connect(directory: &Path) -> Client {
 
 #[test]
 fn in_its_process() {
-    let node = Node::start(Sum::default(), NodeOptions { frame_length_max: 4096, ..NodeOptions::in_memory() }).unwrap();
-    let saved = live_and_die(node.connect(options()).unwrap());
-    let mut client = node.connect(options()).unwrap();
+    let host = ServiceHost::start(
+        Sum::default(),
+        ServiceHostOptions { frame_length_max: 4096, ..ServiceHostOptions::in_memory() },
+    )
+    .unwrap();
+    let saved = live_and_die(host.connect(options()).unwrap());
+    let mut client = host.connect(options()).unwrap();
     client.resume_session(&saved).unwrap();
-    let (released, repeated) = (node.released_sequence(), node.repeated_count());
+    let (released, repeated) = (host.released_sequence(), host.repeated_count());
     let key = looks_back(&mut client, &saved);
-    assert!(node.repeated_count() > repeated);
-    assert_eq!(node.released_sequence(), released, "asking leaves no trace");
+    assert!(host.repeated_count() > repeated);
+    assert_eq!(host.released_sequence(), released, "asking leaves no trace");
     goes_on(&mut client, key);
-    sends_again(&mut || node.connect(options()).unwrap());
+    sends_again(&mut || host.connect(options()).unwrap());
 }
 
 #[test]
 fn from_another_process_and_after_a_restart_of_the_service() {
     let directory = tempfile::tempdir().unwrap();
-    let first = node(directory.path());
+    let first = host(directory.path());
     let saved = live_and_die(connect(directory.path()));
     looks_back(&mut connect(directory.path()), &saved);
     first.stop().unwrap();
-    let second = node(directory.path());
+    let second = host(directory.path());
     let mut client = connect(directory.path());
     let key = looks_back(&mut client, &saved);
     goes_on(&mut client, key);
@@ -245,7 +249,7 @@ fn from_another_process_and_after_a_restart_of_the_service() {
     let place = directory.path().to_owned();
     let back = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(300));
-        node(&place)
+        host(&place)
     });
     assert_eq!(sum(&outcome(&mut client, key, 6)), 10_012);
     let _third = back.join().unwrap();
@@ -285,16 +289,18 @@ fn by_tcp_and_after_a_change_of_leader() {
 #[test]
 fn a_session_of_another_life_is_not_this_one() {
     let directory = tempfile::tempdir().unwrap();
-    let in_memory =
-        || NodeOptions { socket_path: Some(directory.path().join("node.socket")), ..NodeOptions::in_memory() };
-    let first = Node::start(Sum::default(), in_memory()).unwrap();
+    let in_memory = || ServiceHostOptions {
+        socket_path: Some(directory.path().join("node.socket")),
+        ..ServiceHostOptions::in_memory()
+    };
+    let first = ServiceHost::start(Sum::default(), in_memory()).unwrap();
     let mut client = connect(directory.path());
     let key = client.resume_session(&SavedSession::new(7, WINDOW)).unwrap();
     let saved = client.saved_session(key).unwrap();
     send(&mut client, key, ADD, 1);
     outcome(&mut client, key, 1);
     drop(first);
-    let _second = Node::start(Sum::default(), in_memory()).unwrap();
+    let _second = ServiceHost::start(Sum::default(), in_memory()).unwrap();
     // The token opens a session there with the same identifier.
     let mut other = connect(directory.path());
     let lost = other.resume_session(&saved);
@@ -314,7 +320,7 @@ fn a_service_that_was_put_back_is_found_out_by_who_starts_anew() {
     let (directory, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let place = directory.path().join("data");
     let run = |saved: &SavedSession| {
-        let node = node(&place);
+        let host = host(&place);
         let mut client = connect(&place);
         let resumed = client.resume_session(saved).map(|key| {
             send(&mut client, key, ADD, 1);
@@ -322,7 +328,7 @@ fn a_service_that_was_put_back_is_found_out_by_who_starts_anew() {
             outcome(&mut client, key, number);
             client.saved_session(key).unwrap()
         });
-        node.stop().unwrap();
+        host.stop().unwrap();
         resumed
     };
     let first = run(&SavedSession::new(7, WINDOW)).unwrap();
@@ -343,9 +349,11 @@ fn a_service_that_was_put_back_is_found_out_by_who_starts_anew() {
 #[test]
 fn an_expired_session_is_not_taken_for_a_new_one() {
     let directory = tempfile::tempdir().unwrap();
-    let short =
-        NodeOptions { session_expiry: Duration::from_millis(50), ..NodeOptions::in_directory(directory.path()) };
-    let _node = Node::start(Sum::default(), short).unwrap();
+    let short = ServiceHostOptions {
+        session_expiry: Duration::from_millis(50),
+        ..ServiceHostOptions::in_directory(directory.path())
+    };
+    let _node = ServiceHost::start(Sum::default(), short).unwrap();
     let mut client = connect(directory.path());
     let key = client.resume_session(&SavedSession::new(7, WINDOW)).unwrap();
     let saved = client.saved_session(key).unwrap();

@@ -3,12 +3,12 @@
 use crate::attacked::{ADD, PATIENCE, call, connect, message, options, start};
 use gapless_client::ClientError;
 use gapless_client::{Client, Incoming, SessionKey};
-use gapless_engine::NodeOptions;
+use gapless_engine::ServiceHostOptions;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-fn of_short_sessions(directory: &Path) -> NodeOptions {
-    NodeOptions { session_expiry: Duration::from_millis(50), ..options(directory) }
+fn of_short_sessions(directory: &Path) -> ServiceHostOptions {
+    ServiceHostOptions { session_expiry: Duration::from_millis(50), ..options(directory) }
 }
 
 /// Waits until the service has closed what nobody used.

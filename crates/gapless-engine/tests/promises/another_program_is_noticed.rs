@@ -6,7 +6,7 @@ use gapless_client::client::MessageType;
 use gapless_client::session_key::SessionKey;
 use gapless_client::{Client, ClientOptions};
 use gapless_engine::{
-    Context, EngineError, Handlers, Node, NodeOptions, OnOtherOutputs, OnOtherProgram, Reject, Service,
+    Context, EngineError, Handlers, OnOtherOutputs, OnOtherProgram, Reject, Service, ServiceHost, ServiceHostOptions,
 };
 use gapless_schema::Encoding;
 use gapless_transport::token::random_token;
@@ -46,9 +46,12 @@ impl Service for Sum {
 
 const SUM: Sum = Sum { sum: 0, factor: 1, is_silent: false };
 
-fn options(directory: &Path, program: &str) -> NodeOptions {
-    let mut options =
-        NodeOptions { socket_path: None, snapshot_on_stop: false, ..NodeOptions::in_directory(directory) };
+fn options(directory: &Path, program: &str) -> ServiceHostOptions {
+    let mut options = ServiceHostOptions {
+        socket_path: None,
+        snapshot_on_stop: false,
+        ..ServiceHostOptions::in_directory(directory)
+    };
     options.policy.program = Some(program.to_owned());
     options
 }
@@ -58,13 +61,13 @@ fn add(client: &mut Client, session: SessionKey, count: u64) -> u64 {
     reply.payload.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-/// A node that has handled so many commands, and has stopped without a snapshot behind them.
+/// A host that has handled so many commands, and has stopped without a snapshot behind them.
 fn handled(directory: &Path, service: Sum, count: u64) {
-    let node = Node::start(service, options(directory, "first")).unwrap();
-    let mut client = node.connect(ClientOptions::default()).unwrap();
+    let host = ServiceHost::start(service, options(directory, "first")).unwrap();
+    let mut client = host.connect(ClientOptions::default()).unwrap();
     let session = client.open_session(random_token(), 16).unwrap();
     add(&mut client, session, count);
-    node.stop().unwrap();
+    host.stop().unwrap();
 }
 
 #[test]
@@ -74,26 +77,26 @@ fn handlers_that_do_something_else_are_found_out() {
     let changed = || Sum { factor: 12, ..SUM };
     // Also of the same name: that one build is as another was a mistake.
     for program in ["first", "second"] {
-        let error = Node::start(changed(), options(directory.path(), program)).err().unwrap();
+        let error = ServiceHost::start(changed(), options(directory.path(), program)).err().unwrap();
         assert!(matches!(error, EngineError::OtherOutputs { first: 1, last: 101, .. }), "{error}");
         assert!(error.to_string().contains("outputs"), "{error}");
     }
     // It has not begun to be another history.
-    let node = Node::start(SUM, options(directory.path(), "second")).unwrap();
-    let mut client = node.connect(ClientOptions::default()).unwrap();
+    let host = ServiceHost::start(SUM, options(directory.path(), "second")).unwrap();
+    let mut client = host.connect(ClientOptions::default()).unwrap();
     let session = client.open_session(random_token(), 16).unwrap();
     assert_eq!(add(&mut client, session, 11), 111);
-    node.stop().unwrap();
+    host.stop().unwrap();
     // What came behind a start is compared, too.
-    let error = Node::start(changed(), options(directory.path(), "second")).err().unwrap();
+    let error = ServiceHost::start(changed(), options(directory.path(), "second")).err().unwrap();
     assert!(matches!(error, EngineError::OtherOutputs { first: 1, last: 101, .. }), "{error}");
     let mut accepting = options(directory.path(), "second");
     accepting.policy.on_other_outputs = OnOtherOutputs::Warn;
-    let node = Node::start(changed(), accepting).unwrap();
-    let mut client = node.connect(ClientOptions::default()).unwrap();
+    let host = ServiceHost::start(changed(), accepting).unwrap();
+    let mut client = host.connect(ClientOptions::default()).unwrap();
     let session = client.open_session(random_token(), 16).unwrap();
     assert_eq!(add(&mut client, session, 1), 12 * 112, "as it was asked to");
-    node.stop().unwrap();
+    host.stop().unwrap();
 }
 
 #[test]
@@ -101,17 +104,17 @@ fn a_snapshot_begins_a_record() {
     let directory = tempfile::tempdir().unwrap();
     let mut each_tenth = options(directory.path(), "first");
     each_tenth.snapshot_interval_frames = Some(10);
-    let node = Node::start(SUM, each_tenth).unwrap();
-    let mut client = node.connect(ClientOptions::default()).unwrap();
+    let host = ServiceHost::start(SUM, each_tenth).unwrap();
+    let mut client = host.connect(ClientOptions::default()).unwrap();
     let session = client.open_session(random_token(), 16).unwrap();
     add(&mut client, session, 95);
-    node.snapshot().unwrap();
+    host.snapshot().unwrap();
     add(&mut client, session, 7);
-    node.stop().unwrap();
-    let error = Node::start(Sum { factor: 2, ..SUM }, options(directory.path(), "first")).err().unwrap();
+    host.stop().unwrap();
+    let error = ServiceHost::start(Sum { factor: 2, ..SUM }, options(directory.path(), "first")).err().unwrap();
     let EngineError::OtherOutputs { first, last: 103, .. } = error else { panic!("{error}") };
     assert_eq!(first, 97, "behind the snapshot");
-    assert_eq!(Node::start(SUM, options(directory.path(), "first")).unwrap().stop().unwrap(), 103);
+    assert_eq!(ServiceHost::start(SUM, options(directory.path(), "first")).unwrap().stop().unwrap(), 103);
 }
 
 #[test]
@@ -122,22 +125,22 @@ fn another_program_with_frames_to_replay_is_refused_where_that_is_asked_for() {
     let changed = || Sum { is_silent: true, factor: 5, ..SUM };
     let mut refusing = options(directory.path(), "second");
     refusing.policy.on_other_program = OnOtherProgram::Refuse;
-    let error = Node::start(changed(), refusing.clone()).err().unwrap();
+    let error = ServiceHost::start(changed(), refusing.clone()).err().unwrap();
     assert!(matches!(error, EngineError::OtherProgram { first: 1, last: 21 }), "{error}");
     // With a snapshot behind everything there is nothing to replay.
     let mut first = options(directory.path(), "first");
     first.snapshot_on_stop = true;
-    Node::start(Sum { is_silent: true, ..SUM }, first).unwrap().stop().unwrap();
-    Node::start(changed(), refusing).unwrap().stop().unwrap();
+    ServiceHost::start(Sum { is_silent: true, ..SUM }, first).unwrap().stop().unwrap();
+    ServiceHost::start(changed(), refusing).unwrap().stop().unwrap();
     // And without a name the executable is the name: this one is the same each time.
     let other = tempfile::tempdir().unwrap();
     for _ in 0..2 {
         let mut unnamed = options(other.path(), "");
         (unnamed.policy.program, unnamed.policy.on_other_program) = (None, OnOtherProgram::Refuse);
-        let node = Node::start(SUM, unnamed).unwrap();
-        let mut client = node.connect(ClientOptions::default()).unwrap();
+        let host = ServiceHost::start(SUM, unnamed).unwrap();
+        let mut client = host.connect(ClientOptions::default()).unwrap();
         let session = client.open_session(random_token(), 16).unwrap();
         add(&mut client, session, 5);
-        node.stop().unwrap();
+        host.stop().unwrap();
     }
 }

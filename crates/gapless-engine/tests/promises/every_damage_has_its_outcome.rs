@@ -1,4 +1,4 @@
-//! Each kind of file in the directory of a stream and of a node, removed, cut short, exchanged for its neighbour, for an
+//! Each kind of file in the directory of a stream and of a service, removed, cut short, exchanged for its neighbour, for an
 //! older copy of itself and for another stream's, or with one bit changed; on the boot on which it was written and on the
 //! next; at the tiers `journal` and `sync`: what a start makes of it is what the table in the guide says, and no start goes
 //! on with less than was acknowledged without a word.
@@ -7,9 +7,11 @@ use crate::damages::{
     DAMAGES, Damage, PATIENCE, await_that, copy, files, is_held_against_guide, newest_history_slot, other_boot,
 };
 use gapless_client::client::{ClientOptions, MessageType};
-use gapless_client::node::{NodeOptions as PublisherNodeOptions, SharedMemoryOptions, StreamNode};
+use gapless_client::node::{NodeOptions, SharedMemoryOptions, StreamNode};
 use gapless_client::stream_layout::StreamLayout;
-use gapless_engine::{Context, Handlers, Node, NodeOptions, Reject, Service, output_record, whole_directory};
+use gapless_engine::{
+    Context, Handlers, Reject, Service, ServiceHost, ServiceHostOptions, output_record, whole_directory,
+};
 use gapless_journal::descriptor::NameMeaning;
 use gapless_journal::inspect::Verdict;
 use gapless_journal::{Journal, JournalOptions, JournalReader, RecoveryReport, descriptor as d};
@@ -43,7 +45,7 @@ const SIDE_BY_SIDE: usize = 6;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Subject {
     Stream,
-    Node,
+    ServiceHost,
 }
 
 /// A kind of file.
@@ -157,8 +159,8 @@ impl Subject {
         options
     }
 
-    fn node_options(directory: &Path, tier: Tier) -> NodeOptions {
-        let mut options = NodeOptions::in_directory(directory);
+    fn host_options(directory: &Path, tier: Tier) -> ServiceHostOptions {
+        let mut options = ServiceHostOptions::in_directory(directory);
         options.tier = tier;
         options.persistence = Self::persistence();
         options.window_bytes = 1 << 20;
@@ -171,7 +173,7 @@ impl Subject {
         let layout = StreamLayout::new(directory);
         match self {
             Self::Stream => layout.state(),
-            Self::Node => layout.snapshots(),
+            Self::ServiceHost => layout.snapshots(),
         }
     }
 
@@ -190,7 +192,7 @@ impl Subject {
             Self::Stream => {
                 let stream = EventStream::start(&Self::stream_options(directory, tier)).unwrap();
                 let link = stream.local_link(SharedMemoryOptions::default()).unwrap();
-                let mut node = StreamNode::new(link, PublisherNodeOptions::with_token(TOKEN));
+                let mut node = StreamNode::new(link, NodeOptions::with_token(TOKEN));
                 node.wait_open(PATIENCE).unwrap();
                 for (at, count) in COUNTS.iter().enumerate() {
                     let (mut sent, mut came) = (0, 0);
@@ -208,9 +210,9 @@ impl Subject {
                 drop(node);
                 stream.abandon();
             }
-            Self::Node => {
-                let node = Node::start(Count::default(), Self::node_options(directory, tier)).unwrap();
-                let mut client = node.connect(ClientOptions::default()).unwrap();
+            Self::ServiceHost => {
+                let host = ServiceHost::start(Count::default(), Self::host_options(directory, tier)).unwrap();
+                let mut client = host.connect(ClientOptions::default()).unwrap();
                 let session = client.open_session(TOKEN, 4).unwrap();
                 for (at, count) in COUNTS.iter().enumerate() {
                     for number in 0..*count {
@@ -224,7 +226,7 @@ impl Subject {
                     }
                     rest(at);
                 }
-                node.stop().unwrap();
+                host.stop().unwrap();
             }
         }
     }
@@ -239,11 +241,11 @@ impl Subject {
                 stream.stop().map_err(|error| error.to_string())?;
                 (recovery.last_sequence, recovery.journal.unwrap())
             }
-            Self::Node => {
-                let options = Self::node_options(directory, tier);
-                let node = Node::start(Count::default(), options).map_err(|error| error.to_string())?;
-                let (last, report) = (node.recovered().last_sequence, node.journal_report().unwrap().clone());
-                node.stop().map_err(|error| error.to_string())?;
+            Self::ServiceHost => {
+                let options = Self::host_options(directory, tier);
+                let host = ServiceHost::start(Count::default(), options).map_err(|error| error.to_string())?;
+                let (last, report) = (host.recovered().last_sequence, host.journal_report().unwrap().clone());
+                host.stop().map_err(|error| error.to_string())?;
                 (last, report)
             }
         };
@@ -567,5 +569,5 @@ fn of_a_stream() {
 
 #[test]
 fn of_a_node() {
-    is_held_against_guide("The directory of a node", &table(Subject::Node));
+    is_held_against_guide("The directory of a service", &table(Subject::ServiceHost));
 }

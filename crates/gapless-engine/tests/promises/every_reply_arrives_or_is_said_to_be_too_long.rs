@@ -6,7 +6,7 @@ use gapless_client::client::{ClientOptions, MessageType};
 use gapless_client::{Client, SessionKey};
 use gapless_engine::fold::{NoSink, Policy};
 use gapless_engine::recovery::replay_copy;
-use gapless_engine::{Context, Handlers, Node, NodeOptions, OUTPUT_LENGTH_MAX, Service};
+use gapless_engine::{Context, Handlers, OUTPUT_LENGTH_MAX, Service, ServiceHost, ServiceHostOptions};
 use gapless_schema::Encoding;
 use gapless_transport::link::LinkOptions;
 use std::path::Path;
@@ -50,29 +50,29 @@ impl Service for Verbose {
     }
 }
 
-fn connect(node: &Node, reply_ring_bytes: usize) -> Client {
+fn connect(host: &ServiceHost, reply_ring_bytes: usize) -> Client {
     let link = LinkOptions { reply_ring_bytes, ..LinkOptions::default() };
-    Client::connect(node.socket_path().unwrap(), ClientOptions { link, ..ClientOptions::default() }).unwrap()
+    Client::connect(host.socket_path().unwrap(), ClientOptions { link, ..ClientOptions::default() }).unwrap()
 }
 
 fn ask(client: &mut Client, session: SessionKey, length: usize) -> Result<Vec<u8>, ClientError> {
     client.call(session, ASK, &(length as u32).to_le_bytes(), PATIENCE).map(|reply| reply.payload)
 }
 
-fn node(directory: &Path, detach_sender: bool) -> Node {
-    let mut options = NodeOptions::in_directory(directory);
+fn host(directory: &Path, detach_sender: bool) -> ServiceHost {
+    let mut options = ServiceHostOptions::in_directory(directory);
     options.threads.detach_sender = detach_sender;
-    Node::start(Verbose::default(), options).unwrap()
+    ServiceHost::start(Verbose::default(), options).unwrap()
 }
 
 #[test]
 fn of_every_length_into_every_ring() {
     for detach_sender in [false, true] {
         let directory = tempfile::tempdir().unwrap();
-        let node = node(directory.path(), detach_sender);
+        let host = host(directory.path(), detach_sender);
         let mut calls = 0u8;
         for reply_ring_bytes in [*LinkOptions::RING_BYTES.start(), 64 << 10, 1 << 20, 4 << 20] {
-            let mut client = connect(&node, reply_ring_bytes);
+            let mut client = connect(&host, reply_ring_bytes);
             let session = client.open_session(u128::from(reply_ring_bytes as u64), 4).unwrap();
             for length in [0, 1, 2_000, 65_472, 65_473, 300_000, 523_712, 523_713, 1 << 20 >> 1, OUTPUT_LENGTH_MAX] {
                 let reply = ask(&mut client, session, length).unwrap();
@@ -80,15 +80,15 @@ fn of_every_length_into_every_ring() {
                 assert!(reply.len() == length && reply.iter().all(|byte| *byte == calls), "{length} bytes");
             }
         }
-        node.stop().unwrap();
+        host.stop().unwrap();
     }
 }
 
 #[test]
 fn a_client_that_does_not_read_holds_up_nobody() {
     let directory = tempfile::tempdir().unwrap();
-    let node = node(directory.path(), false);
-    let mut slow = connect(&node, *LinkOptions::RING_BYTES.start());
+    let host = host(directory.path(), false);
+    let mut slow = connect(&host, *LinkOptions::RING_BYTES.start());
     let session = slow.open_session(1, 4).unwrap();
     let length = 400_000;
     for _ in 0..4 {
@@ -99,11 +99,11 @@ fn a_client_that_does_not_read_holds_up_nobody() {
         .unwrap();
     }
     slow.flush();
-    let mut other = connect(&node, 1 << 20);
+    let mut other = connect(&host, 1 << 20);
     let others = other.open_session(2, 4).unwrap();
     let begun = Instant::now();
-    while node.handled_sequence() < 7 {
-        assert!(begun.elapsed() < PATIENCE, "{} handled", node.handled_sequence());
+    while host.handled_sequence() < 7 {
+        assert!(begun.elapsed() < PATIENCE, "{} handled", host.handled_sequence());
         let _reply = ask(&mut other, others, 900_000).unwrap();
     }
     // The slow one gets all of it, in order, once it reads.
@@ -119,14 +119,14 @@ fn a_client_that_does_not_read_holds_up_nobody() {
         .unwrap();
     }
     assert_eq!(came, [1, 2, 3, 4]);
-    node.stop().unwrap();
+    host.stop().unwrap();
 }
 
 #[test]
 fn a_client_that_goes_in_the_middle_gets_it_when_it_comes_again() {
     let directory = tempfile::tempdir().unwrap();
-    let node = node(directory.path(), false);
-    let mut client = connect(&node, *LinkOptions::RING_BYTES.start());
+    let host = host(directory.path(), false);
+    let mut client = connect(&host, *LinkOptions::RING_BYTES.start());
     let session = client.open_session(1, 4).unwrap();
     client
         .send(session, ASK, 4, |buffer| {
@@ -136,7 +136,7 @@ fn a_client_that_goes_in_the_middle_gets_it_when_it_comes_again() {
         .unwrap();
     client.flush();
     let begun = Instant::now();
-    while node.handled_sequence() < 2 {
+    while host.handled_sequence() < 2 {
         assert!(begun.elapsed() < PATIENCE);
     }
     client.reconnect().unwrap();
@@ -152,13 +152,13 @@ fn a_client_that_goes_in_the_middle_gets_it_when_it_comes_again() {
             .unwrap();
     }
     assert_eq!(came, 500_000);
-    node.stop().unwrap();
+    host.stop().unwrap();
 }
 
 #[test]
 fn a_longer_one_is_an_outcome_that_stays() {
     let directory = tempfile::tempdir().unwrap();
-    let running = node(directory.path(), false);
+    let running = host(directory.path(), false);
     let mut client = connect(&running, 1 << 20);
     let session = client.open_session(1, 4).unwrap();
     let mut too_long = 0;
@@ -182,7 +182,7 @@ fn a_longer_one_is_an_outcome_that_stays() {
     let (fold, _) =
         replay_copy(directory.path(), Verbose::default(), Policy::default(), u64::MAX, &mut NoSink).unwrap();
     assert_eq!((fold.service::<Verbose>().calls, fold.service::<Verbose>().refused), (5, 0));
-    let again = node(directory.path(), false);
+    let again = host(directory.path(), false);
     let mut other = connect(&again, 1 << 20);
     let session = other.open_session(1, 4).unwrap();
     // The bytes of the sixth are those of the sixth call.

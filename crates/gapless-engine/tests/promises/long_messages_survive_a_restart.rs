@@ -7,7 +7,7 @@
 use crate::attacked::*;
 use gapless_client::ClientError;
 use gapless_client::{Client, Incoming};
-use gapless_engine::NodeOptions;
+use gapless_engine::ServiceHostOptions;
 use gapless_transport::Tier;
 use std::time::{Duration, Instant};
 
@@ -39,8 +39,8 @@ fn from_the_journal_and_from_a_snapshot() {
     for (tier, snapshot_on_stop) in [(Tier::Journal, false), (Tier::Journal, true), (Tier::Sync, false)] {
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path();
-        let restartable = || NodeOptions { tier, snapshot_on_stop, ..options(place) };
-        let node = start(restartable());
+        let restartable = || ServiceHostOptions { tier, snapshot_on_stop, ..options(place) };
+        let host = start(restartable());
         let mut client = connect(place);
         let key = client.open_session(5, 8).unwrap();
 
@@ -55,22 +55,22 @@ fn from_the_journal_and_from_a_snapshot() {
             assert_eq!(repeated(&mut client, key, first), 100_000u64.to_le_bytes());
             assert_eq!(repeated(&mut client, key, second), expected);
         }
-        node.stop().unwrap();
+        host.stop().unwrap();
 
-        let node = start(restartable());
-        assert_eq!(node.recovered().snapshot_sequence > 0, snapshot_on_stop);
+        let host = start(restartable());
+        assert_eq!(host.recovered().snapshot_sequence > 0, snapshot_on_stop);
         client.reconnect().unwrap();
         assert_eq!(repeated(&mut client, key, first), 100_000u64.to_le_bytes());
         assert_eq!(repeated(&mut client, key, second), expected);
         assert_eq!(add(&mut client, key, 1), 100_002, "each had its effect once");
-        node.stop().unwrap();
+        host.stop().unwrap();
     }
 }
 
 #[test]
 fn what_is_too_long_is_refused_before_anything_is_sent() {
     let directory = tempfile::tempdir().unwrap();
-    let node = start(options(directory.path()));
+    let host = start(options(directory.path()));
     let mut client = connect(directory.path());
     let key = client.open_session(5, 8).unwrap();
     match call(&mut client, key, ADD, &vec![1; 2 << 20]) {
@@ -83,5 +83,5 @@ fn what_is_too_long_is_refused_before_anything_is_sent() {
         other => panic!("expected a reply that is too long, not {other:?}"),
     }
     assert_eq!(add(&mut client, key, 2), 3);
-    node.stop().unwrap();
+    host.stop().unwrap();
 }

@@ -31,7 +31,7 @@ pub struct Import<'a> {
     path: PathBuf,
     key: u128,
     lines: Lines,
-    node: &'a Node,
+    host: &'a ServiceHost,
     client: Client,
     session: SessionKey,
     lines_per_second: Option<u32>,
@@ -64,9 +64,9 @@ impl<'a> Import<'a> {
     /// Connects to the ledger and goes to the line behind the last that it has taken.
     ///
     /// # Errors
-    /// The file is not the one of which the ledger has taken lines; the node has stopped.
+    /// The file is not the one of which the ledger has taken lines; the host has stopped.
     pub fn resume(
-        node: &'a Node,
+        host: &'a ServiceHost,
         path: &Path,
         lines: Lines,
         lines_per_second: Option<u32>,
@@ -74,9 +74,9 @@ impl<'a> Import<'a> {
         let name = path.file_name().unwrap_or(path.as_os_str());
         // The same file name is the same import, and the same session, in every run.
         let key = fnv::wide(name.as_encoded_bytes());
-        let mut client = node.connect(ClientOptions { timeout: ANSWER_TIMEOUT, ..ClientOptions::default() })?;
+        let mut client = host.connect(ClientOptions { timeout: ANSWER_TIMEOUT, ..ClientOptions::default() })?;
         let session = client.open_session(key, WINDOW_MESSAGES)?;
-        let mut import = Self { path: path.to_owned(), key, lines, node, client, session, lines_per_second };
+        let mut import = Self { path: path.to_owned(), key, lines, host, client, session, lines_per_second };
         let answer = import.ask(messages::PROGRESS, &key.to_le_bytes())?;
         let taken = Progress::from_bytes(&answer).ok_or("the ledger's answer is malformed")?;
         while import.lines.number() < taken.line {
@@ -99,7 +99,7 @@ impl<'a> Import<'a> {
     /// Sends what is left of the file. Returns whether the end was reached; if not, `stop` was set.
     ///
     /// # Errors
-    /// The file cannot be read, the ledger takes no more, the node has stopped.
+    /// The file cannot be read, the ledger takes no more, the host has stopped.
     pub fn run(&mut self, stop: &AtomicBool, progress: &mut ProgressLine) -> Result<bool, Failure> {
         let began = Instant::now();
         let (mut sent, mut is_ended) = (0, false);
@@ -162,8 +162,8 @@ impl<'a> Import<'a> {
             Ok(0) => self.client.wait(moment),
             other => other.map(|_| ()),
         };
-        // Why the node has stopped says more than that it is gone.
-        match (self.node.failure(), waited) {
+        // Why the host has stopped says more than that it is gone.
+        match (self.host.failure(), waited) {
             (Some(failure), _) => Err(failure.into()),
             (None, waited) => Ok(waited?),
         }
@@ -173,7 +173,7 @@ impl<'a> Import<'a> {
     fn ask(&mut self, question: MessageType, payload: &[u8]) -> Result<Vec<u8>, Failure> {
         match self.client.call(self.session, question, payload, ANSWER_TIMEOUT) {
             Ok(reply) => Ok(reply.payload),
-            Err(error) => Err(self.node.failure().map_or_else(|| error.into(), Into::into)),
+            Err(error) => Err(self.host.failure().map_or_else(|| error.into(), Into::into)),
         }
     }
 
@@ -197,7 +197,7 @@ impl<'a> Import<'a> {
     /// file, so it is the same however many runs it took.
     ///
     /// # Errors
-    /// The node has stopped, or the file cannot be read again.
+    /// The host has stopped, or the file cannot be read again.
     pub fn report(&mut self) -> Result<String, Failure> {
         let refusals = self.refusals()?;
         let answer = self.ask(messages::TOTALS, &self.key.to_le_bytes())?;

@@ -3,7 +3,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `main` | options, the node, the end of a run |
+//! | `main` | options, the host, the end of a run |
 //! | `book` | the service: accounts, transfers and imports |
 //! | `messages` | what program and service say to each other |
 //! | `import` | one file on its way into the ledger |
@@ -105,8 +105,8 @@ fn run(options: &Options) -> Result<ExitCode, Failure> {
         let directory = options.directory.display();
         return Err(format!("{directory} is not a directory; choose another with --directory").into());
     }
-    let node = Node::start(Book::default(), node_options(options, file_bytes))?;
-    let (mut import, line) = Import::resume(&node, &options.file, lines, options.lines_per_second)?;
+    let host = ServiceHost::start(Book::default(), host_options(options, file_bytes))?;
+    let (mut import, line) = Import::resume(&host, &options.file, lines, options.lines_per_second)?;
     match options.tier {
         Tier::Memory => eprintln!("the ledger is in memory: nothing of it is kept"),
         tier => {
@@ -118,12 +118,12 @@ fn run(options: &Options) -> Result<ExitCode, Failure> {
     let mut progress = ProgressLine::new(options.progress, file_bytes, line);
     if !import.run(&stop, &mut progress)? {
         let line = with_commas(import.line().into());
-        node.stop()?;
+        host.stop()?;
         eprintln!("stopped behind line {line}; run the same command again to go on");
         return Ok(ExitCode::from(STOPPED));
     }
     let report = import.report()?;
-    node.stop()?;
+    host.stop()?;
     print(&report)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -142,11 +142,11 @@ fn stop_flag() -> Result<Arc<AtomicBool>, ctrlc::Error> {
     Ok(stop)
 }
 
-fn node_options(options: &Options, file_bytes: u64) -> NodeOptions {
+fn host_options(options: &Options, file_bytes: u64) -> ServiceHostOptions {
     if options.tier == Tier::Memory {
-        return NodeOptions::in_memory();
+        return ServiceHostOptions::in_memory();
     }
-    NodeOptions {
+    ServiceHostOptions {
         tier: options.tier,
         // The only client is this process.
         socket_path: None,
@@ -154,7 +154,7 @@ fn node_options(options: &Options, file_bytes: u64) -> NodeOptions {
         // A snapshot holds all that was booked, so only a few while a file is read: lines have about
         // 40 bytes.
         snapshot_interval_frames: Some((file_bytes / 320).max(1000)),
-        ..NodeOptions::in_directory(&options.directory)
+        ..ServiceHostOptions::in_directory(&options.directory)
     }
 }
 

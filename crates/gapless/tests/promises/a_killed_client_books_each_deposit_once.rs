@@ -47,9 +47,9 @@ fn whenever_it_is_killed() {
     let folder = tempfile::tempdir().unwrap();
     let (directory, home) = (folder.path().join("bank"), folder.path().join("home"));
     std::fs::create_dir(&home).unwrap();
-    let start = |bank: &Bank| Node::start(bank.clone(), NodeOptions::in_directory(&directory)).unwrap();
-    let (mut bank, mut node) = (Bank::default(), None);
-    node.replace(start(&bank));
+    let start = |bank: &Bank| ServiceHost::start(bank.clone(), ServiceHostOptions::in_directory(&directory)).unwrap();
+    let (mut bank, mut host) = (Bank::default(), None);
+    host.replace(start(&bank));
     let socket = directory.join("node.socket");
     let run = |amount: Option<u64>, kill_after: Option<Duration>| {
         let mut command = Command::new(example("surviving_client"));
@@ -73,9 +73,9 @@ fn whenever_it_is_killed() {
             None => killed += 1,
         }
         if amount == 50 {
-            drop(node.take());
+            drop(host.take());
             bank = Bank::default();
-            node = Some(start(&bank));
+            host = Some(start(&bank));
         }
     }
     assert!(run(None, None).is_some());

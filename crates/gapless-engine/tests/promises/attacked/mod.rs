@@ -5,7 +5,7 @@
 use gapless_client::ClientError;
 use gapless_client::client::{ClientOptions, MessageType, OwnedReply};
 use gapless_client::{Client, SessionKey};
-use gapless_engine::{Context, Handlers, Node, NodeOptions, Persistence, Reject, Service};
+use gapless_engine::{Context, Handlers, Persistence, Reject, Service, ServiceHost, ServiceHostOptions};
 use gapless_schema::Encoding;
 use std::path::Path;
 use std::time::Duration;
@@ -64,19 +64,19 @@ pub fn message(schema: u32) -> MessageType {
     MessageType { schema, encoding: Encoding::Opaque }
 }
 
-/// A small durable node.
-pub fn options(directory: &Path) -> NodeOptions {
-    NodeOptions {
+/// A small durable host.
+pub fn options(directory: &Path) -> ServiceHostOptions {
+    ServiceHostOptions {
         window_bytes: 1 << 20,
         frame_length_max: 4096,
         snapshot_on_stop: false,
         persistence: Persistence { segment_length_bytes: 256 << 10, ..Persistence::default() },
-        ..NodeOptions::in_directory(directory)
+        ..ServiceHostOptions::in_directory(directory)
     }
 }
 
-pub fn start(options: NodeOptions) -> Node {
-    Node::start(Adder::default(), options).unwrap()
+pub fn start(options: ServiceHostOptions) -> ServiceHost {
+    ServiceHost::start(Adder::default(), options).unwrap()
 }
 
 /// A client with its own time-outs, connected as another process would be.
@@ -95,11 +95,11 @@ pub fn add(client: &mut Client, key: SessionKey, number: u8) -> u64 {
     u64::from_le_bytes(reply.payload.try_into().unwrap())
 }
 
-/// Waits until the node has stopped by itself; its error's text.
-pub fn failure(node: &Node) -> String {
+/// Waits until the host has stopped by itself; its error's text.
+pub fn failure(host: &ServiceHost) -> String {
     let deadline = std::time::Instant::now() + PATIENCE;
     loop {
-        if let Some(failure) = node.failure() {
+        if let Some(failure) = host.failure() {
             return failure.to_string();
         }
         assert!(std::time::Instant::now() < deadline, "the node goes on");

@@ -20,8 +20,8 @@ pub enum Kind {
 
 /// Small segments, frequent snapshots and hardly any retention: a few thousand commands pass through
 /// everything that a journal does in weeks.
-fn options(directory: &Path, tier: Tier) -> NodeOptions {
-    NodeOptions {
+fn options(directory: &Path, tier: Tier) -> ServiceHostOptions {
+    ServiceHostOptions {
         tier,
         frame_length_max: 4096,
         window_bytes: 1 << 20,
@@ -33,7 +33,7 @@ fn options(directory: &Path, tier: Tier) -> NodeOptions {
         },
         // The journal beside the service, as on a larger machine.
         threads: Threads { detach_persister: true, ..Threads::default() },
-        ..NodeOptions::in_directory(directory)
+        ..ServiceHostOptions::in_directory(directory)
     }
 }
 
@@ -45,12 +45,12 @@ pub fn be_the_service_if_asked() {
         return;
     }
     let options = options(Path::new(directory), tier.parse().unwrap());
-    let node = match *kind == format!("{:?}", Kind::EventSourced) {
-        true => Node::start(Bank::default(), options),
-        false => Node::start_state(StateBank::new, options),
+    let host = match *kind == format!("{:?}", Kind::EventSourced) {
+        true => ServiceHost::start(Bank::default(), options),
+        false => ServiceHost::start_state(StateBank::new, options),
     };
-    let node = match node {
-        Ok(node) => node,
+    let host = match host {
+        Ok(host) => host,
         Err(error) => {
             println!("failed: {error}");
             std::process::exit(3);
@@ -64,12 +64,12 @@ pub fn be_the_service_if_asked() {
         let _ = ended.send(());
     });
     while end.recv_timeout(Duration::from_millis(20)).is_err() {
-        if let Some(failure) = node.failure() {
+        if let Some(failure) = host.failure() {
             println!("failed: {failure}");
             std::process::exit(4);
         }
     }
-    match node.stop() {
+    match host.stop() {
         Ok(_) => std::process::exit(0),
         Err(error) => {
             println!("failed: {error}");

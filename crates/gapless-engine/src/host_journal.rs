@@ -1,16 +1,15 @@
-//! A node's journal as its snapshots need it: synced below them, and cleaned up behind them.
+//! A service host's journal as its snapshots need it: synced below them, and cleaned up behind them.
 
 use crate::EngineError;
 use crate::snapshot_schedule::SnapshotJournal;
 use gapless_journal::{Preparer, Syncer};
 
-/// The journal as snapshots need it.
-pub(crate) struct JournalBelow {
+pub(crate) struct HostJournal {
     syncer: Syncer,
     preparer: Preparer,
 }
 
-impl JournalBelow {
+impl HostJournal {
     /// Of a journal whose newest snapshot stands at `snapshot_sequence`, 0 without one.
     pub fn new(syncer: Syncer, preparer: Preparer, snapshot_sequence: u64) -> Self {
         if snapshot_sequence > 0 {
@@ -20,7 +19,7 @@ impl JournalBelow {
     }
 }
 
-impl SnapshotJournal for JournalBelow {
+impl SnapshotJournal for HostJournal {
     fn sync(&mut self) -> Result<(), EngineError> {
         self.syncer.sync()?;
         Ok(())

@@ -1,7 +1,7 @@
-//! Which agent of a node sits on which thread.
+//! Which agent of a service host runs on which thread.
 
 use crate::EngineError;
-use crate::options::NodeOptions;
+use crate::options::ServiceHostOptions;
 use gapless_agent::plan::cores_available;
 use gapless_agent::{AgentSpec, PlanKind, Seats};
 use gapless_transport::Tier;
@@ -9,8 +9,8 @@ use gapless_transport::Tier;
 /// A clean stop may take this long: what was taken is handled, and a last snapshot written.
 const DRAIN_NS_MAX: u64 = 600_000_000_000;
 
-/// The threads of a node's agents.
-pub(crate) fn of_node(options: &NodeOptions) -> Result<Seats, EngineError> {
+/// The threads of a host's agents.
+pub(crate) fn of_host(options: &ServiceHostOptions) -> Result<Seats, EngineError> {
     let threads = &options.threads;
     let is_durable = options.tier != Tier::Memory;
     // All of them are on the path of a message. The weights are their shares of its time.

@@ -1,10 +1,10 @@
-//! [`Node`]: one durable stream and a service on it, event-sourced or state-replicated, put together from the agents and run.
+//! [`ServiceHost`]: one durable stream and a service on it, event-sourced or state-replicated, put together from the agents and run.
 
 use crate::dead_letters::DeadLetters;
 use crate::executor::{Delivery, End, Executor, ExecutorCounters, ExecutorLinks};
 use crate::fold::{DeadLettersOnly, Fold, Sink};
-use crate::node_journal::JournalBelow;
-use crate::options::NodeOptions;
+use crate::host_journal::HostJournal;
+use crate::options::ServiceHostOptions;
 use crate::output_record::{OutputRecord, Recorded};
 use crate::recovery::{Recovered, recover};
 use crate::sender::Sender;
@@ -13,7 +13,7 @@ use crate::snapshot_schedule::{SnapshotRequests, SnapshotRules, SnapshotSchedule
 use crate::state::follower::{Follower, StateViews};
 use crate::state::{StateService, make_of};
 use crate::store::Store;
-use crate::{EngineError, seats, sender, snapshot};
+use crate::{EngineError, sender, snapshot, thread_assignment};
 use gapless_agent::{Agent, Clock, CounterView, Counters, Pauses, ThreadPlan};
 use gapless_client::client::ClientOptions;
 use gapless_client::stream_layout::StreamLayout;
@@ -31,8 +31,8 @@ use gapless_transport::Tier;
 use gapless_transport::token::random_token;
 use std::path::Path;
 
-/// A running node.
-pub struct Node {
+/// A service that runs on a stream of its own, in this process.
+pub struct ServiceHost {
     stream: EventStream,
     snapshots: Option<SnapshotRequests>,
     handled: CounterView,
@@ -46,23 +46,23 @@ pub struct Node {
 /// The term of a stream without a cluster.
 const NO_TERM: u64 = 0;
 
-impl Node {
+impl ServiceHost {
     /// Recovers what `options.directory` holds, and starts: when this returns, clients can connect.
     ///
     /// # Errors
     /// Options that make no sense, a directory in use, damage, no threads or memory.
-    pub fn start<S: Service>(service: S, options: NodeOptions) -> Result<Self, EngineError> {
+    pub fn start<S: Service>(service: S, options: ServiceHostOptions) -> Result<Self, EngineError> {
         options.check()?;
         Self::start_fold(Fold::new(service, options.policy.clone()), options)
     }
 
-    /// As [`Node::start`], of a state-replicated service ([`crate::state`]), which needs no cluster: its handlers run before
+    /// As [`ServiceHost::start`], of a state-replicated service ([`crate::state`]), which needs no cluster: its handlers run before
     /// their commands enter the stream, once, and what enters is what they did. A restart runs none of them again. `make`
     /// declares the collections and gives the service that knows them.
     ///
     /// ```
     /// use gapless_engine::store::{Counter, Store};
-    /// use gapless_engine::{Node, NodeOptions, StateHandlers, StateService};
+    /// use gapless_engine::{ServiceHost, ServiceHostOptions, StateHandlers, StateService};
     /// use gapless_schema::Encoding;
     /// use gapless_client::ClientOptions;
     /// use gapless_client::client::MessageType;
@@ -91,28 +91,28 @@ impl Node {
     /// }
     ///
     /// let make = |store: &mut Store| Clock { calls: store.counter(1, "calls") };
-    /// let node = Node::start_state(make, NodeOptions::in_memory())?;
-    /// let mut client = node.connect(ClientOptions::default())?;
+    /// let host = ServiceHost::start_state(make, ServiceHostOptions::in_memory())?;
+    /// let mut client = host.connect(ClientOptions::default())?;
     /// let session = client.open_session(random_token(), 16)?;
     /// assert!(client.call(session, CALL, b"", Duration::from_secs(5)).is_err());
     /// let reply = client.call(session, CALL, b"now", Duration::from_secs(5))?;
     /// assert_eq!(reply.payload[..8], 1u64.to_le_bytes());
-    /// node.stop()?;
+    /// host.stop()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// As for [`Node::start`]; [`EngineError::Option`] for a policy that such a service has no use for: nothing stops it.
+    /// As for [`ServiceHost::start`]; [`EngineError::Option`] for a policy that such a service has no use for: nothing stops it.
     pub fn start_state<S: StateService>(
         make: impl Fn(&mut Store) -> S + Send + Sync + 'static,
-        options: NodeOptions,
+        options: ServiceHostOptions,
     ) -> Result<Self, EngineError> {
         options.check_of_state()?;
         let follower = Follower::new(make_of(make), options.state_limits);
         Self::start_fold(Fold::of_transactions(Box::new(follower)), options)
     }
 
-    fn start_fold(mut fold: Fold, options: NodeOptions) -> Result<Self, EngineError> {
+    fn start_fold(mut fold: Fold, options: ServiceHostOptions) -> Result<Self, EngineError> {
         let stream_options = options.stream_options();
         let found = Found::recover(&mut fold, &options)?;
         let Found { directory, opened, sequencer, recovered, record, dead_letters, identity } = found;
@@ -124,7 +124,7 @@ impl Node {
             recovered.last_sequence + 1,
             opened,
             Head::Service,
-            seats::of_node(&options)?,
+            thread_assignment::of_host(&options)?,
         )?;
         builder.set_socket_path(options.socket_path.clone());
         builder.told_limits.1 = stream_options.message_length_max;
@@ -139,7 +139,7 @@ impl Node {
                 on_stop: options.snapshot_on_stop && options.snapshot_interval_frames.is_some(),
             };
             let at = recovered.snapshot_sequence;
-            let below = JournalBelow::new(syncer, preparer, at);
+            let below = HostJournal::new(syncer, preparer, at);
             let woken = builder.seats.waker("service");
             schedule = Some(SnapshotSchedule::start(layout.snapshots(), identity, at, rules, below, woken)?);
         }
@@ -233,13 +233,13 @@ impl Node {
         self.stream.pin_warnings()
     }
 
-    /// CPU time of the node's agent threads so far, ns.
+    /// CPU time of the host's agent threads so far, ns.
     #[must_use]
     pub fn cpu_time_ns(&self) -> u64 {
         self.stream.cpu_time_ns()
     }
 
-    /// How long each of the node's threads, in the order of its plan, was kept from running while it spun, so far:
+    /// How long each of the host's threads, in the order of its plan, was kept from running while it spun, so far:
     /// by an interrupt, another thread or the hypervisor.
     #[must_use]
     pub fn pauses(&self) -> Vec<Pauses> {
@@ -264,7 +264,7 @@ impl Node {
         self.dead_letters.get()
     }
 
-    /// The hash of a state-replicated service's state behind [`Node::handled_sequence`]; `None` of an event-sourced service,
+    /// The hash of a state-replicated service's state behind [`ServiceHost::handled_sequence`]; `None` of an event-sourced service,
     /// whose state is its own.
     #[must_use]
     pub fn state_hash(&self) -> Option<u64> {
@@ -277,7 +277,7 @@ impl Node {
         self.repeated.get()
     }
 
-    /// The node's counters, which other processes read from the file `counters` of its directory; an
+    /// The host's counters, which other processes read from the file `counters` of its directory; an
     /// application adds its own.
     #[must_use]
     pub const fn counters(&self) -> &Counters {
@@ -288,16 +288,16 @@ impl Node {
     /// sequence that it stands at.
     ///
     /// # Errors
-    /// A node at tier `memory`, a snapshot that cannot be written, a node that has failed.
+    /// The tier is `memory`, the snapshot cannot be written, or the host has failed.
     pub fn snapshot(&self) -> Result<u64, EngineError> {
         let Some(requests) = &self.snapshots else {
-            let reason = "a node at tier memory keeps nothing that a snapshot could be part of".to_owned();
+            let reason = "a service at tier memory keeps nothing that a snapshot could be part of".to_owned();
             return Err(EngineError::Option { option: "tier", reason });
         };
         requests.take(|| self.failure())
     }
 
-    /// Why the node has stopped by itself, if it has.
+    /// Why the host has stopped by itself, if it has.
     #[must_use]
     pub fn failure(&self) -> Option<EngineError> {
         self.stream.failure().map(stopped)
@@ -307,7 +307,7 @@ impl Node {
     /// for. Returns the last sequence.
     ///
     /// # Errors
-    /// What made the node stop by itself, before or now.
+    /// What made the host stop by itself, before or now.
     pub fn stop(self) -> Result<u64, EngineError> {
         self.stream.stop().map_err(stopped)?;
         Ok(self.handled.get())
@@ -322,7 +322,7 @@ fn stopped(error: StreamError) -> EngineError {
     }
 }
 
-/// What a start finds in a node's directory, and what the service comes to by that.
+/// What a start finds in the host's directory, and the service's state by that.
 struct Found {
     directory: Option<TakenDirectory>,
     opened: Option<OpenedJournal>,
@@ -335,7 +335,7 @@ struct Found {
 
 impl Found {
     /// Opens what there is and replays it into `fold`.
-    fn recover(fold: &mut Fold, options: &NodeOptions) -> Result<Self, EngineError> {
+    fn recover(fold: &mut Fold, options: &ServiceHostOptions) -> Result<Self, EngineError> {
         let directory =
             options.directory.as_deref().map(|root| TakenDirectory::take(StreamLayout::new(root))).transpose()?;
         directory.as_ref().map_or(Ok(()), |directory| directory.check_owner(Owner::Stream))?;
@@ -373,7 +373,7 @@ impl Found {
 
 /// The agent that appends; the count of repeats that it recognises; and how the state stands that it runs ahead with.
 fn ingress(
-    options: &NodeOptions,
+    options: &ServiceHostOptions,
     builder: &StreamBuilder<'_>,
     sequencer: Sequencer,
     writer: WindowWriter,
@@ -410,7 +410,10 @@ fn ingress(
 }
 
 /// How replies leave, and the agent that sends them, where that has a seat of its own.
-fn delivery(options: &NodeOptions, builder: &StreamBuilder<'_>) -> Result<(Delivery, Option<Sender>), EngineError> {
+fn delivery(
+    options: &ServiceHostOptions,
+    builder: &StreamBuilder<'_>,
+) -> Result<(Delivery, Option<Sender>), EngineError> {
     let egress = builder.egress();
     if builder.seats.seat("sender").is_none() {
         return Ok((Delivery::Direct(egress), None));
