@@ -37,8 +37,6 @@ pub struct Effects {
     pub members: Option<Members>,
     /// Frames are to be fetched up to a place.
     pub fetch: Option<Fetch>,
-    /// Reads that may be answered from what is released here.
-    pub reads: Vec<Read>,
 }
 
 /// A record for the journal.
@@ -103,15 +101,6 @@ pub struct Fetch {
     pub leader: MemberId,
 }
 
-/// A read that may be answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Read {
-    /// What [`crate::consensus::Consensus::read_index`] was given.
-    pub context: u64,
-    /// The released sequence that it sees.
-    pub sequence: u64,
-}
-
 impl Effects {
     /// Whether there is nothing to do.
     #[must_use]
@@ -124,30 +113,16 @@ impl Effects {
             && self.role.is_none()
             && self.members.is_none()
             && self.fetch.is_none()
-            && self.reads.is_empty()
     }
 
     pub(super) fn clear(&mut self) {
         // Named one by one, so that none is forgotten and nothing large is moved.
-        let Self {
-            number,
-            cut_behind,
-            restored,
-            records,
-            must_sync,
-            ballot,
-            messages,
-            released,
-            role,
-            members,
-            fetch,
-            reads,
-        } = self;
+        let Self { number, cut_behind, restored, records, must_sync, ballot, messages, released, role, members, fetch } =
+            self;
         (*number, *cut_behind, *restored, *must_sync) = (0, None, None, false);
         (*ballot, *released, *role, *members, *fetch) = (None, None, None, None, None);
         records.clear();
         messages.clear();
-        reads.clear();
     }
 }
 

@@ -50,7 +50,7 @@ pub use self::core::{Consensus, ConsensusError, ProposeError};
 pub use chain::Chain;
 pub use change::{Change, ChangeStep, Transition};
 pub use details::{Joining, MemberDetails};
-pub use effects::{Effects, Fetch, Outgoing, Read, Record, Role, RoleChange};
+pub use effects::{Effects, Fetch, Outgoing, Record, Role, RoleChange};
 pub use members::{Members, MembersError};
 pub use options::ConsensusOptions;
 pub use raft::eraftpb::Message;

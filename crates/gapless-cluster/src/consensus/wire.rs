@@ -6,8 +6,8 @@
 //!   1  u8   type: raft's number             40  u64  index
 //!   2  u8   flags: 1 rejected               48  u64  commit
 //!             2 transfer of the lead        56  u64  commit's term
-//!             4 a read's context follows    64  u64  hint of a rejection
-//!             8 a vote that counts only     72  …    16 bytes of a read's context, if there is one
+//!             4 a context of 16 bytes       64  u64  hint of a rejection
+//!             8 a vote that counts only     72  …    the context, if there is one
 //!               with those of all others    …   …    the entries, or a place and its members
 //!            16 about the end of a log
 //!   3  u8   0                               an entry: u64 term, u8 kind: 0 without frames, 1 batch, 2 change;
@@ -30,7 +30,7 @@ use raft::eraftpb::{Entry, EntryType, Message, MessageType};
 pub const VERSION: u8 = 1;
 /// The most entries in a message.
 pub const ENTRIES_MAX: usize = 4096;
-/// Length of a read's context: the asking member and its number.
+/// Length of a context: the asking member, and the number of its start.
 pub(super) const CONTEXT_LENGTH: usize = 16;
 
 const REJECTED_FLAG: u8 = 1;
@@ -90,6 +90,7 @@ const fn type_of(byte: u8) -> Option<MessageType> {
     })
 }
 
+/// Whether raft-rs means a read by it. Members ask by these where a log ends; the layout is that of a read.
 const fn is_read(kind: MessageType) -> bool {
     matches!(kind, MessageType::MsgReadIndex | MessageType::MsgReadIndexResp)
 }
@@ -119,7 +120,7 @@ pub fn encode(message: &Message, bytes: &mut Vec<u8>) {
     let is_conditional = is_voted(kind) && message.get_context() == CONDITIONAL_CONTEXT;
     let is_end = is_read(kind) && message.get_context() == END_CONTEXT;
     let context = if is_transfer || is_conditional { &[][..] } else { context };
-    assert!(context.is_empty() || context.len() == CONTEXT_LENGTH, "a read's context is made by the core");
+    assert!(context.is_empty() || context.len() == CONTEXT_LENGTH, "a context is made by the core");
     let entries = if is_read(kind) { &[][..] } else { message.get_entries() };
 
     let mut flags = if message.reject { REJECTED_FLAG } else { 0 };

@@ -1,9 +1,9 @@
 //! What comes in from other members: checked against this member's log before raft-rs sees it, because raft-rs panics
 //! where a message cannot be true.
 
+use super::Consensus;
 use super::behind::is_about_end;
 use super::history::Parting;
-use super::{Consensus, READS_MAX};
 use crate::consensus::chain::Chain;
 use crate::consensus::raft_form::{batch_in, place_of};
 use crate::consensus::types::{Batch, MemberId, Place};
@@ -219,8 +219,9 @@ impl Consensus {
                 let is_possible = message.reject || message.index <= last;
                 is_possible.then_some(()).ok_or(Refused::Contradiction("a member has more than its leader"))
             }
+            // Reads at the leader are not offered: such a message is about the end of a log, or none.
             MessageType::MsgReadIndex => {
-                let is_right = raft.state == StateRole::Leader && !self.reads_are_full();
+                let is_right = raft.state == StateRole::Leader && is_about_end(message);
                 is_right.then_some(()).ok_or(Refused::Type)
             }
             MessageType::MsgTimeoutNow => {
@@ -228,9 +229,7 @@ impl Consensus {
                 (is_leader && self.may_campaign() && !self.is_behind()).then_some(()).ok_or(Refused::Type)
             }
             MessageType::MsgReadIndexResp => {
-                let is_right = message.term == raft.term
-                    && message.get_entries().len() == 1
-                    && self.waiting_reads.len() < READS_MAX;
+                let is_right = message.term == raft.term && message.get_entries().len() == 1 && is_about_end(message);
                 is_right.then_some(()).ok_or(Refused::Type)
             }
             MessageType::MsgAppendResponse

@@ -21,22 +21,19 @@ mod outbound;
 pub mod status;
 
 use super::change::Change;
-use super::effects::{Outgoing, Read, RoleChange};
+use super::effects::{Outgoing, RoleChange};
 use super::members::{Members, MembersError};
 use super::options::{ConsensusOptions, HEARTBEAT_TICKS, OptionsError, mixed};
 use super::record::{Checkpoint, HardState, RecordContent};
 use super::recovered::Recovered;
 use super::storage::Storage;
 use super::types::{Batch, MemberId, Place};
-use super::wire::CONTEXT_LENGTH;
 use behind::{Votes, WayBack};
 use raft::{Config, RawNode, SnapshotStatus, StateRole};
 use std::collections::VecDeque;
 
 /// The index and the term at which every cluster begins, with no frame before it.
 const BEGIN: u64 = 1;
-/// Reads that wait for their index to be applied here.
-pub(super) const READS_MAX: usize = 1024;
 /// How often a member tries to lead ahead of its time-out when the leader is known to be dead.
 const HURRIED_ATTEMPTS: u32 = 8;
 /// After so many election time-outs without an answer a place is offered again.
@@ -59,7 +56,7 @@ pub enum ConsensusError {
     Raft(#[from] raft::Error),
 }
 
-/// Why a proposal, a change, a hand-over or a read is refused. Nothing has happened then.
+/// Why a proposal, a change or a hand-over is refused. Nothing has happened then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProposeError {
     /// Another member leads, or none.
@@ -123,8 +120,6 @@ pub struct Consensus {
     restoring: Option<(u64, Place)>,
     /// What the member's own frames share with the fetched ones.
     common_sequence: u64,
-    waiting_reads: VecDeque<(u64, u64)>,
-    ready_reads: Vec<Read>,
     refused_messages: u64,
     is_first_poll: bool,
     /// What others have acknowledged goes into the records without an entry: once a heartbeat at most.
@@ -188,8 +183,6 @@ impl Consensus {
             fetch_is_new: false,
             restoring: None,
             common_sequence: 0,
-            waiting_reads: VecDeque::new(),
-            ready_reads: Vec::new(),
             refused_messages: 0,
             is_first_poll: true,
             acknowledged_is_due: false,
@@ -548,33 +541,6 @@ impl Consensus {
         }
         self.raw.transfer_leader(member.get());
         Ok(())
-    }
-
-    /// Asks from which sequence on a read sees everything that was acknowledged before the call; the answer comes as
-    /// [`crate::consensus::Read`] with this `context`, or, if a message is lost or the leader changes, never: the caller
-    /// asks again.
-    ///
-    /// # Errors
-    /// If there is no leader, or too many reads wait.
-    pub fn read_index(&mut self, context: u64) -> Result<(), ProposeError> {
-        self.has_news = true;
-        if self.raw.raft.leader_id == 0 {
-            return Err(ProposeError::NotLeader { leader: None });
-        }
-        let waiting = self.waiting_reads.len().max(self.raw.raft.pending_read_count());
-        if waiting >= READS_MAX {
-            return Err(ProposeError::Full);
-        }
-        let mut bytes = Vec::with_capacity(CONTEXT_LENGTH);
-        bytes.extend_from_slice(&self.id.get().to_le_bytes());
-        bytes.extend_from_slice(&context.to_le_bytes());
-        self.raw.read_index(bytes);
-        Ok(())
-    }
-
-    /// Whether as many reads wait as may.
-    pub(super) fn reads_are_full(&self) -> bool {
-        self.raw.raft.pending_read_count() >= READS_MAX
     }
 
     /// Messages to `member` are not arriving: what is on its way to it is sent again.

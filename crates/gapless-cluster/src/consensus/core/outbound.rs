@@ -2,7 +2,7 @@
 
 use super::Consensus;
 use crate::consensus::change::Change;
-use crate::consensus::effects::{Effects, Fetch, Outgoing, Read, Record, Role, RoleChange};
+use crate::consensus::effects::{Effects, Fetch, Outgoing, Record, Role, RoleChange};
 use crate::consensus::raft_form::place_of;
 use crate::consensus::record::{HardState, RecordContent};
 use crate::consensus::types::MemberId;
@@ -54,7 +54,6 @@ impl Consensus {
         }
         self.report_role(effects);
         self.report_fetch(effects);
-        self.report_reads(effects);
         effects.messages.append(&mut self.leaving);
         // Of a lead that is over: everybody who matters would ignore it, and its frames may be cut.
         let term = if self.raw.raft.state == StateRole::Leader { self.raw.raft.term } else { 0 };
@@ -82,9 +81,6 @@ impl Consensus {
             self.take_snapshot(&ready, number, effects);
         }
         self.take_entries(ready.take_entries(), lost_lead, effects);
-        for read in ready.take_read_states() {
-            self.take_read(read.index, &read.request_ctx);
-        }
         let now = ready.take_messages();
         self.send(now, self.vote_number);
         let mut later = ready.take_persisted_messages();
@@ -281,22 +277,6 @@ impl Consensus {
             return;
         };
         effects.fetch = Some(Fetch { place: *place, members: members.clone(), behind, leader });
-    }
-
-    fn take_read(&mut self, index: u64, context: &[u8]) {
-        let number = context.get(8..).and_then(<[u8]>::first_chunk).map(|bytes| u64::from_le_bytes(*bytes));
-        if let Some(number) = number {
-            self.waiting_reads.push_back((index, number));
-        }
-    }
-
-    fn report_reads(&mut self, effects: &mut Effects) {
-        let applied = self.raw.raft.raft_log.applied;
-        let sequence = self.released_sequence;
-        while let Some((_, context)) = self.waiting_reads.pop_front_if(|(index, _)| *index <= applied) {
-            self.ready_reads.push(Read { context, sequence });
-        }
-        effects.reads.append(&mut self.ready_reads);
     }
 
     /// Says that the frames and records of the poll of this number, and of all before, are as durable as the tier

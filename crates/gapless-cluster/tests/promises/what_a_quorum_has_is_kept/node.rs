@@ -50,7 +50,6 @@ pub struct Node {
     pub refused: u64,
     pub restored: u64,
     pub cuts: u64,
-    pub reads: u64,
 }
 
 impl Node {
@@ -87,7 +86,6 @@ impl Node {
             refused: 0,
             restored: 0,
             cuts: 0,
-            reads: 0,
         }
     }
 
@@ -313,7 +311,6 @@ impl Node {
         if let Some(fetch) = effects.fetch.take() {
             self.fetch = Some((now_ns + random.below(30 * MS), fetch));
         }
-        self.reads += effects.reads.len() as u64;
         let waits = self.persisting.back().map_or(0, |(at_ns, ..)| *at_ns);
         let at_ns = waits.max(now_ns + random.below(self.write_ns_max + 1));
         self.persisting.push_back((at_ns, effects.number, self.disk.length(), effects.must_sync));
