@@ -77,13 +77,6 @@ pub enum StreamError {
     },
 }
 
-impl StreamError {
-    pub(crate) fn system(action: impl Into<String>) -> impl FnOnce(rustix::io::Errno) -> Self {
-        let action = action.into();
-        move |errno| Self::System { action, source: errno.into() }
-    }
-}
-
 /// What is the same below has the same name here.
 impl From<TransportError> for StreamError {
     fn from(error: TransportError) -> Self {

@@ -4,6 +4,8 @@
 //! | module | what lives there |
 //! |---|---|
 //! | [`connect`] | connecting to who lets publishers in: a socket of this machine, or by TCP |
+//! | [`listener`] | [`Listener`](listener::Listener): the socket where publishers of this machine connect, and the notice of their death |
+//! | [`publisher_rings`] | [`PublisherRings`](publisher_rings::PublisherRings): both ends of a new publisher's rings |
 //! | [`publisher_link`] | [`PublisherLink`]: a publisher's end of a connection |
 //! | [`pump`] | [`Pump`](pump::Pump): what carries a publisher's rings to another machine |
 //! | [`addresses`] | [`Addresses`](addresses::Addresses): several addresses of one service, and whose turn it is |
@@ -26,9 +28,11 @@ pub mod credentials;
 pub mod error;
 pub mod handshake;
 pub mod link;
+pub mod listener;
 pub mod mailbox;
 pub mod network;
 pub mod publisher_link;
+pub mod publisher_rings;
 pub mod pump;
 pub mod seen;
 pub mod tier;

@@ -1,0 +1,357 @@
+//! [`Listener`]: the socket where publishers of other processes connect, and the notice of their death.
+//!
+//! It says which connection has sent which first message, and which accepted one is over. What a message means, and whether
+//! its sender stays, is decided by the caller. Frames never pass here. The caller's thread sleeps in `poll` on the listening
+//! socket and on one socket for each connection; a process's death closes its socket, so it is known at once.
+
+use crate::TransportError;
+use crate::handshake::{WELCOME_DESCRIPTORS_MAX, Welcome};
+use crate::publisher_link::new_eventfd;
+use crate::publisher_rings::{PublisherRings, ServiceEnds};
+use crate::warnings::Warnings;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::{BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags,
+    SocketType,
+};
+use std::io::IoSlice;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A process must send its first message within this time.
+const FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Pending connections are checked for that this often.
+const PENDING_CHECK_INTERVAL: Duration = Duration::from_millis(100);
+/// Connections at one time, pending ones included.
+const CONNECTIONS_MAX: usize = 4096;
+
+/// The socket where publishers of other processes connect. `A` is what the caller knows of a connection that it has accepted.
+pub struct Listener<A> {
+    socket: OwnedFd,
+    path: PathBuf,
+    wake: Arc<OwnedFd>,
+    message_bytes_max: usize,
+    connections: Vec<Connection<A>>,
+    /// Somebody has connected since the last look at the listening socket.
+    has_newcomers: bool,
+    warnings: Warnings,
+}
+
+struct Connection<A> {
+    peer: PendingConnection,
+    progress: Progress<A>,
+}
+
+enum Progress<A> {
+    /// It has sent nothing yet.
+    Pending {
+        since: Instant,
+    },
+    Accepted(A),
+}
+
+/// A connection whose first message is not answered yet. It is closed when this is dropped.
+pub struct PendingConnection {
+    socket: OwnedFd,
+    process_id: Option<u32>,
+}
+
+/// What has happened at a [`Listener`].
+pub enum ListenerEvent<A> {
+    /// A pending connection has sent its first message.
+    Message(PendingConnection, Vec<u8>),
+    /// An accepted connection is over: its process has died, hung up, or sent something more.
+    Closed(A),
+}
+
+/// Ends the wait of a [`Listener`] from another thread.
+pub struct ListenerWaker(Arc<OwnedFd>);
+
+impl ListenerWaker {
+    /// Ends the wait that is under way, or the next one.
+    pub fn wake(&self) {
+        // Writing 1 to an eventfd fails only when its counter is full, which wakes the thread as well.
+        let _ = rustix::io::write(&*self.0, &1u64.to_ne_bytes());
+    }
+}
+
+impl<A> Listener<A> {
+    /// Listens on the socket `path` (mode 0600), for first messages of at most `message_bytes_max` bytes. What is longer is cut
+    /// there.
+    ///
+    /// # Errors
+    /// A path that cannot be bound, another service that listens there already.
+    pub fn bind(path: &Path, message_bytes_max: usize) -> Result<Self, TransportError> {
+        let wake = Arc::new(new_eventfd()?);
+        let (socket, path, connections) = (listen(path)?, path.to_owned(), Vec::new());
+        let (has_newcomers, warnings) = (false, Warnings::default());
+        Ok(Self { socket, path, wake, message_bytes_max, connections, has_newcomers, warnings })
+    }
+
+    /// Ends its waits from another thread.
+    #[must_use]
+    pub fn waker(&self) -> ListenerWaker {
+        ListenerWaker(Arc::clone(&self.wake))
+    }
+
+    /// Sleeps until something happens, it is woken, or for `timeout`, and says what has happened. Who connects is let in at
+    /// the beginning of the next call, when the caller has dropped those that are to go.
+    ///
+    /// # Errors
+    /// The operating system cannot wait.
+    pub fn wait(&mut self, timeout: Option<Duration>) -> Result<Vec<ListenerEvent<A>>, TransportError> {
+        if std::mem::take(&mut self.has_newcomers) {
+            self.take_newcomers();
+        }
+        let readable = self.poll(timeout).map_err(TransportError::system("waiting for publishers"))?;
+        let mut events = Vec::new();
+        let connections = std::mem::take(&mut self.connections);
+        self.connections.reserve(connections.len());
+        for (connection, is_readable) in connections.into_iter().zip(readable) {
+            let Connection { peer, progress } = connection;
+            match progress {
+                Progress::Pending { since } if !is_readable && since.elapsed() >= FIRST_MESSAGE_TIMEOUT => {}
+                progress if !is_readable => self.connections.push(Connection { peer, progress }),
+                Progress::Pending { .. } => {
+                    let message = peer.receive(self.message_bytes_max);
+                    events.extend(message.map(|message| ListenerEvent::Message(peer, message)));
+                }
+                Progress::Accepted(accepted) => events.push(ListenerEvent::Closed(accepted)),
+            }
+        }
+        Ok(events)
+    }
+
+    /// Which connections can be read; for a wait that a signal has ended, what is known without it.
+    fn poll(&mut self, timeout: Option<Duration>) -> Result<Vec<bool>, Errno> {
+        let mut fds = vec![PollFd::new(&*self.wake, PollFlags::IN), PollFd::new(&self.socket, PollFlags::IN)];
+        fds.extend(self.connections.iter().map(|connection| PollFd::new(&connection.peer.socket, PollFlags::IN)));
+        let has_pending = self.connections.iter().any(|each| matches!(each.progress, Progress::Pending { .. }));
+        let check = has_pending.then_some(PENDING_CHECK_INTERVAL);
+        let timeout = timeout.into_iter().chain(check).min().map(|timeout| rustix::time::Timespec {
+            tv_sec: timeout.as_secs().min(i64::MAX as u64) as i64,
+            tv_nsec: i64::from(timeout.subsec_nanos()),
+        });
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+        self.has_newcomers = fds[1].revents().contains(PollFlags::IN);
+        Ok(fds[2..].iter().map(|fd| !fd.revents().is_empty()).collect())
+    }
+
+    /// Keeps a connection whose first message was accepted: [`ListenerEvent::Closed`] says when it is over.
+    pub fn accept(&mut self, peer: PendingConnection, accepted: A) {
+        self.connections.push(Connection { peer, progress: Progress::Accepted(accepted) });
+    }
+
+    /// Keeps a connection whose message is answered, and waits for another one as if it were the first.
+    pub fn keep_pending(&mut self, peer: PendingConnection) {
+        self.connections.push(Connection { peer, progress: Progress::Pending { since: Instant::now() } });
+    }
+
+    /// What was accepted and is not over.
+    pub fn accepted(&self) -> impl Iterator<Item = &A> {
+        self.connections.iter().filter_map(|connection| match &connection.progress {
+            Progress::Accepted(accepted) => Some(accepted),
+            Progress::Pending { .. } => None,
+        })
+    }
+
+    /// Closes the accepted connections for which `answer` has a last message, once that is sent.
+    pub fn close_with(&mut self, mut answer: impl FnMut(&A) -> Option<Vec<u8>>) {
+        self.connections.retain(|connection| {
+            let Progress::Accepted(accepted) = &connection.progress else { return true };
+            let message = answer(accepted);
+            if let Some(message) = &message {
+                // A peer that does not take its answer is gone.
+                connection.peer.send(message);
+            }
+            message.is_none()
+        });
+    }
+
+    /// Logs what `text` says of a peer, at most once a second.
+    pub fn warn(&mut self, text: impl FnOnce() -> String) {
+        self.warnings.warn_now(text);
+    }
+
+    fn take_newcomers(&mut self) {
+        while let Ok(socket) = rustix::net::accept_with(&self.socket, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+            let (is_of_other_user, process_id) = match rustix::net::sockopt::socket_peercred(&socket) {
+                Ok(credentials) => {
+                    let own = rustix::process::geteuid();
+                    let process_id = u32::try_from(credentials.pid.as_raw_nonzero().get()).ok();
+                    (credentials.uid != own && !credentials.uid.is_root(), process_id)
+                }
+                Err(_) => (true, None),
+            };
+            let count = self.connections.len();
+            if is_of_other_user || count >= CONNECTIONS_MAX {
+                self.warnings.warn_now(|| match is_of_other_user {
+                    true => "a publisher of another user was not let in".to_owned(),
+                    false => format!("a publisher was not let in: {count} are connected"),
+                });
+                continue;
+            }
+            self.keep_pending(PendingConnection { socket, process_id });
+        }
+    }
+}
+
+impl<A> Drop for Listener<A> {
+    fn drop(&mut self) {
+        // A socket file that is gone already is what we want.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+impl PendingConnection {
+    /// The process at the other end, unless it is in another namespace.
+    #[must_use]
+    pub const fn process_id(&self) -> Option<u32> {
+        self.process_id
+    }
+
+    /// The message that has come; `None` where the peer has hung up without one.
+    fn receive(&self, message_bytes_max: usize) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; message_bytes_max];
+        let (length, _) = rustix::net::recv(&self.socket, &mut bytes[..], RecvFlags::DONTWAIT).ok()?;
+        bytes.truncate(length);
+        (length > 0).then_some(bytes)
+    }
+
+    /// Sends a message; whether the peer's socket has taken it.
+    pub fn send(&self, message: &[u8]) -> bool {
+        rustix::net::send(&self.socket, message, SendFlags::NOSIGNAL | SendFlags::DONTWAIT).is_ok()
+    }
+
+    /// Answers a hello with a refusal.
+    pub fn refuse(self, refusal: &Welcome) {
+        // A publisher that does not read its refusal is gone anyway.
+        let _ = self.send_welcome(refusal, &[]);
+    }
+
+    /// Answers a hello with a welcome and the publisher's ends of `rings`, with the descriptor that wakes the service and, for
+    /// one that reads, that of the `window`. The service's ends; `None` if the publisher is gone.
+    #[must_use]
+    pub fn hand_over(
+        &self,
+        rings: PublisherRings,
+        welcome: &Welcome,
+        wake_service: BorrowedFd<'_>,
+        window: Option<BorrowedFd<'_>>,
+    ) -> Option<ServiceEnds> {
+        let mut descriptors = rings.descriptors(wake_service).to_vec();
+        descriptors.extend(window);
+        self.send_welcome(welcome, &descriptors).ok()?;
+        Some(rings.leave_to_peer())
+    }
+
+    fn send_welcome(&self, welcome: &Welcome, descriptors: &[BorrowedFd<'_>]) -> Result<(), Errno> {
+        let bytes = welcome.to_bytes();
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(WELCOME_DESCRIPTORS_MAX))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        if !descriptors.is_empty() {
+            let pushed = control.push(SendAncillaryMessage::ScmRights(descriptors));
+            assert!(pushed, "the space is made for {WELCOME_DESCRIPTORS_MAX} descriptors");
+        }
+        rustix::net::sendmsg(&self.socket, &[IoSlice::new(&bytes)], &mut control, SendFlags::NOSIGNAL)?;
+        Ok(())
+    }
+}
+
+fn listen(path: &Path) -> Result<OwnedFd, TransportError> {
+    let failed = || TransportError::system(format!("listening on {}", path.display()));
+    let address = SocketAddrUnix::new(path).map_err(failed())?;
+    let socket = |flags| rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None);
+    if path.exists() {
+        // A socket file without a listener is what a killed service leaves behind.
+        let probe = socket(SocketFlags::CLOEXEC).map_err(failed())?;
+        match rustix::net::connect(&probe, &address) {
+            Err(Errno::CONNREFUSED) => {
+                let action = format!("listening on {}", path.display());
+                std::fs::remove_file(path).map_err(|source| TransportError::System { action, source })?;
+            }
+            Ok(()) => {
+                let (peer, reason) = (path.display().to_string(), "another service listens there".to_owned());
+                return Err(TransportError::Handshake { peer, status: None, reason });
+            }
+            Err(errno) => return Err(failed()(errno)),
+        }
+    }
+    let listener = socket(SocketFlags::CLOEXEC | SocketFlags::NONBLOCK).map_err(failed())?;
+    rustix::net::bind(&listener, &address).map_err(failed())?;
+    rustix::fs::chmod(path, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).map_err(failed())?;
+    rustix::net::listen(&listener, 128).map_err(failed())?;
+    Ok(listener)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connect::{ConnectOptions, shared_memory};
+    use crate::handshake::{HELLO_LENGTH, Hello, Status};
+    use crate::link::{ConnectionId, LinkOptions};
+    use crate::seen::Seen;
+    use gapless_log::{MemoryKind, StreamIdentity};
+    use rustix::fd::AsFd;
+
+    const IDENTITY: StreamIdentity = StreamIdentity { stream_id: 7, incarnation: 9 };
+
+    /// The next event; a wait may end without one.
+    fn next_event(listener: &mut Listener<u32>) -> ListenerEvent<u32> {
+        loop {
+            let events = listener.wait(Some(Duration::from_secs(5))).unwrap();
+            if let Some(event) = events.into_iter().next() {
+                return event;
+            }
+        }
+    }
+
+    #[test]
+    fn a_publisher_gets_its_ends_of_the_rings_and_its_death_is_noticed() {
+        let path = std::env::temp_dir().join(format!("gapless-listener-{}", std::process::id()));
+        let mut listener = Listener::bind(&path, HELLO_LENGTH + 1).unwrap();
+        assert!(Listener::<u32>::bind(&path, HELLO_LENGTH).is_err(), "another one listens there");
+        let options = ConnectOptions {
+            link: LinkOptions { command_ring_bytes: 4096, reply_ring_bytes: 4096 },
+            identity: IDENTITY,
+            reads: false,
+            seen: Seen::nothing_of(IDENTITY),
+            timeout: Duration::from_secs(5),
+        };
+        let to = path.clone();
+        let publisher = std::thread::spawn(move || shared_memory::connect(&to, &options).unwrap());
+        let ListenerEvent::Message(peer, message) = next_event(&mut listener) else {
+            panic!("nothing is accepted yet")
+        };
+        assert_eq!(peer.process_id(), Some(std::process::id()));
+        let hello = Hello::from_bytes(&message).unwrap();
+        let rings = PublisherRings::create(ConnectionId(3), hello.link, &MemoryKind::Shared, hello.identity).unwrap();
+        let welcome = Welcome {
+            status: Status::Welcome,
+            connection: 3,
+            identity: IDENTITY,
+            frame_length_max: 1024,
+            tier: 0,
+            process_id: 1,
+            message_length_max: 1024,
+            released_sequence: 0,
+        };
+        let wake_service = new_eventfd().unwrap();
+        let ends = peer.hand_over(rings, &welcome, wake_service.as_fd(), None).unwrap();
+        listener.accept(peer, 3);
+        let link = publisher.join().unwrap();
+        assert_eq!((link.welcome, ends.connection), (welcome, ConnectionId(3)));
+        assert_eq!(listener.accepted().collect::<Vec<_>>(), [&3]);
+        drop(link);
+        assert!(matches!(next_event(&mut listener), ListenerEvent::Closed(3)));
+        assert!(ends.commands.is_writer_closed(), "its rings say so, too");
+        drop(listener);
+        assert!(!path.exists());
+    }
+}
