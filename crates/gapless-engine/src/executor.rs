@@ -219,7 +219,7 @@ impl Executor {
         if !self.outbox.reopened.is_empty() {
             self.outbox.answer_reopened(&mut self.fold, self.window.released_sequence());
         }
-        self.fold.attend()?;
+        self.fold.between_batches()?;
         let (mut position, mut applied) = (0, 0);
         self.fold.prefetch(peek_session(frames));
         while position < frames.len() && (applied < self.frames_per_poll || self.fold.is_mid_message()) {

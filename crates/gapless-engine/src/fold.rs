@@ -10,9 +10,9 @@ use refusals::Before;
 pub use refusals::CheckRefusals;
 
 use crate::EngineError;
-use crate::any_service::{AnyService, WithHandlers};
 use crate::context::Context;
 use crate::dead_letters::DeadLetters;
+use crate::erased_service::{ErasedService, TypedService};
 use crate::outputs::{Outputs, TimerChange};
 use crate::reject::Reject;
 use crate::service::{Refused, Service, describe};
@@ -141,7 +141,7 @@ impl Sink for NoSink {
 
 /// State, sessions and timers after a prefix of the stream.
 pub struct Fold {
-    pub(crate) service: Box<dyn AnyService>,
+    pub(crate) service: Box<dyn ErasedService>,
     policy: Policy,
     pub(crate) sessions: SessionTable,
     pub(crate) timers: TimerTable,
@@ -167,10 +167,10 @@ impl Fold {
     /// The empty stream: `service` as it begins.
     #[must_use]
     pub fn new<S: Service>(service: S, policy: Policy) -> Self {
-        Self::of(Box::new(WithHandlers::new(service)), policy)
+        Self::of(Box::new(TypedService::new(service)), policy)
     }
 
-    fn of(service: Box<dyn AnyService>, policy: Policy) -> Self {
+    fn of(service: Box<dyn ErasedService>, policy: Policy) -> Self {
         Self {
             has_version: service.versions().contains(&1),
             is_of_transactions: service.is_of_transactions(),
@@ -197,7 +197,7 @@ impl Fold {
     #[must_use]
     pub fn service<S: Service>(&self) -> &S {
         let service: &dyn Any = &*self.service;
-        let typed = service.downcast_ref::<WithHandlers<S>>();
+        let typed = service.downcast_ref::<TypedService<S>>();
         &typed.expect("a fold has the service that it was made of").service
     }
 
@@ -268,7 +268,7 @@ impl Fold {
             return Err(EngineError::Corrupt { sequence, reason });
         }
         if self.is_of_transactions {
-            self.service.see(sequence, frame.term())?;
+            self.service.before_frame(sequence, frame.term())?;
         }
         self.last_sequence = sequence;
         self.last_timestamp_ns = frame.timestamp_ns();

@@ -20,7 +20,7 @@
 //! | [`whole_directory`] | whether everything in a directory comes from one history, and making it one of its own |
 //! | [`snapshot`] | the file that a snapshot is |
 //! | [`fold`] | [`Fold`]: state, sessions and timers as a fold of the stream; no I/O |
-//! | `any_service` | a service without its type, so that the rest is compiled once |
+//! | `erased_service` | a service without its type, so that the rest is compiled once |
 //! | [`service`] | [`Service`] and [`Handlers`]: what an application writes |
 //! | [`context`] | [`Context`]: what a handler may do |
 //! | [`sessions`] | the session table: each session's last replies and its notices |
@@ -37,9 +37,9 @@
 
 #![forbid(unsafe_code)]
 
-mod any_service;
 pub mod context;
 pub mod dead_letters;
+mod erased_service;
 pub mod error;
 pub mod events;
 pub mod executor;

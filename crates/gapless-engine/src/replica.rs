@@ -11,8 +11,8 @@ use crate::recovery::Recovered;
 use crate::replica_service::{ReplicaOptions, ReplicaService, Views};
 use crate::service::Service;
 use crate::snapshot_schedule::SnapshotRequests;
-use crate::state::follower::StateViews;
-use crate::state::{Make, StateOptions, StateService, make_of};
+use crate::state::transaction_applier::StateViews;
+use crate::state::{ServiceFactory, StateOptions, StateService, factory_of};
 use crate::store::Store;
 use gapless_agent::{Now, ThreadPlan};
 use gapless_client::Client;
@@ -108,7 +108,7 @@ impl Replica {
         options: StateOptions,
         config: &ClusterConfig,
     ) -> Result<Self, EngineError> {
-        Self::start_by(Self::state_service_of(make_of(make), options, config)?, config, ClusterMember::start_with)
+        Self::start_by(Self::state_service_of(factory_of(make), options, config)?, config, ClusterMember::start_with)
     }
 
     /// As [`Replica::start_state`], and by hand as [`Replica::start_by_hand`].
@@ -121,7 +121,7 @@ impl Replica {
         config: &ClusterConfig,
     ) -> Result<Self, EngineError> {
         Self::start_by(
-            Self::state_service_of(make_of(make), options, config)?,
+            Self::state_service_of(factory_of(make), options, config)?,
             config,
             ClusterMember::start_by_hand_with,
         )
@@ -147,7 +147,7 @@ impl Replica {
         options: StateOptions,
         config: &ClusterConfig,
     ) -> Result<Box<dyn MemberService>, EngineError> {
-        Ok(Box::new(Self::state_service_of(make_of(make), options, config)?))
+        Ok(Box::new(Self::state_service_of(factory_of(make), options, config)?))
     }
 
     fn service_of<S: Service>(service: S, options: ReplicaOptions, config: &ClusterConfig) -> ReplicaService {
@@ -169,7 +169,7 @@ impl Replica {
     }
 
     fn state_service_of(
-        make: Make,
+        factory: ServiceFactory,
         options: StateOptions,
         config: &ClusterConfig,
     ) -> Result<ReplicaService, EngineError> {
@@ -183,7 +183,7 @@ impl Replica {
             }
         }
         let snapshot_interval_frames = interval(options.snapshot_interval_frames, &config.service);
-        Ok(ReplicaService::of_make(make, StateOptions { snapshot_interval_frames, ..options }))
+        Ok(ReplicaService::of_factory(factory, StateOptions { snapshot_interval_frames, ..options }))
     }
 
     /// Polls every agent once, in a replica that was started by hand. Returns the work done.
@@ -229,10 +229,10 @@ impl Replica {
     }
 
     /// How often a state-replicated service's state was made anew here, since the start: from a snapshot and the journal,
-    /// because what this member ran ahead by, as a leader, was cut.
+    /// because frames that it contained, from this member as a leader, were cut.
     #[must_use]
     pub fn states_remade(&self) -> u64 {
-        self.state.as_ref().map_or(0, |state| state.remade.get())
+        self.state.as_ref().map_or(0, |state| state.rebuilt.get())
     }
 
     /// Commands that no handler took here, since the start.

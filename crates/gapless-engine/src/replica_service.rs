@@ -8,8 +8,8 @@ use crate::output_record::Recorded;
 use crate::recovery::{Recovered, recover};
 use crate::service::Service;
 use crate::snapshot_schedule::{SnapshotJournal, SnapshotRequests, SnapshotRules, SnapshotSchedule};
-use crate::state::follower::{Follower, StateViews};
-use crate::state::{Make, StateOptions, StateService, make_of};
+use crate::state::transaction_applier::{StateViews, TransactionApplier};
+use crate::state::{ServiceFactory, StateOptions, StateService, factory_of};
 use crate::state_hashes::StateHashes;
 use crate::store::Store;
 use crate::{EngineError, snapshot};
@@ -83,15 +83,15 @@ impl ReplicaService {
         make: impl Fn(&mut Store) -> S + Send + Sync + 'static,
         options: StateOptions,
     ) -> Self {
-        Self::of_make(make_of(make), options)
+        Self::of_factory(factory_of(make), options)
     }
 
-    pub(crate) fn of_make(make: Make, options: StateOptions) -> Self {
+    pub(crate) fn of_factory(factory: ServiceFactory, options: StateOptions) -> Self {
         let StateOptions { snapshot_interval_frames, snapshot_on_stop, limits } = options;
         let policy = Policy::default();
         let options = ReplicaOptions { snapshot_interval_frames, snapshot_on_stop, policy };
         // Each transaction carries the hash of the state.
-        Self::of(Fold::of_transactions(Box::new(Follower::new(make, limits))), options, 0)
+        Self::of(Fold::of_transactions(Box::new(TransactionApplier::new(factory, limits))), options, 0)
     }
 
     fn of(fold: Fold, options: ReplicaOptions, hash_interval_frames: u64) -> Self {
@@ -124,8 +124,8 @@ impl MemberService for ReplicaService {
     }
 
     fn recover(&mut self, layout: &StreamLayout, identity: StreamIdentity, sequence: u64) -> Result<(), ServiceError> {
-        if let Some(follower) = Follower::in_fold(&mut self.fold) {
-            follower.set_source(layout.clone(), identity);
+        if let Some(applier) = TransactionApplier::in_fold(&mut self.fold) {
+            applier.set_source(layout.clone(), identity);
         }
         if sequence == 0 {
             return Ok(());
@@ -144,7 +144,7 @@ impl MemberService for ReplicaService {
     }
 
     fn transactions(&mut self, member: &Waker) -> Option<Box<dyn Transactions>> {
-        Some(Box::new(Follower::in_fold(&mut self.fold)?.ahead(member.clone())))
+        Some(Box::new(TransactionApplier::in_fold(&mut self.fold)?.speculative_executor(member.clone())))
     }
 
     fn versions(&self) -> RangeInclusive<u32> {
@@ -153,8 +153,8 @@ impl MemberService for ReplicaService {
 
     fn agent(self: Box<Self>, parts: ServiceParts<'_>) -> Result<Box<dyn Agent>, ServiceError> {
         let Self { mut fold, options, hash_interval_frames, recovered, recorded, views, state } = *self;
-        if let Some(follower) = Follower::in_fold(&mut fold) {
-            let attached = follower.attach(parts.waker.clone(), parts.counters)?;
+        if let Some(applier) = TransactionApplier::in_fold(&mut fold) {
+            let attached = applier.attach(parts.waker.clone(), parts.counters)?;
             *state.lock().unwrap_or_else(PoisonError::into_inner) = Some(attached);
         }
         let rules = SnapshotRules {

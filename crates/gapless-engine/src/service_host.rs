@@ -10,8 +10,8 @@ use crate::recovery::{Recovered, recover};
 use crate::sender::Sender;
 use crate::service::Service;
 use crate::snapshot_schedule::{SnapshotRequests, SnapshotRules, SnapshotSchedule};
-use crate::state::follower::{Follower, StateViews};
-use crate::state::{StateService, make_of};
+use crate::state::transaction_applier::{StateViews, TransactionApplier};
+use crate::state::{StateService, factory_of};
 use crate::store::Store;
 use crate::{EngineError, sender, snapshot, thread_assignment};
 use gapless_agent::{Agent, Clock, CounterView, Counters, Pauses, ThreadPlan};
@@ -108,8 +108,8 @@ impl ServiceHost {
         options: ServiceHostOptions,
     ) -> Result<Self, EngineError> {
         options.check_of_state()?;
-        let follower = Follower::new(make_of(make), options.state_limits);
-        Self::start_fold(Fold::of_transactions(Box::new(follower)), options)
+        let applier = TransactionApplier::new(factory_of(make), options.state_limits);
+        Self::start_fold(Fold::of_transactions(Box::new(applier)), options)
     }
 
     fn start_fold(mut fold: Fold, options: ServiceHostOptions) -> Result<Self, EngineError> {
@@ -371,7 +371,7 @@ impl Found {
     }
 }
 
-/// The agent that appends; the count of repeats that it recognises; and how the state stands that it runs ahead with.
+/// The agent that appends, the count of repeats that it recognises, and the counters of a replicated state.
 fn ingress(
     options: &ServiceHostOptions,
     builder: &StreamBuilder<'_>,
@@ -400,11 +400,11 @@ fn ingress(
         },
     );
     let mut state = None;
-    if let Some(follower) = Follower::in_fold(fold) {
-        ingress = ingress.running_ahead(Box::new(follower.ahead(builder.seats.waker("sequencer"))));
+    if let Some(applier) = TransactionApplier::in_fold(fold) {
+        ingress = ingress.running_ahead(Box::new(applier.speculative_executor(builder.seats.waker("sequencer"))));
         // There is no other: it asks for the state now, and takes nothing before that is there.
         ingress.lead(NO_TERM)?;
-        state = Some(follower.attach(builder.seats.waker("service"), &builder.counters)?);
+        state = Some(applier.attach(builder.seats.waker("service"), &builder.counters)?);
     }
     Ok((ingress, repeated, state))
 }

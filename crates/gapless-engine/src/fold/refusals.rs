@@ -1,7 +1,7 @@
 //! Whether a handler that refuses leaves the state as it was. An event-sourced handler changes the state in place, so what
 //! it has changed before its no stays changed, and a client was told that nothing happened.
 
-use crate::any_service::AnyService;
+use crate::erased_service::ErasedService;
 
 /// Which calls of handlers are looked at: the state is encoded before each of these, and again if it is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,14 +37,14 @@ pub(super) struct Before {
 impl Before {
     /// A handler of `service` is about to be called.
     #[inline]
-    pub fn take(&mut self, how: CheckRefusals, service: &dyn AnyService) {
+    pub fn take(&mut self, how: CheckRefusals, service: &dyn ErasedService) {
         if how != CheckRefusals::Never {
             self.take_if_due(how, service);
         }
     }
 
     #[cold]
-    fn take_if_due(&mut self, how: CheckRefusals, service: &dyn AnyService) {
+    fn take_if_due(&mut self, how: CheckRefusals, service: &dyn ErasedService) {
         self.is_taken = how == CheckRefusals::Always || self.rest == 0;
         if !self.is_taken {
             self.rest -= 1;
@@ -56,7 +56,7 @@ impl Before {
     }
 
     /// Whether the call that was refused has changed the state; `false` where nobody looked.
-    pub fn is_changed(&mut self, service: &dyn AnyService) -> bool {
+    pub fn is_changed(&mut self, service: &dyn ErasedService) -> bool {
         if !std::mem::take(&mut self.is_taken) {
             return false;
         }

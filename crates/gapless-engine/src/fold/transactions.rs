@@ -1,8 +1,8 @@
 //! A [`Fold`] of a service whose handlers ran before: it applies transactions, and runs nothing.
 
 use super::{Fold, Policy, Sink, full_notices};
-use crate::any_service::AnyService;
 use crate::dead_letters::DeadLetter;
+use crate::erased_service::ErasedService;
 use crate::outputs::{Outcome, Outputs};
 use crate::transaction_layout::Reply;
 use crate::{EngineError, transaction_layout};
@@ -12,17 +12,17 @@ use gapless_wire::{Fragment, Frame};
 
 impl Fold {
     /// As [`Fold::new`], of a service that applies transactions.
-    pub(crate) fn of_transactions(service: Box<dyn AnyService>) -> Self {
+    pub(crate) fn of_transactions(service: Box<dyn ErasedService>) -> Self {
         Self::of(service, Policy::default())
     }
 
     /// Between two batches of frames.
     #[inline]
-    pub(crate) fn attend(&mut self) -> Result<(), EngineError> {
+    pub(crate) fn between_batches(&mut self) -> Result<(), EngineError> {
         if !self.is_of_transactions {
             return Ok(());
         }
-        self.service.attend(self.last_sequence, &self.timers, &self.sessions)
+        self.service.between_batches(self.last_sequence, &self.timers, &self.sessions)
     }
 
     /// Whether a snapshot can be taken now; one `is_final` is the last thing that happens.

@@ -1,5 +1,5 @@
-//! State replication: the leader runs the handlers, ahead of the cluster's agreement, and what enters the stream is what
-//! came of each: a transaction of changes and outputs. The other members apply the changes and run no handler, so a handler
+//! State replication: the leader runs the handlers speculatively, before the cluster agrees, and what enters the stream is
+//! the result of each: a transaction of changes and outputs. The other members apply the changes and run no handler, so a handler
 //! may do what no two members would do alike: read a clock, draw a number, ask another system. Without a cluster
 //! ([`ServiceHost::start_state`](crate::ServiceHost::start_state)) the host leads from its start, in memory or in a directory, so a test
 //! needs no cluster.
@@ -7,22 +7,21 @@
 //! | module | what lives there |
 //! |---|---|
 //! | this | [`StateService`], [`StateHandlers`], [`StateOptions`]: what an application writes and says |
-//! | [`transaction`] | the bytes of a transaction |
-//! | `ahead` | the part that runs handlers, called by the member's agent before a command is appended |
-//! | `follower` | the part that applies what is released |
-//! | `exchange` | how the state goes from one to the other, and back |
+//! | `transaction_applier` | the part that applies what is released |
+//! | `speculative_executor` | the part that runs handlers, called by the member's agent before a command is appended |
+//! | `state_exchange` | how the state goes from one to the other, and back |
 //!
 //! There is one copy of the state on each member. While the member follows it belongs to the part that applies; when it
-//! leads, that part has applied everything that was in the log and hands it over. Where it leads no more the state comes
-//! back, as far ahead as it is: if what is ahead is released after all, nothing more is to be done; if it is cut, the state
-//! is made anew from the newest snapshot and the journal.
+//! leads, that part has applied everything that was in the log and hands it over. When it no longer leads, the state comes
+//! back with the frames that it contains: if they are released after all, nothing more is to be done; if they are cut, the
+//! state is rebuilt from the newest snapshot and the journal.
 
-pub(crate) mod ahead;
-pub(crate) mod exchange;
-pub(crate) mod follower;
+pub(crate) mod speculative_executor;
+pub(crate) mod state_exchange;
+pub(crate) mod transaction_applier;
 
-use crate::any_service::unhandled;
 use crate::context::Context;
+use crate::erased_service::unhandled;
 use crate::fold::Fold;
 use crate::reject::Reject;
 use crate::service::{Refused, describe};
@@ -112,7 +111,7 @@ impl Default for StateOptions {
 /// A fold that applies the transactions of a state-replicated service, for a look at a copied journal
 /// ([`recover`](crate::recovery::recover)) and for tests; it runs no handler.
 pub fn fold_of<S: StateService>(make: impl Fn(&mut Store) -> S + Send + Sync + 'static, limits: Limits) -> Fold {
-    Fold::of_transactions(Box::new(follower::Follower::new(make_of(make), limits)))
+    Fold::of_transactions(Box::new(transaction_applier::TransactionApplier::new(factory_of(make), limits)))
 }
 
 type Handler<S> = Box<dyn Fn(&S, &mut Transaction<'_>, &[u8], &mut Context<'_>) -> Result<(), Refused> + Send>;
@@ -174,7 +173,7 @@ impl<S> StateHandlers<S> {
 }
 
 /// A state-replicated service with its handlers, without its type: what stands around it is compiled once.
-pub(crate) trait AnyStateService: Send {
+pub(crate) trait ErasedStateService: Send {
     /// Calls the handler of a message.
     fn handle(
         &self,
@@ -189,12 +188,12 @@ pub(crate) trait AnyStateService: Send {
     fn on_timer(&self, timer: u64, store: &mut Transaction<'_>, context: &mut Context<'_>) -> Result<(), Reject>;
 }
 
-struct StateWithHandlers<S> {
+struct TypedStateService<S> {
     service: S,
     handlers: StateHandlers<S>,
 }
 
-impl<S: StateService> AnyStateService for StateWithHandlers<S> {
+impl<S: StateService> ErasedStateService for TypedStateService<S> {
     fn handle(
         &self,
         store: &mut Transaction<'_>,
@@ -214,29 +213,29 @@ impl<S: StateService> AnyStateService for StateWithHandlers<S> {
     }
 }
 
-/// Declares the collections and makes the service.
-pub(crate) type Make = Arc<dyn Fn(&mut Store) -> Box<dyn AnyStateService> + Send + Sync>;
+/// Declares the collections in a store, and makes the service that has their handles.
+pub(crate) type ServiceFactory = Arc<dyn Fn(&mut Store) -> Box<dyn ErasedStateService> + Send + Sync>;
 
 /// `make` without the service's type.
-pub(crate) fn make_of<S: StateService>(make: impl Fn(&mut Store) -> S + Send + Sync + 'static) -> Make {
+pub(crate) fn factory_of<S: StateService>(make: impl Fn(&mut Store) -> S + Send + Sync + 'static) -> ServiceFactory {
     Arc::new(move |store| {
         let service = make(store);
-        Box::new(StateWithHandlers { service, handlers: StateHandlers::of_service() })
+        Box::new(TypedStateService { service, handlers: StateHandlers::of_service() })
     })
 }
 
-/// A service with its state: all that is handed over.
-pub(crate) struct State {
-    pub service: Box<dyn AnyStateService>,
+/// A service with its state, as it is handed over.
+pub(crate) struct ReplicatedState {
+    pub service: Box<dyn ErasedStateService>,
     pub store: Store,
     /// What the collections and their objects are; members that differ in it have different hashes.
     pub layout: u32,
 }
 
-impl State {
-    pub fn new(make: &Make, limits: Limits) -> Self {
+impl ReplicatedState {
+    pub fn new(factory: &ServiceFactory, limits: Limits) -> Self {
         let mut store = Store::new(limits);
-        let service = make(&mut store);
+        let service = factory(&mut store);
         let layout = store.layout_hash();
         Self { service, store, layout }
     }

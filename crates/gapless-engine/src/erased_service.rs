@@ -1,5 +1,5 @@
-//! [`AnyService`]: what a fold needs of a service, without its type. All that stands around a service is compiled once
-//! by this, and not for each; the price is one indirect call for each message.
+//! [`ErasedService`]: what a fold needs of a service, without its type, so that the code around a service is compiled once and
+//! not for each; the price is one indirect call for each message.
 
 use crate::EngineError;
 use crate::context::Context;
@@ -14,7 +14,7 @@ use std::any::Any;
 use std::ops::RangeInclusive;
 
 /// A service with its handlers, or the state of one whose handlers ran before.
-pub(crate) trait AnyService: Any + Send {
+pub(crate) trait ErasedService: Any + Send {
     /// The versions that it can act as.
     fn versions(&self) -> RangeInclusive<u32>;
 
@@ -44,27 +44,27 @@ pub(crate) trait AnyService: Any + Send {
         false
     }
 
-    /// A frame comes, with its sequence and term.
+    /// The frame `sequence` of `term` is applied next.
     ///
     /// # Errors
-    /// The state is ahead by what was cut, and cannot be made anew.
-    fn see(&mut self, _sequence: u64, _term: u64) -> Result<(), EngineError> {
+    /// The state contains frames that were cut, and cannot be rebuilt.
+    fn before_frame(&mut self, _sequence: u64, _term: u64) -> Result<(), EngineError> {
         Ok(())
     }
 
-    /// A transaction comes, with its sequence.
+    /// Applies the transaction of the frame `sequence`.
     ///
     /// # Errors
-    /// It does not apply, or comes to another state than the leader's.
+    /// It does not apply, or gives another state than the leader's.
     fn apply(&mut self, _sequence: u64, _read: &Read<'_>) -> Result<(), String> {
         Err("nothing applies it".to_owned())
     }
 
-    /// Between two batches of frames, behind `last_sequence`.
+    /// Called between two batches of frames, after `last_sequence`.
     ///
     /// # Errors
-    /// As for [`AnyService::see`].
-    fn attend(
+    /// As for [`ErasedService::before_frame`].
+    fn between_batches(
         &mut self,
         _last_sequence: u64,
         _timers: &TimerTable,
@@ -73,28 +73,28 @@ pub(crate) trait AnyService: Any + Send {
         Ok(())
     }
 
-    /// Whether the state is as it was behind the last frame, for a snapshot; at a clean stop it has to become that.
+    /// Whether a snapshot can be taken: the state is as it is after the last frame. A final snapshot has to become possible.
     ///
     /// # Errors
-    /// As for [`AnyService::see`].
+    /// As for [`ErasedService::before_frame`].
     fn can_snapshot(&mut self, _last_sequence: u64, _is_final: bool) -> Result<bool, EngineError> {
         Ok(true)
     }
 }
 
 /// A service of a known type, with its handlers.
-pub(crate) struct WithHandlers<S> {
+pub(crate) struct TypedService<S> {
     pub service: S,
     handlers: Handlers<S>,
 }
 
-impl<S: Service> WithHandlers<S> {
+impl<S: Service> TypedService<S> {
     pub fn new(service: S) -> Self {
         Self { service, handlers: Handlers::of_service() }
     }
 }
 
-impl<S: Service> AnyService for WithHandlers<S> {
+impl<S: Service> ErasedService for TypedService<S> {
     fn versions(&self) -> RangeInclusive<u32> {
         S::versions()
     }
@@ -132,7 +132,7 @@ impl<S: Service> AnyService for WithHandlers<S> {
     }
 }
 
-/// What is said of a message that has no handler.
+/// The refusal of a message that has no handler.
 #[cold]
 pub(crate) fn unhandled(schema: u32, encoding: Encoding) -> Refused {
     Refused::Unhandled(format!("no handler takes {} in {encoding:?}", describe(schema)))

@@ -1,7 +1,8 @@
-//! [`Ahead`]: runs handlers before their commands enter the stream, in the agent of a member that leads.
+//! [`SpeculativeExecutor`]: runs handlers before their commands enter the stream, in the agent of a member that leads. Only
+//! that agent calls it, and only while it owns the state.
 
-use super::exchange::{Back, Exchange, Lent, Span, Unreceived, Wish};
-use super::{AnyStateService, State};
+use super::state_exchange::{LentState, ReturnedState, SpeculativeSpan, StateExchange, StateRequest, Unreceived};
+use super::{ErasedStateService, ReplicatedState};
 use crate::context::Context;
 use crate::fold::{misplaced, panic_text};
 use crate::outputs::{Outputs, TimerChange};
@@ -19,25 +20,25 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// What this part has.
-enum Place {
-    /// The member follows.
-    Away,
-    /// It leads, and waits for its state.
-    Waiting(Wish),
-    Here(Lent),
+/// Whether the state is with the speculative executor.
+enum StateOwnership {
+    /// The member follows: the state is with the applier.
+    Following,
+    /// The member leads, and waits for the state.
+    Requested(StateRequest),
+    Owned(LentState),
 }
 
-pub(crate) struct Ahead {
-    exchange: Arc<Exchange>,
-    place: Place,
+pub(crate) struct SpeculativeExecutor {
+    exchange: Arc<StateExchange>,
+    ownership: StateOwnership,
     outputs: Outputs,
 }
 
-/// A handler's call, of a message or a timer.
-type Call<'a> = dyn FnMut(&dyn AnyStateService, &mut Transaction<'_>, &mut Context<'_>) -> Result<(), Refused> + 'a;
+/// The call of a handler, for a message or a timer.
+type Call<'a> = dyn FnMut(&dyn ErasedStateService, &mut Transaction<'_>, &mut Context<'_>) -> Result<(), Refused> + 'a;
 
-/// Why a handler has no effect.
+/// Why a handler's call has no effect.
 struct Refusal {
     code: RefusalCode,
     /// The application's own code.
@@ -46,58 +47,59 @@ struct Refusal {
     is_dead: bool,
 }
 
-const NOT_HERE: &str = "nothing is handed in before the state is here";
+const NOT_OWNED: &str = "no command is handed in before the state is here";
 
-impl Ahead {
-    pub fn new(exchange: Arc<Exchange>) -> Self {
-        Self { exchange, place: Place::Away, outputs: Outputs::default() }
+impl SpeculativeExecutor {
+    pub fn new(exchange: Arc<StateExchange>) -> Self {
+        Self { exchange, ownership: StateOwnership::Following, outputs: Outputs::default() }
     }
 
     #[cold]
-    fn wish(&mut self, wish: Wish) {
-        self.place = Place::Waiting(wish);
-        self.exchange.tell_follower(|slots| slots.wish = Some(wish));
+    fn request_state(&mut self, request: StateRequest) {
+        self.ownership = StateOwnership::Requested(request);
+        self.exchange.tell_applier(|slots| slots.request = Some(request));
     }
 
-    /// Gives the state back, as it stands behind the frame `at`.
+    /// Gives the state back, as it is after the frame `to_sequence`.
     #[cold]
-    fn give_back(&mut self, at: u64) {
-        let place = std::mem::replace(&mut self.place, Place::Away);
-        self.exchange.tell_follower(|slots| {
-            slots.wish = None;
-            let (lent, at) = match (place, slots.lent.take()) {
-                (Place::Here(lent), _) => (lent, at),
+    fn give_back(&mut self, to_sequence: u64) {
+        let ownership = std::mem::replace(&mut self.ownership, StateOwnership::Following);
+        self.exchange.tell_applier(|slots| {
+            slots.request = None;
+            let (lent, to_sequence) = match (ownership, slots.lent.take()) {
+                (StateOwnership::Owned(lent), _) => (lent, to_sequence),
                 // Nothing ran on it.
                 (_, Some(lent)) => {
-                    let at = lent.wish.behind;
-                    (lent, at)
+                    let to_sequence = lent.request.after_sequence;
+                    (lent, to_sequence)
                 }
                 _ => return,
             };
-            let span = Span { from: lent.wish.behind, at, term: lent.wish.term };
-            slots.back = Some(Back { state: lent.state, span });
+            let span =
+                SpeculativeSpan { from_sequence: lent.request.after_sequence, to_sequence, term: lent.request.term };
+            slots.returned = Some(ReturnedState { state: lent.state, span });
         });
     }
 
     #[inline]
-    fn hear(&mut self, last_sequence: u64) {
-        let Some(mut slots) = self.exchange.news_for_leader() else { return };
+    fn poll_exchange(&mut self, last_sequence: u64) {
+        let Some(mut slots) = self.exchange.news_for_executor() else { return };
         let is_recalled = std::mem::take(&mut slots.is_recalled);
-        if let Place::Waiting(wish) = self.place
-            && let Some(lent) = slots.lent.take_if(|lent| lent.wish == wish)
+        if let StateOwnership::Requested(request) = self.ownership
+            && let Some(lent) = slots.lent.take_if(|lent| lent.request == request)
         {
-            self.place = Place::Here(lent);
+            self.ownership = StateOwnership::Owned(lent);
         }
         drop(slots);
-        if let Place::Here(Lent { wish: Wish { term, .. }, .. }) = self.place
+        if let StateOwnership::Owned(LentState { request: StateRequest { term, .. }, .. }) = self.ownership
             && is_recalled
         {
             self.give_back(last_sequence);
-            self.wish(Wish { behind: last_sequence, term });
+            self.request_state(StateRequest { after_sequence: last_sequence, term });
         }
     }
 
-    /// Runs a handler and appends what came of it to `out`, at most `length_max` bytes.
+    /// Runs a handler and appends its transaction to `out`, at most `length_max` bytes.
     #[inline]
     fn run(
         &mut self,
@@ -107,8 +109,8 @@ impl Ahead {
         out: &mut Vec<u8>,
         handler: &mut Call<'_>,
     ) {
-        let Place::Here(lent) = &mut self.place else { unreachable!("{NOT_HERE}") };
-        let State { service, store, layout } = &mut *lent.state;
+        let StateOwnership::Owned(lent) = &mut self.ownership else { unreachable!("{NOT_OWNED}") };
+        let ReplicatedState { service, store, layout } = &mut *lent.state;
         let (begin, outputs) = (out.len(), &mut self.outputs);
         outputs.clear();
         let mut transaction = store.begin();
@@ -180,7 +182,7 @@ impl Refusal {
     }
 }
 
-/// Whether a call has outputs that there is no place for.
+/// Whether a call has outputs that have no receiver.
 #[inline]
 fn check(outputs: &Outputs, unreceived: &Unreceived) -> Result<(), Refusal> {
     if let Some(text) = misplaced(false, outputs) {
@@ -197,21 +199,21 @@ fn check(outputs: &Outputs, unreceived: &Unreceived) -> Result<(), Refusal> {
     Ok(())
 }
 
-impl Transactions for Ahead {
+impl Transactions for SpeculativeExecutor {
     fn lead(&mut self, term: u64, last_sequence: u64) {
-        self.wish(Wish { behind: last_sequence, term });
+        self.request_state(StateRequest { after_sequence: last_sequence, term });
     }
 
     fn follow(&mut self, last_sequence: u64) {
-        if !matches!(self.place, Place::Away) {
+        if !matches!(self.ownership, StateOwnership::Following) {
             self.give_back(last_sequence);
         }
     }
 
     #[inline]
     fn poll(&mut self, last_sequence: u64) -> bool {
-        self.hear(last_sequence);
-        matches!(self.place, Place::Here(_))
+        self.poll_exchange(last_sequence);
+        matches!(self.ownership, StateOwnership::Owned(_))
     }
 
     fn command(
@@ -229,7 +231,7 @@ impl Transactions for Ahead {
     }
 
     fn is_set(&self, fired: TimerFired) -> bool {
-        let Place::Here(lent) = &self.place else { unreachable!("{NOT_HERE}") };
+        let StateOwnership::Owned(lent) = &self.ownership else { unreachable!("{NOT_OWNED}") };
         lent.timers.is_set(fired.timer, fired.deadline_ns)
     }
 
@@ -241,7 +243,7 @@ impl Transactions for Ahead {
         length_max: usize,
         out: &mut Vec<u8>,
     ) {
-        if let Place::Here(lent) = &mut self.place {
+        if let StateOwnership::Owned(lent) = &mut self.ownership {
             lent.timers.take(fired.timer, fired.deadline_ns);
         }
         let head = fired.to_bytes();
@@ -256,13 +258,13 @@ impl Transactions for Ahead {
     }
 
     fn acknowledged(&mut self, session: u64, number: u64) {
-        if let Place::Here(lent) = &mut self.place {
+        if let StateOwnership::Owned(lent) = &mut self.ownership {
             lent.notices.acknowledged(session, number);
         }
     }
 
     fn closed(&mut self, session: u64) {
-        if let Place::Here(lent) = &mut self.place {
+        if let StateOwnership::Owned(lent) = &mut self.ownership {
             lent.notices.closed(session);
         }
     }
@@ -271,8 +273,8 @@ impl Transactions for Ahead {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test")]
 mod tests {
-    use super::super::follower::Follower;
-    use super::super::{StateHandlers, StateService, make_of};
+    use super::super::transaction_applier::TransactionApplier;
+    use super::super::{StateHandlers, StateService, factory_of};
     use super::*;
     use crate::fold::Fold;
     use crate::store::{Limits, Map, ObjectError, Store, StoreObject};
@@ -313,19 +315,21 @@ mod tests {
 
     #[test]
     fn an_object_that_panics_when_it_is_encoded_is_as_a_handler_that_panics() {
-        let mut follower =
-            Follower::new(make_of(|store: &mut Store| Numbers(store.map(1, "numbers"))), Limits::default());
-        let mut ahead = follower.ahead(Waker::new().unwrap());
-        let mut fold = Fold::of_transactions(Box::new(follower));
-        ahead.lead(1, 0);
-        fold.attend().unwrap();
-        assert!(ahead.poll(0));
+        let mut applier = TransactionApplier::new(
+            factory_of(|store: &mut Store| Numbers(store.map(1, "numbers"))),
+            Limits::default(),
+        );
+        let mut executor = applier.speculative_executor(Waker::new().unwrap());
+        let mut fold = Fold::of_transactions(Box::new(applier));
+        executor.lead(1, 0);
+        fold.between_batches().unwrap();
+        assert!(executor.poll(0));
         let sequencer = Sequencer::new(SequencerRules::of_service(u64::MAX));
         let mut run = |number: u8| {
             let mut out = Vec::new();
             let flags = Encoding::Opaque.flags();
             let header = FrameHeader { schema: SCHEMA, flags, ..FrameHeader::default() };
-            ahead.command(&header, &[number], &sequencer, 1024, &mut out);
+            executor.command(&header, &[number], &sequencer, 1024, &mut out);
             let mut outputs = Outputs::default();
             let read = crate::transaction_layout::read(&out, &mut outputs).unwrap();
             (read.hash, !read.changes.is_empty())

@@ -1,0 +1,143 @@
+//! [`StateExchange`]: how the state goes from the applier to the speculative executor, and back. Each of the two runs on its own
+//! thread; there is one of everything at most, so nothing here can fill up.
+
+use super::ReplicatedState;
+use crate::sessions::SessionTable;
+use crate::timers::TimerTable;
+use gapless_agent::Waker;
+use rustc_hash::FxHashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// The frames that a state contains although they were not released when they were applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SpeculativeSpan {
+    /// The last frame before them, after which the state was handed over.
+    pub from_sequence: u64,
+    /// The last one of them.
+    pub to_sequence: u64,
+    /// Their term.
+    pub term: u64,
+}
+
+/// The speculative executor wants the state, as it is after the frame `after_sequence`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StateRequest {
+    pub after_sequence: u64,
+    pub term: u64,
+}
+
+/// The state on its way to the speculative executor, with what else a handler's outputs depend on.
+pub(crate) struct LentState {
+    pub state: Box<ReplicatedState>,
+    pub timers: TimerTable,
+    pub notices: Unreceived,
+    pub request: StateRequest,
+}
+
+/// The state on its way back to the applier.
+pub(crate) struct ReturnedState {
+    pub state: Box<ReplicatedState>,
+    pub span: SpeculativeSpan,
+}
+
+pub(crate) struct Slots {
+    pub request: Option<StateRequest>,
+    pub lent: Option<LentState>,
+    pub returned: Option<ReturnedState>,
+    /// The applier wants the state back for a snapshot.
+    pub is_recalled: bool,
+}
+
+pub(crate) struct StateExchange {
+    slots: Mutex<Slots>,
+    /// Whether something was put into the slots for the one, or the other.
+    for_applier: AtomicBool,
+    for_executor: AtomicBool,
+    applier: OnceLock<Waker>,
+    executor: Waker,
+}
+
+impl StateExchange {
+    pub fn new(executor: Waker) -> Self {
+        let slots = Mutex::new(Slots { request: None, lent: None, returned: None, is_recalled: false });
+        let flags = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { slots, for_applier: flags.0, for_executor: flags.1, applier: OnceLock::new(), executor }
+    }
+
+    pub fn set_applier(&self, applier: Waker) {
+        // There is one agent for each service.
+        let _ = self.applier.set(applier);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Slots> {
+        // No holder panics between two of its changes.
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the slots for the applier, and wakes it.
+    pub fn tell_applier(&self, change: impl FnOnce(&mut Slots)) {
+        change(&mut self.lock());
+        // Release: pairs with the Acquire in news_for_applier.
+        self.for_applier.store(true, Ordering::Release);
+        if let Some(applier) = self.applier.get() {
+            applier.wake();
+        }
+    }
+
+    /// Changes the slots for the speculative executor, and wakes it.
+    pub fn tell_executor(&self, change: impl FnOnce(&mut Slots)) {
+        change(&mut self.lock());
+        // Release: pairs with the Acquire in news_for_executor.
+        self.for_executor.store(true, Ordering::Release);
+        self.executor.wake();
+    }
+
+    #[inline]
+    pub fn news_for_applier(&self) -> Option<MutexGuard<'_, Slots>> {
+        // Acquire: whatever the other did before is seen. The swap is rare; looking is not.
+        (self.for_applier.load(Ordering::Acquire) && self.for_applier.swap(false, Ordering::Acquire))
+            .then(|| self.lock())
+    }
+
+    #[inline]
+    pub fn news_for_executor(&self) -> Option<MutexGuard<'_, Slots>> {
+        // Acquire: as above.
+        (self.for_executor.load(Ordering::Acquire) && self.for_executor.swap(false, Ordering::Acquire))
+            .then(|| self.lock())
+    }
+}
+
+/// How many notices each session has not acknowledged. Sessions that were never sent one are not in it.
+#[derive(Default)]
+pub(crate) struct Unreceived {
+    /// The number of the last notice, and of the last that was acknowledged.
+    by_session: FxHashMap<u64, (u64, u64)>,
+}
+
+impl Unreceived {
+    pub fn of(sessions: &SessionTable) -> Self {
+        let sent = sessions.iter().filter(|entry| entry.last_notice > 0);
+        let by_session =
+            sent.map(|entry| (entry.session, (entry.last_notice, entry.last_notice - entry.notices.len() as u64)));
+        Self { by_session: by_session.collect() }
+    }
+
+    pub fn count(&self, session: u64) -> usize {
+        self.by_session.get(&session).map_or(0, |(last, acknowledged)| (last - acknowledged) as usize)
+    }
+
+    pub fn sent(&mut self, session: u64) {
+        self.by_session.entry(session).or_default().0 += 1;
+    }
+
+    pub fn acknowledged(&mut self, session: u64, number: u64) {
+        if let Some((last, acknowledged)) = self.by_session.get_mut(&session) {
+            *acknowledged = number.clamp(*acknowledged, *last);
+        }
+    }
+
+    pub fn closed(&mut self, session: u64) {
+        self.by_session.remove(&session);
+    }
+}

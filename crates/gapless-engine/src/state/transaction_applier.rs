@@ -1,0 +1,421 @@
+//! [`TransactionApplier`]: the state of a state-replicated service, as it follows the stream: transactions change it, no handler runs.
+//! While its member leads, the state is with the speculative executor and contains frames that are not released; as they are
+//! released, nothing is applied twice.
+
+use super::speculative_executor::SpeculativeExecutor;
+use super::state_exchange::{LentState, ReturnedState, SpeculativeSpan, StateExchange, StateRequest, Unreceived};
+use super::{ReplicatedState, ServiceFactory};
+use crate::EngineError;
+use crate::context::Context;
+use crate::erased_service::{ErasedService, unhandled};
+use crate::fold::{Fold, NoSink};
+use crate::recovery::recover;
+use crate::reject::Reject;
+use crate::service::Refused;
+use crate::sessions::SessionTable;
+use crate::store::Limits;
+use crate::store::snapshot::MAGIC;
+use crate::timers::TimerTable;
+use crate::transaction_layout::Read;
+use gapless_agent::fault::mutant;
+use gapless_agent::{Counter, CounterView, Counters, Waker};
+use gapless_client::stream_layout::StreamLayout;
+use gapless_log::StreamIdentity;
+use gapless_schema::Encoding;
+use gapless_stream::Sequencer;
+use gapless_stream::sequencer::SequencerRules;
+use std::any::Any;
+use std::cell::RefCell;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+/// Where the state is.
+enum StateLocation {
+    /// Here, as it is after the last frame. In a cell because writing a snapshot marks what is written.
+    Current(RefCell<Box<ReplicatedState>>),
+    /// Here, with frames that are not released yet.
+    Speculative(Box<ReplicatedState>, SpeculativeSpan),
+    /// With the speculative executor.
+    Lent(StateRequest),
+}
+
+pub(crate) struct TransactionApplier {
+    factory: ServiceFactory,
+    limits: Limits,
+    location: StateLocation,
+    /// Hash of the state after the last frame.
+    hash: u64,
+    counters: Option<StateCounters>,
+    exchange: Option<Arc<StateExchange>>,
+    request: Option<StateRequest>,
+    /// A snapshot is due, for which the state has to be here.
+    snapshot_waits: bool,
+    /// Where its snapshots and its journal are, to rebuild it from.
+    source: Option<(StreamLayout, StreamIdentity)>,
+}
+
+struct StateCounters {
+    /// Hash of the state after the last frame that was handled.
+    hash: Counter,
+    /// How often the state was rebuilt because frames that it contained were cut.
+    rebuilt: Counter,
+}
+
+/// The counters of a state, for other threads.
+pub(crate) struct StateViews {
+    pub hash: CounterView,
+    #[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "nothing is cut without a cluster"))]
+    pub rebuilt: CounterView,
+}
+
+/// How often a rebuild is tried: segments and snapshots may be deleted while they are read.
+const ATTEMPTS_MAX: u32 = 3;
+
+impl TransactionApplier {
+    pub fn new(factory: ServiceFactory, limits: Limits) -> Self {
+        let state = Box::new(ReplicatedState::new(&factory, limits));
+        Self {
+            factory,
+            limits,
+            hash: state.store.state_hash(),
+            location: StateLocation::Current(RefCell::new(state)),
+            counters: None,
+            exchange: None,
+            request: None,
+            snapshot_waits: false,
+            source: None,
+        }
+    }
+
+    pub fn set_source(&mut self, layout: StreamLayout, identity: StreamIdentity) {
+        self.source = Some((layout, identity));
+    }
+
+    /// The part that runs the handlers, called by the agent that `leader` wakes.
+    pub fn speculative_executor(&mut self, leader: Waker) -> SpeculativeExecutor {
+        let exchange = Arc::new(StateExchange::new(leader));
+        self.exchange = Some(Arc::clone(&exchange));
+        SpeculativeExecutor::new(exchange)
+    }
+
+    /// From now on the agent that `waker` wakes calls this, and `counters` have the state's hash and its rebuilds.
+    ///
+    /// # Errors
+    /// No room for its counters.
+    pub fn attach(&mut self, waker: Waker, counters: &Counters) -> Result<StateViews, gapless_agent::Error> {
+        if let Some(exchange) = &self.exchange {
+            exchange.set_applier(waker);
+        }
+        let (hash, rebuilt) = (counters.add("service.state_hash")?, counters.add("service.states_remade")?);
+        let views = StateViews { hash: hash.view(), rebuilt: rebuilt.view() };
+        hash.set(self.hash);
+        self.counters = Some(StateCounters { hash, rebuilt });
+        Ok(views)
+    }
+
+    fn set_hash(&mut self, hash: u64) {
+        self.hash = hash;
+        if let Some(counters) = &self.counters {
+            counters.hash.set(hash);
+        }
+    }
+
+    #[cold]
+    fn leave_speculation(&mut self, sequence: u64) -> Result<(), EngineError> {
+        let last_sequence = sequence - 1;
+        if !self.settle(last_sequence) {
+            if mutant("keep_cut_state")
+                && let StateLocation::Speculative(_, span) = &mut self.location
+            {
+                // What was cut is taken for applied.
+                span.to_sequence = last_sequence;
+                self.settle(last_sequence);
+                return Ok(());
+            }
+            self.rebuild(last_sequence)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the state is here, as it is after the last frame. A speculative one is, once its frames are released.
+    fn settle(&mut self, last_sequence: u64) -> bool {
+        if !matches!(&self.location, StateLocation::Speculative(_, span) if span.to_sequence <= last_sequence) {
+            return matches!(self.location, StateLocation::Current(_));
+        }
+        let lent = StateLocation::Lent(StateRequest { after_sequence: last_sequence, term: 0 });
+        if let StateLocation::Speculative(state, _) = std::mem::replace(&mut self.location, lent) {
+            self.location = StateLocation::Current(RefCell::new(state));
+        }
+        true
+    }
+
+    /// Hands the state over if it is requested, as it is after the last frame.
+    fn lend(&mut self, last_sequence: u64, timers: &TimerTable, sessions: &SessionTable) -> Result<(), EngineError> {
+        let Some(request) = self.request.filter(|request| request.after_sequence == last_sequence) else {
+            return Ok(());
+        };
+        if !self.settle(last_sequence) {
+            // Its frames were cut, or it never came back. A snapshot would wait for that for ever.
+            self.rebuild(last_sequence)?;
+        }
+        if self.snapshot_waits {
+            // The snapshot is taken first, and wakes this part then.
+            return Ok(());
+        }
+        self.request = None;
+        if let StateLocation::Current(state) = std::mem::replace(&mut self.location, StateLocation::Lent(request))
+            && let Some(exchange) = &self.exchange
+        {
+            let (timers, notices) = (timers.clone(), Unreceived::of(sessions));
+            let mut lent = Some(LentState { state: state.into_inner(), timers, notices, request });
+            // An executor that has lost the lead meanwhile would never give it back.
+            exchange.tell_executor(|slots| slots.lent = lent.take_if(|_| slots.request == Some(request)));
+            if let Some(LentState { state, .. }) = lent {
+                self.location = StateLocation::Current(RefCell::new(state));
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn poll_exchange(&mut self) {
+        let Some(mut slots) = self.exchange.as_ref().and_then(|exchange| exchange.news_for_applier()) else { return };
+        let (request, returned) = (slots.request, slots.returned.take());
+        drop(slots);
+        self.request = request;
+        let Some(ReturnedState { state, span }) = returned else { return };
+        // Frames of another term have been applied since then: that state is of no use.
+        if matches!(self.location, StateLocation::Lent(request) if request.after_sequence == span.from_sequence && request.term == span.term)
+        {
+            self.location = StateLocation::Speculative(state, span);
+        }
+    }
+
+    /// Rebuilds the state, as it is after the frame `sequence`, which is released and journaled.
+    #[cold]
+    fn rebuild(&mut self, sequence: u64) -> Result<(), EngineError> {
+        let mut attempt = 1;
+        let state = loop {
+            match self.rebuilt(sequence) {
+                Ok(state) => break state,
+                Err(error) if attempt == ATTEMPTS_MAX => return Err(error),
+                Err(error) => {
+                    tracing::info!(%error, sequence, "a speculative state is rebuilt once more");
+                    attempt += 1;
+                }
+            }
+        };
+        self.set_hash(state.store.state_hash());
+        self.location = StateLocation::Current(RefCell::new(state));
+        if let Some(counters) = &self.counters {
+            counters.rebuilt.add(1);
+        }
+        tracing::info!(sequence, "a speculative state, whose frames were cut, was rebuilt");
+        Ok(())
+    }
+
+    fn rebuilt(&self, sequence: u64) -> Result<Box<ReplicatedState>, EngineError> {
+        let mut fold = Fold::of_transactions(Box::new(Self::new(Arc::clone(&self.factory), self.limits)));
+        if sequence > 0 {
+            let corrupt = |reason: String| EngineError::Corrupt { sequence, reason };
+            let (layout, identity) = self.source.as_ref().ok_or_else(|| corrupt("no journal is known".to_owned()))?;
+            let mut sequencer = Sequencer::new(SequencerRules::of_service(u64::MAX));
+            let recovered = recover(layout, *identity, &mut fold, &mut sequencer, (&mut NoSink, None), sequence)?;
+            if recovered.last_sequence != sequence {
+                return Err(corrupt(format!("the state comes to {}, not to there", recovered.last_sequence)));
+            }
+        }
+        let StateLocation::Current(state) = std::mem::replace(
+            &mut Self::of(&mut fold).location,
+            StateLocation::Lent(StateRequest { after_sequence: 0, term: 0 }),
+        ) else {
+            unreachable!("the state of a new fold is lent to nobody")
+        };
+        Ok(state.into_inner())
+    }
+
+    /// The applier of `fold`.
+    ///
+    /// # Panics
+    /// If the fold is of an event-sourced service.
+    pub fn of(fold: &mut Fold) -> &mut Self {
+        Self::in_fold(fold).expect("the fold applies transactions")
+    }
+
+    /// The applier of `fold`, if that applies transactions.
+    pub fn in_fold(fold: &mut Fold) -> Option<&mut Self> {
+        let service: &mut dyn Any = &mut *fold.service;
+        service.downcast_mut()
+    }
+}
+
+impl ErasedService for TransactionApplier {
+    fn versions(&self) -> RangeInclusive<u32> {
+        1..=1
+    }
+
+    fn takes(&self, _: u32, _: Encoding) -> bool {
+        false
+    }
+
+    fn handle(&mut self, schema: u32, encoding: Encoding, _: &[u8], _: &mut Context<'_>) -> Result<(), Refused> {
+        Err(unhandled(schema, encoding))
+    }
+
+    fn on_timer(&mut self, _: u64, _: &mut Context<'_>) -> Result<(), Reject> {
+        Ok(())
+    }
+
+    fn is_of_transactions(&self) -> bool {
+        true
+    }
+
+    // A frame of another term than the frames of a speculation: those were cut, and what contains them is not the state.
+    #[inline]
+    fn before_frame(&mut self, sequence: u64, term: u64) -> Result<(), EngineError> {
+        match &self.location {
+            StateLocation::Current(_) => Ok(()),
+            StateLocation::Lent(request) if sequence <= request.after_sequence || term == request.term => Ok(()),
+            StateLocation::Speculative(_, span) if sequence <= span.to_sequence && term == span.term => Ok(()),
+            _ => self.leave_speculation(sequence),
+        }
+    }
+
+    fn apply(&mut self, sequence: u64, read: &Read<'_>) -> Result<(), String> {
+        let StateLocation::Current(state) = &mut self.location else {
+            // The state contains it already.
+            self.set_hash(read.hash);
+            return Ok(());
+        };
+        let ReplicatedState { store, layout, .. } = &mut **state.get_mut();
+        if !read.changes.is_empty() {
+            store.apply(read.changes).map_err(|error| error.to_string())?;
+        }
+        let hash = store.state_hash();
+        if *layout == read.layout && hash != read.hash {
+            return Err(format!(
+                "the state behind it has hash {hash:016x} here, {:016x} where frame {sequence} was made: this copy \
+                 differs since then; start it anew with an empty directory",
+                read.hash
+            ));
+        }
+        self.set_hash(hash);
+        Ok(())
+    }
+
+    fn between_batches(
+        &mut self,
+        last_sequence: u64,
+        timers: &TimerTable,
+        sessions: &SessionTable,
+    ) -> Result<(), EngineError> {
+        self.poll_exchange();
+        self.lend(last_sequence, timers, sessions)
+    }
+
+    fn can_snapshot(&mut self, last_sequence: u64, is_final: bool) -> Result<bool, EngineError> {
+        if !self.settle(last_sequence) {
+            if is_final && matches!(self.location, StateLocation::Speculative(..)) {
+                // Whether its frames will be released is not said any more.
+                self.rebuild(last_sequence)?;
+            } else {
+                if let (StateLocation::Lent(_), false, Some(exchange)) =
+                    (&self.location, self.snapshot_waits, &self.exchange)
+                {
+                    exchange.tell_executor(|slots| slots.is_recalled = true);
+                }
+                self.snapshot_waits = true;
+                return Ok(false);
+            }
+        }
+        if std::mem::take(&mut self.snapshot_waits)
+            && let Some(exchange) = &self.exchange
+        {
+            // The executor that waits for the state gets it in the next turn.
+            exchange.tell_applier(|_| {});
+        }
+        Ok(true)
+    }
+
+    fn snapshot(&self, out: &mut Vec<u8>) {
+        let StateLocation::Current(state) = &self.location else {
+            unreachable!("a snapshot is asked for where it can be taken")
+        };
+        state.borrow_mut().store.write_snapshot(out).expect("memory takes it, and no other snapshot is under way");
+    }
+
+    fn restore(&mut self, bytes: &[u8]) -> Result<(), String> {
+        let StateLocation::Current(state) = &mut self.location else { return Err("the state is lent".to_owned()) };
+        if !bytes.starts_with(&MAGIC) {
+            return Err("it is of an event-sourced service, and this one is state-replicated".to_owned());
+        }
+        let store = &mut state.get_mut().store;
+        let mut rest = bytes;
+        store.read_snapshot(&mut rest).map_err(|error| error.to_string())?;
+        if !rest.is_empty() {
+            return Err(format!("{} bytes behind the state", rest.len()));
+        }
+        let hash = store.state_hash();
+        self.set_hash(hash);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::super::{StateHandlers, StateService, factory_of};
+    use super::*;
+    use crate::store::Store;
+    use gapless_stream::transactions::Transactions;
+
+    struct Nothing;
+
+    impl StateService for Nothing {
+        fn handlers(_: &mut StateHandlers<Self>) {}
+    }
+
+    #[test]
+    fn a_state_that_is_wanted_no_more_stays_here() {
+        let mut applier = TransactionApplier::new(factory_of(|_: &mut Store| Nothing), Limits::default());
+        let mut executor = applier.speculative_executor(Waker::new().unwrap());
+        let mut fold = Fold::of_transactions(Box::new(applier));
+        executor.lead(1, 0);
+        TransactionApplier::of(&mut fold).poll_exchange();
+        // The lead is lost while the state is made ready.
+        executor.follow(0);
+        let (timers, sessions) = (fold.timers.clone(), SessionTable::default());
+        TransactionApplier::of(&mut fold).lend(0, &timers, &sessions).unwrap();
+        assert!(fold.can_snapshot(true).unwrap(), "a clean stop waits for nobody");
+
+        executor.lead(2, 0);
+        fold.between_batches().unwrap();
+        assert!(executor.poll(0), "the next time it is handed over");
+        assert!(!fold.can_snapshot(true).unwrap());
+        executor.follow(0);
+        fold.between_batches().unwrap();
+        assert!(fold.can_snapshot(true).unwrap());
+    }
+
+    #[test]
+    fn a_snapshot_that_waits_for_what_is_cut_keeps_nobody_from_the_state() {
+        let mut applier = TransactionApplier::new(factory_of(|_: &mut Store| Nothing), Limits::default());
+        let mut executor = applier.speculative_executor(Waker::new().unwrap());
+        let mut fold = Fold::of_transactions(Box::new(applier));
+        executor.lead(1, 0);
+        fold.between_batches().unwrap();
+        assert!(executor.poll(0));
+        // A snapshot is due, and the state contains eight frames that are not released.
+        assert!(!fold.can_snapshot(false).unwrap());
+        assert!(!executor.poll(8));
+        fold.between_batches().unwrap();
+        assert!(!fold.can_snapshot(false).unwrap(), "they are not released");
+        // They are cut, and the member leads again.
+        executor.follow(8);
+        executor.lead(2, 0);
+        fold.between_batches().unwrap();
+        assert!(fold.can_snapshot(false).unwrap(), "the state is as it was before them");
+        fold.between_batches().unwrap();
+        assert!(executor.poll(0), "and goes to who leads");
+    }
+}
