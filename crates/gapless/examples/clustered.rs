@@ -9,9 +9,9 @@
 //! Kill whoever leads between two deposits, or in the middle of one: each is booked once. From another machine the members
 //! are reached by TCP, where their files have `[clients]`: `deposit 5 tcp:alpha:9200 tcp:beta:9200`.
 
-use gapless::client::client::TCP_PREFIX;
-use gapless::client::stream_layout::StreamLayout;
+use gapless::client::TCP_PREFIX;
 use gapless::prelude::*;
+use gapless::stream::StreamLayout;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 

@@ -1,7 +1,19 @@
 //! Gapless puts messages in one total order, never loses one, and runs services on them.
 //!
-//! This crate is what an application imports. [`prelude`] brings in what nearly every service needs;
-//! the modules below it are the house behind the face.
+//! This crate is what an application imports: [`prelude`] brings in what nearly every service and client needs, the other
+//! modules have the rest of it by subject. The crates behind them are not part of the interface.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`prelude`] | what nearly every service and client needs |
+//! | [`service`] | services, and the process that runs them |
+//! | [`store`] | the state of a state-replicated service |
+//! | [`client`] | clients of a service: sessions, commands, replies |
+//! | [`stream`] | event streams: a sequencer, and nodes that publish and read |
+//! | `cluster` | services and streams on a replicated cluster, with the feature `cluster` |
+//! | [`journal`] | reading a journal, and replaying a copy of it |
+//! | [`schema`] | messages of a schema: SBE and protobuf |
+//! | [`threads`] | threads, cores, clocks, counters |
 //!
 //! ```
 //! use gapless::prelude::*;
@@ -40,41 +52,22 @@
 //! | feature | what it adds | what it costs to build |
 //! |---|---|---|
 //! | – | services and streams, in one process or between processes and machines | |
-//! | `cluster` | replicated clusters: [`prelude`]`::Replica`, and the crate `cluster` | consensus: 28 foreign crates more |
+//! | `cluster` | replicated clusters: the module `cluster` | consensus: 28 foreign crates more |
 //! | `tls` | mutual TLS between the members of a cluster | a C compiler |
 //! | `fault-injection` | named crash points, for tests | |
 
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
+pub mod client;
 #[cfg(feature = "cluster")]
-pub use gapless_cluster as cluster;
-pub use {
-    gapless_agent as agent, gapless_client as client, gapless_engine as engine, gapless_journal as journal,
-    gapless_log as log, gapless_schema as schema, gapless_stream as stream, gapless_transport as transport,
-    gapless_wire as wire,
-};
+pub mod cluster;
+pub mod journal;
+pub mod prelude;
+pub mod schema;
+pub mod service;
+pub mod store;
+pub mod stream;
+pub mod threads;
 
-/// What nearly every service and client needs.
-pub mod prelude {
-    pub use gapless_client::client::{MessageType, Outcome, OwnedReply, SavedSession};
-    pub use gapless_client::node::{AnyLink, NodeEvent, NodeState, Start, StreamNode};
-    pub use gapless_client::session_key::CommandNumber;
-    pub use gapless_client::{Client, ClientError, ClientOptions, Incoming, Reply, SessionKey};
-    pub use gapless_engine::{
-        Context, EngineError, Handlers, OnPanic, OnUnhandled, Persistence, Policy, Reject, Service, ServiceHost,
-        ServiceHostOptions, StateHandlers, StateService, StreamService, StreamServiceOptions, Threads,
-    };
-    pub use gapless_schema::{Direct, Encode, Message, Protobuf, Sbe};
-    pub use gapless_stream::event_stream::EventStream;
-    pub use gapless_stream::options::EventStreamOptions;
-    pub use gapless_stream::{StreamConfig, StreamError};
-    pub use gapless_transport::Tier;
-    pub use gapless_transport::token::random_token;
-    pub use gapless_wire::Encoding;
-    pub use std::time::Duration;
-    #[cfg(feature = "cluster")]
-    pub use {
-        gapless_cluster::config::ClusterConfig,
-        gapless_engine::{Replica, ReplicaOptions, StateOptions},
-    };
-}
+pub use gapless_engine::store_object;

@@ -3,4 +3,5 @@
 mod contents_are_complete;
 mod module_tree;
 mod siblings_are_floors;
+mod the_face_is_chosen;
 mod workspace;

@@ -5,9 +5,9 @@
 
 include!("generated/market.rs");
 
-use gapless::client::node;
 use gapless::prelude::*;
 use gapless::schema::{DecodeError, EncodeError, schema_key};
+use gapless::stream;
 pub use market::{Accepted, CancelOrder, Cancelled, Closed, Finished, NewOrder, Reason, Rejected, Side, Trade};
 
 /// Bits of a request below the number of its entry node.
@@ -69,7 +69,7 @@ pub enum Said {
 
 impl Said {
     /// What `message` says, if it is from the matching service.
-    pub fn read(message: &node::Message<'_>) -> Result<Option<Self>, DecodeError> {
+    pub fn read(message: &stream::Message<'_>) -> Result<Option<Self>, DecodeError> {
         if message.encoding != Encoding::Sbe || message.schema >> 16 != u32::from(market::SCHEMA_ID) {
             return Ok(None);
         }

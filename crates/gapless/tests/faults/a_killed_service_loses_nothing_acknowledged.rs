@@ -12,9 +12,9 @@ use crate::fault_witness::dice::Dice;
 use crate::fault_witness::process::{Kind, ServiceProcess};
 use crate::fault_witness::witness::{Ended, Witness};
 use crate::scenarios::{Module, Random};
-use gapless::agent::fault::CRASH_POINTS;
 use gapless::journal::JournalReader;
 use gapless::prelude::*;
+use gapless_agent::fault::CRASH_POINTS;
 use std::collections::BTreeMap;
 use std::path::Path;
 

@@ -1,10 +1,10 @@
 //! The [`Bank`](super::bank::Bank) once more, its state replicated: to the witness the two are the same.
 
 use super::bank::{ASK, MOVE, link};
-use gapless::engine::store::{OrderedMap, Singleton, Store, Transaction};
 use gapless::prelude::*;
+use gapless::store::{OrderedMap, Singleton, Store, Transaction};
 
-gapless::engine::store_object! {
+gapless::store_object! {
     /// What an account holds, or how many commands a session has had.
     pub struct Number = 1, version 1 {
         pub number: i64,

@@ -4,8 +4,7 @@
 use super::bank::{ASK, MOVE, MOVE_LENGTH, link};
 use super::dice::Dice;
 use super::process::ServiceProcess;
-use gapless::client::ClientError;
-use gapless::log::LogError;
+use gapless::client::LogError;
 use gapless::prelude::*;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;

@@ -1,0 +1,87 @@
+//! What `gapless` exports is a committed list of names, `crates/gapless/public-names.txt`: each change of it is seen.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use super::workspace;
+
+/// More names than this are no face, but a second house.
+const NAMES_MAX: usize = 145;
+const LIST: &str = "public-names.txt";
+
+#[test]
+fn the_names_of_the_face_are_those_of_its_list() {
+    let folder = workspace::root().join("crates/gapless");
+    let names = names_of(&folder.join("src"));
+    let list = std::fs::read_to_string(folder.join(LIST)).expect("the list is committed");
+    let listed = list.lines().map(str::to_owned).collect::<BTreeSet<_>>();
+    let mut report = String::new();
+    for name in names.difference(&listed) {
+        _ = writeln!(report, "+{name}");
+    }
+    for name in listed.difference(&names) {
+        _ = writeln!(report, "-{name}");
+    }
+    assert!(report.is_empty(), "crates/gapless exports other names than {LIST} lists:\n{report}");
+    // The prelude repeats what stands in another module.
+    let own = names.iter().filter(|name| !name.starts_with("prelude::")).count();
+    assert!(own <= NAMES_MAX, "the face exports {own} names; at most {NAMES_MAX} are meant");
+}
+
+/// `module::Name` for each name that the modules of the face export.
+///
+/// # Panics
+/// If a module exports a whole crate, or whatever another module has: that is no chosen name.
+fn names_of(source: &Path) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for entry in std::fs::read_dir(source).expect("the face has sources") {
+        let path = entry.expect("a folder can be read").path();
+        let text = std::fs::read_to_string(&path).expect("a source is text");
+        let stem = path.file_stem().expect("a file has a name").to_string_lossy().into_owned();
+        let prefix = if stem == "lib" { String::new() } else { format!("{stem}::") };
+        let file = syn::parse_file(&text).expect("a source is Rust");
+        for item in &file.items {
+            match item {
+                syn::Item::Use(item) if matches!(item.vis, syn::Visibility::Public(_)) => {
+                    collect(&item.tree, false, &prefix, &mut names);
+                }
+                syn::Item::Mod(item) if item.content.is_none() => _ = names.insert(item.ident.to_string()),
+                _ => panic!("{} holds something else than modules and names", path.display()),
+            }
+        }
+    }
+    names
+}
+
+fn collect(tree: &syn::UseTree, is_below: bool, prefix: &str, names: &mut BTreeSet<String>) {
+    match tree {
+        syn::UseTree::Path(path) => collect(&path.tree, true, prefix, names),
+        syn::UseTree::Group(group) => group.items.iter().for_each(|tree| collect(tree, is_below, prefix, names)),
+        syn::UseTree::Name(name) => {
+            assert!(is_below, "{prefix}: the whole crate {} is exported", name.ident);
+            names.insert(format!("{prefix}{}", name.ident));
+        }
+        syn::UseTree::Rename(rename) => {
+            assert!(is_below, "{prefix}: the whole crate {} is exported", rename.ident);
+            names.insert(format!("{prefix}{}", rename.rename));
+        }
+        syn::UseTree::Glob(_) => panic!("{prefix}: everything that a module has is exported"),
+    }
+}
+
+#[test]
+#[should_panic(expected = "the whole crate gapless_log is exported")]
+fn a_whole_crate_is_no_chosen_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("lib.rs"), "pub use gapless_log as log;").expect("a file");
+    names_of(folder.path());
+}
+
+#[test]
+fn names_are_found_in_groups() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("lib.rs"), "pub mod client; pub use a::{B, c::{D, E as F}};").expect("a file");
+    let names = names_of(folder.path()).into_iter().collect::<Vec<_>>();
+    assert_eq!(names, ["B", "D", "F", "client"]);
+}

@@ -1,0 +1,18 @@
+//! What nearly every service and client needs.
+
+pub use crate::client::{
+    Client, ClientError, ClientOptions, CommandNumber, Incoming, MessageType, Outcome, OwnedReply, Reply, SavedSession,
+    SessionKey, random_token,
+};
+#[cfg(feature = "cluster")]
+pub use crate::cluster::{ClusterConfig, Replica, ReplicaOptions, StateOptions};
+pub use crate::schema::{Direct, Encode, Message, Protobuf, Sbe};
+pub use crate::service::{
+    Context, EngineError, Handlers, OnPanic, OnUnhandled, Persistence, Policy, Reject, Service, ServiceHost,
+    ServiceHostOptions, StateHandlers, StateService, StreamService, StreamServiceOptions, Threads,
+};
+pub use crate::stream::{
+    AnyLink, Encoding, EventStream, EventStreamOptions, NodeEvent, NodeState, Start, StreamConfig, StreamError,
+    StreamNode, Tier,
+};
+pub use std::time::Duration;

@@ -1,0 +1,53 @@
+//! Services on a stream, and the process that runs them.
+//!
+//! An *event-sourced* [`Service`] is a deterministic fold: its handlers run on every member and at every replay. A
+//! *state-replicated* [`StateService`] keeps its state in a [`Store`](crate::store::Store); its handlers run once, and the
+//! stream holds what they have changed.
+//!
+//! ```
+//! use gapless::prelude::*;
+//! use gapless::store::{Counter, Store};
+//!
+//! const CALL: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
+//!
+//! struct Calls {
+//!     counter: Counter,
+//! }
+//!
+//! impl Calls {
+//!     fn new(store: &mut Store) -> Self {
+//!         Self { counter: store.counter(1, "calls") }
+//!     }
+//! }
+//!
+//! impl StateService for Calls {
+//!     fn handlers(handlers: &mut StateHandlers<Self>) {
+//!         handlers.on_bytes(CALL.schema, |calls: &Self, store, payload, context| {
+//!             store.add(calls.counter, 1)?;
+//!             if payload.is_empty() {
+//!                 return Err("an empty call".into()); // Takes back what was done before.
+//!             }
+//!             let count = store.value(calls.counter);
+//!             context.reply_with(CALL, &count.to_le_bytes())
+//!         });
+//!     }
+//! }
+//!
+//! let host = ServiceHost::start_state(Calls::new, ServiceHostOptions::in_memory())?;
+//! let mut client = host.connect(ClientOptions::default())?;
+//! let session = client.open_session(random_token(), 16)?;
+//! assert!(client.call(session, CALL, b"", Duration::from_secs(5)).is_err());
+//! assert_eq!(client.call(session, CALL, b"now", Duration::from_secs(5))?.payload, 1_i64.to_le_bytes());
+//! host.stop()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The crate's first example is an event-sourced service. `docs/guides/writing-a-service.md` has the rules for both.
+
+pub use gapless_engine::fold::{CheckRefusals, OnOtherOutputs, OnOtherProgram, OnPanic, OnUnhandled, Policy};
+pub use gapless_engine::recovery::Recovered;
+pub use gapless_engine::replaying::interrupted_at;
+pub use gapless_engine::{
+    Context, EngineError, Handlers, Persistence, Reject, Service, ServiceHost, ServiceHostOptions, StateHandlers,
+    StateService, StreamService, StreamServiceOptions, Threads,
+};

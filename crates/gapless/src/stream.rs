@@ -1,0 +1,49 @@
+//! Event streams: many nodes publish, every node reads all messages in one order.
+//!
+//! ```
+//! use gapless::prelude::*;
+//! use gapless::stream::{NodeOptions, SharedMemoryOptions};
+//!
+//! const LINE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
+//!
+//! let stream = EventStream::start(&EventStreamOptions::in_memory())?;
+//! let link = stream.local_link(SharedMemoryOptions::default())?;
+//! let mut node = StreamNode::new(link, NodeOptions::default());
+//! node.wait_open(Duration::from_secs(5))?;
+//! node.publish(LINE, b"hello")?;
+//! let mut read = Vec::new();
+//! while read.is_empty() {
+//!     node.poll(16, |event| {
+//!         if let NodeEvent::Message(message) = event {
+//!             assert!(message.own); // Its own message, in its place among all others: it is acknowledged.
+//!             read = message.payload.to_vec();
+//!         }
+//!     })?;
+//! }
+//! assert_eq!(read, b"hello");
+//! drop(node);
+//! stream.stop()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! In other processes and on other machines a node finds its stream by a file ([`StreamConfig`]), which names the
+//! transport: shared memory, UDP, multicast or TCP. `docs/guides/running-a-stream.md` has all of it.
+
+pub use gapless_client::control::{Controller, NodeReading, StatusFeed};
+pub use gapless_client::control_messages::ControlCommand;
+pub use gapless_client::node::{
+    AnyLink, Message, NodeEvent, NodeLink, NodeOptions, NodeState, PublisherOptions, SharedMemoryLink,
+    SharedMemoryOptions, Start, StreamNode,
+};
+pub use gapless_client::stream_layout::StreamLayout;
+pub use gapless_client::throttle::Throttle;
+pub use gapless_log::StreamIdentity;
+pub use gapless_stream::event_stream::{EventStream, StreamRecovery};
+pub use gapless_stream::network::TcpNetwork;
+pub use gapless_stream::network::client_port::ClientPort;
+pub use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
+pub use gapless_stream::options::EventStreamOptions;
+pub use gapless_stream::{StreamConfig, StreamError};
+pub use gapless_transport::{Tier, Transport};
+pub use gapless_wire::feed_session::FeedSession;
+pub use gapless_wire::{Encoding, Kind};

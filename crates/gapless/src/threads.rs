@@ -1,0 +1,13 @@
+//! Threads, cores, clocks and counters of what runs in this process.
+//!
+//! ```
+//! use gapless::threads::{CpuMask, OptimizeFor, PlanKind};
+//! use gapless::prelude::*;
+//!
+//! let mut options = ServiceHostOptions::in_memory();
+//! options.threads.plan = PlanKind::Min; // One thread with everything on a message's path.
+//! options.threads.optimize_for = OptimizeFor::Latency;
+//! options.threads.service_cpus = CpuMask::of(&[0]);
+//! ```
+
+pub use gapless_agent::{Clock, Counters, CountersReader, CpuMask, Now, OptimizeFor, Pauses, PlanKind, ThreadPlan};
