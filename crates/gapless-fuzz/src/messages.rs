@@ -1,20 +1,12 @@
 //! Targets for payloads: any bytes are a message of a schema or an error, and what is a message keeps its
 //! meaning through every conversion: bytes to object to bytes, SBE to protobuf to SBE. The schemas are those of
-//! the tests of `gapless-schema`, which between them have every feature of SBE.
+//! `gapless-schema-tests`, which between them have every feature of SBE.
 
 use crate::input::assert_says_something;
 use gapless_schema::{DecodeError, EncodeError, Message, Protobuf, ProtobufObject, Sbe, SbeObject};
 use std::fmt::Debug;
 
-// As an application would: by a build script, which the others do without.
-gapless_schema::include_schema!("car");
-
-include!("../../gapless-schema/tests/generated/big-endian.rs");
-include!("../../gapless-schema/tests/generated/extension-v0.rs");
-include!("../../gapless-schema/tests/generated/extension-v2.rs");
-include!("../../gapless-schema/tests/generated/names.rs");
-include!("../../gapless-schema/tests/generated/numbers.rs");
-include!("../../gapless-schema/tests/generated/truck.rs");
+pub use gapless_schema_tests::{big_endian, car, extension_v0, extension_v2, names, numbers, truck};
 
 type Check = fn(&[u8]);
 

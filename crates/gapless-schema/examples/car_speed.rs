@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use gapless_schema::{DecodeError, Encode, EncodeError, Message, Protobuf, Sbe};
 
-include!("../tests/generated/car.rs");
-include!("../tests/promises/messages/reference_car.rs");
+include!("../golden/car.rs");
+include!("../golden/reference_car.rs");
 
 use car::*;
 

@@ -6,9 +6,9 @@
 
 use gapless_schema::{DecodeError, Encode, EncodeError, Message, Protobuf, Sbe, schema_key};
 
-// As the schema's own tests keep it: without a build script, which would have the generator and its parser compiled for
-// the build as well as for the program.
-include!("../../../gapless-schema/tests/generated/car.rs");
+// The golden file of the generator: a build script would have the generator and its parser compiled for the build as
+// well as for the program.
+include!("../../../gapless-schema/golden/car.rs");
 
 use car::{
     Availability, Car, CarDecoder, CarEncoder, CarField, CarFuelFigure, CarFuelFigureField, CarPerformanceFigure,

@@ -5,7 +5,7 @@
 use gapless_engine::store::{ByteKey, Limits, Map, Record, Store, StoreError};
 use gapless_schema::{Protobuf, Sbe};
 
-include!("../../../gapless-schema/tests/generated/car.rs");
+include!("../../../gapless-schema/golden/car.rs");
 
 use car::{Car, CarDecoder, CarEncoder, Engine};
 

@@ -2,8 +2,9 @@
 
 use std::fmt::Debug;
 
-use crate::messages::{Check, car, extension_v0, extension_v2, for_each_sample, golden, numbers, truck};
 use gapless_schema::{Encode, Message, ProtobufObject, Sbe, SbeObject};
+use gapless_schema_tests::samples::{Check, for_each_sample, golden, golden_folder};
+use gapless_schema_tests::{car, extension_v0, extension_v2, numbers, truck};
 
 struct Golden(usize);
 
@@ -25,8 +26,7 @@ impl Check for Golden {
 fn every_golden_message_is_read_and_written() {
     let mut check = Golden(0);
     for_each_sample(&mut check);
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("golden");
-    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let files = std::fs::read_dir(golden_folder()).unwrap().map(|entry| entry.unwrap().path());
     let count = files.filter(|path| path.extension().is_some_and(|extension| extension == "hex")).count();
     assert_eq!(check.0, count, "every golden file is used");
 }

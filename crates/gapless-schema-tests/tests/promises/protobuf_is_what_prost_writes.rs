@@ -1,9 +1,10 @@
 //! The protobuf form of the Car is that of `prost`, another implementation, in both directions; and the streaming
 //! forms are the same as that of the object.
 
-use crate::messages::car::*;
-use crate::messages::{numbers, reference};
 use gapless_schema::{DecodeError, Encode, EncodeError, Message as _, Protobuf, ProtobufObject};
+use gapless_schema_tests::car::*;
+use gapless_schema_tests::numbers;
+use gapless_schema_tests::samples::reference;
 use prost::Message;
 
 #[derive(Clone, PartialEq, Message)]

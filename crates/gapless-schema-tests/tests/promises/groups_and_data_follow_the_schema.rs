@@ -1,10 +1,11 @@
 //! What encoders do when groups and data are skipped, come too late, or do not fit; and what decoders do with lengths
 //! that lie.
 
-use crate::messages::big_endian::{Big, BigEncoder};
-use crate::messages::car::*;
-use crate::messages::{self, extension_v2, golden, numbers, reference, truck};
 use gapless_schema::{DecodeError, Direct, Encode, EncodeError, Message, Sbe, SbeObject};
+use gapless_schema_tests::big_endian::{Big, BigEncoder};
+use gapless_schema_tests::car::*;
+use gapless_schema_tests::samples::{self, golden, reference};
+use gapless_schema_tests::{extension_v2, numbers, truck};
 
 #[test]
 fn what_is_skipped_is_empty() {
@@ -93,11 +94,11 @@ fn objects_refuse_what_would_be_read_as_something_else() {
     assert_eq!(text, "Car.vehicleCode: text of 7 bytes does not fit into 6 bytes of text without NUL");
     let nul = refuse(Car { vehicle_code: Some("a\0c".into()), ..reference() });
     assert!(nul.starts_with("Car.vehicleCode: text of 3 bytes"), "{nul}");
-    let mut other = messages::truck();
+    let mut other = samples::truck();
     other.performance_figures[0].octane_rating = 111;
     let range = Sbe(other).encode(&mut buffer).unwrap_err();
     assert_eq!(range, EncodeError::Range { field: "Truck.performanceFigures.octaneRating", range: "90 to 110" });
-    let mut other = messages::truck();
+    let mut other = samples::truck();
     other.model = "日本".into();
     let latin = Sbe(other).encode(&mut buffer).unwrap_err();
     assert!(matches!(latin, EncodeError::Text { field: "Truck.model", expected: "ISO-8859-1", .. }), "{latin}");

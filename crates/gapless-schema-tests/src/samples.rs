@@ -1,18 +1,14 @@
-//! Generated messages, and one object of each with the values of `golden/GoldenWriter.java`.
+//! One object of each message with the values of `gapless-schema/golden/GoldenWriter.java`, and the golden bytes.
 
-#![allow(dead_code)]
+#![allow(missing_docs, reason = "each function is named after the sample that it makes")]
 
 use std::fmt::Debug;
+use std::path::{Path, PathBuf};
 
+use crate::{big_endian, car, extension_v0, extension_v2, numbers, truck};
 use gapless_schema::{ProtobufObject, SbeObject};
 
-include!("../../generated/car.rs");
-include!("../../generated/truck.rs");
-include!("../../generated/numbers.rs");
-include!("../../generated/big-endian.rs");
-include!("../../generated/extension-v0.rs");
-include!("../../generated/extension-v2.rs");
-include!("reference_car.rs");
+include!("../../gapless-schema/golden/reference_car.rs");
 
 /// What is done with each sample.
 pub trait Check {
@@ -20,10 +16,15 @@ pub trait Check {
     fn check<T: SbeObject + ProtobufObject + PartialEq + Debug + Clone>(&mut self, golden: &str, object: T);
 }
 
+/// Where the golden files lie.
+pub fn golden_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../gapless-schema/golden")
+}
+
 /// The golden bytes of that name.
 pub fn golden(name: &str) -> Vec<u8> {
-    let path = format!("{}/golden/{name}.hex", env!("CARGO_MANIFEST_DIR"));
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let path = golden_folder().join(format!("{name}.hex"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     text.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).expect("golden files are hexadecimal")).collect()
 }
 

@@ -1,14 +1,11 @@
 //! Writing and reading a Car directly allocates nothing, in both encodings. A program of its own, because its allocator
 //! counts.
 
-#[path = "promises/messages/mod.rs"]
-mod messages;
-
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use messages::car::*;
-use messages::reference;
+use gapless_schema_tests::car::*;
+use gapless_schema_tests::samples::reference;
 
 struct Counting;
 

@@ -1,10 +1,7 @@
 //! Names that generated code uses itself, names that become the same, and the widest headers: `schemas/names.xml`.
 
 use gapless_schema::{Encode, Message, Protobuf, Sbe, SbeObject};
-
-include!("../generated/names.rs");
-
-use names::*;
+use gapless_schema_tests::names::*;
 
 fn object() -> TailMessage {
     TailMessage {

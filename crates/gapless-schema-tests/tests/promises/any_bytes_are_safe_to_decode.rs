@@ -5,8 +5,9 @@
 
 use std::fmt::Debug;
 
-use crate::messages::{Check, car, for_each_sample, golden};
 use gapless_schema::{DecodeError, EncodeError, ProtobufObject, SbeObject};
+use gapless_schema_tests::car;
+use gapless_schema_tests::samples::{Check, for_each_sample, golden};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
