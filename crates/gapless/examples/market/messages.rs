@@ -1,5 +1,7 @@
 //! What the processes of the market say to each other. `market.xml` describes it; `generated/market.rs` is made of it
-//! by `gapless schema generate market.xml --output generated`, and a test holds one to the other.
+//! by `gapless schema generate market.xml --output generated`, and a test holds one to the other. An application
+//! generates its messages in a build script (`docs/guides/message-schemas.md`); one of this crate would have every user
+//! of the library compile the generator for the sake of an example.
 
 #![allow(dead_code, reason = "tests use a part of it")]
 
