@@ -56,15 +56,15 @@ pub const CLUSTER_CRASH_POINTS: [&str; 25] = [
 
 /// Those that only a member passes that is too far behind for its leader's journal: while it fetches a state, and while its
 /// next start puts that into place.
-pub const PARCEL_CRASH_POINTS: [&str; 12] = [
-    "parcel_begin",
-    "parcel_after_offer",
-    "parcel_after_piece",
-    "parcel_after_files",
-    "parcel_after_frames",
-    "parcel_before_sync",
-    "parcel_before_complete",
-    "parcel_complete",
+pub const SNAPSHOT_TRANSFER_CRASH_POINTS: [&str; 12] = [
+    "snapshot_transfer_begin",
+    "snapshot_transfer_after_offer",
+    "snapshot_transfer_after_piece",
+    "snapshot_transfer_after_files",
+    "snapshot_transfer_after_frames",
+    "snapshot_transfer_before_sync",
+    "snapshot_transfer_before_complete",
+    "snapshot_transfer_complete",
     "install_after_state",
     "install_between_journals",
     "install_after_journal",
@@ -137,7 +137,7 @@ mod armed {
             &super::CRASH_POINTS[..],
             &super::STREAM_CRASH_POINTS,
             &super::CLUSTER_CRASH_POINTS,
-            &super::PARCEL_CRASH_POINTS,
+            &super::SNAPSHOT_TRANSFER_CRASH_POINTS,
         ]
         .iter()
         .any(|points| points.contains(&point))

@@ -15,7 +15,9 @@ use gapless_cluster::link::wire::{
     ClusterName, Header, Identity, Introduction, Kind as LinkKind, Refusal as LinkRefusal,
     RefusalCode as LinkRefusalCode,
 };
-use gapless_cluster::member::parcel::wire::{Answer, Base, FileOf, Offer, Part, PieceOf, Request as ParcelRequest};
+use gapless_cluster::member::snapshot_transfer::wire::{
+    Answer, Base, FileOf, Offer, Part, PieceOf, Request as TransferRequest,
+};
 use gapless_engine::dead_letters::{DeadLetter, DeadLetters, FILE_NAME};
 use gapless_engine::store::{ByteKey, Record};
 use gapless_fuzz::connections::{SESSION, TOKEN};
@@ -795,22 +797,22 @@ fn links() {
     let addresses = ["10.0.0.2:4100", "[fd00::2]:4101", "0.0.0.0:4102"].map(|text| text.parse().unwrap()).to_vec();
     let cluster = ClusterName::new("market").unwrap();
     seed("cluster_beacon", "three-addresses", &Beacon { cluster, member: 2, incarnation: 4, addresses }.to_bytes());
-    let piece = PieceOf { parcel: 7, part: Part::Snapshot, offset: 1 << 20 };
+    let piece = PieceOf { transfer: 7, part: Part::Snapshot, offset: 1 << 20 };
     let members = Members {
         witnesses: vec![MemberId::new(3).unwrap()],
         ..Members::of_voters(&[1, 2, 3].map(|number| MemberId::new(number).unwrap()))
     };
     let offer = Offer {
-        parcel: 7,
+        transfer: 7,
         base: Base { sequence: 100, hash: 5 },
         place: Place { index: 9, term: 3, sequence: 250, hash: 6 },
         members,
         state: FileOf { sequence: 100, length: 68 },
         snapshot: Some(FileOf { sequence: 250, length: 1 << 33 }),
     };
-    seed("parcel", "what-is-there", &ParcelRequest::Offer { with_snapshot: true }.to_bytes());
-    seed("parcel", "a-piece-please", &ParcelRequest::Piece(piece).to_bytes());
-    seed("parcel", "a-parcel", &Answer::Offer(Box::new(offer)).to_bytes());
-    seed("parcel", "a-piece", &Answer::Piece(piece, 9).to_bytes());
-    seed("parcel", "no", &Answer::no("nothing hére").to_bytes());
+    seed("snapshot_transfer", "what-is-there", &TransferRequest::Offer { with_snapshot: true }.to_bytes());
+    seed("snapshot_transfer", "a-piece-please", &TransferRequest::Piece(piece).to_bytes());
+    seed("snapshot_transfer", "an-offer", &Answer::Offer(Box::new(offer)).to_bytes());
+    seed("snapshot_transfer", "a-piece", &Answer::Piece(piece, 9).to_bytes());
+    seed("snapshot_transfer", "no", &Answer::no("nothing hére").to_bytes());
 }

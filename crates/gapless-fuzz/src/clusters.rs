@@ -3,7 +3,7 @@
 use crate::input::{Input, assert_says_something};
 use gapless_cluster::consensus::record::RecordContent;
 use gapless_cluster::consensus::{Consensus, ConsensusOptions, Effects, History, MemberId, Members, Recovered, wire};
-use gapless_cluster::member::parcel::wire::{Answer, Request, SNAPSHOT_LENGTH_MAX, STATE_LENGTH_MAX};
+use gapless_cluster::member::snapshot_transfer::wire::{Answer, Request, SNAPSHOT_LENGTH_MAX, STATE_LENGTH_MAX};
 
 /// A message from another member: it is none, or writes itself the same way again; and a member that takes it, as if it
 /// came from whoever it says, stands.
@@ -91,8 +91,8 @@ pub fn record(bytes: &[u8]) {
     }
 }
 
-/// What is asked and answered about parcels: it is nothing, or can be true and writes itself the same way again.
-pub fn parcel(bytes: &[u8]) {
+/// What is asked and answered in a snapshot transfer: it is nothing, or can be true and writes itself the same way again.
+pub fn snapshot_transfer(bytes: &[u8]) {
     match Request::from_bytes(bytes) {
         Ok(request) => assert_eq!(request.to_bytes(), bytes),
         Err(error) => assert_says_something(&error),

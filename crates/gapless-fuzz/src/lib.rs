@@ -8,7 +8,7 @@
 //! | [`mappings`] | a ring and a window as an attacker left them, a counters file |
 //! | [`services`] | snapshots, the record of dead letters, a stream replayed into a service |
 //! | [`journals`] | segment files: read, verified, recovered |
-//! | [`clusters`] | messages between a cluster's members, parcels, and consensus' records in a journal |
+//! | [`clusters`] | messages between a cluster's members, snapshot transfers, and consensus' records in a journal |
 //! | [`transactions`] | transactions of a state-replicated service |
 //! | [`stores`] | changes and snapshots of a store |
 //! | [`connections`] | a publisher's ring on its way into the stream, a service's ring on its way to a client |
@@ -68,7 +68,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("replay", services::replay),
     ("consensus_message", clusters::message),
     ("consensus_record", clusters::record),
-    ("parcel", clusters::parcel),
+    ("snapshot_transfer", clusters::snapshot_transfer),
     ("cluster_history", clusters::history),
     ("store_changes", stores::changes),
     ("store_snapshot", stores::snapshot),

@@ -17,10 +17,10 @@ pub enum Content {
     Copies,
     /// Where publishers find its sender; such a message has no frames.
     Endpoints,
-    /// A follower asks for a parcel; such a message is short and has no frames.
-    ParcelRequest,
-    /// What a parcel holds, or a piece of it in the place of frames.
-    Parcel,
+    /// A follower asks for a snapshot transfer; such a message is short and has no frames.
+    SnapshotTransferRequest,
+    /// What a snapshot transfer offers, or a piece of it in the place of frames.
+    SnapshotTransfer,
     /// The time of the stream, as its sender knows it; such a message is short and has no frames.
     Time,
     /// How far all full members are; such a message is short and has no frames.
@@ -39,8 +39,8 @@ impl Content {
             Self::Members => Kind::Members,
             Self::Copies => Kind::Copies,
             Self::Endpoints => Kind::Endpoints,
-            Self::ParcelRequest => Kind::ParcelRequest,
-            Self::Parcel => Kind::Parcel,
+            Self::SnapshotTransferRequest => Kind::SnapshotTransferRequest,
+            Self::SnapshotTransfer => Kind::SnapshotTransfer,
             Self::Time => Kind::Time,
             Self::Held => Kind::Held,
             Self::History => Kind::History,
@@ -56,8 +56,8 @@ impl Content {
             Kind::Members => Some(Self::Members),
             Kind::Copies => Some(Self::Copies),
             Kind::Endpoints => Some(Self::Endpoints),
-            Kind::ParcelRequest => Some(Self::ParcelRequest),
-            Kind::Parcel => Some(Self::Parcel),
+            Kind::SnapshotTransferRequest => Some(Self::SnapshotTransferRequest),
+            Kind::SnapshotTransfer => Some(Self::SnapshotTransfer),
             Kind::Time => Some(Self::Time),
             Kind::Held => Some(Self::Held),
             Kind::History => Some(Self::History),

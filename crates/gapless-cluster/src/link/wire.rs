@@ -10,7 +10,8 @@
 //!  12  u32  frames length, bytes without filling               5 consensus, 6 catch-up request,
 //!  16  u64  number: of its sender's messages on this           7 catch-up frames
 //!           connection, from 1 without a gap              8 members, 9 copies, 10 endpoints,
-//!  24  u32  CRC-32C of the consensus part                      11 parcel request, 12 parcel, 13 time,
+//!  24  u32  CRC-32C of the consensus part                      11 snapshot transfer request,
+//!                                                              12 snapshot transfer, 13 time,
 //!                                                              14 held, 15 history
 //!  28  u32  CRC-32C of bytes 0–27
 //!
@@ -62,10 +63,10 @@ pub const TIME_LENGTH_MAX: usize = 64;
 pub const HELD_LENGTH_MAX: usize = 64;
 /// The longest message about what its sender's log holds, bytes.
 pub const HISTORY_LENGTH_MAX: usize = 4096;
-/// The longest request for a parcel, bytes.
-pub const PARCEL_REQUEST_LENGTH_MAX: usize = 64;
-/// The longest piece of a parcel, bytes.
-pub const PARCEL_PIECE_LENGTH_MAX: usize = 1 << 20;
+/// The longest request for a snapshot transfer, bytes.
+pub const SNAPSHOT_TRANSFER_REQUEST_LENGTH_MAX: usize = 64;
+/// The longest piece of a snapshot transfer, bytes.
+pub const SNAPSHOT_TRANSFER_PIECE_LENGTH_MAX: usize = 1 << 20;
 
 const VERSION_OFFSET: usize = 4;
 const KIND_OFFSET: usize = 5;
@@ -166,10 +167,10 @@ pub enum Kind {
     Copies = 9,
     /// Where publishers find its sender.
     Endpoints = 10,
-    /// A follower asks for a parcel, or for a piece of one.
-    ParcelRequest = 11,
-    /// What a parcel holds, or a piece of it.
-    Parcel = 12,
+    /// A follower asks for a snapshot transfer, or for a piece of one.
+    SnapshotTransferRequest = 11,
+    /// What a snapshot transfer offers, or a piece of it.
+    SnapshotTransfer = 12,
     /// The time of the stream, as its sender knows it.
     Time = 13,
     /// How far all full members are.
@@ -191,8 +192,8 @@ impl Kind {
             8 => Self::Members,
             9 => Self::Copies,
             10 => Self::Endpoints,
-            11 => Self::ParcelRequest,
-            12 => Self::Parcel,
+            11 => Self::SnapshotTransferRequest,
+            12 => Self::SnapshotTransfer,
             13 => Self::Time,
             14 => Self::Held,
             15 => Self::History,
@@ -217,8 +218,8 @@ impl Kind {
             Self::Time => (TIME_LENGTH_MAX, 0),
             Self::Held => (HELD_LENGTH_MAX, 0),
             Self::History => (HISTORY_LENGTH_MAX, 0),
-            Self::ParcelRequest => (PARCEL_REQUEST_LENGTH_MAX, 0),
-            Self::Parcel => (CONSENSUS_LENGTH_MAX, PARCEL_PIECE_LENGTH_MAX),
+            Self::SnapshotTransferRequest => (SNAPSHOT_TRANSFER_REQUEST_LENGTH_MAX, 0),
+            Self::SnapshotTransfer => (CONSENSUS_LENGTH_MAX, SNAPSHOT_TRANSFER_PIECE_LENGTH_MAX),
             Self::CatchUpRequest | Self::Members => (CONSENSUS_LENGTH_MAX, 0),
             Self::Consensus | Self::CatchUpFrames => (CONSENSUS_LENGTH_MAX, FRAMES_LENGTH_MAX),
         }

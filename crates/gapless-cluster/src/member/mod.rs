@@ -14,7 +14,7 @@
 //! | this | [`Member`]: the order of things |
 //! | [`core`] | all of it but the links |
 //! | `member_journal` | the journal |
-//! | [`parcel`] | what a member gets that is too far behind for its leader's journal |
+//! | [`snapshot_transfer`] | what a member gets that is too far behind for its leader's journal |
 //! | `peers` | links follow the members |
 //! | `advertised_endpoints` | where publishers find each member |
 //! | [`recover`] | a member whose partners are lost becomes a cluster of one |
@@ -43,12 +43,12 @@ mod journal_readers;
 mod late;
 mod late_budget;
 mod member_journal;
-pub mod parcel;
 mod peers;
 mod pending_checkpoint;
 pub mod recover;
 pub mod requests;
 pub mod shared;
+pub mod snapshot_transfer;
 mod standing_files;
 pub mod start;
 pub mod surroundings;
@@ -200,7 +200,7 @@ impl Member {
                     self.core.consensus.peer_gone(member);
                     self.core.catch_up.gone(member);
                     self.core.readers.forget(member);
-                    self.core.parcels.gone(member);
+                    self.core.snapshot_transfers.gone(member);
                     self.core.membership.connected.retain(|other| *other != member);
                 }
                 if !self.links.knows(member) {
@@ -265,7 +265,7 @@ impl Member {
                     let Some(gone) = MemberId::new(gone) else { continue };
                     self.core.histories.forget(gone);
                     self.core.catch_up.gone(gone);
-                    self.core.parcels.forget(gone);
+                    self.core.snapshot_transfers.forget(gone);
                     self.core.membership.connected.retain(|other| *other != gone);
                     self.core.membership.refused.remove(&gone.get());
                 }

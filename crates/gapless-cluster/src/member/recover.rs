@@ -8,9 +8,9 @@
 //! The new incarnation is kept in the directory first: from then on a file of the old one is refused there, and after a
 //! crash the recovery is begun again. Last, the journal says who the members are.
 
-use super::parcel::base_file;
-use super::parcel::install::install;
 use super::pending_checkpoint::PendingCheckpoint;
+use super::snapshot_transfer::base_file;
+use super::snapshot_transfer::install::install;
 use super::standing_files::{Instances, StandingFiles, check_not_removed, keep_incarnation};
 use super::start;
 use super::voting::Voting;

@@ -9,7 +9,7 @@
 //! instances   a line for each other member that was met: its number, its instance
 //! incarnation a decimal number: that of the configuration that the directory was begun or recovered with
 //! voting      see `voting`
-//! base        see `parcel`
+//! base        see `snapshot_transfer`
 //!
 //! removed     in words, who said that this member was removed; not sealed: that it is there is enough
 //! ```

@@ -8,7 +8,7 @@ use crate::processes::load::Load;
 use crate::processes::{Cluster, Plan, THREE, WITNESS, streams};
 use crate::scenarios::{Module, Random};
 #[cfg(feature = "fault-injection")]
-use gapless_agent::fault::PARCEL_CRASH_POINTS;
+use gapless_agent::fault::SNAPSHOT_TRANSFER_CRASH_POINTS;
 use gapless_journal::JournalReader;
 use std::time::{Duration, Instant};
 
@@ -88,7 +88,7 @@ fn comes_back(plan: Plan) {
 fn dies_on_the_way(plan: Plan) {
     let (mut cluster, load) = begin(plan);
     fall_behind(&mut cluster, &load);
-    for point in PARCEL_CRASH_POINTS {
+    for point in SNAPSHOT_TRANSFER_CRASH_POINTS {
         cluster.start_member(VICTIM, &[("GAPLESS_CRASH_POINT", &format!("{point}:1"))]);
         cluster.wait(point, |cluster| cluster.has_died(VICTIM).then_some(()));
         println!("killed at {point}");

@@ -235,9 +235,9 @@ fn one_that_is_killed_on_the_way_goes_on() {
     let end = cluster.members[away - 1].take().unwrap().stop().unwrap();
     let others: Vec<usize> = (1..=3).filter(|member| *member != away).collect();
     forget(&mut cluster, &mut caller, &others, end);
-    for point in gapless_agent::fault::PARCEL_CRASH_POINTS {
+    for point in gapless_agent::fault::SNAPSHOT_TRANSFER_CRASH_POINTS {
         // In the middle of the snapshot, behind the state.
-        let pass = if point == "parcel_after_piece" { 3 } else { 1 };
+        let pass = if point == "snapshot_transfer_after_piece" { 3 } else { 1 };
         let mut victim = std::process::Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "a_member_too_far_behind_gets_a_snapshot::victim"])
             .env(VICTIM_FILE, cluster.file(away))

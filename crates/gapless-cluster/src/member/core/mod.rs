@@ -19,9 +19,9 @@ use super::catch_up::{CatchUp, Taken, words};
 use super::journal_readers::JournalReaders;
 use super::late_budget::LateBudget;
 use super::member_journal::MemberJournal;
-use super::parcel::{Parcels, Tools};
 use super::requests::{MemberRequest, Outcome, Wish};
 use super::shared::MemberShared;
+use super::snapshot_transfer::{SnapshotTransfers, Tools};
 use super::voting::Voting;
 use super::{MESSAGE_BYTES_MAX, MemberStatus};
 use crate::ClusterError;
@@ -71,7 +71,7 @@ pub(super) struct Core {
     /// Of others that are behind.
     pub readers: JournalReaders,
     pub late_budget: LateBudget,
-    pub parcels: Parcels,
+    pub snapshot_transfers: SnapshotTransfers,
     pub divergence: DivergenceCheck,
     pub histories: Histories,
     pub layout: StreamLayout,
@@ -156,7 +156,7 @@ impl Core {
             catch_up: CatchUp::default(),
             readers: JournalReaders::new(parts.layout.journal()),
             late_budget: LateBudget::default(),
-            parcels: Parcels::new(tools),
+            snapshot_transfers: SnapshotTransfers::new(tools),
             histories: Histories::default(),
             divergence,
             layout: parts.layout,
@@ -234,15 +234,15 @@ impl Core {
             }
             Content::History => Ok(()),
             Content::CatchUpFrames => self.take_fetched(from, received.consensus, received.frames),
-            Content::ParcelRequest => {
-                if let Err(error) = self.parcels.asked(from, received.consensus) {
+            Content::SnapshotTransferRequest => {
+                if let Err(error) = self.snapshot_transfers.asked(from, received.consensus) {
                     self.warn(from, &error);
                 }
                 Ok(())
             }
-            Content::Parcel => {
-                let taken = self.parcels.answered(from, received.consensus, received.frames)?;
-                self.parcel_taken(from, taken);
+            Content::SnapshotTransfer => {
+                let taken = self.snapshot_transfers.answered(from, received.consensus, received.frames)?;
+                self.transfer_taken(from, taken);
                 Ok(())
             }
         }
@@ -455,8 +455,8 @@ impl Core {
             self.membership.is_changed = true;
         }
         if let Some(fetch) = effects.fetch.take() {
-            // With a parcel come frames further than that.
-            if !self.parcels.is_receiving() {
+            // A snapshot transfer brings frames beyond that.
+            if !self.snapshot_transfers.is_receiving() {
                 self.catch_up.begin(fetch, self.ingress.last_sequence(), self.now.monotonic_ns);
             }
         }
@@ -548,8 +548,8 @@ impl Core {
         self.readers.forget_all();
         if let Some(leader) = role.leader {
             self.catch_up.follow(leader);
-            if !self.parcels.follow(leader) {
-                self.give_up_parcel();
+            if !self.snapshot_transfers.follow(leader) {
+                self.give_up_transfer();
             }
         }
         if role.role != Role::Leader {
@@ -559,7 +559,7 @@ impl Core {
             self.follow();
             return Ok(());
         }
-        self.give_up_parcel();
+        self.give_up_transfer();
         let end = self.consensus.end();
         assert_eq!(end.sequence, self.ingress.last_sequence(), "a leader begins where its log ends");
         self.chain = Chain::at(end.hash);
@@ -607,9 +607,9 @@ impl Core {
             self.first_sequence = first_sequence;
             self.consensus.forget_before(first_sequence);
         }
-        let taken = self.parcels.turn(links, &self.consensus, self.now)?;
-        self.parcel_taken(self.member, taken);
-        if self.parcels.needs_newer() {
+        let taken = self.snapshot_transfers.turn(links, &self.consensus, self.now)?;
+        self.transfer_taken(self.member, taken);
+        if self.snapshot_transfers.needs_newer() {
             self.ingress.keep_state_soon();
         }
         self.readers.forget_idle(self.now.monotonic_ns);
@@ -628,26 +628,26 @@ impl Core {
         Ok(())
     }
 
-    /// What came of a part of a parcel; where that cannot be right, the leader is to offer a place anew.
-    fn parcel_taken(&mut self, from: MemberId, taken: Result<(), String>) {
+    /// The outcome of a part of a snapshot transfer; where that cannot be right, the leader is to offer a place anew.
+    fn transfer_taken(&mut self, from: MemberId, taken: Result<(), String>) {
         if let Err(reason) = taken {
             tracing::error!(%from, reason, "the state of the leader is not taken; it is asked for anew");
-            self.give_up_parcel();
+            self.give_up_transfer();
         }
     }
 
-    fn give_up_parcel(&mut self) {
-        if self.parcels.is_receiving() {
-            self.parcels.give_up();
+    fn give_up_transfer(&mut self) {
+        if self.snapshot_transfers.is_receiving() {
+            self.snapshot_transfers.give_up();
             self.consensus.fetch_failed();
         }
     }
 
     fn take_fetched(&mut self, from: MemberId, header: &[u8], frames: &[u8]) -> Result<(), ClusterError> {
-        if self.parcels.is_receiving() {
+        if self.snapshot_transfers.is_receiving() {
             let Some((first, _)) = words(header) else { return Ok(()) };
-            let taken = self.parcels.take_frames(from, first, frames)?;
-            self.parcel_taken(from, taken);
+            let taken = self.snapshot_transfers.take_frames(from, first, frames)?;
+            self.transfer_taken(from, taken);
             return Ok(());
         }
         if !self.ingress.is_following() || !self.has_room(from, frames.len()) {
@@ -662,7 +662,7 @@ impl Core {
             Ok(Taken::Kept) if self.ingress.has_room(self.catch_up.stash(0).len()).is_ok() => Ok(()),
             Ok(Taken::NotHeld | Taken::TooMuch | Taken::Kept) => {
                 self.catch_up.end();
-                self.parcels.begin(from, self.now.monotonic_ns)
+                self.snapshot_transfers.begin(from, self.now.monotonic_ns)
             }
             Ok(Taken::Append(range)) => {
                 crash_point("fetch_before_appending");
@@ -756,7 +756,7 @@ impl Core {
             released_sequence: self.told_released,
             sessions: self.ingress.sequencer().session_count() as u64,
             dropped_full: self.dropped_full,
-            fetching_to: self.parcels.target().or_else(|| self.catch_up.target()),
+            fetching_to: self.snapshot_transfers.target().or_else(|| self.catch_up.target()),
             fetched: self.catch_up.fetched(),
             compared_sequence: self.divergence.compared_sequence(),
             parted: self.histories.parted().iter().map(|(member, parting)| (*member, *parting)).collect(),

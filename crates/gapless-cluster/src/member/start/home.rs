@@ -3,8 +3,8 @@
 use crate::ClusterError;
 use crate::config::{ClusterConfig, MemberKind};
 use crate::consensus::MemberId;
-use crate::member::parcel::base_file;
-use crate::member::parcel::install::install;
+use crate::member::snapshot_transfer::base_file;
+use crate::member::snapshot_transfer::install::install;
 use crate::member::standing_files::{Instances, StandingFiles, check_incarnation, check_not_removed};
 use crate::member::surroundings::Surroundings;
 use gapless_client::stream_layout::StreamLayout;

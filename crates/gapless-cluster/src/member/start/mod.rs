@@ -19,9 +19,9 @@ pub(super) use home::{member_id, stream_id};
 pub(super) use recovered_log::{newest_readable, recover};
 
 use super::control::ControlThread;
-use super::parcel::is_complete;
 use super::requests::{Outcome, Wish};
 use super::shared::{MemberShared, MemberStatus};
+use super::snapshot_transfer::is_complete;
 use super::surroundings::Surroundings;
 use crate::ClusterError;
 use crate::config::{ClusterConfig, MemberKind};

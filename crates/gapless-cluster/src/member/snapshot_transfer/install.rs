@@ -1,5 +1,5 @@
-//! Putting a parcel into place, before anything else of a start looks at the directory. Each step is done again after a
-//! crash, until the file that names the parcel complete has become `base`.
+//! Puts what a snapshot transfer brought into place, before anything else of a start looks at the directory. Each step is
+//! done again after a crash, until the file that names the transfer complete has become `base`.
 
 use super::{complete_file, incoming, remove};
 use crate::ClusterError;
@@ -22,7 +22,7 @@ fn rename(from: &Path, to: &Path) -> Result<(), ClusterError> {
     std::fs::rename(from, to).map_err(failed("renaming", from))
 }
 
-/// Puts a complete parcel into place, and removes one that is not.
+/// Puts a complete snapshot transfer into place, and removes one that is not.
 pub(in crate::member) fn install(layout: &StreamLayout) -> Result<(), ClusterError> {
     let (root, incoming, journal) = (layout.root(), incoming(layout.root()), layout.journal());
     if !incoming.is_dir() {

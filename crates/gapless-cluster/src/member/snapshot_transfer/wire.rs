@@ -1,12 +1,12 @@
-//! What is said about parcels, byte by byte (little-endian). No I/O; safe on any bytes: what is read can be true, or is an
+//! The messages of a snapshot transfer, byte by byte (little-endian). No I/O; safe on any bytes: what is read can be true, or is an
 //! error.
 //!
 //! ```text
 //! request   u8 1: what is there?   u8 1: with a service's snapshot, 0: without
-//!           u8 2: a piece          u64 parcel, u8 part, u64 offset
-//! answer    u8 1: a parcel         u64 parcel, u64 base sequence, u64 base hash, place, members, file of the state,
+//!           u8 2: a piece          u64 transfer, u8 part, u64 offset
+//! answer    u8 1: an offer         u64 transfer, u64 base sequence, u64 base hash, place, members, file of the state,
 //!                                  u8 1: with a snapshot, 0: without; its file
-//!           u8 2: a piece          u64 parcel, u8 part, u64 offset, u32 CRC-32C of the bytes in the frames part
+//!           u8 2: a piece          u64 transfer, u8 part, u64 offset, u32 CRC-32C of the bytes in the frames part
 //!           u8 3: no               text, UTF-8, at most 200 bytes
 //! file      u64 sequence, u64 length in bytes
 //! part      1 the sequencer's state, 2 the service's snapshot
@@ -29,21 +29,21 @@ const OFFER: u8 = 1;
 const PIECE: u8 = 2;
 const NO: u8 = 3;
 
-/// Why bytes say nothing about a parcel.
+/// Why bytes are no message of a snapshot transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ParcelError {
+pub enum SnapshotTransferError {
     /// They end too early.
-    #[error("what is said about a parcel is cut short after {found_bytes} bytes")]
+    #[error("a message of a snapshot transfer is cut short after {found_bytes} bytes")]
     Short {
         /// How many there are.
         found_bytes: usize,
     },
     /// A field has a value that it cannot have.
-    #[error("what is said about a parcel has a wrong {0}")]
+    #[error("a message of a snapshot transfer has a wrong {0}")]
     Field(&'static str),
 }
 
-/// Which file of a parcel.
+/// Which file of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Part {
@@ -68,8 +68,8 @@ pub enum Request {
 /// Which piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PieceOf {
-    /// Of which parcel.
-    pub parcel: u64,
+    /// Of which transfer.
+    pub transfer: u64,
     /// Of which file.
     pub part: Part,
     /// Where it begins, bytes.
@@ -94,11 +94,11 @@ pub struct Base {
     pub hash: u64,
 }
 
-/// A parcel.
+/// What a transfer brings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
     /// Its number, of its sender's.
-    pub parcel: u64,
+    pub transfer: u64,
     /// Frames are needed from behind here.
     pub base: Base,
     /// Up to here everything is committed; frames are needed up to here.
@@ -134,13 +134,13 @@ impl Part {
 
 impl PieceOf {
     fn put(&self, bytes: &mut Vec<u8>) {
-        put_u64(bytes, self.parcel);
+        put_u64(bytes, self.transfer);
         bytes.push(self.part as u8);
         put_u64(bytes, self.offset);
     }
 
     fn take(fields: &mut Fields<'_>) -> Result<Self, FieldError> {
-        Ok(Self { parcel: fields.u64()?, part: Part::take(fields)?, offset: fields.number("offset")? })
+        Ok(Self { transfer: fields.u64()?, part: Part::take(fields)?, offset: fields.number("offset")? })
     }
 }
 
@@ -159,7 +159,7 @@ impl FileOf {
 
 impl Offer {
     fn put(&self, bytes: &mut Vec<u8>) {
-        for value in [self.parcel, self.base.sequence, self.base.hash] {
+        for value in [self.transfer, self.base.sequence, self.base.hash] {
             put_u64(bytes, value);
         }
         put_place(bytes, &self.place);
@@ -172,7 +172,7 @@ impl Offer {
     }
 
     fn take(fields: &mut Fields<'_>) -> Result<Self, FieldError> {
-        let parcel = fields.u64()?;
+        let transfer = fields.u64()?;
         let base = Base { sequence: fields.number("sequence of a base")?, hash: fields.u64()? };
         let (place, members) = (fields.place()?, fields.members()?);
         let state = FileOf::take(fields, STATE_LENGTH_MAX)?;
@@ -188,16 +188,19 @@ impl Offer {
         if base.sequence == place.sequence && base.hash != place.hash {
             return Err(FieldError::Value("hash"));
         }
-        Ok(Self { parcel, base, place, members, state, snapshot })
+        Ok(Self { transfer, base, place, members, state, snapshot })
     }
 }
 
-fn read<T>(bytes: &[u8], take: impl FnOnce(&mut Fields<'_>) -> Result<T, FieldError>) -> Result<T, ParcelError> {
+fn read<T>(
+    bytes: &[u8],
+    take: impl FnOnce(&mut Fields<'_>) -> Result<T, FieldError>,
+) -> Result<T, SnapshotTransferError> {
     let mut fields = Fields(bytes);
     let taken = take(&mut fields).and_then(|taken| fields.end().map(|()| taken));
     taken.map_err(|error| match error {
-        FieldError::Short => ParcelError::Short { found_bytes: bytes.len() },
-        FieldError::Value(name) => ParcelError::Field(name),
+        FieldError::Short => SnapshotTransferError::Short { found_bytes: bytes.len() },
+        FieldError::Value(name) => SnapshotTransferError::Field(name),
     })
 }
 
@@ -219,7 +222,7 @@ impl Request {
     ///
     /// # Errors
     /// They are none.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, ParcelError> {
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, SnapshotTransferError> {
         read(bytes, |fields| match fields.u8()? {
             OFFER => Ok(Self::Offer { with_snapshot: fields.flag("wish for a snapshot")? }),
             PIECE => Ok(Self::Piece(PieceOf::take(fields)?)),
@@ -262,7 +265,7 @@ impl Answer {
     ///
     /// # Errors
     /// They are none.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, ParcelError> {
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, SnapshotTransferError> {
         read(bytes, |fields| match fields.u8()? {
             OFFER => Ok(Self::Offer(Box::new(Offer::take(fields)?))),
             PIECE => Ok(Self::Piece(PieceOf::take(fields)?, fields.u32()?)),
@@ -284,7 +287,7 @@ mod tests {
 
     fn offer() -> Offer {
         Offer {
-            parcel: 7,
+            transfer: 7,
             base: Base { sequence: 100, hash: 5 },
             place: Place { index: 9, term: 3, sequence: 250, hash: 6 },
             members: Members::of_voters(&[1, 2, 3].map(|number| MemberId::new(number).unwrap())),
@@ -295,7 +298,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_and_nothing_shorter_or_longer() {
-        let piece = PieceOf { parcel: 7, part: Part::Snapshot, offset: 1 << 20 };
+        let piece = PieceOf { transfer: 7, part: Part::Snapshot, offset: 1 << 20 };
         for request in [Request::Offer { with_snapshot: true }, Request::Piece(piece)] {
             let bytes = request.to_bytes();
             assert_eq!(Request::from_bytes(&bytes), Ok(request));
@@ -314,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parcel_that_cannot_be_is_refused() {
+    fn an_offer_that_cannot_be_is_refused() {
         let wrong: [fn(&mut Offer); 8] = [
             |offer| offer.state.sequence = 99,
             |offer| offer.state.sequence = 251,
@@ -329,7 +332,7 @@ mod tests {
             let mut offer = offer();
             change(&mut offer);
             let read = Answer::from_bytes(&Answer::Offer(Box::new(offer)).to_bytes());
-            assert!(matches!(read, Err(ParcelError::Field(_))), "{read:?}");
+            assert!(matches!(read, Err(SnapshotTransferError::Field(_))), "{read:?}");
         }
     }
 }

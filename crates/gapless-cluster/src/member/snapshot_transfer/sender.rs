@@ -1,4 +1,4 @@
-//! [`Sender`]: hands out parcels: what a member needs that is too far behind for this one's journal. One request is
+//! [`Sender`]: serves snapshot transfers to members that are too far behind for this one's journal. One request is
 //! answered in a turn, with one piece, so that nothing else waits for it.
 
 use super::wire::{Answer, Base, FileOf, Offer, Part, PieceOf, Request};
@@ -17,23 +17,23 @@ use std::os::unix::fs::FileExt;
 
 /// A piece of a file, bytes.
 const PIECE_BYTES: usize = 512 << 10;
-/// Parcels of a member: one that asked twice goes on with the first answer.
-const PARCELS_MAX: usize = 2;
+/// Transfers to a member: one that asked twice goes on with the first answer.
+const TRANSFERS_MAX: usize = 2;
 
 /// What is handed out.
 #[derive(Default)]
 pub(super) struct Sender {
     asked: VecDeque<(MemberId, Request)>,
-    /// The last parcels of each member. Their files are open, so that newer ones may take their place.
+    /// The last transfers to each member. Their files are open, so that newer ones may take their place.
     packed: BTreeMap<MemberId, VecDeque<Packed>>,
-    last_parcel: u64,
+    last_transfer: u64,
     bytes: Vec<u8>,
     /// State and snapshot are older than all that the journal says of consensus.
     needs_newer: bool,
 }
 
 struct Packed {
-    parcel: u64,
+    transfer: u64,
     state: (File, u64),
     snapshot: Option<(File, u64)>,
 }
@@ -76,7 +76,7 @@ impl Sender {
             tracing::warn!(member = %to, reason, "a member that is too far behind gets nothing");
         }
         // Asked again if it does not arrive.
-        let _ = links.send(to.get(), Content::Parcel, &answer.to_bytes(), &[&self.bytes]);
+        let _ = links.send(to.get(), Content::SnapshotTransfer, &answer.to_bytes(), &[&self.bytes]);
         Ok(())
     }
 
@@ -125,10 +125,10 @@ impl Sender {
             return Ok(Answer::no("state or snapshot has just been replaced"));
         };
         // Not one of this process's former life.
-        self.last_parcel = now_ns.max(self.last_parcel + 1);
-        let parcel = self.last_parcel;
+        self.last_transfer = now_ns.max(self.last_transfer + 1);
+        let transfer = self.last_transfer;
         let offer =
-            Offer { parcel, base, place, members, state, snapshot: snapshot.as_ref().map(|(_, snapshot)| *snapshot) };
+            Offer { transfer, base, place, members, state, snapshot: snapshot.as_ref().map(|(_, snapshot)| *snapshot) };
         tracing::info!(
             member = %to,
             state = state_at,
@@ -139,17 +139,17 @@ impl Sender {
         );
         let snapshot = snapshot.map(|(file, snapshot)| (file, snapshot.length));
         let packed = self.packed.entry(to).or_default();
-        packed.push_back(Packed { parcel, state: (state_file, state.length), snapshot });
-        if packed.len() > PARCELS_MAX {
+        packed.push_back(Packed { transfer, state: (state_file, state.length), snapshot });
+        if packed.len() > TRANSFERS_MAX {
             packed.pop_front();
         }
         Ok(Answer::Offer(Box::new(offer)))
     }
 
     fn cut(&mut self, to: MemberId, piece: PieceOf) -> Answer {
-        let unknown = || Answer::no("there is no such parcel; ask anew");
+        let unknown = || Answer::no("there is no such snapshot transfer; ask anew");
         let mut all = self.packed.get(&to).into_iter().flatten();
-        let Some(packed) = all.find(|packed| packed.parcel == piece.parcel) else { return unknown() };
+        let Some(packed) = all.find(|packed| packed.transfer == piece.transfer) else { return unknown() };
         let file = match piece.part {
             Part::State => Some(&packed.state),
             Part::Snapshot => packed.snapshot.as_ref(),
@@ -181,7 +181,7 @@ fn newest_base(tools: &Tools, consensus: &Consensus, least: u64) -> Result<Optio
         found.is_some()
     })?;
     if found.is_none() {
-        // Of a journal that began behind a parcel's base itself.
+        // Of a journal that began behind a transfer's base itself.
         found = base_file(&tools.files)?.filter(|base| (before..=least).contains(&base.sequence));
     }
     // All that the journal says of consensus may stand behind state and snapshot, and nothing newer be committed without who

@@ -1,8 +1,8 @@
-//! [`Receiver`]: puts a parcel together, a piece at a time: the files, then frames from the base to the place, whose chain
+//! [`Receiver`]: puts a snapshot transfer together, a piece at a time: the files, then frames from the base to the place, whose chain
 //! must come to the place's value. What blocks (reading a whole file to check it, syncing) is done beside the agent.
 //!
-//! Whatever is wrong, a file that is damaged or frames that are gone meanwhile, the parcel is given up. The leader offers a
-//! place again, and if it still lacks the frames up to there, the next parcel begins with what it has then.
+//! Whatever is wrong, a file that is damaged or frames that are gone meanwhile, the transfer is given up. The leader offers a
+//! place again, and if it still lacks the frames up to there, the next transfer begins with what it has then.
 
 use super::wire::{Answer, FileOf, Offer, Part, PieceOf, Request};
 use super::{Tools, base_text, complete_file, remove};
@@ -25,10 +25,10 @@ use std::sync::{Arc, OnceLock};
 /// A piece that has not come after so long is asked for again, ns.
 const ASK_AGAIN_NS: u64 = 500_000_000;
 
-/// Something was done, or the parcel is to be given up for this reason.
+/// Something was done, or the transfer is to be given up for this reason.
 pub(super) type Taken = Result<(), String>;
 
-/// A parcel that comes.
+/// A snapshot transfer to this member.
 pub(super) struct Receiver {
     leader: MemberId,
     stage: Stage,
@@ -66,7 +66,7 @@ impl Work {
                     let _ = told.set(body());
                     waker.wake();
                 };
-                spawn_helper("gapless-parcel", run).map_err(ClusterError::Agent)?;
+                spawn_helper("gapless-receive", run).map_err(ClusterError::Agent)?;
             }
             None => outcome.set(body()).expect("nobody else sets it"),
         }
@@ -110,7 +110,7 @@ impl Receiver {
     pub fn begin(tools: &Tools, leader: MemberId, now_ns: u64) -> Result<Self, ClusterError> {
         tracing::info!(%leader, "the leader's journal does not hold the next frame any more; its state is asked for");
         remove(&tools.incoming())?;
-        crash_point("parcel_begin");
+        crash_point("snapshot_transfer_begin");
         Ok(Self { leader, stage: Stage::Asking, is_waiting: false, next_ask_ns: now_ns })
     }
 
@@ -150,10 +150,10 @@ impl Receiver {
                     return Ok(Err(reason));
                 }
                 self.open(tools, offer, Part::State)?;
-                crash_point("parcel_after_offer");
+                crash_point("snapshot_transfer_after_offer");
             }
             (Answer::Piece(found, crc), Stage::File { offer, part, file, offset }) => {
-                let expected = PieceOf { parcel: offer.parcel, part: *part, offset: *offset };
+                let expected = PieceOf { transfer: offer.transfer, part: *part, offset: *offset };
                 if found != expected {
                     // It was asked for twice.
                     return Ok(Ok(()));
@@ -165,7 +165,7 @@ impl Receiver {
                 file.write_all(piece).map_err(failed("writing", &tools.incoming()))?;
                 *offset += piece.len() as u64;
                 self.is_waiting = false;
-                crash_point("parcel_after_piece");
+                crash_point("snapshot_transfer_after_piece");
                 if *offset == length {
                     self.next_file(tools)?;
                 }
@@ -241,7 +241,7 @@ impl Receiver {
         journal.commit()?;
         (*chain, *last_sequence) = (end_chain, end_sequence);
         self.is_waiting = false;
-        crash_point("parcel_after_frames");
+        crash_point("snapshot_transfer_after_frames");
         Ok(Ok(()))
     }
 
@@ -276,10 +276,12 @@ impl Receiver {
             return;
         }
         let (content, bytes) = match &self.stage {
-            Stage::Asking => (Content::ParcelRequest, Request::Offer { with_snapshot: tools.with_snapshot }.to_bytes()),
+            Stage::Asking => {
+                (Content::SnapshotTransferRequest, Request::Offer { with_snapshot: tools.with_snapshot }.to_bytes())
+            }
             Stage::File { offer, part, offset, .. } => {
-                let piece = PieceOf { parcel: offer.parcel, part: *part, offset: *offset };
-                (Content::ParcelRequest, Request::Piece(piece).to_bytes())
+                let piece = PieceOf { transfer: offer.transfer, part: *part, offset: *offset };
+                (Content::SnapshotTransferRequest, Request::Piece(piece).to_bytes())
             }
             Stage::Frames { offer, last_sequence, .. } => {
                 (Content::CatchUpRequest, header(*last_sequence + 1, offer.place.sequence).to_vec())
@@ -295,7 +297,7 @@ impl Receiver {
         let Stage::Checking { offer, .. } = std::mem::replace(&mut self.stage, Stage::Asking) else {
             unreachable!("the files are checked")
         };
-        crash_point("parcel_after_files");
+        crash_point("snapshot_transfer_after_files");
         let base = offer.base;
         let journal = (tools.open_journal)(&tools.incoming().join("journal"), base.sequence + 1)?;
         let chain = Chain::at(base.hash);
@@ -314,7 +316,7 @@ impl Receiver {
         };
         journal.append_checkpoint(&checkpoint)?;
         journal.commit()?;
-        crash_point("parcel_before_sync");
+        crash_point("snapshot_transfer_before_sync");
         let incoming = tools.incoming();
         let sync = move || {
             journal.sync().map_err(|error| error.to_string())?;
@@ -333,14 +335,14 @@ impl Receiver {
         if consensus.checkpoint_at(offer.place, &offer.members).is_none() {
             return Ok(further(offer));
         }
-        crash_point("parcel_before_complete");
+        crash_point("snapshot_transfer_before_complete");
         tools.files.write_at(&complete_file(tools.layout.root()), "base", &base_text(offer.base))?;
-        crash_point("parcel_complete");
+        crash_point("snapshot_transfer_complete");
         Err(ClusterError::StartAgain { member: tools.member.get(), sequence: offer.place.sequence })
     }
 }
 
-/// What this member has beside a parcel must not reach further, or it would forget what it has acknowledged.
+/// What this member has beside a transfer must not reach further, or it would forget what it has acknowledged.
 fn further(offer: &Offer) -> Taken {
     Err(format!("the log here has come further than entry {}, where its state stands", offer.place.index))
 }

@@ -1,9 +1,9 @@
-//! Parcels: what a member gets that needs frames which its leader's journal no longer holds (decision 29): the sequencer's
-//! state, the service's snapshot if it runs one, and frames from a *base* behind which its new journal begins, up to a
+//! Snapshot transfers: what a member gets that needs frames which its leader's journal no longer holds (decision 29): the
+//! sequencer's state, the service's snapshot if it runs one, and frames from a *base* behind which its new journal begins, up to a
 //! *place* to which everything is committed.
 //!
 //! It is put together beside what the member has, in the directory `incoming`, while the member follows and votes with
-//! that; then the member ends, and its next start puts the parcel into place. A crash on the way begins anew what was not
+//! that; then the member ends, and its next start puts what came into place. A crash on the way begins anew what was not
 //! complete, and goes on with what was.
 //!
 //! ```text
@@ -15,7 +15,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | this | `Parcels`: both sides of it, as the agent calls them |
+//! | this | `SnapshotTransfers`: both sides of it, as the agent calls them |
 //! | [`wire`] | requests and answers as bytes |
 //! | `sender` | handing out |
 //! | `receiver` | putting together |
@@ -39,7 +39,7 @@ use receiver::{Receiver, Taken};
 use sender::Sender;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use wire::{Answer, Base, ParcelError, Request};
+use wire::{Answer, Base, Request, SnapshotTransferError};
 
 /// Opens a new journal in a directory, which begins with the frame of this sequence.
 pub(super) type OpenJournal = Box<dyn Fn(&Path, u64) -> Result<Journal, ClusterError> + Send>;
@@ -64,19 +64,19 @@ impl Tools {
     }
 }
 
-/// Parcels that go, and the one that comes.
-pub(super) struct Parcels {
+/// The transfers to other members, and the one to this member.
+pub(super) struct SnapshotTransfers {
     tools: Tools,
     sender: Sender,
     receiver: Option<Receiver>,
 }
 
-impl Parcels {
+impl SnapshotTransfers {
     pub fn new(tools: Tools) -> Self {
         Self { tools, sender: Sender::default(), receiver: None }
     }
 
-    /// The leader lacks frames that this member needs: it is asked for a parcel, unless one comes already.
+    /// The leader lacks frames that this member needs: it is asked for a snapshot transfer, unless one is under way.
     pub fn begin(&mut self, leader: MemberId, now_ns: u64) -> Result<(), ClusterError> {
         if self.receiver.is_none() {
             self.receiver = Some(Receiver::begin(&self.tools, leader, now_ns)?);
@@ -100,7 +100,7 @@ impl Parcels {
             && let Err(error) = remove(&self.tools.incoming())
         {
             // Something may still be syncing there. It is removed when the next one begins, and at a start.
-            tracing::debug!(%error, "what came of a parcel is still there");
+            tracing::debug!(%error, "the files of a snapshot transfer are still there");
         }
     }
 
@@ -131,8 +131,8 @@ impl Parcels {
         needs
     }
 
-    /// A member asks for a parcel.
-    pub fn asked(&mut self, from: MemberId, bytes: &[u8]) -> Result<(), ParcelError> {
+    /// A member asks for a snapshot transfer.
+    pub fn asked(&mut self, from: MemberId, bytes: &[u8]) -> Result<(), SnapshotTransferError> {
         self.sender.asked(from, Request::from_bytes(bytes)?);
         Ok(())
     }
@@ -154,7 +154,7 @@ impl Parcels {
         }
     }
 
-    /// Hands out a piece, and asks for the next one. The member has to end when its parcel is complete.
+    /// Hands out a piece, and asks for the next one. The member has to end when its transfer is complete.
     pub fn turn(&mut self, links: &mut Links, consensus: &Consensus, now: Now) -> Result<Taken, ClusterError> {
         self.sender.serve(&self.tools, links, consensus, now.epoch_ns)?;
         match &mut self.receiver {
@@ -164,17 +164,17 @@ impl Parcels {
     }
 }
 
-/// Where a parcel is put together, in a member's directory.
+/// Where a snapshot transfer is put together, in a member's directory.
 fn incoming(root: &Path) -> PathBuf {
     root.join("incoming")
 }
 
-/// Its being there says that the parcel is complete.
+/// Its being there says that the transfer is complete.
 fn complete_file(root: &Path) -> PathBuf {
     incoming(root).join("complete")
 }
 
-/// Whether a start in this directory begins with putting a parcel into place.
+/// Whether a start in this directory begins with putting a snapshot transfer into place.
 pub(super) fn is_complete(root: &Path) -> bool {
     complete_file(root).exists()
 }
@@ -193,7 +193,7 @@ fn base_text(base: Base) -> String {
     format!("{} {:016x}\n", base.sequence, base.hash)
 }
 
-/// Behind which frame the journal of this directory began, if a parcel was put there.
+/// Behind which frame the journal of this directory began, if a snapshot transfer was put there.
 pub(super) fn base_file(files: &StandingFiles) -> Result<Option<Base>, ClusterError> {
     let Some(found) = files.read("base")? else { return Ok(None) };
     let parse = || {
