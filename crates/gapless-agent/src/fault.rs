@@ -49,8 +49,8 @@ pub const CLUSTER_CRASH_POINTS: [&str; 25] = [
     "start_after_truncation",
     "fetch_before_appending",
     "fetch_after_appending",
-    "fetch_before_place",
-    "fetch_after_place",
+    "fetch_before_position",
+    "fetch_after_position",
     "hand_over",
 ];
 

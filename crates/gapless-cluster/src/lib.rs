@@ -5,7 +5,7 @@
 //! | [`member`] | a member: its agent, its start |
 //! | [`config`] | one file that describes a member |
 //! | `error` | [`ClusterError`] |
-//! | [`consensus`] | the core: votes, entries, members, places; no I/O, no clock, no randomness |
+//! | [`consensus`] | the core: votes, entries, members, log positions; no I/O, no clock, no randomness |
 //! | [`link`] | the links between members |
 
 #![forbid(unsafe_code)]

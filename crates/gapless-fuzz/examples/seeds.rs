@@ -7,7 +7,7 @@ use gapless_client::control_messages::{
     ControlAnswer, ControlCommand, ControlRequest, ControlStatus, NodeRow, NodesAnswer, NodesRequest,
 };
 use gapless_cluster::consensus::{
-    Change, ChangeStep, Consensus, ConsensusOptions, Effects, MemberId, Members, Place, Recovered,
+    Change, ChangeStep, Consensus, ConsensusOptions, Effects, LogPosition, MemberId, Members, Recovered,
 };
 use gapless_cluster::link::beacon::Beacon;
 use gapless_cluster::link::log_state::LogState;
@@ -61,7 +61,8 @@ fn main() {
     links();
 }
 
-/// What two members say to each other, and what they tell of their logs, until one leads and a third has been added, and what they keep.
+/// What two members say to each other, and what they tell of their logs, until one leads and a third has been added, and
+/// what they keep.
 fn clusters() {
     let ids = [1, 2].map(|number| MemberId::new(number).unwrap());
     let start = |id| Consensus::new(ConsensusOptions::new(id, Members::of_voters(&ids)), Recovered::nothing()).unwrap();
@@ -805,7 +806,7 @@ fn links() {
     let offer = Offer {
         transfer: 7,
         base: Base { sequence: 100, hash: 5 },
-        place: Place { index: 9, term: 3, sequence: 250, hash: 6 },
+        position: LogPosition { index: 9, term: 3, sequence: 250, hash: 6 },
         members,
         state: FileOf { sequence: 100, length: 68 },
         snapshot: Some(FileOf { sequence: 250, length: 1 << 33 }),

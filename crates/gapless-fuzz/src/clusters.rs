@@ -39,8 +39,8 @@ pub fn message(bytes: &[u8]) {
     }
 }
 
-/// What a member says of its log: it is nothing, or writes itself the same way again; and a member that hears it stands, and
-/// keeps what it was told.
+/// What a member says of its log: it is nothing, or writes itself the same way again; and a member that hears it stands,
+/// and keeps what it was told.
 pub fn history(bytes: &[u8]) {
     let Some(history) = History::from_bytes(bytes) else { return };
     assert_eq!(history.to_bytes(), bytes);
@@ -106,7 +106,7 @@ pub fn snapshot_transfer(bytes: &[u8]) {
                 {
                     let Some(file) = file else { continue };
                     assert!((1..=length_max).contains(&file.length));
-                    assert!((offer.base.sequence..=offer.place.sequence).contains(&file.sequence));
+                    assert!((offer.base.sequence..=offer.position.sequence).contains(&file.sequence));
                 }
             }
         }

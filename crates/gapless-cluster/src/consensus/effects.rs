@@ -1,7 +1,7 @@
 //! [`Effects`]: what the core asks its agent to do, in the order of the fields.
 
 use super::members::Members;
-use super::types::{MemberId, Place};
+use super::types::{LogPosition, MemberId};
 use raft::StateRole;
 use raft::eraftpb::{Message, MessageType};
 
@@ -18,7 +18,7 @@ pub struct Effects {
     /// it wrote aside once that record is durable. Where there is nothing to cut the checkpoint is appended all the same.
     pub cut_behind: Option<u64>,
     /// Then: the frames up to this place, which [`crate::consensus::Consensus::fetched`] was told of, are appended.
-    pub restored: Option<Place>,
+    pub restored: Option<LogPosition>,
     /// Then: records, in their order, each behind the frames that it covers.
     pub records: Vec<Record>,
     /// Whether all records have to be on the device, at every tier, before [`crate::consensus::Consensus::persisted`] is
@@ -35,7 +35,7 @@ pub struct Effects {
     pub role: Option<RoleChange>,
     /// These are the members now.
     pub members: Option<Members>,
-    /// Frames are to be fetched up to a place.
+    /// Frames are to be fetched up to a log position.
     pub fetch: Option<Fetch>,
 }
 
@@ -90,13 +90,13 @@ pub struct RoleChange {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fetch {
     /// Up to here.
-    pub place: Place,
+    pub position: LogPosition,
     /// The members there.
     pub members: Members,
     /// What is surely the same there and here; what is fetched begins one behind it. Frames that this member has beyond
     /// are to be compared with what is fetched, and stay until [`Effects::cut_behind`] says otherwise: they may be
     /// committed.
-    pub behind: Place,
+    pub behind: LogPosition,
     /// Who offered it.
     pub leader: MemberId,
 }

@@ -1,6 +1,6 @@
 //! Little-endian fields on and off bytes, for the codecs of this module.
 
-use super::types::{Batch, MEMBERS_MAX, MemberId, NUMBER_MAX, Place};
+use super::types::{Batch, LogPosition, MEMBERS_MAX, MemberId, NUMBER_MAX};
 
 /// What made bytes unreadable; the codecs give it their own words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,11 +65,11 @@ impl<'a> Fields<'a> {
         Batch::from_bytes(self.bytes(Batch::LENGTH)?).ok_or(FieldError::Value("batch"))
     }
 
-    pub(crate) fn place(&mut self) -> Result<Place, FieldError> {
-        let index = self.number("index of a place")?;
-        let term = self.number("term of a place")?;
-        let sequence = self.number("sequence of a place")?;
-        Ok(Place { index, term, sequence, hash: self.u64()? })
+    pub(crate) fn position(&mut self) -> Result<LogPosition, FieldError> {
+        let index = self.number("index of a log position")?;
+        let term = self.number("term of a log position")?;
+        let sequence = self.number("sequence of a log position")?;
+        Ok(LogPosition { index, term, sequence, hash: self.u64()? })
     }
 
     /// A number of members.
@@ -91,8 +91,8 @@ pub(crate) fn put_u64(bytes: &mut Vec<u8>, value: u64) {
     bytes.extend_from_slice(&value.to_le_bytes());
 }
 
-pub(crate) fn put_place(bytes: &mut Vec<u8>, place: &Place) {
-    for value in [place.index, place.term, place.sequence, place.hash] {
+pub(crate) fn put_position(bytes: &mut Vec<u8>, position: &LogPosition) {
+    for value in [position.index, position.term, position.sequence, position.hash] {
         put_u64(bytes, value);
     }
 }

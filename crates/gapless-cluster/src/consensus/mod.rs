@@ -13,7 +13,7 @@
 //! | module | what lives there |
 //! |---|---|
 //! | [`chain`] | the chained hash over a stream's frames |
-//! | [`types`] | numbers of members, batches, places |
+//! | [`types`] | numbers of members, batches, log positions |
 //! | [`members`] | who is a member, and in which way |
 //! | [`details`] | where members are reached, who joins |
 //! | [`change`] | changes of members, and raft's form of them |
@@ -21,7 +21,7 @@
 //! | [`record`] | what goes into the journal, as bytes |
 //! | [`recovered`] | a member's state from its journal's records |
 //! | [`storage`] | the entries that are kept in memory |
-//! | `raft_form` | places, members and batches as raft-rs carries them |
+//! | `raft_form` | log positions, members and batches as raft-rs carries them |
 //! | [`options`] | what a member is configured with |
 //! | [`effects`] | what the core asks its agent to do |
 //! | `fields` | little-endian fields on and off bytes |
@@ -55,4 +55,4 @@ pub use members::{Members, MembersError};
 pub use options::ConsensusOptions;
 pub use raft::eraftpb::Message;
 pub use recovered::{Behind, Recovered, RecoveryError};
-pub use types::{Batch, MemberId, Place};
+pub use types::{Batch, LogPosition, MemberId};

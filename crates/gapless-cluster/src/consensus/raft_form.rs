@@ -1,38 +1,38 @@
-//! Places, members and batches as raft-rs carries them.
+//! Log positions, members and batches as raft-rs carries them.
 
 use super::details::{put_details, take_details};
 use super::fields::{Fields, put_list, put_u64};
 use super::members::Members;
-use super::types::{Batch, Place};
+use super::types::{Batch, LogPosition};
 use raft::eraftpb::{Entry, EntryType, Snapshot};
 
-/// A place as raft's snapshot. What raft does not know of stands in its data, which stays in this process.
-pub(super) fn snapshot_of(place: &Place, members: &Members) -> Snapshot {
+/// A log position as raft's snapshot. What raft does not know of stands in its data, which stays in this process.
+pub(super) fn snapshot_of(position: &LogPosition, members: &Members) -> Snapshot {
     let mut data = Vec::new();
-    put_u64(&mut data, place.sequence);
-    put_u64(&mut data, place.hash);
+    put_u64(&mut data, position.sequence);
+    put_u64(&mut data, position.hash);
     put_list(&mut data, &members.witnesses);
     put_u64(&mut data, members.numbers_used);
     put_details(&mut data, &members.details);
     let mut snapshot = Snapshot::default();
     snapshot.set_data(data.into());
     let metadata = snapshot.mut_metadata();
-    metadata.index = place.index;
-    metadata.term = place.term;
+    metadata.index = position.index;
+    metadata.term = position.term;
     metadata.set_conf_state(members.to_conf_state());
     snapshot
 }
 
-/// The place that [`snapshot_of`] made a snapshot of.
-pub(super) fn place_of(snapshot: &Snapshot) -> Option<(Place, Members)> {
+/// The log position that [`snapshot_of`] made a snapshot of.
+pub(super) fn position_of(snapshot: &Snapshot) -> Option<(LogPosition, Members)> {
     let mut data = Fields(snapshot.get_data());
     let (sequence, hash) = (data.u64().ok()?, data.u64().ok()?);
     let witnesses = data.list("witnesses").ok()?;
     let numbers_used = data.u64().ok()?;
     let more = Members { witnesses, numbers_used, details: take_details(&mut data).ok()?, ..Members::default() };
     let metadata = snapshot.get_metadata();
-    let place = Place { index: metadata.index, term: metadata.term, sequence, hash };
-    Some((place, more.with_conf_state(metadata.get_conf_state())))
+    let position = LogPosition { index: metadata.index, term: metadata.term, sequence, hash };
+    Some((position, more.with_conf_state(metadata.get_conf_state())))
 }
 
 /// The batch that an entry itself holds.

@@ -3,7 +3,7 @@
 //! ```text
 //! entry        u8 version 1, u8 kind 1, u64 index, term, commit, batch (24 bytes), u8 0: none, 1: change, change
 //! hard state   u8 version 1, u8 kind 2, u64 term, vote, commit
-//! checkpoint   u8 version 1, u8 kind 3, hard state as above, place, members, u32 count,
+//! checkpoint   u8 version 1, u8 kind 3, hard state as above, log position, members, u32 count,
 //!              entries: u64 term, batch, change as above; acknowledged as below, if there are any
 //! acknowledged u8 version 1, u8 kind 4, u8 count, each: u64 member, term, index
 //! ```
@@ -15,9 +15,9 @@
 //! is none any more. Nor is what others have acknowledged waited for; see [`crate::consensus::core::history`].
 
 use super::change::Change;
-use super::fields::{FieldError, Fields, put_acknowledged, put_place, put_u64};
+use super::fields::{FieldError, Fields, put_acknowledged, put_position, put_u64};
 use super::members::{Members, put_members};
-use super::types::{Batch, MemberId, NUMBER_MAX, Place};
+use super::types::{Batch, LogPosition, MemberId, NUMBER_MAX};
 use crate::link::log_state::Acknowledged;
 use raft::eraftpb::{Entry, EntryType};
 
@@ -51,7 +51,7 @@ pub enum RecordError {
 /// An entry with what it covers of the stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryRecord {
-    /// Its place in the log, from 2: 1 is where every cluster begins.
+    /// Its index in the log, from 2: 1 is where every cluster begins.
     pub index: u64,
     /// The term of the leader that proposed it.
     pub term: u64,
@@ -78,7 +78,7 @@ pub struct Checkpoint {
     /// Term, vote, commit.
     pub hard_state: HardState,
     /// Behind which the entries begin.
-    pub start: Place,
+    pub start: LogPosition,
     /// The members there.
     pub members: Members,
     /// The entries behind it, without a gap.
@@ -173,7 +173,7 @@ impl RecordContent {
             Self::Checkpoint(checkpoint) => {
                 bytes.push(CHECKPOINT);
                 checkpoint.hard_state.put(&mut bytes);
-                put_place(&mut bytes, &checkpoint.start);
+                put_position(&mut bytes, &checkpoint.start);
                 put_members(&mut bytes, &checkpoint.members);
                 bytes.extend_from_slice(&(checkpoint.entries.len() as u32).to_le_bytes());
                 for entry in &checkpoint.entries {
@@ -228,7 +228,7 @@ impl RecordContent {
 impl Checkpoint {
     fn take(fields: &mut Fields<'_>) -> Result<Self, FieldError> {
         let hard_state = HardState::take(fields)?;
-        let start = fields.place()?;
+        let start = fields.position()?;
         let members = fields.members()?;
         let count = fields.u32()? as usize;
         if count > CHECKPOINT_ENTRIES_MAX || start.index > NUMBER_MAX - CHECKPOINT_ENTRIES_MAX as u64 {

@@ -6,13 +6,13 @@ use super::details::MemberDetails;
 use super::members::Members;
 use super::record::{CHECKPOINT_ENTRIES_MAX, Checkpoint, EntryRecord, HardState, RecordContent, RecordError};
 use super::storage::Storage;
-use super::types::{Batch, MemberId, Place};
+use super::types::{Batch, LogPosition, MemberId};
 use crate::link::log_state::Acknowledged;
 use raft::{Config, RawNode};
 use std::collections::BTreeMap;
 
 /// So many entries are left where more are committed: with those that are not, they fit a checkpoint. Whoever lags further
-/// behind gets a place.
+/// behind gets a log position.
 const COMMITTED_KEPT_MAX: usize = CHECKPOINT_ENTRIES_MAX / 2;
 
 /// Why a journal's records do not make a state.
@@ -195,8 +195,8 @@ impl Recovered {
         self.state.as_ref().map(|state| state.acknowledged.clone()).unwrap_or_default()
     }
 
-    /// Whether a checkpoint that was written aside may take the place of these records of the journal: it says all that they
-    /// say, but for entries that were cut. What is wrong with the records themselves is not looked at.
+    /// Whether a checkpoint that was written aside may take the place of these records of the journal: it says all that
+    /// they say, but for entries that were cut. What is wrong with the records themselves is not looked at.
     ///
     /// # Errors
     /// It is older than they are.
@@ -220,7 +220,7 @@ impl Recovered {
 
     /// Where the log ends: the chain goes on from here.
     #[must_use]
-    pub fn end(&self) -> Option<Place> {
+    pub fn end(&self) -> Option<LogPosition> {
         self.state.as_ref().map(Checkpoint::end)
     }
 
@@ -241,7 +241,7 @@ impl Recovered {
     /// Up to which sequence frames are known to be committed.
     #[must_use]
     pub fn committed_sequence(&self) -> u64 {
-        self.state.as_ref().map_or(0, |state| state.place_at(state.hard_state.commit).sequence)
+        self.state.as_ref().map_or(0, |state| state.position_at(state.hard_state.commit).sequence)
     }
 
     /// The last [`crate::consensus::Effects::ballot`] that was made durable. It may say more than the journal, after a
@@ -292,16 +292,16 @@ fn chained(mut checkpoint: Checkpoint, behind_sequence: u64) -> Result<Checkpoin
 impl Checkpoint {
     /// Where the last entry ends.
     #[must_use]
-    pub fn end(&self) -> Place {
-        self.place_at(u64::MAX)
+    pub fn end(&self) -> LogPosition {
+        self.position_at(u64::MAX)
     }
 
     /// Where the entry of this index ends, or the nearest that there is.
-    fn place_at(&self, index: u64) -> Place {
+    fn position_at(&self, index: u64) -> LogPosition {
         let count = index.saturating_sub(self.start.index).min(self.entries.len() as u64) as usize;
         match count.checked_sub(1).map(|at| &self.entries[at]) {
             Some(EntryRecord { index, term, batch, .. }) => {
-                Place { index: *index, term: *term, sequence: batch.end_sequence, hash: batch.hash }
+                LogPosition { index: *index, term: *term, sequence: batch.end_sequence, hash: batch.hash }
             }
             None => self.start,
         }
@@ -311,7 +311,7 @@ impl Checkpoint {
     fn forget_committed(&mut self) {
         let committed = self.hard_state.commit.saturating_sub(self.start.index).min(self.entries.len() as u64) as usize;
         let count = self.entries.len().saturating_sub(COMMITTED_KEPT_MAX).min(committed);
-        let start = self.place_at(self.start.index + count as u64);
+        let start = self.position_at(self.start.index + count as u64);
         for change in self.entries.drain(..count).filter_map(|entry| entry.change) {
             self.members = members_after(&change, &self.members);
         }
@@ -341,10 +341,10 @@ impl Checkpoint {
         if replaced.is_some_and(|old| *old != entry) && index <= self.hard_state.commit {
             return Err(RecoveryError::Committed { index, commit: self.hard_state.commit });
         }
-        let place = self.place_at(index - 1);
-        let is_next = entry.batch.first_sequence == place.sequence + 1
-            && entry.term >= place.term
-            && (!entry.batch.is_empty() || entry.batch.hash == place.hash);
+        let position = self.position_at(index - 1);
+        let is_next = entry.batch.first_sequence == position.sequence + 1
+            && entry.term >= position.term
+            && (!entry.batch.is_empty() || entry.batch.hash == position.hash);
         if !is_next {
             return Err(gap);
         }
@@ -370,7 +370,7 @@ pub struct Behind {
 /// Who is a member once `change` is applied where `members` are; they, if it makes no sense for them. As a member that runs
 /// applies it, for one that reads its journal.
 fn members_after(change: &Change, members: &Members) -> Members {
-    let start = Place { index: 0, term: 0, sequence: 0, hash: 0 };
+    let start = LogPosition { index: 0, term: 0, sequence: 0, hash: 0 };
     let state = Checkpoint {
         hard_state: HardState::default(),
         start,
@@ -396,7 +396,7 @@ mod tests {
     #[test]
     fn of_journal_and_ballot_the_one_that_knows_more_counts() {
         let state = |term, vote| HardState { term, vote: MemberId::new(vote), commit: 1 };
-        let place = Place { index: 1, term: 1, sequence: 0, hash: 0 };
+        let position = LogPosition { index: 1, term: 1, sequence: 0, hash: 0 };
         for (journal, ballot, expected) in [
             (state(5, 2), state(6, 3), state(6, 3)),
             (state(5, 2), state(6, 0), state(6, 0)),
@@ -406,7 +406,7 @@ mod tests {
         ] {
             let checkpoint = Checkpoint {
                 hard_state: journal,
-                start: place,
+                start: position,
                 members: Members::default(),
                 entries: Vec::new(),
                 acknowledged: Vec::new(),
@@ -423,7 +423,7 @@ mod tests {
     fn a_checkpoint_that_was_written_aside_before_what_the_journal_says_is_refused() {
         let checkpoint = |term, commit| {
             let hard_state = HardState { term, vote: None, commit };
-            let start = Place { index: commit, term: 1, sequence: 0, hash: 0 };
+            let start = LogPosition { index: commit, term: 1, sequence: 0, hash: 0 };
             let (members, entries, acknowledged) = (Members::default(), Vec::new(), Vec::new());
             RecordContent::Checkpoint(Box::new(Checkpoint { hard_state, start, members, entries, acknowledged }))
                 .to_bytes()
@@ -445,10 +445,10 @@ mod tests {
     fn of_a_million_committed_entries_as_many_stay_as_fit_a_checkpoint() {
         const COUNT: u64 = 1_000_000;
         let member = |number| MemberId::new(number).unwrap();
-        let place = Place { index: 1, term: 1, sequence: 0, hash: 0 };
+        let position = LogPosition { index: 1, term: 1, sequence: 0, hash: 0 };
         let hard_state = HardState { term: 1, vote: None, commit: 1 };
         let members = Members::of_voters(&[member(1), member(2)]);
-        let first = Checkpoint { hard_state, start: place, members, entries: Vec::new(), acknowledged: Vec::new() };
+        let first = Checkpoint { hard_state, start: position, members, entries: Vec::new(), acknowledged: Vec::new() };
         let learner = Change::of(ChangeStep::Learner(member(3)));
         let steps = vec![ChangeStep::Remove(member(1)), ChangeStep::Remove(member(2))];
         let strange = Change { steps, ..Change::default() };
@@ -476,7 +476,7 @@ mod tests {
             let state = recovered.state.clone().unwrap();
             assert_eq!((state.end().index, state.hard_state.commit), (COUNT, COUNT - left));
             assert_eq!(state.entries.len(), COMMITTED_KEPT_MAX.max(left as usize));
-            assert_eq!(state.start, first_place(&entry(state.start.index)));
+            assert_eq!(state.start, first_position(&entry(state.start.index)));
             assert_eq!(state.entries[0], entry(state.start.index + 1));
             assert_eq!(state.members.voters, [member(1), member(2)]);
             assert_eq!(state.members.learners, [member(3)]);
@@ -485,16 +485,16 @@ mod tests {
         }
     }
 
-    fn first_place(entry: &EntryRecord) -> Place {
+    fn first_position(entry: &EntryRecord) -> LogPosition {
         let Batch { end_sequence, hash, .. } = entry.batch;
-        Place { index: entry.index, term: entry.term, sequence: end_sequence, hash }
+        LogPosition { index: entry.index, term: entry.term, sequence: end_sequence, hash }
     }
 
     #[test]
     fn a_released_frame_commits_its_entry_and_no_empty_one_behind_it() {
         let batch = |first_sequence, end_sequence| Batch { first_sequence, end_sequence, hash: 0 };
         let entry = |index, batch| EntryRecord { index, term: index, batch, change: None };
-        let begin = Place { index: 1, term: 1, sequence: 0, hash: 0 };
+        let begin = LogPosition { index: 1, term: 1, sequence: 0, hash: 0 };
         let empty = |index, sequence| entry(index, batch(sequence + 1, sequence));
         let entries = vec![empty(2, 0), entry(3, batch(1, 4)), empty(4, 4), entry(5, batch(5, 9)), empty(6, 9)];
         let hard_state = HardState { term: 6, vote: None, commit: 1 };

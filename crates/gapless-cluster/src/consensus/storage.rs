@@ -1,11 +1,11 @@
 //! The entries that a member keeps in memory, as raft-rs wants to see them. Bounded: what is applied and older than the
-//! newest so many entries is forgotten, and whoever needs it gets a [`Place`] instead.
+//! newest so many entries is forgotten, and whoever needs it gets a [`LogPosition`] instead.
 
 use super::effects::Record;
 use super::members::Members;
 use super::raft_form::{batch_in, snapshot_of};
 use super::record::{Checkpoint, EntryRecord, HardState, RecordContent};
-use super::types::{Batch, MemberId, Place};
+use super::types::{Batch, LogPosition, MemberId};
 use super::wire::ENTRIES_MAX;
 use crate::link::log_state::Acknowledged;
 use raft::eraftpb::{Entry, Snapshot};
@@ -21,7 +21,7 @@ struct Kept {
 
 /// The log of a member. Written by [`crate::consensus::Consensus`] alone.
 pub struct Storage {
-    start: Place,
+    start: LogPosition,
     entries: VecDeque<Kept>,
     /// The members from each index on, the first for `start`.
     members: VecDeque<(u64, Members)>,
@@ -104,30 +104,30 @@ impl Storage {
 
     /// Whether the frames of the entry `index` are to be sent to somebody who is late.
     pub(super) fn is_late_at(&self, index: u64) -> bool {
-        self.place_at(index - 1).is_some_and(|place| place.sequence + 1 < self.late_before)
+        self.position_at(index - 1).is_some_and(|position| position.sequence + 1 < self.late_before)
     }
 
     /// Where the log starts.
     #[must_use]
-    pub const fn start(&self) -> Place {
+    pub const fn start(&self) -> LogPosition {
         self.start
     }
 
     /// Where the last entry ends.
     #[must_use]
-    pub fn end(&self) -> Place {
-        self.place_at(self.last()).expect("the last entry is there")
+    pub fn end(&self) -> LogPosition {
+        self.position_at(self.last()).expect("the last entry is there")
     }
 
     /// Where the entry of this index ends; `None` if it is forgotten or not there yet.
     #[must_use]
-    pub fn place_at(&self, index: u64) -> Option<Place> {
+    pub fn position_at(&self, index: u64) -> Option<LogPosition> {
         if index == self.start.index {
             return Some(self.start);
         }
         let kept = self.kept(index)?;
         let Batch { end_sequence, hash, .. } = kept.batch;
-        Some(Place { index, term: kept.entry.term, sequence: end_sequence, hash })
+        Some(LogPosition { index, term: kept.entry.term, sequence: end_sequence, hash })
     }
 
     /// What the entry of this index covers.
@@ -177,13 +177,13 @@ impl Storage {
         record
     }
 
-    /// Starts anew at a place.
-    pub(super) fn restore(&mut self, place: Place, members: Members) {
+    /// Starts anew at a log position.
+    pub(super) fn restore(&mut self, position: LogPosition, members: Members) {
         self.entries.clear();
-        self.start = place;
-        self.members = VecDeque::from([(place.index, members)]);
-        self.applied = place.index;
-        self.set_commit(place.index);
+        self.start = position;
+        self.members = VecDeque::from([(position.index, members)]);
+        self.applied = position.index;
+        self.set_commit(position.index);
         self.forget_acknowledged();
     }
 
@@ -202,7 +202,7 @@ impl Storage {
         self.forget_members();
     }
 
-    /// Forgets the applied entries of which a frame is before `first_sequence`: whoever needs them gets a place.
+    /// Forgets the applied entries of which a frame is before `first_sequence`: whoever needs them gets a log position.
     pub(super) fn forget_before(&mut self, first_sequence: u64) {
         let is_gone = |kept: &Kept| !kept.batch.is_empty() && kept.batch.first_sequence < first_sequence;
         let Some(newest) = self.entries.iter().rposition(is_gone) else { return };
@@ -214,7 +214,7 @@ impl Storage {
     }
 
     fn forget_oldest(&mut self) {
-        self.start = self.place_at(self.start.index + 1).expect("an applied entry is there");
+        self.start = self.position_at(self.start.index + 1).expect("an applied entry is there");
         self.entries.pop_front();
     }
 
@@ -225,14 +225,15 @@ impl Storage {
     }
 
     /// Up to where entries are applied, and the members there.
-    pub(super) fn applied_place(&self) -> Option<(Place, Members)> {
-        Some((self.place_at(self.applied)?, self.members().clone()))
+    pub(super) fn applied_position(&self) -> Option<(LogPosition, Members)> {
+        Some((self.position_at(self.applied)?, self.members().clone()))
     }
 
-    /// The newest place up to which entries are applied and that is not behind `sequence`, as far as entries are kept.
-    pub(super) fn applied_place_until(&self, sequence: u64) -> Option<Place> {
-        let mut places = (self.start.index..=self.applied).rev().map_while(|index| self.place_at(index));
-        places.find(|place| place.sequence <= sequence)
+    /// The newest log position up to which entries are applied and that is not behind `sequence`, as far as entries are
+    /// kept.
+    pub(super) fn applied_position_until(&self, sequence: u64) -> Option<LogPosition> {
+        let mut positions = (self.start.index..=self.applied).rev().map_while(|index| self.position_at(index));
+        positions.find(|position| position.sequence <= sequence)
     }
 
     /// Bytes of the changes of members among the entries.
@@ -303,7 +304,7 @@ impl raft::Storage for Storage {
         if index < self.start.index {
             return Err(Error::Store(StorageError::Compacted));
         }
-        self.place_at(index).map(|place| place.term).ok_or(Error::Store(StorageError::Unavailable))
+        self.position_at(index).map(|position| position.term).ok_or(Error::Store(StorageError::Unavailable))
     }
 
     fn first_index(&self) -> raft::Result<u64> {
@@ -315,9 +316,9 @@ impl raft::Storage for Storage {
     }
 
     fn snapshot(&self, request_index: u64, _to: u64) -> raft::Result<Snapshot> {
-        let place = self.place_at(self.applied).filter(|place| place.index >= request_index.max(1));
-        let place = place.ok_or(Error::Store(StorageError::SnapshotTemporarilyUnavailable))?;
-        Ok(snapshot_of(&place, self.members()))
+        let position = self.position_at(self.applied).filter(|position| position.index >= request_index.max(1));
+        let position = position.ok_or(Error::Store(StorageError::SnapshotTemporarilyUnavailable))?;
+        Ok(snapshot_of(&position, self.members()))
     }
 }
 
@@ -341,7 +342,7 @@ mod tests {
     fn applied_entries_go_with_their_frames_and_no_others() {
         let batch = |first_sequence, end_sequence| Batch { first_sequence, end_sequence, hash: end_sequence };
         let entry = |index, batch| EntryRecord { index, term: 1, batch, change: None };
-        let start = Place { index: 1, term: 1, sequence: 0, hash: 0 };
+        let start = LogPosition { index: 1, term: 1, sequence: 0, hash: 0 };
         // Of the frames 1 to 4, 5 to 9 and 10 to 12, and one without any between.
         let entries =
             vec![entry(2, batch(1, 4)), entry(3, batch(5, 4)), entry(4, batch(5, 9)), entry(5, batch(10, 12))];

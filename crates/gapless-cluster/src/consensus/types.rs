@@ -1,4 +1,4 @@
-//! Members, batches and places: the words that the rest of the core speaks in. Values only.
+//! Members, batches and log positions: the words that the rest of the core speaks in. Values only.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -91,9 +91,9 @@ impl Batch {
     }
 }
 
-/// A place in the stream and in the log: what a snapshot is (decision 24, 7).
+/// A position in the log, and in the stream: what a snapshot of raft is here (decision 24, 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct LogPosition {
     /// The entry's index.
     pub index: u64,
     /// The entry's term.

@@ -8,7 +8,7 @@
 //!             2 transfer of the lead        56  u64  commit's term
 //!             4 a context of 16 bytes       64  u64  hint of a rejection
 //!             8 a vote that counts only     72  …    the context, if there is one
-//!               with those of all others    …   …    the entries, or a place and its members
+//!               with those of all others    …   …    the entries, or a log position and its members
 //!            16 about the end of a log
 //!   3  u8   0                               an entry: u64 term, u8 kind: 0 without frames, 1 batch, 2 change;
 //!   4  u32  number of entries               then the batch's 24 bytes, or the change's steps
@@ -20,9 +20,9 @@
 //! An entry's index is not sent: they follow the message's index without a gap.
 
 use super::change::Change;
-use super::fields::{FieldError, Fields, put_place, put_u64};
+use super::fields::{FieldError, Fields, put_position, put_u64};
 use super::members::put_members;
-use super::raft_form::{batch_in, place_of, snapshot_of};
+use super::raft_form::{batch_in, position_of, snapshot_of};
 use super::types::NUMBER_MAX;
 use raft::eraftpb::{Entry, EntryType, Message, MessageType};
 
@@ -140,8 +140,8 @@ pub fn encode(message: &Message, bytes: &mut Vec<u8>) {
         put_entry(entry, bytes);
     }
     if kind == MessageType::MsgSnapshot {
-        let (place, members) = place_of(message.get_snapshot()).expect("the core made this snapshot");
-        put_place(bytes, &place);
+        let (position, members) = position_of(message.get_snapshot()).expect("the core made this snapshot");
+        put_position(bytes, &position);
         put_members(bytes, &members);
     }
 }
@@ -244,11 +244,11 @@ fn take(fields: &mut Fields<'_>) -> Result<Message, TakeError> {
     match kind {
         MessageType::MsgAppend => take_entries(fields, &mut message, count)?,
         MessageType::MsgSnapshot => {
-            let place = fields.place()?;
-            ensure(place.index >= 1 && place.term >= 1 && place.term <= message.term, "place")?;
+            let position = fields.position()?;
+            ensure(position.index >= 1 && position.term >= 1 && position.term <= message.term, "log position")?;
             let members = fields.members()?;
             ensure(!members.is_empty(), "members")?;
-            message.set_snapshot(snapshot_of(&place, &members));
+            message.set_snapshot(snapshot_of(&position, &members));
         }
         _ => {}
     }

@@ -1,5 +1,5 @@
-//! [`CatchUp`]: a member that is further behind than its leader's log fetches the frames up to a place from the leader's
-//! journal, a piece at a time, and serves others from its own.
+//! [`CatchUp`]: a member that is further behind than its leader's log fetches the frames up to a log position from the
+//! leader's journal, a piece at a time, and serves others from its own.
 //!
 //! ```text
 //! request   u64 first sequence, u64 last sequence
@@ -11,7 +11,7 @@
 use super::journal_readers::{Found, JournalReaders};
 use super::late_budget::LateBudget;
 use crate::ClusterError;
-use crate::consensus::{Chain, Fetch, MemberId, Place};
+use crate::consensus::{Chain, Fetch, LogPosition, MemberId};
 use crate::link::{Content, Links};
 use gapless_wire::{Frame, FrameError, aligned_length};
 use std::collections::VecDeque;
@@ -36,7 +36,7 @@ pub(super) struct CatchUp {
     asked: VecDeque<(MemberId, u64, u64)>,
     bytes: Vec<u8>,
     next_ask_ns: u64,
-    /// Places that were reached.
+    /// Log positions that were reached.
     fetched: u64,
 }
 
@@ -100,12 +100,12 @@ pub(super) fn header(first: u64, last: u64) -> [u8; HEADER_LENGTH] {
 }
 
 impl CatchUp {
-    /// Fetches up to a place. `last_sequence` is that of the last frame here.
+    /// Fetches up to a log position. `last_sequence` is that of the last frame here.
     pub fn begin(&mut self, fetch: Fetch, last_sequence: u64, now_ns: u64) {
-        let Place { sequence, hash, .. } = fetch.behind;
+        let LogPosition { sequence, hash, .. } = fetch.behind;
         tracing::info!(
             from = sequence + 1,
-            to = fetch.place.sequence,
+            to = fetch.position.sequence,
             last_sequence,
             "frames are fetched from the leader"
         );
@@ -121,13 +121,13 @@ impl CatchUp {
         self.next_ask_ns = now_ns;
     }
 
-    /// The place was reached.
+    /// The log position was reached.
     pub fn is_fetched(&mut self) {
         self.fetched += 1;
         self.end();
     }
 
-    /// How many places were reached.
+    /// How many log positions were reached.
     pub const fn fetched(&self) -> u64 {
         self.fetched
     }
@@ -139,7 +139,7 @@ impl CatchUp {
 
     /// Up to where frames are fetched.
     pub fn target(&self) -> Option<u64> {
-        self.fetching.as_ref().map(|fetching| fetching.fetch.place.sequence)
+        self.fetching.as_ref().map(|fetching| fetching.fetch.position.sequence)
     }
 
     /// Another member leads: what is fetched comes from there. Any journal would do, the hash tells.
@@ -163,11 +163,11 @@ impl CatchUp {
         }
     }
 
-    /// The place, if all its frames are here, and up to where the frames here are the same.
-    pub fn complete(&self) -> Option<(Place, u64)> {
+    /// The log position, if all its frames are here, and up to where the frames here are the same.
+    pub fn complete(&self) -> Option<(LogPosition, u64)> {
         let fetching = self.fetching.as_ref()?;
-        let place = fetching.fetch.place;
-        (fetching.last_sequence == place.sequence).then_some((place, fetching.common_sequence))
+        let position = fetching.fetch.position;
+        (fetching.last_sequence == position.sequence).then_some((position, fetching.common_sequence))
     }
 
     /// What is appended behind `sequence` once consensus has cut what was there; nothing if nothing was.
@@ -187,15 +187,15 @@ impl CatchUp {
     /// Asks for the next piece.
     pub fn ask(&mut self, links: &mut Links, now_ns: u64) {
         let Some(fetching) = &mut self.fetching else { return };
-        let (place, next) = (fetching.fetch.place, fetching.last_sequence + 1);
-        if next > place.sequence || (fetching.is_waiting && now_ns < self.next_ask_ns) {
+        let (position, next) = (fetching.fetch.position, fetching.last_sequence + 1);
+        if next > position.sequence || (fetching.is_waiting && now_ns < self.next_ask_ns) {
             return;
         }
         let leader = fetching.fetch.leader.get();
         // Not connected: asked again later.
         fetching.is_waiting = true;
         self.next_ask_ns = now_ns + ASK_AGAIN_NS;
-        let _ = links.send(leader, Content::CatchUpRequest, &header(next, place.sequence), &[]);
+        let _ = links.send(leader, Content::CatchUpRequest, &header(next, position.sequence), &[]);
     }
 
     /// Somebody asks for frames.
@@ -256,14 +256,14 @@ impl CatchUp {
         if frames.is_empty() {
             return Ok(Taken::NotHeld);
         }
-        let place = fetching.fetch.place;
+        let position = fetching.fetch.position;
         let (mut chain, mut sequence) = (fetching.chain, fetching.last_sequence);
         let (mut known, mut compared, mut end) = (0, 0, 0);
         while end < frames.len() {
             let frame = Frame::parse(&frames[end..])?;
             frame.verify()?;
             sequence += 1;
-            if frame.sequence() != sequence || sequence > place.sequence {
+            if frame.sequence() != sequence || sequence > position.sequence {
                 return Err(FetchError::Sequence { expected: sequence, found: frame.sequence() });
             }
             chain.extend(&frame);
@@ -284,7 +284,7 @@ impl CatchUp {
             }
             end = next;
         }
-        if sequence == place.sequence && chain.value() != place.hash {
+        if sequence == position.sequence && chain.value() != position.hash {
             return Err(FetchError::OtherChain { sequence });
         }
         // What is released is not cut, so nothing takes its place.
@@ -320,11 +320,11 @@ mod tests {
         writer.payload_mut()[..3].copy_from_slice(b"abc");
         writer.finish(&FrameHeader { sequence: 1, term: 2, ..FrameHeader::default() }, 3);
         let mut chain = Chain::new(7);
-        let behind = Place { index: 1, term: 1, sequence: 0, hash: chain.value() };
+        let behind = LogPosition { index: 1, term: 1, sequence: 0, hash: chain.value() };
         chain.extend_frames(&frames).unwrap();
-        let place = Place { index: 2, term: 2, sequence: 1, hash: chain.value() };
+        let position = LogPosition { index: 2, term: 2, sequence: 1, hash: chain.value() };
         let leader = MemberId::new(2).unwrap();
-        let fetch = Fetch { place, members: Members::of_voters(&[leader]), behind, leader };
+        let fetch = Fetch { position, members: Members::of_voters(&[leader]), behind, leader };
         let taken = |frames: &[u8]| {
             let mut catch_up = CatchUp::default();
             catch_up.begin(fetch.clone(), 0, 0);

@@ -167,7 +167,7 @@ pub struct PartedReport {
 
 impl PartedReport {
     fn new(member: MemberId, Parting { same, other }: &Parting) -> Self {
-        let same_sequence = same.map(|place| place.sequence);
+        let same_sequence = same.map(|position| position.sequence);
         Self { member: member.get(), same_sequence, index: other.index, sequence: other.sequence }
     }
 }

@@ -52,7 +52,8 @@ pub struct MemberStatus {
     pub partings: u64,
     /// How far the stream's time is ahead of this machine's clock, ns; `None` as long as it is not known.
     pub time_ahead_ns: Option<i64>,
-    /// The term of the leader whose time this one went on with when it last began to lead; 0 if it had none but its clock's.
+    /// The term of the leader whose time this one went on with when it last began to lead; 0 if it had none but its
+    /// clock's.
     pub time_from_term: u64,
 }
 
@@ -95,7 +96,7 @@ impl MemberShared {
     }
 
     /// Where the service's agent puts its snapshots, once.
-    pub(super) fn snapshots_place(&self) -> Arc<OnceLock<Arc<dyn Snapshots>>> {
+    pub(super) fn snapshots_slot(&self) -> Arc<OnceLock<Arc<dyn Snapshots>>> {
         Arc::clone(&self.snapshots)
     }
 

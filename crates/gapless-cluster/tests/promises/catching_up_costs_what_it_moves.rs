@@ -1,6 +1,6 @@
-//! A member that comes back after thousands of single messages, to a leader whose window has none of them, is level after as
-//! few messages as their bytes need, and the leader opens its journal once for it and not once for each message. So the cost
-//! grows with what is moved, and not with how many entries that is or how long the log is.
+//! A member that comes back after thousands of single messages, to a leader whose window has none of them, is level after
+//! as few messages as their bytes need, and the leader opens its journal once for it and not once for each message. So the
+//! cost grows with what is moved, and not with how many entries that is or how long the log is.
 //!
 //! The members are turned by this thread, on a clock of its own: what is counted does not depend on the machine.
 
@@ -30,7 +30,7 @@ const IN_THE_LOG: u64 = 4_000;
 const BEFORE_THE_LOG: u64 = 10_000;
 /// Of virtual time, for each turn of all members, ns.
 const STEP_NS: u64 = 50_000;
-/// Longer than a leader waits for a place to be reached, and shorter than a silence that ends a connection, ns.
+/// Longer than a leader waits for a log position to be reached, and shorter than a silence that ends a connection, ns.
 const STANDS_STILL_NS: u64 = 1_500_000_000;
 /// A heartbeat each 10 ms and its answer, and what else is said, for the virtual time that it may take.
 const IDLE_MESSAGES: u64 = 200;
@@ -258,7 +258,7 @@ fn longer_messages_that_the_log_has_forgotten_leave_together() {
     costs_what_it_moves(BEFORE_THE_LOG, 1_000, 24);
 }
 
-/// A fetch that takes longer than a leader waits for it: the leader has offered another place meanwhile.
+/// A fetch that takes longer than a leader waits for it: the leader has offered another log position meanwhile.
 #[test]
 fn who_comes_to_its_place_late_goes_on_from_there_at_once() {
     let mut turned = Turned::new();

@@ -3,7 +3,7 @@
 
 use gapless_cluster::consensus::record::{Checkpoint, EntryRecord, HardState, RecordContent};
 use gapless_cluster::consensus::{
-    Batch, Change, ChangeStep, Joining, MemberDetails, MemberId, Members, Place, Transition, wire,
+    Batch, Change, ChangeStep, Joining, LogPosition, MemberDetails, MemberId, Members, Transition, wire,
 };
 use gapless_cluster::link::log_state::Acknowledged;
 use proptest::prelude::*;
@@ -65,7 +65,7 @@ fn change() -> impl Strategy<Value = Change> {
 }
 
 /// Entries that follow `start`: frames, or a change, or neither.
-fn entries(start: Place) -> impl Strategy<Value = Vec<EntryRecord>> {
+fn entries(start: LogPosition) -> impl Strategy<Value = Vec<EntryRecord>> {
     let content = (0u64..3, 0u64..5, any::<u64>(), prop::option::of(change()));
     prop::collection::vec(content, 0..8).prop_map(move |contents| {
         let mut end = start;
@@ -74,15 +74,15 @@ fn entries(start: Place) -> impl Strategy<Value = Vec<EntryRecord>> {
             let hash = if frames == 0 { end.hash } else { hash };
             let batch = Batch { first_sequence: end.sequence + 1, end_sequence: end.sequence + frames, hash };
             let (index, term) = (end.index + 1, end.term + later);
-            end = Place { index, term, sequence: batch.end_sequence, hash };
+            end = LogPosition { index, term, sequence: batch.end_sequence, hash };
             EntryRecord { index, term, batch, change }
         };
         contents.into_iter().map(&mut entry).collect()
     })
 }
 
-fn place() -> impl Strategy<Value = Place> {
-    (1u64..1 << 40, 1u64..1 << 40, number(), any::<u64>()).prop_map(|(index, term, sequence, hash)| Place {
+fn position() -> impl Strategy<Value = LogPosition> {
+    (1u64..1 << 40, 1u64..1 << 40, number(), any::<u64>()).prop_map(|(index, term, sequence, hash)| LogPosition {
         index,
         term,
         sequence,
@@ -99,13 +99,13 @@ fn record() -> impl Strategy<Value = RecordContent> {
     let acknowledged = acknowledged.boxed();
     let of_checkpoint = acknowledged.clone();
     let checkpoint =
-        (state.clone(), place(), members(), of_checkpoint).prop_flat_map(|(hard_state, start, members, known)| {
+        (state.clone(), position(), members(), of_checkpoint).prop_flat_map(|(hard_state, start, members, known)| {
             entries(start).prop_map(move |entries| {
                 let (members, acknowledged) = (members.clone(), known.clone());
                 Checkpoint { hard_state, start, members, entries, acknowledged }
             })
         });
-    let entry = (place().prop_flat_map(entries), number())
+    let entry = (position().prop_flat_map(entries), number())
         .prop_filter_map("no entry", |(entries, commit)| Some(RecordContent::Entry(entries.last()?.clone(), commit)));
     prop_oneof![
         state.prop_map(RecordContent::HardState),
@@ -119,9 +119,9 @@ fn record() -> impl Strategy<Value = RecordContent> {
 fn message_bytes() -> impl Strategy<Value = Vec<u8>> {
     let kinds = prop::sample::select(vec![3u8, 4, 5, 6, 7, 8, 9, 14, 15, 16, 17, 18]);
     let numbers = (prop::array::uniform4(number()), 0u8..2);
-    (kinds, member(), member(), numbers, place(), members()).prop_flat_map(
-        |(kind, to, from, ([index, commit, commit_term, hint], reject), place, members)| {
-            entries(Place { index: index >> 1, ..place }).prop_map(move |entries| {
+    (kinds, member(), member(), numbers, position(), members()).prop_flat_map(
+        |(kind, to, from, ([index, commit, commit_term, hint], reject), position, members)| {
+            entries(LogPosition { index: index >> 1, ..position }).prop_map(move |entries| {
                 let is_read = matches!(kind, 15 | 16);
                 let has_context = is_read || (matches!(kind, 8 | 9) && commit % 2 == 0);
                 let is_transfer = matches!(kind, 5 | 17) && commit % 2 == 0;
@@ -132,8 +132,8 @@ fn message_bytes() -> impl Strategy<Value = Vec<u8>> {
                 let entries = if kind == 3 { &entries[..] } else { &[] };
                 let mut bytes = vec![1, kind, flags, 0];
                 bytes.extend_from_slice(&(entries.len() as u32).to_le_bytes());
-                let term = if kind == 15 { 0 } else { place.term + 100 };
-                for value in [to.get(), from.get(), term, place.term, index >> 1, commit, commit_term, hint] {
+                let term = if kind == 15 { 0 } else { position.term + 100 };
+                for value in [to.get(), from.get(), term, position.term, index >> 1, commit, commit_term, hint] {
                     bytes.extend_from_slice(&value.to_le_bytes());
                 }
                 if has_context {
@@ -151,7 +151,7 @@ fn message_bytes() -> impl Strategy<Value = Vec<u8>> {
                     }
                 }
                 if kind == 7 {
-                    for value in [place.index, place.term, place.sequence, place.hash] {
+                    for value in [position.index, position.term, position.sequence, position.hash] {
                         bytes.extend_from_slice(&value.to_le_bytes());
                     }
                     put_list(&members.voters, &mut bytes);
@@ -263,16 +263,16 @@ proptest! {
         at in any::<prop::sample::Index>(),
         byte in any::<u8>(),
     ) {
-        let place = at.index(bytes.len());
-        bytes[place] = byte;
+        let position = at.index(bytes.len());
+        bytes[position] = byte;
         check_message(&bytes);
         bytes.push(byte);
         check_message(&bytes);
         let mut bytes = record.to_bytes();
-        let place = at.index(bytes.len());
-        bytes[place] = byte;
+        let position = at.index(bytes.len());
+        bytes[position] = byte;
         check_record(&bytes);
-        bytes.truncate(place);
+        bytes.truncate(position);
         check_record(&bytes);
     }
 

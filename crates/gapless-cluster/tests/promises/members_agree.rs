@@ -237,7 +237,7 @@ fn who_was_away_for_long_fetches_what_it_missed() {
     cluster.start_one(away);
     has_exactly(&cluster.contents(), texts("before", 10).chain(singly()).chain(many()));
     let fetched = || cluster.get(away).status().unwrap().fetched;
-    cluster.wait("a fetched place", |_| (fetched() > 0).then_some(()));
+    cluster.wait("a fetched log position", |_| (fetched() > 0).then_some(()));
     // It is a member as any other: with the third away it is needed.
     let third = (1..=3).find(|member| ![leader, away].contains(member)).unwrap();
     cluster.members[third - 1].take().unwrap().stop().unwrap();

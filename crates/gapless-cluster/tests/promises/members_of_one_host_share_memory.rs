@@ -23,7 +23,7 @@ use tempfile::TempDir;
 /// In the child of a test: where it listens.
 const CHILD_PATH: &str = "GAPLESS_TEST_SHARED_PATH";
 
-fn place() -> (TempDir, PathBuf) {
+fn position() -> (TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("member-2");
     (directory, path)
@@ -71,7 +71,7 @@ fn parts(number: u64, random: &mut Random) -> (Vec<u8>, Vec<u8>) {
 fn messages_of_every_length_arrive_whole_and_in_order_both_ways() {
     let seed = Random::seeded("GAPLESS_SHARED_SEED").0;
     for shared_ring_bytes in [4096, 1 << 16, 1 << 20] {
-        let (_directory, path) = place();
+        let (_directory, path) = position();
         let options = LinkOptions { shared_ring_bytes, queue_bytes_max: 1 << 30, ..patient() };
         let (mut first, mut second) = shared_pair(&path, options);
         let [mut says, mut expects, mut answers, mut hears] = [0, 0, 1, 1].map(|each| Random(seed ^ each));
@@ -109,7 +109,7 @@ fn messages_of_every_length_arrive_whole_and_in_order_both_ways() {
 #[test]
 fn what_was_sent_before_an_end_is_read_and_then_the_end_is_known() {
     for _ in 0..20 {
-        let (_directory, path) = place();
+        let (_directory, path) = position();
         let (mut first, second) = shared_pair(&path, patient());
         let mut second = second;
         for _ in 0..30 {
@@ -151,7 +151,7 @@ fn child_that_listens() {
 
 #[test]
 fn a_process_that_is_killed_is_gone_at_once_and_its_file_is_no_obstacle() {
-    let (_directory, path) = place();
+    let (_directory, path) = position();
     let mut first = Member::new(patient(), identity(1), &[address(&path)]);
     for _ in 0..2 {
         let mut child = Command::new(std::env::current_exe().unwrap())
@@ -182,7 +182,7 @@ fn a_process_that_is_killed_is_gone_at_once_and_its_file_is_no_obstacle() {
 
 #[test]
 fn a_member_that_sleeps_is_woken_by_a_message_and_by_an_end() {
-    let (_directory, path) = place();
+    let (_directory, path) = position();
     let options = LinkOptions { ping_interval_ns: u64::MAX / 8, ..patient() };
     let (mut first, mut second) = shared_pair(&path, options);
     let (is_asleep, stop) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -228,7 +228,7 @@ fn a_member_that_sleeps_is_woken_by_a_message_and_by_an_end() {
 
 #[test]
 fn shared_memory_is_no_obstacle_where_there_is_none() {
-    let (_directory, path) = place();
+    let (_directory, path) = position();
     let mut second = Member::listens(2, &[peer(1, &[])]);
     let addresses = vec![format!("shm:{}", path.display()), second.address().to_string()];
     let mut first = Member::new(LinkOptions::default(), identity(1), &[Peer { member: 2, addresses }]);
@@ -256,7 +256,7 @@ fn shared_memory_is_no_obstacle_where_there_is_none() {
 
 #[test]
 fn one_path_has_one_listener_and_only_its_user_may_connect() {
-    let (_directory, path) = place();
+    let (_directory, path) = position();
     let second = listens(&path, LinkOptions::default());
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     let options = LinkOptions { listen_shared: Some(path.clone()), ..listening() };
@@ -359,7 +359,7 @@ fn still_works(second: &mut Member, path: &Path) {
 
 #[test]
 fn who_brings_no_rings_or_bad_ones_is_dropped() {
-    let (_directory, path) = place();
+    let (_directory, path) = position();
     let mut second = listens(&path, patient());
     let (writer, reader) = new_ring();
     let (pipe, _other_end) = std::io::pipe().unwrap();
@@ -396,7 +396,7 @@ type Spoil = fn(&mut RingWriter);
 
 #[test]
 fn what_stands_in_a_ring_is_checked() {
-    let (_directory, path) = place();
+    let (_directory, path) = position();
     let mut second = listens(&path, patient());
     let bad: [(&str, Spoil); 7] = [
         ("nothing in a record", |writer| writer.append(&record(64, 0)).unwrap()),
@@ -429,7 +429,7 @@ fn what_stands_in_a_ring_is_checked() {
 
 #[test]
 fn a_reader_that_moves_back_or_ahead_breaks_its_own_connection_only() {
-    let (_directory, path) = place();
+    let (_directory, path) = position();
     for position in [u64::MAX - 7, 1 << 40] {
         let mut second = listens(&path, LinkOptions { shared_ring_bytes: 4096, ..patient() });
         let (hostile, mut writer, reader) = Hostile::in_memory(&path);

@@ -31,7 +31,7 @@ impl Consensus {
         let log = &self.raw.raft.raft_log;
         if self.is_leader() && self.restoring.is_none() && log.committed > log.applied {
             let index = log.committed.min(log.persisted);
-            let sequence = self.storage().place_at(index).map_or(0, |place| place.sequence);
+            let sequence = self.storage().position_at(index).map_or(0, |position| position.sequence);
             self.released_sequence = self.released_sequence.max(sequence);
         }
         self.released_sequence

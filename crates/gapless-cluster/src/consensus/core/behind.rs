@@ -31,7 +31,7 @@ use raft::eraftpb::{Entry, Message, MessageType};
 /// A member's way back.
 pub(super) struct WayBack {
     behind: Behind,
-    /// The earliest place that is enough: term and index.
+    /// The earliest log position that is enough: term and index.
     enough: Option<(u64, u64)>,
     ticks_to_question: usize,
 }
@@ -185,10 +185,10 @@ impl Consensus {
     /// To be called when more is persisted or known.
     pub(super) fn look_whether_level(&mut self) {
         let Some(way_back) = &self.way_back else { return };
-        let Some(place) = self.storage().place_at(self.raw.raft.raft_log.persisted) else { return };
-        let has_enough = way_back.enough.is_some_and(|enough| (place.term, place.index) >= enough);
-        if place.term > way_back.behind.term || has_enough {
-            tracing::info!(index = place.index, term = place.term, "this member has caught up, and votes again");
+        let Some(position) = self.storage().position_at(self.raw.raft.raft_log.persisted) else { return };
+        let has_enough = way_back.enough.is_some_and(|enough| (position.term, position.index) >= enough);
+        if position.term > way_back.behind.term || has_enough {
+            tracing::info!(index = position.index, term = position.term, "this member has caught up, and votes again");
             self.way_back = None;
         }
     }

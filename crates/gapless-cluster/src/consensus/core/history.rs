@@ -2,9 +2,9 @@
 //! exchanged, goes on in silence. Raft takes an acknowledgement for good and what is committed for equal everywhere; where
 //! a directory was tampered with, neither is so.
 //!
-//! - **Released frames that differ.** Each member tells the others its newest applied places, with the chain's value there.
-//!   Who differs from its leader has released what the cluster does not have, or lacks what it has: it stops. So does who
-//!   has applied more than its leader's log holds, because a leader has all that was ever committed.
+//! - **Released frames that differ.** Each member tells the others its newest applied log positions, with the chain's value
+//!   there. Who differs from its leader has released what the cluster does not have, or lacks what it has: it stops. So
+//!   does who has applied more than its leader's log holds, because a leader has all that was ever committed.
 //! - **Less than was acknowledged.** A leader tells what each member has acknowledged, and all remember that in their
 //!   records ([`Acknowledged`]), unwaited. A member says at each handshake what its log holds ([`LogState`]); one that has
 //!   less is refused, unless it lost its power at a tier that does not sync: see `behind`.
@@ -14,20 +14,20 @@
 //!   1  u8   flags: 1 its sender leads, 2 an answer
 //!   2  u64  its sender's term
 //!  10  u64  index of the last entry of its log
-//!  18  u8   places, 64 at most, then each: u64 index, term, sequence, hash; falling in their indexes
+//!  18  u8   log positions, 64 at most, then each: u64 index, term, sequence, hash; falling in their indexes
 //!   …  u8   acknowledgements, 64 at most, then each: u64 member, index
 //! ```
 //! All numbers little-endian.
 
 use super::Consensus;
-use crate::consensus::fields::{FieldError, Fields, put_acknowledged, put_place, put_u64};
-use crate::consensus::types::{MemberId, Place};
+use crate::consensus::fields::{FieldError, Fields, put_acknowledged, put_position, put_u64};
+use crate::consensus::types::{LogPosition, MemberId};
 use crate::link::log_state::{Acknowledged, LogState};
 use gapless_agent::fault::mutant;
 use raft::StateRole;
 
-/// Places in one message at most.
-const PLACES_MAX: usize = 64;
+/// Log positions in one message at most.
+const POSITIONS_MAX: usize = 64;
 const VERSION: u8 = 1;
 const LEADS_FLAG: u8 = 1;
 const ANSWER_FLAG: u8 = 2;
@@ -43,8 +43,8 @@ pub struct History {
     pub term: u64,
     /// The last entry of its log.
     pub last_index: u64,
-    /// Applied places, falling in their indexes.
-    pub places: Vec<Place>,
+    /// Applied log positions, falling in their indexes.
+    pub positions: Vec<LogPosition>,
     /// Of a leader: up to which entry members have acknowledged in its term.
     pub acknowledged: Vec<(MemberId, u64)>,
 }
@@ -52,10 +52,10 @@ pub struct History {
 /// Where two logs part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parting {
-    /// The newest place known at which they are the same.
-    pub same: Option<Place>,
-    /// The oldest place known at which this member's is another one.
-    pub other: Place,
+    /// The newest log position known at which they are the same.
+    pub same: Option<LogPosition>,
+    /// The oldest log position known at which this member's is another one.
+    pub other: LogPosition,
 }
 
 impl History {
@@ -66,8 +66,8 @@ impl History {
         let mut bytes = vec![VERSION, flags];
         put_u64(&mut bytes, self.term);
         put_u64(&mut bytes, self.last_index);
-        bytes.push(self.places.len() as u8);
-        self.places.iter().for_each(|place| put_place(&mut bytes, place));
+        bytes.push(self.positions.len() as u8);
+        self.positions.iter().for_each(|position| put_position(&mut bytes, position));
         put_acknowledged(&mut bytes, self.acknowledged.iter().map(|(member, index)| [member.get(), *index]));
         bytes
     }
@@ -83,20 +83,20 @@ impl History {
             let flags = fields.u8()?;
             let (term, last_index) = (fields.number("term")?, fields.number("last index")?);
             let count = usize::from(fields.u8()?);
-            if flags & !(LEADS_FLAG | ANSWER_FLAG) != 0 || count > PLACES_MAX {
-                return Err(FieldError::Value("flags or number of places"));
+            if flags & !(LEADS_FLAG | ANSWER_FLAG) != 0 || count > POSITIONS_MAX {
+                return Err(FieldError::Value("flags or number of log positions"));
             }
-            let places = (0..count).map(|_| fields.place()).collect::<Result<Vec<_>, _>>()?;
+            let positions = (0..count).map(|_| fields.position()).collect::<Result<Vec<_>, _>>()?;
             let count = fields.count("number of acknowledgements")?;
             let each = |_| Ok((fields.member("member")?, fields.number("index")?));
             let acknowledged = (0..count).map(each).collect::<Result<Vec<_>, FieldError>>()?;
             fields.end()?;
             let falls =
-                places.windows(2).all(|pair| pair[0].index > pair[1].index && pair[0].sequence >= pair[1].sequence);
-            let is_in_log = places.first().is_none_or(|newest| newest.index <= last_index);
+                positions.windows(2).all(|pair| pair[0].index > pair[1].index && pair[0].sequence >= pair[1].sequence);
+            let is_in_log = positions.first().is_none_or(|newest| newest.index <= last_index);
             let (is_leader, is_answer) = (flags & LEADS_FLAG != 0, flags & ANSWER_FLAG != 0);
-            let history = Self { is_leader, is_answer, term, last_index, places, acknowledged };
-            if falls && is_in_log { Ok(history) } else { Err(FieldError::Value("order of places")) }
+            let history = Self { is_leader, is_answer, term, last_index, positions, acknowledged };
+            if falls && is_in_log { Ok(history) } else { Err(FieldError::Value("order of log positions")) }
         };
         take().ok()
     }
@@ -110,11 +110,11 @@ impl Consensus {
         LogState { term, last_index, is_behind: self.is_behind() }
     }
 
-    /// What this member says of its log by itself: places that double their distance from the newest one.
+    /// What this member says of its log by itself: log positions that double their distance from the newest one.
     #[must_use]
     pub fn history(&self) -> History {
         let applied = self.raw.raft.raft_log.applied;
-        let distances = std::iter::once(0).chain((0..PLACES_MAX as u32 - 2).map(|power| 1 << power));
+        let distances = std::iter::once(0).chain((0..POSITIONS_MAX as u32 - 2).map(|power| 1 << power));
         let known = self.storage().start().index..=applied;
         let indexes =
             distances.map_while(|distance| applied.checked_sub(distance)).filter(|index| known.contains(index));
@@ -125,7 +125,7 @@ impl Consensus {
     #[must_use]
     pub fn history_beside(&self, other: &History) -> History {
         let applied = self.raw.raft.raft_log.applied;
-        let indexes = other.places.iter().map(|place| place.index).filter(|index| *index <= applied);
+        let indexes = other.positions.iter().map(|position| position.index).filter(|index| *index <= applied);
         self.history_at(indexes, true)
     }
 
@@ -135,7 +135,7 @@ impl Consensus {
             is_answer,
             term: self.raw.raft.term,
             last_index: self.raw.raft.raft_log.last_index(),
-            places: indexes.filter_map(|index| self.storage().place_at(index)).collect(),
+            positions: indexes.filter_map(|index| self.storage().position_at(index)).collect(),
             acknowledged: Vec::new(),
         }
     }
@@ -158,8 +158,8 @@ impl Consensus {
 
     /// What this member's log has at this index.
     #[must_use]
-    pub fn place_at(&self, index: u64) -> Option<Place> {
-        self.storage().place_at(index)
+    pub fn position_at(&self, index: u64) -> Option<LogPosition> {
+        self.storage().position_at(index)
     }
 
     /// Whether a history is of who leads this member, or is about to.
@@ -170,27 +170,27 @@ impl Consensus {
             && (history.term > raft.term || (history.term == raft.term && raft.state != StateRole::Leader))
     }
 
-    /// Whether a history says something of this member's applied places: if not, it is to be looked at again later.
+    /// Whether a history says something of this member's applied log positions: if not, it is to be looked at again later.
     #[must_use]
     pub fn can_compare(&self, history: &History) -> bool {
         let known = self.storage().start().index..=self.raw.raft.raft_log.applied;
-        history.places.iter().any(|place| known.contains(&place.index))
+        history.positions.iter().any(|position| known.contains(&position.index))
     }
 
-    /// Where this member's applied places part from another one's log, if they do.
+    /// Where this member's applied log positions part from another one's log, if they do.
     #[must_use]
     pub fn parting(&self, history: &History) -> Option<Parting> {
         let (same, other) = self.compared(history);
         other.filter(|_| !mutant("released_frames_may_differ")).map(|other| Parting { same, other })
     }
 
-    /// The newest of the places that is the same here, and the oldest one that is not.
-    fn compared(&self, history: &History) -> (Option<Place>, Option<Place>) {
+    /// The newest of the log positions that is the same here, and the oldest one that is not.
+    fn compared(&self, history: &History) -> (Option<LogPosition>, Option<LogPosition>) {
         let applied = self.raw.raft.raft_log.applied;
         let (mut same, mut other) = (None, None);
-        for told in history.places.iter().filter(|place| place.index <= applied) {
-            match self.storage().place_at(told.index) {
-                // The places fall: the first one that is the same is the newest.
+        for told in history.positions.iter().filter(|position| position.index <= applied) {
+            match self.storage().position_at(told.index) {
+                // The log positions fall: the first one that is the same is the newest.
                 Some(own) if own == *told => same = same.or(Some(own)),
                 Some(own) => other = Some(own),
                 None => {}
@@ -199,8 +199,8 @@ impl Consensus {
         (same, other)
     }
 
-    /// Where this member's applied places go beyond the log of its leader, if they do. To be asked when the history has
-    /// just come: later the leader's log is longer.
+    /// Where this member's applied log positions go beyond the log of its leader, if they do. To be asked when the history
+    /// has just come: later the leader's log is longer.
     #[must_use]
     pub fn goes_beyond(&self, history: &History) -> Option<Parting> {
         let (start, applied) = (self.storage().start(), self.raw.raft.raft_log.applied);
@@ -208,15 +208,15 @@ impl Consensus {
             return None;
         }
         let (same, _) = self.compared(history);
-        let other = self.storage().place_at(history.last_index + 1).unwrap_or(start);
+        let other = self.storage().position_at(history.last_index + 1).unwrap_or(start);
         Some(Parting { same, other })
     }
 
-    /// Where this member's log ends, if it leads and somebody of its term or an older one has applied more: a leader has all
-    /// that was ever committed. To be asked when the history has just come.
+    /// Where this member's log ends, if it leads and somebody of its term or an older one has applied more: a leader has
+    /// all that was ever committed. To be asked when the history has just come.
     #[must_use]
     pub fn is_outrun_by(&self, history: &History) -> Option<Parting> {
-        let newest = history.places.first()?;
+        let newest = history.positions.first()?;
         let end = self.end();
         let is_outrun = self.is_leader() && history.term <= self.raw.raft.term && newest.index > end.index;
         if !is_outrun || mutant("released_frames_may_differ") {
@@ -224,7 +224,7 @@ impl Consensus {
         }
         let (same, _) = self.compared(history);
         // What it lacks begins there.
-        Some(Parting { same, other: Place { index: end.index + 1, sequence: end.sequence + 1, ..end } })
+        Some(Parting { same, other: LogPosition { index: end.index + 1, sequence: end.sequence + 1, ..end } })
     }
 
     /// Takes what a leader says that others have acknowledged. It goes into the records with the next entry, or a heartbeat
@@ -264,14 +264,14 @@ mod tests {
 
     #[test]
     fn a_history_comes_back_as_it_was_and_nonsense_is_none() {
-        let place = |index| Place { index, term: 3, sequence: 2 * index, hash: u64::MAX - index };
+        let position = |index| LogPosition { index, term: 3, sequence: 2 * index, hash: u64::MAX - index };
         let id = |number| MemberId::new(number).unwrap();
         let history = History {
             is_leader: true,
             is_answer: true,
             term: 7,
             last_index: 90,
-            places: vec![place(80), place(79), place(5)],
+            positions: vec![position(80), position(79), position(5)],
             acknowledged: vec![(id(1), 88), (id(3), 70)],
         };
         let bytes = history.to_bytes();
@@ -284,7 +284,7 @@ mod tests {
             wrong[at] = value;
             assert_eq!(History::from_bytes(&wrong), None, "byte {at}");
         }
-        let rising = History { places: vec![place(5), place(6)], ..history };
+        let rising = History { positions: vec![position(5), position(6)], ..history };
         assert_eq!(History::from_bytes(&rising.to_bytes()), None);
     }
 }

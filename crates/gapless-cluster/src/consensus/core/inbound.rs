@@ -5,8 +5,8 @@ use super::Consensus;
 use super::behind::is_about_end;
 use super::history::Parting;
 use crate::consensus::chain::Chain;
-use crate::consensus::raft_form::{batch_in, place_of};
-use crate::consensus::types::{Batch, MemberId, Place};
+use crate::consensus::raft_form::{batch_in, position_of};
+use crate::consensus::types::{Batch, LogPosition, MemberId};
 use crate::consensus::wire::frames_of;
 use gapless_wire::{Frame, FrameError, aligned_length};
 use raft::eraftpb::{Message, MessageType};
@@ -35,10 +35,10 @@ pub enum Refused {
     /// It cannot be true of this member's log.
     #[error("a message contradicts the log: {0}")]
     Contradiction(&'static str),
-    /// Its sender leads, and has another entry at a place where two members cannot have different ones.
+    /// Its sender leads, and has another entry at a log position where two members cannot have different ones.
     #[error("an entry is another one than the leader's: it has other frames in the same term, or is committed here")]
     OtherEntry(Parting),
-    /// A place is being persisted, or the last poll's effects are missing; it will be sent again.
+    /// A log position is being persisted, or the last poll's effects are missing; it will be sent again.
     #[error("a message came while another change of the log is being made")]
     Busy,
 }
@@ -143,7 +143,7 @@ impl Consensus {
 
     /// Whether an append's entries can be true of this member's log. Returns where they begin, if raft-rs will look at
     /// them.
-    fn check_append(&self, message: &Message) -> Result<Option<Place>, Refused> {
+    fn check_append(&self, message: &Message) -> Result<Option<LogPosition>, Refused> {
         let log = &self.raw.raft.raft_log;
         let is_looked_at = message.get_msg_type() == MessageType::MsgAppend
             && message.term >= self.raw.raft.term
@@ -156,7 +156,7 @@ impl Consensus {
             return Err(Refused::Busy);
         }
         let base =
-            self.storage().place_at(message.index).ok_or(Refused::Contradiction("it follows a forgotten entry"))?;
+            self.storage().position_at(message.index).ok_or(Refused::Contradiction("it follows a forgotten entry"))?;
         let mut end = base;
         for (entry, index) in message.get_entries().iter().zip(message.index + 1..) {
             if entry.index != index || entry.term < end.term || entry.term > message.term {
@@ -169,11 +169,11 @@ impl Consensus {
             if let Some(kept) = self.storage().batch_at(index) {
                 let is_same_term = log.match_term(index, entry.term);
                 let is_replaced = if is_same_term { kept != batch } else { index <= log.committed };
-                if is_replaced && let Some(other) = self.storage().place_at(index) {
+                if is_replaced && let Some(other) = self.storage().position_at(index) {
                     return Err(Refused::OtherEntry(Parting { same: Some(end), other }));
                 }
             }
-            end = Place { index, term: entry.term, sequence: batch.end_sequence, hash: batch.hash };
+            end = LogPosition { index, term: entry.term, sequence: batch.end_sequence, hash: batch.hash };
         }
         Ok(Some(base))
     }
@@ -245,8 +245,8 @@ impl Consensus {
         if message.get_msg_type() == MessageType::MsgHeartbeat && message.commit > log.last_index() {
             message.commit = log.committed;
         }
-        if message.get_msg_type() == MessageType::MsgSnapshot && self.is_far_place(&message) {
-            return self.take_place(&message);
+        if message.get_msg_type() == MessageType::MsgSnapshot && self.is_far_position(&message) {
+            return self.take_position(&message);
         }
         if is_about_end(&message) {
             self.take_about_end(&message);
@@ -255,7 +255,7 @@ impl Consensus {
             let before = self.matched(from);
             let _ = self.raw.step(message);
             if kind == MessageType::MsgAppendResponse && self.matched(from) > before {
-                self.go_on_from_place(from);
+                self.go_on_from_position(from);
             }
         }
         self.set_timeout();
@@ -266,9 +266,9 @@ impl Consensus {
         self.raw.raft.prs().get(member).map_or(0, |progress| progress.matched)
     }
 
-    /// A member has come to the place that it was offered first, and was offered another since, because it took long: that
-    /// offer it has not taken. Raft-rs would wait for it to come there.
-    fn go_on_from_place(&mut self, member: u64) {
+    /// A member has come to the log position that it was offered first, and was offered another since, because it took
+    /// long: that offer it has not taken. Raft-rs would wait for it to come there.
+    fn go_on_from_position(&mut self, member: u64) {
         let raft = &mut self.raw.raft;
         if raft.state != StateRole::Leader {
             return;
@@ -281,8 +281,8 @@ impl Consensus {
         }
     }
 
-    /// Whether a snapshot's place is beyond what this member has; if not, raft-rs needs nothing for it.
-    fn is_far_place(&self, message: &Message) -> bool {
+    /// Whether a snapshot's log position is beyond what this member has; if not, raft-rs needs nothing for it.
+    fn is_far_position(&self, message: &Message) -> bool {
         let log = &self.raw.raft.raft_log;
         let metadata = message.get_snapshot().get_metadata();
         message.term >= self.raw.raft.term
@@ -290,33 +290,33 @@ impl Consensus {
             && !log.match_term(metadata.index, metadata.term)
     }
 
-    /// Raft-rs does not see a place before its frames are here: until then this member follows and votes with the log that
-    /// it has, and forgets nothing that it acknowledged. To raft-rs it is a message that takes long.
-    fn take_place(&mut self, message: &Message) -> Result<(), Refused> {
-        let (place, members) = place_of(message.get_snapshot()).ok_or(Refused::Type)?;
+    /// Raft-rs does not see a log position before its frames are here: until then this member follows and votes with the
+    /// log that it has, and forgets nothing that it acknowledged. To raft-rs it is a message that takes long.
+    fn take_position(&mut self, message: &Message) -> Result<(), Refused> {
+        let (position, members) = position_of(message.get_snapshot()).ok_or(Refused::Type)?;
         if members.check().is_err() || !members.contains(self.id) {
-            return Err(Refused::Contradiction("a place without members, or without this one"));
+            return Err(Refused::Contradiction("a log position without members, or without this one"));
         }
-        if place.index <= self.raw.raft.raft_log.committed || place.sequence < self.released_sequence {
-            return Err(Refused::Contradiction("a place before what is committed here"));
+        if position.index <= self.raw.raft.raft_log.committed || position.sequence < self.released_sequence {
+            return Err(Refused::Contradiction("a log position before what is committed here"));
         }
         if self.fetching.is_none() {
-            self.fetching = Some((place, members));
+            self.fetching = Some((position, members));
             self.fetch_is_new = true;
         }
         Ok(())
     }
 
     /// Says that all frames up to the place of [`crate::consensus::Fetch`] are here, and that the hash behind the last one
-    /// is the place's. `common_sequence`: up to where this member's own frames are the same as the fetched ones. The next
-    /// poll says what to cut and that the rest is to be appended.
+    /// is the log position's. `common_sequence`: up to where this member's own frames are the same as the fetched ones. The
+    /// next poll says what to cut and that the rest is to be appended.
     ///
-    /// Returns false if there is no leader at the moment: then to be called again later. Returns true also when the place
-    /// has become useless because the log came to it by itself; then no poll speaks of it.
-    pub fn fetched(&mut self, place: Place, common_sequence: u64) -> bool {
+    /// Returns false if there is no leader at the moment: then to be called again later. Returns true also when the log
+    /// position has become useless because the log came to it by itself; then no poll speaks of it.
+    pub fn fetched(&mut self, position: LogPosition, common_sequence: u64) -> bool {
         self.has_news = true;
         let Some((expected, members)) = self.fetching.clone() else { return true };
-        assert_eq!(expected, place, "another place was to be fetched");
+        assert_eq!(expected, position, "another log position was to be fetched");
         let raft = &self.raw.raft;
         let is_settled =
             raft.raft_log.unstable_entries().is_empty() && !self.has_lost_lead() && self.restoring.is_none();
@@ -329,7 +329,7 @@ impl Consensus {
         // What was committed stays committed in every later term, so it is the present leader who says so.
         message.from = raft.leader_id;
         message.term = raft.term;
-        message.set_snapshot(crate::consensus::raft_form::snapshot_of(&place, &members));
+        message.set_snapshot(crate::consensus::raft_form::snapshot_of(&position, &members));
         self.fetching = None;
         self.common_sequence = common_sequence;
         let _ = self.raw.step(message);
@@ -337,7 +337,7 @@ impl Consensus {
         true
     }
 
-    /// Says that the fetch was given up; the leader will offer another place.
+    /// Says that the fetch was given up; the leader will offer another log position.
     pub fn fetch_failed(&mut self) {
         self.has_news = true;
         self.fetching = None;

@@ -43,7 +43,7 @@ impl Consensus {
             let member = MemberId::new(*number).filter(|member| *member != self.id)?;
             let next_index = progress.next_idx;
             let is_there = next_index > log.start().index && next_index <= last;
-            // One that is offered a place is paused.
+            // One that is offered a log position is paused.
             let waits = is_there && !progress.is_paused() && log.is_late_at(next_index);
             waits.then_some(Late { member, next_index, matched_index: progress.matched })
         };

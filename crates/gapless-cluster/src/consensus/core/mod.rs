@@ -27,7 +27,7 @@ use super::options::{ConsensusOptions, HEARTBEAT_TICKS, OptionsError, mixed};
 use super::record::{Checkpoint, HardState, RecordContent};
 use super::recovered::Recovered;
 use super::storage::Storage;
-use super::types::{Batch, MemberId, Place};
+use super::types::{Batch, LogPosition, MemberId};
 use behind::{Votes, WayBack};
 use raft::{Config, RawNode, SnapshotStatus, StateRole};
 use std::collections::VecDeque;
@@ -36,7 +36,7 @@ use std::collections::VecDeque;
 const BEGIN: u64 = 1;
 /// How often a member tries to lead ahead of its time-out when the leader is known to be dead.
 const HURRIED_ATTEMPTS: u32 = 8;
-/// After so many election time-outs without an answer a place is offered again.
+/// After so many election time-outs without an answer a log position is offered again.
 const OFFER_AGAIN_TIMEOUTS: usize = 4;
 
 /// Changes among the entries that are kept, bytes: a checkpoint holds them, and is one record. One may go beyond.
@@ -98,7 +98,7 @@ pub struct Consensus {
     raw: RawNode<Storage>,
     last_tick_ns: Option<u64>,
     hurry: Option<Hurry>,
-    /// Ticks for which each member has not answered the place that it was offered.
+    /// Ticks for which each member has not answered the log position that it was offered.
     offered: Vec<(u64, usize)>,
     /// Proposals in flight: index and bytes.
     in_flight: VecDeque<(u64, u64)>,
@@ -113,11 +113,11 @@ pub struct Consensus {
     vote_number: u64,
     last_role: Option<RoleChange>,
     released_sequence: u64,
-    /// The place that is being fetched.
-    fetching: Option<(Place, Members)>,
+    /// The log position that is being fetched.
+    fetching: Option<(LogPosition, Members)>,
     fetch_is_new: bool,
-    /// The fetched place that is being persisted, and the poll that says so.
-    restoring: Option<(u64, Place)>,
+    /// The fetched log position that is being persisted, and the poll that says so.
+    restoring: Option<(u64, LogPosition)>,
     /// What the member's own frames share with the fetched ones.
     common_sequence: u64,
     refused_messages: u64,
@@ -227,7 +227,7 @@ impl Consensus {
 
     /// Where the log ends: a new leader's frames follow this sequence, and its chain this hash.
     #[must_use]
-    pub fn end(&self) -> Place {
+    pub fn end(&self) -> LogPosition {
         self.storage().end()
     }
 
@@ -238,8 +238,8 @@ impl Consensus {
         RecordContent::Checkpoint(Box::new(self.storage().checkpoint())).to_bytes()
     }
 
-    /// The journal begins with the frame `first_sequence` from now on: entries of frames before it are of no use to anybody,
-    /// and who is further behind is offered a place. Of those that are not applied nothing is forgotten.
+    /// The journal begins with the frame `first_sequence` from now on: entries of frames before it are of no use to
+    /// anybody, and who is further behind is offered a log position. Of those that are not applied nothing is forgotten.
     pub fn forget_before(&mut self, first_sequence: u64) {
         if self.restoring.is_none() {
             self.raw.raft.mut_store().forget_before(first_sequence);
@@ -248,29 +248,29 @@ impl Consensus {
 
     /// Up to where this member's log is applied, and who is a member there: where another one may begin.
     #[must_use]
-    pub fn applied_place(&self) -> Option<(Place, Members)> {
-        self.storage().applied_place()
+    pub fn applied_position(&self) -> Option<(LogPosition, Members)> {
+        self.storage().applied_position()
     }
 
-    /// The newest place that is applied here and not behind `sequence`, if it is known.
+    /// The newest log position that is applied here and not behind `sequence`, if it is known.
     #[must_use]
-    pub fn applied_place_until(&self, sequence: u64) -> Option<Place> {
-        self.storage().applied_place_until(sequence)
+    pub fn applied_position_until(&self, sequence: u64) -> Option<LogPosition> {
+        self.storage().applied_position_until(sequence)
     }
 
-    /// All that this member would have to keep if its log began at `place`, as a record: its own term and vote, and that
+    /// All that this member would have to keep if its log began at `position`, as a record: its own term and vote, and that
     /// everything up to there is committed. `None` where its log reaches further than that, or its term is an older one:
     /// then it is not to begin there.
     #[must_use]
-    pub fn checkpoint_at(&self, place: Place, members: &Members) -> Option<Vec<u8>> {
+    pub fn checkpoint_at(&self, position: LogPosition, members: &Members) -> Option<Vec<u8>> {
         let HardState { term, vote, .. } = self.storage().hard_state();
-        if self.raw.raft.raft_log.last_index() > place.index || term < place.term || self.restoring.is_some() {
+        if self.raw.raft.raft_log.last_index() > position.index || term < position.term || self.restoring.is_some() {
             return None;
         }
-        let hard_state = HardState { term, vote, commit: place.index };
+        let hard_state = HardState { term, vote, commit: position.index };
         let acknowledged = self.acknowledged().collect();
         let checkpoint =
-            Checkpoint { hard_state, start: place, members: members.clone(), entries: Vec::new(), acknowledged };
+            Checkpoint { hard_state, start: position, members: members.clone(), entries: Vec::new(), acknowledged };
         Some(RecordContent::Checkpoint(Box::new(checkpoint)).to_bytes())
     }
 
@@ -317,8 +317,8 @@ impl Consensus {
         self.ask_for_end();
     }
 
-    /// Whether raft-rs may find an election due. Not while a place is being persisted: its log has a hole until then. A
-    /// sole voter becomes leader in one step and counts on all of its log, so that has to be persisted before.
+    /// Whether raft-rs may find an election due. Not while a log position is being persisted: its log has a hole until
+    /// then. A sole voter becomes leader in one step and counts on all of its log, so that has to be persisted before.
     pub(super) fn may_campaign(&self) -> bool {
         let raft = &self.raw.raft;
         let is_alone = raft.prs().is_singleton() && raft.promotable() && raft.state != StateRole::Leader;
@@ -395,7 +395,7 @@ impl Consensus {
         self.set_timeout();
     }
 
-    /// Raft-rs waits for ever for the answer to a place that it offered; the offer or the answer may be lost.
+    /// Raft-rs waits for ever for the answer to a log position that it offered; the offer or the answer may be lost.
     fn offer_again(&mut self) {
         if self.raw.raft.state != StateRole::Leader {
             self.offered.clear();
@@ -552,13 +552,13 @@ impl Consensus {
 }
 
 /// The state of a member that starts for the first time: at the beginning with the members it was told, or before the
-/// beginning without any, so that a leader gives it a place.
+/// beginning without any, so that a leader gives it a log position.
 fn first_state(options: &ConsensusOptions) -> Checkpoint {
     let begin = if options.members.is_empty() { 0 } else { BEGIN };
     let hash = super::Chain::new(options.chain_seed).value();
     Checkpoint {
         hard_state: HardState { term: begin, vote: None, commit: begin },
-        start: Place { index: begin, term: begin, sequence: 0, hash },
+        start: LogPosition { index: begin, term: begin, sequence: 0, hash },
         members: options.members.clone().sorted(),
         entries: Vec::new(),
         acknowledged: Vec::new(),

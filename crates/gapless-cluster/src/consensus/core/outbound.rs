@@ -3,7 +3,7 @@
 use super::Consensus;
 use crate::consensus::change::Change;
 use crate::consensus::effects::{Effects, Fetch, Outgoing, Record, Role, RoleChange};
-use crate::consensus::raft_form::place_of;
+use crate::consensus::raft_form::position_of;
 use crate::consensus::record::{HardState, RecordContent};
 use crate::consensus::types::MemberId;
 use crate::consensus::wire::{frames_of, is_sent};
@@ -48,9 +48,9 @@ impl Consensus {
         }
         effects.number = self.last_number;
         let applied = self.raw.raft.raft_log.applied;
-        let place = self.storage().place_at(applied).unwrap_or(self.storage().start());
+        let position = self.storage().position_at(applied).unwrap_or(self.storage().start());
         if self.restoring.is_none() {
-            self.release(place.sequence, effects);
+            self.release(position.sequence, effects);
         }
         self.report_role(effects);
         self.report_fetch(effects);
@@ -60,8 +60,8 @@ impl Consensus {
         effects.messages.retain(|outgoing| outgoing.frames.is_none() || outgoing.message.term == term);
         drop_superseded(&mut effects.messages);
         if mutant("commit_without_quorum") && self.is_leader() {
-            let persisted = self.storage().place_at(self.raw.raft.raft_log.persisted);
-            persisted.into_iter().for_each(|place| self.release(place.sequence, effects));
+            let persisted = self.storage().position_at(self.raw.raft.raft_log.persisted);
+            persisted.into_iter().for_each(|position| self.release(position.sequence, effects));
         }
     }
 
@@ -123,7 +123,7 @@ impl Consensus {
         if before < self.end().index {
             let committed = self.released_sequence;
             let sequence =
-                self.storage().place_at(before).expect("entries are replaced behind the log's start").sequence;
+                self.storage().position_at(before).expect("entries are replaced behind the log's start").sequence;
             assert!(sequence >= committed, "frames behind {sequence} are to be cut, {committed} are committed");
             self.raw.raft.mut_store().truncate_behind(before);
             if !mutant("skip_truncation") {
@@ -160,28 +160,28 @@ impl Consensus {
         effects.records.push(Record { behind_sequence, is_checkpoint: true, payload: self.checkpoint() });
     }
 
-    /// The frames up to a place are here; the log starts there.
+    /// The frames up to a log position are here; the log starts there.
     fn take_snapshot(&mut self, ready: &Ready, number: u64, effects: &mut Effects) {
-        let (place, members) = place_of(ready.snapshot()).expect("the core made this snapshot");
-        let common = self.common_sequence.min(place.sequence);
+        let (position, members) = position_of(ready.snapshot()).expect("the core made this snapshot");
+        let common = self.common_sequence.min(position.sequence);
         let end = self.end();
         if end.sequence > common {
             assert!(common >= self.released_sequence, "frames behind {common} are to be cut, more are committed");
-            // What is cut contradicts what is committed, so nobody counts on it. What is the same stays until the place is
-            // in the journal.
+            // What is cut contradicts what is committed, so nobody counts on it. What is the same stays until the log
+            // position is in the journal.
             let mut kept = end.index;
-            while self.storage().place_at(kept).is_some_and(|found| found.sequence > common) {
+            while self.storage().position_at(kept).is_some_and(|found| found.sequence > common) {
                 kept -= 1;
             }
-            let sequence = self.storage().place_at(kept).map_or(self.released_sequence, |found| found.sequence);
+            let sequence = self.storage().position_at(kept).map_or(self.released_sequence, |found| found.sequence);
             self.raw.raft.mut_store().truncate_behind(kept);
             self.cut(sequence, effects);
         }
-        self.raw.raft.mut_store().restore(place, members.clone());
+        self.raw.raft.mut_store().restore(position, members.clone());
         self.put_checkpoint(effects);
-        effects.restored = Some(place);
+        effects.restored = Some(position);
         effects.members = Some(members);
-        self.restoring = Some((number, place));
+        self.restoring = Some((number, position));
     }
 
     pub(super) fn send(&mut self, mut messages: Vec<Message>, behind_number: u64) {
@@ -269,14 +269,14 @@ impl Consensus {
             return;
         }
         let applied = self.raw.raft.raft_log.applied;
-        let behind = self.storage().place_at(applied).expect("what was applied last is kept, or the start");
+        let behind = self.storage().position_at(applied).expect("what was applied last is kept, or the start");
         let leader = self.leader();
-        let (Some((place, members)), Some(leader)) = (&self.fetching, leader) else {
+        let (Some((position, members)), Some(leader)) = (&self.fetching, leader) else {
             // Who offered it leads no more; another will.
             self.fetching = None;
             return;
         };
-        effects.fetch = Some(Fetch { place: *place, members: members.clone(), behind, leader });
+        effects.fetch = Some(Fetch { position: *position, members: members.clone(), behind, leader });
     }
 
     /// Says that the frames and records of the poll of this number, and of all before, are as durable as the tier
@@ -295,9 +295,9 @@ impl Consensus {
         while let Some((_, mut messages)) = self.held.pop_front_if(|(behind, _)| *behind <= number) {
             self.leaving.append(&mut messages);
         }
-        if let Some((_, place)) = self.restoring.take_if(|(behind, _)| *behind <= number) {
-            self.raw.advance_apply_to(place.index);
-            self.raw.raft.mut_store().applied_to(place.index);
+        if let Some((_, position)) = self.restoring.take_if(|(behind, _)| *behind <= number) {
+            self.raw.advance_apply_to(position.index);
+            self.raw.raft.mut_store().applied_to(position.index);
         }
         self.look_whether_level();
         self.set_timeout();

@@ -2,7 +2,7 @@
 
 use super::Consensus;
 use crate::consensus::effects::Role;
-use crate::consensus::types::{MemberId, Place};
+use crate::consensus::types::{LogPosition, MemberId};
 use raft::{ProgressState, StateRole};
 
 /// How a member stands.
@@ -21,9 +21,9 @@ pub struct Status {
     /// What is released.
     pub released_sequence: u64,
     /// Where the log starts.
-    pub start: Place,
+    pub start: LogPosition,
     /// Where it ends.
-    pub end: Place,
+    pub end: LogPosition,
     /// To whom it is handing over.
     pub transfer_to: Option<MemberId>,
     /// Whether it may lack what it has acknowledged, so that its vote counts only with everybody's.
@@ -47,7 +47,7 @@ pub struct PeerStatus {
     pub lag_frames: u64,
     /// Whether it was heard of lately.
     pub is_active: bool,
-    /// Whether it is fetching frames up to a place.
+    /// Whether it is fetching frames up to a log position.
     pub is_fetching: bool,
 }
 
@@ -60,7 +60,7 @@ impl Consensus {
         let end = log.end();
         let peer = |(number, progress): (&u64, &raft::Progress)| {
             let member = MemberId::new(*number).filter(|member| *member != self.id)?;
-            let matched = log.place_at(progress.matched).map_or(0, |place| place.sequence);
+            let matched = log.position_at(progress.matched).map_or(0, |position| position.sequence);
             Some(PeerStatus {
                 member,
                 matched_index: progress.matched,

@@ -1,5 +1,5 @@
-//! [`Histories`]: whether the members' logs are the same. Each tells the others where its own stands, at each connection and
-//! whenever that has changed for a while; who differs from its leader stops, and the others say so. See
+//! [`Histories`]: whether the members' logs are the same. Each tells the others where its own stands, at each connection
+//! and whenever that has changed for a while; who differs from its leader stops, and the others say so. See
 //! [`crate::consensus::core::history`].
 
 use super::Core;
@@ -124,7 +124,7 @@ impl Core {
     /// What was fetched from the leader, behind what is applied here, does not come to the chain that it has.
     pub fn fetched_another(&mut self, leader: MemberId) {
         self.histories.failed_fetches += 1;
-        let Some((own, _)) = self.consensus.applied_place() else { return };
+        let Some((own, _)) = self.consensus.applied_position() else { return };
         if self.histories.failed_fetches >= FAILURES_MAX {
             self.parts(leader, Parting { same: None, other: own }, true);
         }
@@ -136,7 +136,7 @@ impl Core {
             AppendRefused::Entries(Refused::OtherEntry(parting)) => self.parts(leader, parting, true),
             AppendRefused::Hash { .. } => {
                 self.histories.failed_appends += 1;
-                let base = self.consensus.place_at(message.index);
+                let base = self.consensus.position_at(message.index);
                 if let Some(other) = base.filter(|_| self.histories.failed_appends >= FAILURES_MAX) {
                     self.parts(leader, Parting { same: None, other }, true);
                 }
@@ -208,12 +208,12 @@ impl Member {
     }
 }
 
-fn other_history(member: MemberId, other: MemberId, Parting { same, other: place }: Parting) -> ClusterError {
+fn other_history(member: MemberId, other: MemberId, Parting { same, other: position }: Parting) -> ClusterError {
     ClusterError::OtherHistory {
         member: member.get(),
         leader: other.get(),
-        same_sequence: same.map(|place| place.sequence),
-        index: place.index,
-        sequence: place.sequence,
+        same_sequence: same.map(|position| position.sequence),
+        index: position.index,
+        sequence: position.sequence,
     }
 }

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use super::*;
-use crate::consensus::Place;
+use crate::consensus::LogPosition;
 
 fn id(number: u64) -> MemberId {
     MemberId::new(number).unwrap()
@@ -19,7 +19,7 @@ fn peer(member: u64, is_active: bool) -> PeerStatus {
 }
 
 fn status(peers: Vec<PeerStatus>) -> Status {
-    let place = Place { index: 9, term: 1, sequence: 9, hash: 0 };
+    let position = LogPosition { index: 9, term: 1, sequence: 9, hash: 0 };
     Status {
         role: Role::Leader,
         term: 1,
@@ -27,8 +27,8 @@ fn status(peers: Vec<PeerStatus>) -> Status {
         committed_index: 9,
         applied_index: 9,
         released_sequence: 9,
-        start: place,
-        end: place,
+        start: position,
+        end: position,
         transfer_to: None,
         is_behind: false,
         refused_messages: 0,

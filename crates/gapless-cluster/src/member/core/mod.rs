@@ -431,13 +431,13 @@ impl Core {
                 self.consensus.fetch_failed();
             }
         }
-        if let Some(place) = effects.restored {
+        if let Some(position) = effects.restored {
             let catch_up = std::mem::take(&mut self.catch_up);
             let appended = self.append_all(catch_up.stash(self.ingress.last_sequence()));
             self.catch_up = catch_up;
             appended?;
             // An earlier fetch may have gone beyond: its frames are committed, too.
-            assert!(self.ingress.last_sequence() >= place.sequence, "what was fetched is appended");
+            assert!(self.ingress.last_sequence() >= position.sequence, "what was fetched is appended");
         }
         let needed = effects.records.iter().map(|record| record.behind_sequence).max().unwrap_or(0);
         if needed > self.ingress.last_sequence() {
@@ -615,20 +615,21 @@ impl Core {
         self.readers.forget_idle(self.now.monotonic_ns);
         self.catch_up.serve(links, (&mut self.readers, &mut self.late_budget), self.now.monotonic_ns)?;
         self.catch_up.ask(links, self.now.monotonic_ns);
-        let Some((place, common_sequence)) = self.catch_up.complete() else { return Ok(()) };
+        let Some((position, common_sequence)) = self.catch_up.complete() else { return Ok(()) };
         let stash_bytes = self.catch_up.stash(0).len();
         let leader = self.catch_up.leader().expect("something is fetched");
-        if self.has_room(leader, stash_bytes) && self.consensus.fetched(place, common_sequence) {
-            crash_point("fetch_before_place");
+        if self.has_room(leader, stash_bytes) && self.consensus.fetched(position, common_sequence) {
+            crash_point("fetch_before_position");
             self.advance(&[])?;
-            crash_point("fetch_after_place");
+            crash_point("fetch_after_position");
             self.catch_up.is_fetched();
             self.histories.is_fetched();
         }
         Ok(())
     }
 
-    /// The outcome of a part of a snapshot transfer; where that cannot be right, the leader is to offer a place anew.
+    /// The outcome of a part of a snapshot transfer; where that cannot be right, the leader is to offer a log position
+    /// anew.
     fn transfer_taken(&mut self, from: MemberId, taken: Result<(), String>) {
         if let Err(reason) = taken {
             tracing::error!(%from, reason, "the state of the leader is not taken; it is asked for anew");
@@ -668,7 +669,7 @@ impl Core {
                 crash_point("fetch_before_appending");
                 self.append_all(&frames[range])?;
                 crash_point("fetch_after_appending");
-                // Up to the place everything is committed; without that a window would be all that could be fetched.
+                // Up to the log position everything is committed; without that a window would be all that could be fetched.
                 self.released = self.released.max(self.ingress.last_sequence());
                 Ok(())
             }

@@ -1,6 +1,6 @@
 //! Snapshot transfers: what a member gets that needs frames which its leader's journal no longer holds (decision 29): the
-//! sequencer's state, the service's snapshot if it runs one, and frames from a *base* behind which its new journal begins, up to a
-//! *place* to which everything is committed.
+//! sequencer's state, the service's snapshot if it runs one, and frames from a *base* behind which its new journal begins,
+//! up to a *log position* to which everything is committed.
 //!
 //! It is put together beside what the member has, in the directory `incoming`, while the member follows and votes with
 //! that; then the member ends, and its next start puts what came into place. A crash on the way begins anew what was not
@@ -121,8 +121,8 @@ impl SnapshotTransfers {
         self.sender.forget(member);
     }
 
-    /// Whether a member cannot be helped with the state and the snapshot that there are; then a newer snapshot is on its way.
-    /// Nothing else may come that would bring one.
+    /// Whether a member cannot be helped with the state and the snapshot that there are; then a newer snapshot is on its
+    /// way. Nothing else may come that would bring one.
     pub fn needs_newer(&mut self) -> bool {
         let needs = self.sender.needs_newer();
         if needs && let Some(snapshots) = self.tools.shared.snapshots() {

@@ -1,8 +1,9 @@
-//! [`Receiver`]: puts a snapshot transfer together, a piece at a time: the files, then frames from the base to the place, whose chain
-//! must come to the place's value. What blocks (reading a whole file to check it, syncing) is done beside the agent.
+//! [`Receiver`]: puts a snapshot transfer together, a piece at a time: the files, then frames from the base to the log
+//! position, whose chain must come to the log position's value. What blocks (reading a whole file to check it, syncing) is
+//! done beside the agent.
 //!
-//! Whatever is wrong, a file that is damaged or frames that are gone meanwhile, the transfer is given up. The leader offers a
-//! place again, and if it still lacks the frames up to there, the next transfer begins with what it has then.
+//! Whatever is wrong, a file that is damaged or frames that are gone meanwhile, the transfer is given up. The leader offers
+//! a log position again, and if it still lacks the frames up to there, the next transfer begins with what it has then.
 
 use super::wire::{Answer, FileOf, Offer, Part, PieceOf, Request};
 use super::{Tools, base_text, complete_file, remove};
@@ -120,7 +121,7 @@ impl Receiver {
             Stage::File { offer, .. }
             | Stage::Checking { offer, .. }
             | Stage::Frames { offer, .. }
-            | Stage::Syncing { offer, .. } => Some(offer.place.sequence),
+            | Stage::Syncing { offer, .. } => Some(offer.position.sequence),
         }
     }
 
@@ -227,14 +228,14 @@ impl Receiver {
         if from != self.leader || first != *last_sequence + 1 {
             return Ok(Ok(()));
         }
-        let (end_sequence, end_chain) = match check_frames(frames, *chain, *last_sequence, offer.place.sequence) {
+        let (end_sequence, end_chain) = match check_frames(frames, *chain, *last_sequence, offer.position.sequence) {
             Ok(checked) => checked,
             Err(reason) => return Ok(Err(reason)),
         };
         if end_sequence == *last_sequence {
             return Ok(Err(format!("frame {first} has gone from its journal meanwhile")));
         }
-        if end_sequence == offer.place.sequence && end_chain.value() != offer.place.hash {
+        if end_sequence == offer.position.sequence && end_chain.value() != offer.position.hash {
             return Ok(Err(format!("the frames up to {end_sequence} are not those of its state: the chain differs")));
         }
         journal.append(frames, first, end_sequence)?;
@@ -256,7 +257,7 @@ impl Receiver {
         let (is_checked, is_here, outcome) = match &self.stage {
             Stage::Checking { work, .. } => (true, false, work.outcome()),
             Stage::Syncing { work, .. } => (false, false, work.outcome()),
-            Stage::Frames { offer, last_sequence, .. } => (false, *last_sequence == offer.place.sequence, None),
+            Stage::Frames { offer, last_sequence, .. } => (false, *last_sequence == offer.position.sequence, None),
             Stage::Asking | Stage::File { .. } => (false, false, None),
         };
         match outcome {
@@ -284,7 +285,7 @@ impl Receiver {
                 (Content::SnapshotTransferRequest, Request::Piece(piece).to_bytes())
             }
             Stage::Frames { offer, last_sequence, .. } => {
-                (Content::CatchUpRequest, header(*last_sequence + 1, offer.place.sequence).to_vec())
+                (Content::CatchUpRequest, header(*last_sequence + 1, offer.position.sequence).to_vec())
             }
             Stage::Checking { .. } | Stage::Syncing { .. } => return,
         };
@@ -311,7 +312,7 @@ impl Receiver {
         let Stage::Frames { offer, mut journal, .. } = std::mem::replace(&mut self.stage, Stage::Asking) else {
             unreachable!("the frames are here")
         };
-        let Some(checkpoint) = consensus.checkpoint_at(offer.place, &offer.members) else {
+        let Some(checkpoint) = consensus.checkpoint_at(offer.position, &offer.members) else {
             return Ok(further(&offer));
         };
         journal.append_checkpoint(&checkpoint)?;
@@ -328,23 +329,23 @@ impl Receiver {
         Ok(Ok(()))
     }
 
-    /// Everything is on the device. The member ends with this turn, so nothing that it acknowledges comes behind the look at
-    /// how far its log reaches; what it voted for meanwhile is in its ballot.
+    /// Everything is on the device. The member ends with this turn, so nothing that it acknowledges comes behind the look
+    /// at how far its log reaches; what it voted for meanwhile is in its ballot.
     fn complete(&self, tools: &Tools, consensus: &Consensus) -> Result<Taken, ClusterError> {
         let Stage::Syncing { offer, .. } = &self.stage else { unreachable!("the journal is synced") };
-        if consensus.checkpoint_at(offer.place, &offer.members).is_none() {
+        if consensus.checkpoint_at(offer.position, &offer.members).is_none() {
             return Ok(further(offer));
         }
         crash_point("snapshot_transfer_before_complete");
         tools.files.write_at(&complete_file(tools.layout.root()), "base", &base_text(offer.base))?;
         crash_point("snapshot_transfer_complete");
-        Err(ClusterError::StartAgain { member: tools.member.get(), sequence: offer.place.sequence })
+        Err(ClusterError::StartAgain { member: tools.member.get(), sequence: offer.position.sequence })
     }
 }
 
 /// What this member has beside a transfer must not reach further, or it would forget what it has acknowledged.
 fn further(offer: &Offer) -> Taken {
-    Err(format!("the log here has come further than entry {}, where its state stands", offer.place.index))
+    Err(format!("the log here has come further than entry {}, where its state stands", offer.position.index))
 }
 
 /// Whether an offer is for this member.

@@ -6,7 +6,7 @@ use super::{Tools, base_file};
 use crate::ClusterError;
 use crate::consensus::record::RecordContent;
 use crate::consensus::types::MEMBERS_MAX;
-use crate::consensus::{Consensus, MemberId, Place};
+use crate::consensus::{Consensus, LogPosition, MemberId};
 use crate::link::{Content, Links};
 use gapless_journal::JournalReader;
 use gapless_stream::state_keeper;
@@ -88,10 +88,10 @@ impl Sender {
         consensus: &Consensus,
         now_ns: u64,
     ) -> Result<Answer, ClusterError> {
-        let Some((place, members)) = consensus.applied_place() else {
+        let Some((position, members)) = consensus.applied_position() else {
             return Ok(Answer::no("nothing is applied here"));
         };
-        let Some((state_at, state)) = state_keeper::newest_file(&tools.layout.state(), place.sequence)? else {
+        let Some((state_at, state)) = state_keeper::newest_file(&tools.layout.state(), position.sequence)? else {
             return Ok(Answer::no("no state of the sequencer is written here yet"));
         };
         let snapshot = match (with_snapshot, tools.shared.snapshots()) {
@@ -99,7 +99,7 @@ impl Sender {
             (true, None) => return Ok(Answer::no("this member runs no service, so it has no snapshot of one")),
             (true, Some(snapshots)) => {
                 let found = snapshots.list().map_err(|reason| ClusterError::Service(reason.into()))?;
-                let Some(newest) = found.into_iter().rev().find(|(sequence, _)| *sequence <= place.sequence) else {
+                let Some(newest) = found.into_iter().rev().find(|(sequence, _)| *sequence <= position.sequence) else {
                     return Ok(Answer::no("the service has no snapshot here yet"));
                 };
                 Some(newest)
@@ -127,14 +127,20 @@ impl Sender {
         // Not one of this process's former life.
         self.last_transfer = now_ns.max(self.last_transfer + 1);
         let transfer = self.last_transfer;
-        let offer =
-            Offer { transfer, base, place, members, state, snapshot: snapshot.as_ref().map(|(_, snapshot)| *snapshot) };
+        let offer = Offer {
+            transfer,
+            base,
+            position,
+            members,
+            state,
+            snapshot: snapshot.as_ref().map(|(_, snapshot)| *snapshot),
+        };
         tracing::info!(
             member = %to,
             state = state_at,
             snapshot = offer.snapshot.map(|snapshot| snapshot.sequence),
             from = base.sequence + 1,
-            to = place.sequence,
+            to = position.sequence,
             "a member that is too far behind gets a state, and the frames behind it"
         );
         let snapshot = snapshot.map(|(file, snapshot)| (file, snapshot.length));
@@ -165,8 +171,8 @@ impl Sender {
     }
 }
 
-/// Behind which frame a journal may begin that has to hold what comes after `least`: the newest place not behind it of which
-/// the chain's value is known, and all frames behind which are held.
+/// Behind which frame a journal may begin that has to hold what comes after `least`: the newest log position not behind it
+/// of which the chain's value is known, and all frames behind which are held.
 fn newest_base(tools: &Tools, consensus: &Consensus, least: u64) -> Result<Option<Base>, ClusterError> {
     let reader = JournalReader::open(tools.layout.journal())?;
     let before = reader.first_sequence() - 1;
@@ -184,8 +190,8 @@ fn newest_base(tools: &Tools, consensus: &Consensus, least: u64) -> Result<Optio
         // Of a journal that began behind a transfer's base itself.
         found = base_file(&tools.files)?.filter(|base| (before..=least).contains(&base.sequence));
     }
-    // All that the journal says of consensus may stand behind state and snapshot, and nothing newer be committed without who
-    // asks; what is applied is known here.
-    let known = || consensus.applied_place_until(least).filter(|place| place.sequence >= before);
-    Ok(found.or_else(|| known().map(|Place { sequence, hash, .. }| Base { sequence, hash })))
+    // All that the journal says of consensus may stand behind state and snapshot, and nothing newer be committed without
+    // who asks; what is applied is known here.
+    let known = || consensus.applied_position_until(least).filter(|position| position.sequence >= before);
+    Ok(found.or_else(|| known().map(|LogPosition { sequence, hash, .. }| Base { sequence, hash })))
 }

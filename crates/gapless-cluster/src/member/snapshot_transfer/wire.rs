@@ -1,10 +1,10 @@
-//! The messages of a snapshot transfer, byte by byte (little-endian). No I/O; safe on any bytes: what is read can be true, or is an
-//! error.
+//! The messages of a snapshot transfer, byte by byte (little-endian). No I/O; safe on any bytes: what is read can be true,
+//! or is an error.
 //!
 //! ```text
 //! request   u8 1: what is there?   u8 1: with a service's snapshot, 0: without
 //!           u8 2: a piece          u64 transfer, u8 part, u64 offset
-//! answer    u8 1: an offer         u64 transfer, u64 base sequence, u64 base hash, place, members, file of the state,
+//! answer    u8 1: an offer         u64 transfer, u64 base sequence, u64 base hash, log position, members, file of the state,
 //!                                  u8 1: with a snapshot, 0: without; its file
 //!           u8 2: a piece          u64 transfer, u8 part, u64 offset, u32 CRC-32C of the bytes in the frames part
 //!           u8 3: no               text, UTF-8, at most 200 bytes
@@ -12,11 +12,11 @@
 //! part      1 the sequencer's state, 2 the service's snapshot
 //! ```
 //!
-//! Place and members are as in records of consensus.
+//! Log position and members are as in records of consensus.
 
-use crate::consensus::fields::{FieldError, Fields, put_place, put_u64};
+use crate::consensus::fields::{FieldError, Fields, put_position, put_u64};
 use crate::consensus::members::put_members;
-use crate::consensus::{Members, Place};
+use crate::consensus::{LogPosition, Members};
 
 /// The longest state of a sequencer that is taken, bytes; it is read as a whole.
 pub const STATE_LENGTH_MAX: u64 = 1 << 30;
@@ -102,10 +102,10 @@ pub struct Offer {
     /// Frames are needed from behind here.
     pub base: Base,
     /// Up to here everything is committed; frames are needed up to here.
-    pub place: Place,
+    pub position: LogPosition,
     /// Who is a member there.
     pub members: Members,
-    /// The sequencer's state, between base and place.
+    /// The sequencer's state, between base and log position.
     pub state: FileOf,
     /// The service's snapshot, there too.
     pub snapshot: Option<FileOf>,
@@ -162,7 +162,7 @@ impl Offer {
         for value in [self.transfer, self.base.sequence, self.base.hash] {
             put_u64(bytes, value);
         }
-        put_place(bytes, &self.place);
+        put_position(bytes, &self.position);
         put_members(bytes, &self.members);
         self.state.put(bytes);
         bytes.push(u8::from(self.snapshot.is_some()));
@@ -174,21 +174,21 @@ impl Offer {
     fn take(fields: &mut Fields<'_>) -> Result<Self, FieldError> {
         let transfer = fields.u64()?;
         let base = Base { sequence: fields.number("sequence of a base")?, hash: fields.u64()? };
-        let (place, members) = (fields.place()?, fields.members()?);
+        let (position, members) = (fields.position()?, fields.members()?);
         let state = FileOf::take(fields, STATE_LENGTH_MAX)?;
         let has_snapshot = fields.flag("snapshot")?;
         let snapshot = has_snapshot.then(|| FileOf::take(fields, SNAPSHOT_LENGTH_MAX)).transpose()?;
-        let is_between = |file: &FileOf| (base.sequence..=place.sequence).contains(&file.sequence);
+        let is_between = |file: &FileOf| (base.sequence..=position.sequence).contains(&file.sequence);
         if !is_between(&state) || !snapshot.as_ref().is_none_or(is_between) {
-            return Err(FieldError::Value("file: it is not between base and place"));
+            return Err(FieldError::Value("file: it is not between base and log position"));
         }
-        if place.index == 0 || place.term == 0 || members.is_empty() {
-            return Err(FieldError::Value("place"));
+        if position.index == 0 || position.term == 0 || members.is_empty() {
+            return Err(FieldError::Value("log position"));
         }
-        if base.sequence == place.sequence && base.hash != place.hash {
+        if base.sequence == position.sequence && base.hash != position.hash {
             return Err(FieldError::Value("hash"));
         }
-        Ok(Self { transfer, base, place, members, state, snapshot })
+        Ok(Self { transfer, base, position, members, state, snapshot })
     }
 }
 
@@ -289,7 +289,7 @@ mod tests {
         Offer {
             transfer: 7,
             base: Base { sequence: 100, hash: 5 },
-            place: Place { index: 9, term: 3, sequence: 250, hash: 6 },
+            position: LogPosition { index: 9, term: 3, sequence: 250, hash: 6 },
             members: Members::of_voters(&[1, 2, 3].map(|number| MemberId::new(number).unwrap())),
             state: FileOf { sequence: 100, length: 68 },
             snapshot: Some(FileOf { sequence: 250, length: 1 << 33 }),
@@ -325,7 +325,7 @@ mod tests {
             |offer| offer.snapshot = Some(FileOf { sequence: 251, length: 1 }),
             |offer| offer.snapshot = Some(FileOf { sequence: 250, length: 0 }),
             |offer| offer.members = Members::default(),
-            |offer| offer.place.index = 0,
+            |offer| offer.position.index = 0,
             |offer| (offer.base.sequence, offer.state.sequence) = (250, 250),
         ];
         for change in wrong {

@@ -174,7 +174,7 @@ impl Assembly<'_> {
                     waker: builder.seats.waker(head.answering()),
                     frames_per_poll_max: self.frames_per_poll_max(),
                     has_helpers: !surroundings.without_helpers,
-                    snapshots: shared.snapshots_place(),
+                    snapshots: shared.snapshots_slot(),
                 })
                 .map_err(ClusterError::Service)?,
         };

@@ -27,8 +27,8 @@ impl State {
             *leaders = leaders.with(id);
         }
         self.seen.released_was_cut |= member.told as usize > member.log.len();
-        for (place, entry) in member.log[..member.released as usize].iter().enumerate() {
-            match self.seen.released.get_mut(place) {
+        for (position, entry) in member.log[..member.released as usize].iter().enumerate() {
+            match self.seen.released.get_mut(position) {
                 Some((first, _)) if first != entry => self.seen.released_differently = true,
                 Some((_, term)) => *term = (*term).min(member.term),
                 None => self.seen.released.push((*entry, member.term)),
@@ -64,7 +64,7 @@ impl State {
 fn acknowledged_is_kept(state: &State) -> bool {
     state.leaders().all(|leader| {
         let before = state.seen.released.iter().enumerate().filter(|(_, (_, term))| *term < leader.term);
-        before.clone().all(|(place, (entry, _))| leader.log.get(place) == Some(entry))
+        before.clone().all(|(position, (entry, _))| leader.log.get(position) == Some(entry))
     })
 }
 

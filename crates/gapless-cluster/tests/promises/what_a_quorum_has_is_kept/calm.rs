@@ -4,8 +4,8 @@ use super::checker::Checker;
 use super::node::{MS, Node, Packet};
 use super::random::Random;
 use gapless_cluster::consensus::{
-    AppendRefused, Batch, Chain, Change, ChangeStep, Consensus, History, MemberId, Members, Message, Parting, Place,
-    ProposeError, Refused,
+    AppendRefused, Batch, Chain, Change, ChangeStep, Consensus, History, LogPosition, MemberId, Members, Message,
+    Parting, ProposeError, Refused,
 };
 use gapless_wire::{FrameHeader, FrameWriter};
 
@@ -119,10 +119,10 @@ fn a_member_joins_by_a_place_and_another_leaves() {
     core.propose_members(&Change::of(ChangeStep::Voter(member(4)))).unwrap();
     assert_eq!(core.propose_members(&Change::default()), Err(ProposeError::Change), "one change at a time");
     calm.until("the offer", |calm| calm.nodes[3].fetch.is_some());
-    let place = calm.nodes[3].fetch.as_ref().unwrap().1.place;
-    let frames: Vec<_> = (1..=place.sequence).map(|at| calm.nodes[leader].disk.frame(at).unwrap().clone()).collect();
+    let position = calm.nodes[3].fetch.as_ref().unwrap().1.position;
+    let frames: Vec<_> = (1..=position.sequence).map(|at| calm.nodes[leader].disk.frame(at).unwrap().clone()).collect();
     calm.nodes[3].fetched(&frames, calm.now_ns, &mut calm.random, &mut calm.checker, &mut calm.on_the_way);
-    calm.until("the newcomer's release", |calm| calm.checker.released_by(4) >= place.sequence);
+    calm.until("the newcomer's release", |calm| calm.checker.released_by(4) >= position.sequence);
     let other = (0..3).find(|at| *at != leader).unwrap() as u64 + 1;
     let core = calm.nodes[leader].core.as_mut().unwrap();
     core.propose_members(&Change::of(ChangeStep::Remove(member(other)))).unwrap();
@@ -180,8 +180,14 @@ fn messages_that_cannot_be_are_refused_and_counted() {
     assert_eq!(core.step(from, message), Ok(()));
 }
 
-/// An append of `from` to `core`'s end or an earlier place, `base`: one entry of the newest term with one frame.
-fn append_of(core: &Consensus, from: MemberId, to: MemberId, base: Place, payload: &[u8; 3]) -> (Message, Vec<u8>) {
+/// An append of `from` to `core`'s end or an earlier log position, `base`: one entry of the newest term with one frame.
+fn append_of(
+    core: &Consensus,
+    from: MemberId,
+    to: MemberId,
+    base: LogPosition,
+    payload: &[u8; 3],
+) -> (Message, Vec<u8>) {
     let term = core.term();
     let mut frames = vec![0; 72];
     let mut writer = FrameWriter::new(&mut frames);
@@ -252,10 +258,10 @@ fn a_leader_hears_that_somebody_has_applied_more_than_it_has() {
     let (leads, follows) = (core(leader), core((leader + 1) % 3));
     let told = follows.history();
     let end = leads.end();
-    assert_eq!(told.places[0], end);
+    assert_eq!(told.positions[0], end);
     assert_eq!(leads.is_outrun_by(&told), None);
     let mut ahead = told.clone();
-    ahead.places.insert(0, Place { index: end.index + 1, sequence: end.sequence + 1, ..end });
+    ahead.positions.insert(0, LogPosition { index: end.index + 1, sequence: end.sequence + 1, ..end });
     let parting = leads.is_outrun_by(&ahead).unwrap();
     assert_eq!(
         (parting.same, parting.other.index, parting.other.sequence),
@@ -265,7 +271,7 @@ fn a_leader_hears_that_somebody_has_applied_more_than_it_has() {
     assert_eq!(follows.is_outrun_by(&ahead), None);
     assert_eq!(leads.is_outrun_by(&History { term: leads.term() + 1, ..ahead.clone() }), None);
     assert!(leads.is_outrun_by(&History { term: leads.term() - 1, ..ahead }).is_some());
-    assert_eq!(leads.is_outrun_by(&History { places: Vec::new(), ..told }), None);
+    assert_eq!(leads.is_outrun_by(&History { positions: Vec::new(), ..told }), None);
 }
 
 /// Three members with a few released frames, of which `lost` lose their power together with all that was not synced.

@@ -237,7 +237,7 @@ impl Node {
         true
     }
 
-    /// Tries to finish a fetch with these frames, which come to the place's hash.
+    /// Tries to finish a fetch with these frames, which come to the log position's hash.
     pub fn fetched(
         &mut self,
         frames: &[Rc<[u8]>],
@@ -249,10 +249,10 @@ impl Node {
         let (Some(core), Some((_, fetch))) = (&mut self.core, &self.fetch) else { return };
         let mut chain = Chain::at(fetch.behind.hash);
         frames.iter().for_each(|bytes| chain.extend(&Frame::parse(bytes).unwrap()));
-        assert_eq!(chain.value(), fetch.place.hash, "the fetched frames are the leader's");
+        assert_eq!(chain.value(), fetch.position.hash, "the fetched frames are the leader's");
         let behind = fetch.behind.sequence;
         let same = frames.iter().zip(behind + 1..).take_while(|(bytes, at)| self.disk.frame(*at) == Some(bytes));
-        if core.fetched(fetch.place, behind + same.count() as u64) {
+        if core.fetched(fetch.position, behind + same.count() as u64) {
             self.fetch = None;
             self.poll(now_ns, &frames.concat(), random, checker, out);
         }

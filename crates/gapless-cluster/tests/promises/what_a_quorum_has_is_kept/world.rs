@@ -194,18 +194,18 @@ impl World {
     /// Copies frames from the journal of any member that has them.
     fn fetch(&mut self, at: usize) {
         let Some((due_ns, fetch)) = &self.nodes[at].fetch else { return };
-        let (place, behind) = (fetch.place, fetch.behind);
+        let (position, behind) = (fetch.position, fetch.behind);
         if *due_ns > self.now_ns {
             return;
         }
         let source = self.nodes.iter().find(|node| {
             node.is_up(self.now_ns)
                 && node.id != self.nodes[at].id
-                && node.disk.chain(place.sequence) == Some(place.hash)
+                && node.disk.chain(position.sequence) == Some(position.hash)
         });
         let Some(source) = source else { return };
         let frame = |sequence| source.disk.frame(sequence).expect("the source has it").clone();
-        let frames: Vec<Rc<[u8]>> = (behind.sequence + 1..=place.sequence).map(frame).collect();
+        let frames: Vec<Rc<[u8]>> = (behind.sequence + 1..=position.sequence).map(frame).collect();
         self.nodes[at].fetched(&frames, self.now_ns, &mut self.random, &mut self.checker, &mut self.out);
     }
 
