@@ -60,6 +60,14 @@ pub enum ClientError {
         /// What is wrong and what is allowed.
         reason: String,
     },
+    /// A file that describes no stream.
+    #[error("{place}: {reason}")]
+    Config {
+        /// File and line.
+        place: String,
+        /// The key, what was found and what is allowed.
+        reason: String,
+    },
     /// Who was asked follows another member of its cluster.
     #[error("this member does not lead; the leader is {}", if leader.is_empty() { "not known" } else { leader })]
     NotLeader {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`node`] | [`StreamNode`](node::StreamNode): reads every message of a stream, and publishes |
 //! | [`client`] | [`Client`]: sessions, commands and their replies |
+//! | [`stream_file`] | a stream's file: its text, with the line of each key |
 //! | [`control`] | halting, resuming, rolling over and ending a stream, and asking who is connected, from another process |
 //! | [`late_reader`] | [`LateReader`](late_reader::LateReader): a stream from an old frame on, by journal and window |
 //! | [`ring_notes`] | what a node on the sequencer's machine says of itself |
@@ -25,6 +26,7 @@ pub mod late_reader;
 pub mod node;
 pub mod ring_notes;
 pub mod session_key;
+pub mod stream_file;
 pub mod stream_layout;
 pub mod throttle;
 

@@ -34,7 +34,8 @@ use crate::consensus::details::ADDRESSES_MAX;
 use crate::consensus::types::NUMBER_MAX;
 use crate::link::tls::{can_be_certified, certificate_name};
 use crate::link::{SHARED_MEMORY_PREFIX, shared_memory_path};
-use gapless_stream::config::document::{Document, Table, Value};
+use gapless_client::ClientError;
+use gapless_client::stream_file::document::{Document, Table, Value};
 use gapless_stream::network::ClientPort;
 use gapless_stream::options::EventStreamOptions;
 use gapless_stream::{StreamConfig, StreamError};
@@ -189,7 +190,7 @@ impl ClusterConfig {
     /// Reads a file's `text`; `name` is the file, for messages. Relative paths stay as they are.
     ///
     /// # Errors
-    /// [`StreamError::Config`] with file, line, key, what was found and what is allowed.
+    /// [`ClientError::Config`] with file, line, key, what was found and what is allowed.
     pub fn parse(text: &str, name: &str) -> Result<Self, StreamError> {
         StreamConfig::parse_with(text, name, Parts::read).map(|(stream, parts)| parts.with(stream))
     }
@@ -260,7 +261,7 @@ struct Parts {
 }
 
 impl Parts {
-    fn read(document: &Document<'_>, file: &mut Table<'_>) -> Result<Self, StreamError> {
+    fn read(document: &Document<'_>, file: &mut Table<'_>) -> Result<Self, ClientError> {
         let (name, member, joins, incarnation, tier) = cluster(file.table("cluster")?)?;
         let mut members = file.tables("member")?.into_iter().map(described).collect::<Result<Vec<_>, _>>()?;
         let parts = Self {
@@ -284,7 +285,7 @@ impl Parts {
     }
 
     /// What does not go together.
-    fn check(&self, document: &Document<'_>) -> Result<(), StreamError> {
+    fn check(&self, document: &Document<'_>) -> Result<(), ClientError> {
         let refuse = |key: &str, reason: String| Err(document.refuse(key, reason));
         if self.members.is_empty() {
             return refuse("member", "missing; a [[member]] with id and addresses is expected for each".to_owned());
@@ -361,7 +362,7 @@ impl Parts {
     }
 }
 
-fn cluster(mut table: Table<'_>) -> Result<(String, u64, bool, u64, Tier), StreamError> {
+fn cluster(mut table: Table<'_>) -> Result<(String, u64, bool, u64, Tier), ClientError> {
     let Some(name) = table.take("name") else { return Err(table.missing("name", "the cluster's name")) };
     let Some(member) = table.take("member") else { return Err(table.missing("member", "the number of this member")) };
     let mut joins = false;
@@ -379,7 +380,7 @@ fn cluster(mut table: Table<'_>) -> Result<(String, u64, bool, u64, Tier), Strea
     Ok((text, member, joins, incarnation, tier))
 }
 
-fn described(mut table: Table<'_>) -> Result<MemberConfig, StreamError> {
+fn described(mut table: Table<'_>) -> Result<MemberConfig, ClientError> {
     let Some(id) = table.take("id") else { return Err(table.missing("id", "a number from 1 on")) };
     let id = member_number(&id)?;
     let addresses = match table.take("addresses") {
@@ -392,7 +393,7 @@ fn described(mut table: Table<'_>) -> Result<MemberConfig, StreamError> {
     Ok(MemberConfig { id, addresses, kind })
 }
 
-fn election(mut table: Table<'_>) -> Result<ElectionConfig, StreamError> {
+fn election(mut table: Table<'_>) -> Result<ElectionConfig, ClientError> {
     let mut election = ElectionConfig::default();
     let range = Duration::from_millis(1)..=Duration::from_secs(60);
     table.set("timeout", &mut election.timeout, |value| value.duration(range.clone()))?;
@@ -401,7 +402,7 @@ fn election(mut table: Table<'_>) -> Result<ElectionConfig, StreamError> {
     Ok(election)
 }
 
-fn discovery(mut table: Table<'_>) -> Result<Option<DiscoveryConfig>, StreamError> {
+fn discovery(mut table: Table<'_>) -> Result<Option<DiscoveryConfig>, ClientError> {
     let (group, interface) = (table.take("group"), table.take("interface"));
     let found = match (group, interface) {
         (None, None) => None,
@@ -423,7 +424,7 @@ fn discovery(mut table: Table<'_>) -> Result<Option<DiscoveryConfig>, StreamErro
     Ok(found)
 }
 
-fn tls(mut table: Table<'_>) -> Result<Option<TlsConfig>, StreamError> {
+fn tls(mut table: Table<'_>) -> Result<Option<TlsConfig>, ClientError> {
     let files = [table.take("certificate"), table.take("key"), table.take("authority")];
     let found = match &files {
         [None, None, None] => None,
@@ -440,23 +441,23 @@ fn tls(mut table: Table<'_>) -> Result<Option<TlsConfig>, StreamError> {
     Ok(found)
 }
 
-fn path(value: &Value<'_>) -> Result<PathBuf, StreamError> {
+fn path(value: &Value<'_>) -> Result<PathBuf, ClientError> {
     match value.text()? {
         "" => Err(value.expected("the path of a PEM file is allowed")),
         path => Ok(path.into()),
     }
 }
 
-fn number(value: &Value<'_>) -> Result<u64, StreamError> {
+fn number(value: &Value<'_>) -> Result<u64, ClientError> {
     value.whole(1..=i64::MAX as u64)
 }
 
-fn member_number(value: &Value<'_>) -> Result<u64, StreamError> {
+fn member_number(value: &Value<'_>) -> Result<u64, ClientError> {
     value.whole(1..=NUMBER_MAX)
 }
 
 /// `host:port`, as far as can be told without asking for the host, or `shm:` and a path.
-fn address(value: &Value<'_>) -> Result<String, StreamError> {
+fn address(value: &Value<'_>) -> Result<String, ClientError> {
     let text = value.text()?;
     if shared_memory_path(text).map_err(|rule| value.expected(rule))?.is_some() {
         return Ok(text.to_owned());

@@ -43,14 +43,6 @@ pub enum StreamError {
         /// What is wrong and what is allowed.
         reason: String,
     },
-    /// A configuration that is no configuration of a stream.
-    #[error("{place}: {reason}")]
-    Config {
-        /// File and line.
-        place: String,
-        /// The key, what was found and what is allowed.
-        reason: String,
-    },
     /// The state that was written aside cannot be used.
     #[error("{}: {reason}", path.display())]
     State {

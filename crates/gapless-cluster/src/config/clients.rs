@@ -1,12 +1,12 @@
 //! The table `[clients]` of a member's file: where clients of its service come in by TCP.
 
-use gapless_stream::StreamError;
-use gapless_stream::config::document::Table;
+use gapless_client::ClientError;
+use gapless_client::stream_file::document::Table;
 use gapless_stream::network::ClientPort;
 use gapless_transport::credentials::Credentials;
 use gapless_wire::soup::Field;
 
-pub(super) fn read(mut table: Table<'_>) -> Result<Option<ClientPort>, StreamError> {
+pub(super) fn read(mut table: Table<'_>) -> Result<Option<ClientPort>, ClientError> {
     let (username, password, most) = (table.take("username"), table.take("password"), table.take("connections_max"));
     let Some(address) = table.take("address") else {
         if username.is_some() || password.is_some() || most.is_some() {

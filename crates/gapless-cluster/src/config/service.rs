@@ -2,8 +2,9 @@
 //! there; and the one change of a file that a program makes, a sequence to be skipped.
 
 use super::{ClusterConfig, number};
+use gapless_client::ClientError;
+use gapless_client::stream_file::document::Table;
 use gapless_stream::StreamError;
-use gapless_stream::config::document::Table;
 use std::collections::BTreeSet;
 use toml::de::{DeTable, DeValue};
 
@@ -52,7 +53,7 @@ impl Default for ServiceConfig {
     }
 }
 
-pub(super) fn read(mut table: Table<'_>) -> Result<ServiceConfig, StreamError> {
+pub(super) fn read(mut table: Table<'_>) -> Result<ServiceConfig, ClientError> {
     let mut service = ServiceConfig::default();
     if let Some(skip) = table.take("skip") {
         let refused = skip.expected(format!("{SKIPS_MAX} sequences at most are allowed"));
@@ -82,7 +83,7 @@ pub(super) fn read(mut table: Table<'_>) -> Result<ServiceConfig, StreamError> {
 /// # Errors
 /// It is no member's file; it skips the sequence already; it is written in a way that is not understood here.
 pub fn with_skip(text: &str, name: &str, sequence: u64) -> Result<String, StreamError> {
-    let refuse = |reason: String| StreamError::Config { place: name.to_owned(), reason };
+    let refuse = |reason: String| StreamError::Client(ClientError::Config { place: name.to_owned(), reason });
     let before = ClusterConfig::parse(text, name)?.service;
     if before.skip.contains(&sequence) {
         return Err(refuse(format!("service.skip: it has {sequence} already")));

@@ -5,8 +5,6 @@
 //! | this | [`StreamConfig`], and what is made of it |
 //! | `tables` | the tables of the file: which keys there are, and what each may be |
 //! | `checks` | what does not go together |
-//! | [`document`] | a TOML text that knows the line of each of its keys |
-//! | `units` | sizes and durations as people write them |
 //!
 //! The defaults are those of [`EventStreamOptions`], [`PacketNetwork`], [`TcpNetwork`](crate::network::TcpNetwork) and
 //! [`NodeOptions`], and stand nowhere else.
@@ -25,20 +23,19 @@
 //! ```
 
 mod checks;
-pub mod document;
 mod tables;
 #[cfg(test)]
 mod tests;
-mod units;
 
 use crate::StreamError;
 use crate::network::endpoints::{Carrier, PacketNetwork};
 use crate::options::EventStreamOptions;
-use document::{Document, Table};
+use gapless_client::ClientError;
 use gapless_client::node::{
     AnyLink, DatagramLink, DatagramOptions, NodeOptions, PublisherOptions, SharedMemoryLink, SharedMemoryOptions,
     Start, TcpLink, TcpOptions,
 };
+use gapless_client::stream_file::document::{Document, Table};
 use gapless_transport::network::{Interface, Segmentation, UdpSocket};
 use gapless_transport::token::random_token;
 use gapless_transport::transport::Transport;
@@ -89,7 +86,7 @@ impl StreamConfig {
     /// As for [`StreamConfig::load`], and those of `others`.
     pub fn load_with<T>(
         path: impl AsRef<Path>,
-        others: impl FnOnce(&Document<'_>, &mut Table<'_>) -> Result<T, StreamError>,
+        others: impl FnOnce(&Document<'_>, &mut Table<'_>) -> Result<T, ClientError>,
     ) -> Result<(Self, T), StreamError> {
         let path = path.as_ref();
         let name = path.display().to_string();
@@ -105,7 +102,7 @@ impl StreamConfig {
     /// Reads a file's `text`; `name` is the file, for messages. A relative directory stays as it is.
     ///
     /// # Errors
-    /// [`StreamError::Config`] with file, line, key, what was found and what is allowed: text that is no TOML, unknown
+    /// [`ClientError::Config`] with file, line, key, what was found and what is allowed: text that is no TOML, unknown
     /// keys, values of a wrong kind or out of range, and values that do not go together.
     pub fn parse(text: &str, name: &str) -> Result<Self, StreamError> {
         Self::parse_with(text, name, |_, _| Ok(())).map(|(config, ())| config)
@@ -118,7 +115,7 @@ impl StreamConfig {
     pub fn parse_with<T>(
         text: &str,
         name: &str,
-        others: impl FnOnce(&Document<'_>, &mut Table<'_>) -> Result<T, StreamError>,
+        others: impl FnOnce(&Document<'_>, &mut Table<'_>) -> Result<T, ClientError>,
     ) -> Result<(Self, T), StreamError> {
         let document = Document::new(name, text);
         let mut file = document.tables()?;

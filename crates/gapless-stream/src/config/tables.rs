@@ -1,9 +1,7 @@
 //! The tables of the file: which keys there are, and what each may be. A key is named like the field that it sets,
 //! without the field's unit.
 
-use super::document::{Table, Value};
 use super::{NodeSettings, StreamConfig};
-use crate::StreamError;
 use crate::network::TcpNetwork;
 use crate::network::endpoints::{Carrier, PacketNetwork};
 use crate::network::guests::GuestOptions;
@@ -11,7 +9,9 @@ use crate::network::tcp_endpoints::FRAME_LENGTH_TCP;
 use crate::options::EventStreamOptions;
 use crate::persistence::Persistence;
 use gapless_agent::{OptimizeFor, PlanKind};
+use gapless_client::ClientError;
 use gapless_client::node::Start;
+use gapless_client::stream_file::document::{Table, Value};
 use gapless_client::throttle::Throttle;
 use gapless_journal::{Flush, RecoveryCheck};
 use gapless_transport::Tier;
@@ -31,7 +31,7 @@ const LONGEST: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
 const SIZE_MAX: u64 = 1 << 50;
 
 /// Everything that the file says of a stream.
-pub(super) fn read(file: &mut Table<'_>) -> Result<StreamConfig, StreamError> {
+pub(super) fn read(file: &mut Table<'_>) -> Result<StreamConfig, ClientError> {
     let mut config = StreamConfig::in_directory("");
     stream(file.table("stream")?, &mut config)?;
     journal(file.table("journal")?, &mut config.stream.persistence)?;
@@ -53,7 +53,7 @@ pub(super) fn read(file: &mut Table<'_>) -> Result<StreamConfig, StreamError> {
     Ok(config)
 }
 
-fn stream(mut table: Table<'_>, config: &mut StreamConfig) -> Result<(), StreamError> {
+fn stream(mut table: Table<'_>, config: &mut StreamConfig) -> Result<(), ClientError> {
     let StreamConfig { transport, stream, .. } = config;
     stream.directory = match table.take("directory") {
         Some(value) if value.text()?.is_empty() => return Err(value.expected("a path is allowed")),
@@ -84,7 +84,7 @@ fn stream(mut table: Table<'_>, config: &mut StreamConfig) -> Result<(), StreamE
     table.end()
 }
 
-fn journal(mut table: Table<'_>, persistence: &mut Persistence) -> Result<(), StreamError> {
+fn journal(mut table: Table<'_>, persistence: &mut Persistence) -> Result<(), ClientError> {
     table.set("segment_length", &mut persistence.segment_length_bytes, |value| value.size(1..=SIZE_MAX))?;
     table.set("zero_initial", &mut persistence.zero_initial, Value::switch)?;
     let kinds = [("mapped", Some(Flush::Mapped)), ("write", Some(Flush::Write))];
@@ -98,7 +98,7 @@ fn journal(mut table: Table<'_>, persistence: &mut Persistence) -> Result<(), St
     table.end()
 }
 
-fn threads(mut table: Table<'_>, stream: &mut EventStreamOptions) -> Result<(), StreamError> {
+fn threads(mut table: Table<'_>, stream: &mut EventStreamOptions) -> Result<(), ClientError> {
     let plans = [PlanKind::Min, PlanKind::Default, PlanKind::Max].map(|plan| (plan.to_string(), plan));
     let aims = [OptimizeFor::Latency, OptimizeFor::Throughput].map(|aim| (aim.to_string(), aim));
     table
@@ -110,7 +110,7 @@ fn threads(mut table: Table<'_>, stream: &mut EventStreamOptions) -> Result<(), 
     table.end()
 }
 
-fn throttle(table: &mut Table<'_>) -> Result<Option<Throttle>, StreamError> {
+fn throttle(table: &mut Table<'_>) -> Result<Option<Throttle>, ClientError> {
     let rate = table.take("frames_per_s").map(|value| value.whole(WHOLE_U32)).transpose()?;
     let burst = table.take("burst_frames");
     match (rate, burst) {
@@ -123,7 +123,7 @@ fn throttle(table: &mut Table<'_>) -> Result<Option<Throttle>, StreamError> {
     }
 }
 
-fn user(mut table: Table<'_>) -> Result<Credentials, StreamError> {
+fn user(mut table: Table<'_>) -> Result<Credentials, ClientError> {
     let Some(name) = table.take("name") else { return Err(table.missing("name", "a text")) };
     let Some(password) = table.take("password") else { return Err(table.missing("password", "a text")) };
     let user = Credentials { username: field(&name)?, password: field(&password)? };
@@ -138,7 +138,7 @@ fn network(
     mut table: Table<'_>,
     config: &mut StreamConfig,
     guests: &mut GuestOptions,
-) -> Result<(Option<PacketNetwork>, Option<TcpNetwork>), StreamError> {
+) -> Result<(Option<PacketNetwork>, Option<TcpNetwork>), ClientError> {
     let by_packets = matches!(config.transport, Transport::Udp | Transport::Multicast);
     let by_tcp = config.transport == Transport::Tcp;
     let mut address = |key, is_needed| match table.take(key) {
@@ -192,7 +192,7 @@ fn network(
     Ok((by_packets.then_some(network), tcp.filter(|_| by_packets || by_tcp)))
 }
 
-fn node(mut table: Table<'_>, node: &mut NodeSettings) -> Result<(), StreamError> {
+fn node(mut table: Table<'_>, node: &mut NodeSettings) -> Result<(), ClientError> {
     table.set("start", &mut node.start, |value| match (value.number(), value.text().ok()) {
         (Some(sequence), _) if sequence > 0 => Ok(Start::Sequence(sequence)),
         (_, Some("first")) => Ok(Start::First),
@@ -211,14 +211,14 @@ fn node(mut table: Table<'_>, node: &mut NodeSettings) -> Result<(), StreamError
     table.end()
 }
 
-fn bytes(value: &Value<'_>, range: RangeInclusive<u64>) -> Result<usize, StreamError> {
+fn bytes(value: &Value<'_>, range: RangeInclusive<u64>) -> Result<usize, ClientError> {
     value.size(range).map(|bytes| bytes as usize)
 }
 
-fn nanoseconds(value: &Value<'_>, least_ns: u64) -> Result<u64, StreamError> {
+fn nanoseconds(value: &Value<'_>, least_ns: u64) -> Result<u64, ClientError> {
     value.duration(Duration::from_nanos(least_ns)..=LONGEST).map(|duration| duration.as_nanos() as u64)
 }
 
-fn field<const N: usize>(value: &Value<'_>) -> Result<Field<N>, StreamError> {
+fn field<const N: usize>(value: &Value<'_>) -> Result<Field<N>, ClientError> {
     value.read(Field::new)
 }

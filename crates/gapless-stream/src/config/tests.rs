@@ -20,7 +20,7 @@ fn parse(text: &str) -> StreamConfig {
 #[track_caller]
 fn refused(text: &str) -> String {
     match StreamConfig::parse(text, "s.toml") {
-        Err(StreamError::Config { place, reason }) => format!("{place}: {reason}"),
+        Err(StreamError::Client(ClientError::Config { place, reason })) => format!("{place}: {reason}"),
         Err(other) => panic!("another error: {other}"),
         Ok(_) => panic!("it was taken: {text}"),
     }

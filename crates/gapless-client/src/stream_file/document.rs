@@ -2,7 +2,7 @@
 //! key, what was found and what is allowed.
 
 use super::units;
-use crate::StreamError;
+use crate::ClientError;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -49,7 +49,7 @@ impl<'a> Document<'a> {
     ///
     /// # Errors
     /// It is no TOML at all.
-    pub fn tables(&'a self) -> Result<Table<'a>, StreamError> {
+    pub fn tables(&'a self) -> Result<Table<'a>, ClientError> {
         let parsed = DeTable::parse(self.text).map_err(|error| {
             let offset = error.span().map_or(0, |span| span.start);
             let reason: Vec<&str> = error.message().lines().map(str::trim).collect();
@@ -61,7 +61,7 @@ impl<'a> Document<'a> {
     /// Refuses what is wrong with `key`, at its line: a value that does not go together with others. A key that is
     /// not there is shown at its table, or at the first line.
     #[must_use]
-    pub fn refuse(&self, key: &str, reason: impl std::fmt::Display) -> StreamError {
+    pub fn refuse(&self, key: &str, reason: impl std::fmt::Display) -> ClientError {
         let offsets = self.offsets.borrow();
         let table = key.split('.').next().unwrap_or_default();
         let offset = offsets.get(key).or_else(|| offsets.get(table)).copied().unwrap_or(0);
@@ -74,10 +74,10 @@ impl<'a> Document<'a> {
         self.offsets.borrow().contains_key(key)
     }
 
-    fn refuse_at(&self, offset: usize, reason: String) -> StreamError {
+    fn refuse_at(&self, offset: usize, reason: String) -> ClientError {
         let before = &self.text.as_bytes()[..offset.min(self.text.len())];
         let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-        StreamError::Config { place: format!("{}:{line}", self.name), reason }
+        ClientError::Config { place: format!("{}:{line}", self.name), reason }
     }
 }
 
@@ -105,7 +105,7 @@ impl<'a> Table<'a> {
     ///
     /// # Errors
     /// It is something else.
-    pub fn table(&mut self, key: &'static str) -> Result<Self, StreamError> {
+    pub fn table(&mut self, key: &'static str) -> Result<Self, ClientError> {
         match self.take(key) {
             Some(value) => value.table(),
             None => Ok(Self::new(self.document, key.to_owned(), None, DeTable::new())),
@@ -116,7 +116,7 @@ impl<'a> Table<'a> {
     ///
     /// # Errors
     /// It is something else.
-    pub fn tables(&mut self, key: &'static str) -> Result<Vec<Self>, StreamError> {
+    pub fn tables(&mut self, key: &'static str) -> Result<Vec<Self>, ClientError> {
         let Some(list) = self.take(key) else { return Ok(Vec::new()) };
         list.list()?.into_iter().map(Value::table).collect()
     }
@@ -129,8 +129,8 @@ impl<'a> Table<'a> {
         &mut self,
         key: &'static str,
         place: &mut T,
-        read: impl FnOnce(&Value<'a>) -> Result<T, StreamError>,
-    ) -> Result<(), StreamError> {
+        read: impl FnOnce(&Value<'a>) -> Result<T, ClientError>,
+    ) -> Result<(), ClientError> {
         if let Some(value) = self.take(key) {
             *place = read(&value)?;
         }
@@ -141,7 +141,7 @@ impl<'a> Table<'a> {
     ///
     /// # Errors
     /// There is one; the first by its place.
-    pub fn end(self) -> Result<(), StreamError> {
+    pub fn end(self) -> Result<(), ClientError> {
         let Some((_, value)) = self.entries.into_iter().min_by_key(|(_, value)| value.offset) else { return Ok(()) };
         let place = if self.name.is_empty() { "here".to_owned() } else { format!("in [{}]", self.name) };
         let allowed = self.asked.join(", ");
@@ -150,7 +150,7 @@ impl<'a> Table<'a> {
 
     /// Refuses that `key` is not there.
     #[must_use]
-    pub fn missing(&self, key: &str, expected: &str) -> StreamError {
+    pub fn missing(&self, key: &str, expected: &str) -> ClientError {
         let (key, reason) = (format!("{}.{key}", self.name), format!("missing; {expected} is expected"));
         match self.offset {
             Some(offset) => self.document.refuse_at(offset, format!("{key}: {reason}")),
@@ -162,13 +162,13 @@ impl<'a> Table<'a> {
 impl<'a> Value<'a> {
     /// What was found and what is allowed.
     #[must_use]
-    pub fn expected(&self, allowed: impl std::fmt::Display) -> StreamError {
+    pub fn expected(&self, allowed: impl std::fmt::Display) -> ClientError {
         self.refuse(format!("{} was found; {allowed}", self.found()))
     }
 
     /// Refuses it for `reason`.
     #[must_use]
-    pub fn refuse(&self, reason: impl std::fmt::Display) -> StreamError {
+    pub fn refuse(&self, reason: impl std::fmt::Display) -> ClientError {
         self.document.refuse_at(self.offset, format!("{}: {reason}", self.key))
     }
 
@@ -184,7 +184,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    fn table(self) -> Result<Table<'a>, StreamError> {
+    fn table(self) -> Result<Table<'a>, ClientError> {
         match self.value {
             DeValue::Table(table) => Ok(Table::new(self.document, self.key, Some(self.offset), table)),
             _ => Err(self.expected("a table is allowed")),
@@ -195,7 +195,7 @@ impl<'a> Value<'a> {
     ///
     /// # Errors
     /// It is none.
-    pub fn list(self) -> Result<Vec<Self>, StreamError> {
+    pub fn list(self) -> Result<Vec<Self>, ClientError> {
         let Self { document, key, offset, value } = self;
         let DeValue::Array(values) = value else {
             return Err(Self { document, key, offset, value }.expected("a list is allowed"));
@@ -211,7 +211,7 @@ impl<'a> Value<'a> {
     ///
     /// # Errors
     /// It is none.
-    pub fn text(&self) -> Result<&str, StreamError> {
+    pub fn text(&self) -> Result<&str, ClientError> {
         match &self.value {
             DeValue::String(text) => Ok(text),
             _ => Err(self.expected("a text in quotation marks is allowed")),
@@ -222,7 +222,7 @@ impl<'a> Value<'a> {
     ///
     /// # Errors
     /// It is no text, or not such a one.
-    pub fn read<T, E: std::fmt::Display>(&self, read: impl FnOnce(&str) -> Result<T, E>) -> Result<T, StreamError> {
+    pub fn read<T, E: std::fmt::Display>(&self, read: impl FnOnce(&str) -> Result<T, E>) -> Result<T, ClientError> {
         read(self.text()?).map_err(|reason| self.refuse(reason))
     }
 
@@ -230,7 +230,7 @@ impl<'a> Value<'a> {
     ///
     /// # Errors
     /// It is none.
-    pub fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Result<T, StreamError> {
+    pub fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Result<T, ClientError> {
         let chosen = match &self.value {
             DeValue::String(text) => choices.iter().find(|(name, _)| name == text),
             _ => None,
@@ -243,7 +243,7 @@ impl<'a> Value<'a> {
     ///
     /// # Errors
     /// It is none.
-    pub fn switch(&self) -> Result<bool, StreamError> {
+    pub fn switch(&self) -> Result<bool, ClientError> {
         match self.value {
             DeValue::Boolean(is) => Ok(is),
             _ => Err(self.expected("true and false are allowed")),
@@ -254,7 +254,7 @@ impl<'a> Value<'a> {
     ///
     /// # Errors
     /// It is none.
-    pub fn whole(&self, range: RangeInclusive<u64>) -> Result<u64, StreamError> {
+    pub fn whole(&self, range: RangeInclusive<u64>) -> Result<u64, ClientError> {
         let (first, last) = (range.start(), range.end());
         self.number()
             .filter(|number| range.contains(number))
@@ -274,7 +274,7 @@ impl<'a> Value<'a> {
     ///
     /// # Errors
     /// It is none.
-    pub fn size(&self, range: RangeInclusive<u64>) -> Result<u64, StreamError> {
+    pub fn size(&self, range: RangeInclusive<u64>) -> Result<u64, ClientError> {
         let bytes = match &self.value {
             DeValue::String(text) => units::size(text),
             _ => self.number(),
@@ -291,7 +291,7 @@ impl<'a> Value<'a> {
     ///
     /// # Errors
     /// It is none.
-    pub fn duration(&self, range: RangeInclusive<Duration>) -> Result<Duration, StreamError> {
+    pub fn duration(&self, range: RangeInclusive<Duration>) -> Result<Duration, ClientError> {
         let duration = match &self.value {
             DeValue::String(text) => units::duration(text),
             DeValue::Float(number) => units::duration(&number.to_string()),
@@ -309,7 +309,7 @@ impl<'a> Value<'a> {
     ///
     /// # Errors
     /// It is none.
-    pub fn address(&self) -> Result<SocketAddr, StreamError> {
+    pub fn address(&self) -> Result<SocketAddr, ClientError> {
         let refused = || self.expected("an IP address with a port is allowed, such as \"192.0.2.7:4001\"");
         let address: SocketAddr = self.text()?.parse().map_err(|_| refused())?;
         if address.port() == 0 { Err(refused()) } else { Ok(address) }
