@@ -2,9 +2,9 @@
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | [`stream_file`] | [`StreamConfig`]: a stream's file as plain data, and how a node is run by it |
 //! | [`node`] | [`StreamNode`](node::StreamNode): reads every message of a stream, and publishes |
 //! | [`client`] | [`Client`]: sessions, commands and their replies |
-//! | [`stream_file`] | a stream's file: its text, with the line of each key |
 //! | [`control`] | halting, resuming, rolling over and ending a stream, and asking who is connected, from another process |
 //! | [`late_reader`] | [`LateReader`](late_reader::LateReader): a stream from an old frame on, by journal and window |
 //! | [`ring_notes`] | what a node on the sequencer's machine says of itself |
@@ -33,3 +33,4 @@ pub mod throttle;
 pub use client::{Client, ClientOptions, Incoming, Reply};
 pub use error::ClientError;
 pub use session_key::{CommandNumber, SessionKey};
+pub use stream_file::StreamConfig;

@@ -1,6 +1,6 @@
 //! [`ClusterConfig`]: one TOML file describes a member: its cluster, the members, and its stream.
 //!
-//! A file of a stream (`gapless_stream::StreamConfig`) with the tables `[cluster]`, `[[member]]`, `[election]`,
+//! A file of a stream (`gapless_client::StreamConfig`) with the tables `[cluster]`, `[[member]]`, `[election]`,
 //! `[discovery]`, `[tls]`, `[clients]` and `[service]` beside its own. `docs/guides/cluster.toml` shows every key. The
 //! members' files differ in `cluster.member`, `stream.directory` and `clients.address` alone.
 //!
@@ -34,11 +34,11 @@ use crate::consensus::details::ADDRESSES_MAX;
 use crate::consensus::types::NUMBER_MAX;
 use crate::link::tls::{can_be_certified, certificate_name};
 use crate::link::{SHARED_MEMORY_PREFIX, shared_memory_path};
-use gapless_client::ClientError;
 use gapless_client::stream_file::document::{Document, Table, Value};
+use gapless_client::{ClientError, StreamConfig};
+use gapless_stream::StreamError;
 use gapless_stream::network::ClientPort;
 use gapless_stream::options::EventStreamOptions;
-use gapless_stream::{StreamConfig, StreamError};
 use gapless_transport::Tier;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -166,19 +166,20 @@ pub struct ClusterConfig {
     pub clients: Option<ClientPort>,
     /// What an operator decides about the service that runs here. A witness runs none.
     pub service: ServiceConfig,
-    /// The stream.
+    /// The stream, and how its sequencer is run.
     stream: StreamConfig,
+    stream_options: EventStreamOptions,
 }
 
 impl ClusterConfig {
     /// Reads the file `path`. Relative paths in it are relative to the file.
     ///
     /// # Errors
-    /// [`StreamError::System`] if it cannot be read; as for [`ClusterConfig::parse`].
+    /// [`ClientError::System`] if it cannot be read; as for [`ClusterConfig::parse`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self, StreamError> {
         let path = path.as_ref();
         let (stream, parts) = StreamConfig::load_with(path, Parts::read)?;
-        let mut config = parts.with(stream);
+        let mut config = parts.with(stream)?;
         if let (Some(tls), Some(parent)) = (&mut config.tls, path.parent()) {
             for file in [&mut tls.certificate, &mut tls.key, &mut tls.authority] {
                 *file = parent.join(&*file);
@@ -192,7 +193,8 @@ impl ClusterConfig {
     /// # Errors
     /// [`ClientError::Config`] with file, line, key, what was found and what is allowed.
     pub fn parse(text: &str, name: &str) -> Result<Self, StreamError> {
-        StreamConfig::parse_with(text, name, Parts::read).map(|(stream, parts)| parts.with(stream))
+        let (stream, parts) = StreamConfig::parse_with(text, name, Parts::read)?;
+        parts.with(stream)
     }
 
     /// This member.
@@ -219,7 +221,7 @@ impl ClusterConfig {
     #[must_use]
     pub fn event_stream_options(&self) -> EventStreamOptions {
         let clients = self.clients.clone();
-        EventStreamOptions { tier: self.tier, clients, ..self.stream.event_stream_options() }
+        EventStreamOptions { tier: self.tier, clients, ..self.stream_options.clone() }
     }
 
     /// How many vote.
@@ -343,9 +345,10 @@ impl Parts {
         Ok(())
     }
 
-    fn with(self, stream: StreamConfig) -> ClusterConfig {
+    fn with(self, stream: StreamConfig) -> Result<ClusterConfig, StreamError> {
+        let stream_options = EventStreamOptions::from_config(&stream)?;
         let Self { name, member, joins, incarnation, tier, members, election, discovery, tls, clients, service } = self;
-        ClusterConfig {
+        Ok(ClusterConfig {
             name,
             member,
             joins,
@@ -358,7 +361,8 @@ impl Parts {
             clients,
             service,
             stream,
-        }
+            stream_options,
+        })
     }
 }
 

@@ -4,7 +4,6 @@
 //! |---|---|
 //! | [`member_service`] | a service on a stream of which another decides what is released |
 //! | [`logger`] | [`Logger`](logger::Logger): a stream as readable text, or as JSON |
-//! | [`config`] | [`StreamConfig`]: one file that configures a whole stream |
 //! | [`event_stream`] | [`EventStream`](event_stream::EventStream): the sequencer and everything that serves it, put together and run |
 //! | [`ingress`] | [`Ingress`]: the agent that moves frames from publishers' rings into the window |
 //! | [`stream_time`] | the time that it stamps with, over restarts and changes of leader |
@@ -38,7 +37,6 @@
 #![forbid(unsafe_code)]
 
 pub mod acceptor;
-pub mod config;
 pub mod control_desk;
 pub mod egress;
 pub mod error;
@@ -69,7 +67,6 @@ pub mod taken_directory;
 pub mod transactions;
 
 pub use acceptor::Acceptor;
-pub use config::StreamConfig;
 pub use error::StreamError;
 pub use ingress::{Ingress, IngressOptions};
 pub use journaler::Journaler;

@@ -1,4 +1,10 @@
 //! [`EventStreamOptions`]: how an event stream is run, with its defaults and what makes no sense.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | `from_config` | from a stream's file to its options |
+
+mod from_config;
 
 use crate::StreamError;
 use crate::network::endpoints::PacketNetwork;

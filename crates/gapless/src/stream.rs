@@ -29,6 +29,7 @@
 //! In other processes and on other machines a node finds its stream by a file ([`StreamConfig`]), which names the
 //! transport: shared memory, UDP, multicast or TCP. `docs/guides/running-a-stream.md` has all of it.
 
+pub use gapless_client::StreamConfig;
 pub use gapless_client::control::{Controller, NodeReading, StatusFeed};
 pub use gapless_client::control_messages::ControlCommand;
 pub use gapless_client::node::{
@@ -38,12 +39,12 @@ pub use gapless_client::node::{
 pub use gapless_client::stream_layout::StreamLayout;
 pub use gapless_client::throttle::Throttle;
 pub use gapless_log::StreamIdentity;
+pub use gapless_stream::StreamError;
 pub use gapless_stream::event_stream::{EventStream, StreamRecovery};
 pub use gapless_stream::network::TcpNetwork;
 pub use gapless_stream::network::client_port::ClientPort;
 pub use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
 pub use gapless_stream::options::EventStreamOptions;
-pub use gapless_stream::{StreamConfig, StreamError};
 pub use gapless_transport::{Tier, Transport};
 pub use gapless_wire::feed_session::FeedSession;
 pub use gapless_wire::{Encoding, Kind};

@@ -1,10 +1,10 @@
 //! [`Document`]: a TOML text that knows the line of each of its keys. Whatever is refused is refused with file, line,
 //! key, what was found and what is allowed.
 
+use super::key_lines::KeyLines;
 use super::units;
 use crate::ClientError;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -12,10 +12,8 @@ use toml::de::{DeTable, DeValue};
 
 /// A text and where its keys stand in it.
 pub struct Document<'a> {
-    name: &'a str,
     text: &'a str,
-    /// By the full name of the key or table.
-    offsets: RefCell<BTreeMap<String, usize>>,
+    lines: RefCell<KeyLines>,
 }
 
 /// A table of the document, of which each key is taken once; those that nobody has asked for are refused.
@@ -42,7 +40,7 @@ impl<'a> Document<'a> {
     /// The document `text`, which `name` is the file of.
     #[must_use]
     pub fn new(name: &'a str, text: &'a str) -> Self {
-        Self { name, text, offsets: RefCell::default() }
+        Self { text, lines: RefCell::new(KeyLines::new(name)) }
     }
 
     /// Its tables.
@@ -62,22 +60,29 @@ impl<'a> Document<'a> {
     /// not there is shown at its table, or at the first line.
     #[must_use]
     pub fn refuse(&self, key: &str, reason: impl std::fmt::Display) -> ClientError {
-        let offsets = self.offsets.borrow();
-        let table = key.split('.').next().unwrap_or_default();
-        let offset = offsets.get(key).or_else(|| offsets.get(table)).copied().unwrap_or(0);
-        self.refuse_at(offset, format!("{key}: {reason}"))
+        self.lines.borrow().refuse(key, reason)
     }
 
     /// Whether `key`, by its full name, is there.
     #[must_use]
     pub fn has(&self, key: &str) -> bool {
-        self.offsets.borrow().contains_key(key)
+        self.lines.borrow().has(key)
+    }
+
+    /// The lines of the keys, for what is refused when the text is gone.
+    #[must_use]
+    pub fn into_lines(self) -> KeyLines {
+        self.lines.into_inner()
     }
 
     fn refuse_at(&self, offset: usize, reason: String) -> ClientError {
+        self.lines.borrow().refuse_at(self.line(offset), reason)
+    }
+
+    /// The line that `offset` is in.
+    fn line(&self, offset: usize) -> usize {
         let before = &self.text.as_bytes()[..offset.min(self.text.len())];
-        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-        ClientError::Config { place: format!("{}:{line}", self.name), reason }
+        before.iter().filter(|byte| **byte == b'\n').count() + 1
     }
 }
 
@@ -88,7 +93,7 @@ impl<'a> Table<'a> {
             let offset = key.span().start;
             let short = key.into_inner().into_owned();
             let key = if name.is_empty() { short.clone() } else { format!("{name}.{short}") };
-            document.offsets.borrow_mut().insert(key.clone(), offset);
+            document.lines.borrow_mut().insert(key.clone(), document.line(offset));
             entries.push((short, Value { document, key, offset, value: value.into_inner() }));
         }
         Self { document, name, offset, entries, asked: Vec::new() }
@@ -135,6 +140,18 @@ impl<'a> Table<'a> {
             *place = read(&value)?;
         }
         Ok(())
+    }
+
+    /// What `read` makes of the value of `key`, if it is there.
+    ///
+    /// # Errors
+    /// Those of `read`.
+    pub fn get<T>(
+        &mut self,
+        key: &'static str,
+        read: impl FnOnce(&Value<'a>) -> Result<T, ClientError>,
+    ) -> Result<Option<T>, ClientError> {
+        self.take(key).map(|value| read(&value)).transpose()
     }
 
     /// Refuses keys that [`Table::take`] was never called with.

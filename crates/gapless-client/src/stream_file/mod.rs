@@ -1,12 +1,284 @@
-//! A stream's file: a TOML text that knows the line of each of its keys. Programs that add tables of their own to such a
-//! file read them by [`document`], too.
+//! [`StreamConfig`]: what one TOML file says of a whole stream, its sequencer and its nodes, over any transport. Plain
+//! data, and what a node makes of it; the sequencer's crate makes its options of the same.
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | this | [`StreamConfig`], and how a node is run by it |
+//! | `reading` | from the file's text to its [`StreamConfig`] |
+//! | `tables` | the tables of the file: which keys there are, and what each may be |
+//! | `checks` | what does not go together |
 //! | [`document`] | a TOML text that knows the line of each of its keys |
+//! | [`key_lines`] | the lines themselves, for what is refused later |
 //! | `units` | sizes and durations as people write them |
+//!
+//! A key that the file does not have is `None` where the sequencer alone needs it: the defaults are those of its options.
+//! Those of nodes are [`DatagramOptions`]' and [`NodeOptions`]'. `docs/guides/stream.toml` shows every key. Reading needs
+//! the feature `toml`.
+//!
+//! ```
+//! # #[cfg(feature = "toml")] {
+//! use gapless_client::StreamConfig;
+//! let config = StreamConfig::parse("[stream]\ndirectory = \"orders\"\nwindow = \"8 MiB\"", "orders.toml")?;
+//! assert_eq!(config.sequencer.window_bytes, Some(8 << 20));
+//! let refused = StreamConfig::parse("[stream]\ndirectory = \"orders\"\ntier = \"fast\"", "orders.toml").err().unwrap();
+//! assert_eq!(
+//!     refused.to_string(),
+//!     r#"orders.toml:3: stream.tier: "fast" was found; "memory", "journal", "sync" are allowed"#
+//! );
+//! # }
+//! # Ok::<(), gapless_client::ClientError>(())
+//! ```
 
 #[cfg(feature = "toml")]
+mod checks;
+#[cfg(feature = "toml")]
 pub mod document;
+pub mod key_lines;
+#[cfg(feature = "toml")]
+mod reading;
+#[cfg(feature = "toml")]
+mod tables;
 #[cfg(feature = "toml")]
 mod units;
+
+use crate::ClientError;
+use crate::node::{
+    AnyLink, DatagramLink, DatagramOptions, NodeOptions, PublisherOptions, SharedMemoryLink, SharedMemoryOptions,
+    Start, TcpLink, TcpOptions,
+};
+use crate::throttle::Throttle;
+use gapless_agent::{CpuMask, OptimizeFor, PlanKind};
+use gapless_journal::{Flush, RecoveryCheck, Retention};
+use gapless_transport::Tier;
+use gapless_transport::credentials::Credentials;
+use gapless_transport::network::{Interface, Segmentation, UdpSocket};
+use gapless_transport::token::random_token;
+use gapless_transport::transport::Transport;
+use gapless_wire::feed_session::FeedSession;
+use gapless_wire::soup::Field;
+use key_lines::KeyLines;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A stream as its file describes it.
+#[derive(Clone, Debug)]
+pub struct StreamConfig {
+    /// What carries the stream.
+    pub transport: Transport,
+    /// Where the stream lives; `None` where it keeps nothing.
+    pub directory: Option<PathBuf>,
+    /// Where other members of its cluster keep it on this machine.
+    pub other_directories: Vec<PathBuf>,
+    /// Tables `[stream]`, `[journal]`, `[threads]`, `[throttle]` and `[batch]`.
+    pub sequencer: SequencerSettings,
+    /// Table `[network]`.
+    pub network: NetworkSettings,
+    /// Tables `[[user]]`: who is let in over networks; nobody named: everybody.
+    pub users: Vec<Credentials>,
+    /// Table `[node]`; a program may change what the file says of its own node.
+    pub node: NodeSettings,
+    /// Where the keys stand; `None` if it was made without a file.
+    pub lines: Option<KeyLines>,
+}
+
+/// What the file says of the sequencer: each as the option of the same name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SequencerSettings {
+    /// How durable a frame is before anybody sees it.
+    pub tier: Option<Tier>,
+    /// The name of the first feed session.
+    pub feed_session: Option<FeedSession>,
+    /// The longest frame, bytes; without it as long as the transport carries.
+    pub frame_length_max: Option<usize>,
+    /// The longest message, bytes of payload.
+    pub message_length_max: Option<usize>,
+    /// Memory for messages of which not every part is there, bytes.
+    pub fragments_bytes_max: Option<usize>,
+    /// Bytes of the window, a power of two.
+    pub window_bytes: Option<usize>,
+    /// Sessions without a frame for so long are closed.
+    pub session_expiry: Option<Duration>,
+    /// The sequencer's state is written aside after so many frames,
+    pub state_interval_frames: Option<u64>,
+    /// but not more often than this.
+    pub state_interval_min: Option<Duration>,
+    /// How the journal is kept.
+    pub journal: JournalSettings,
+    /// The thread plan.
+    pub plan: Option<PlanKind>,
+    /// What it is tuned for.
+    pub optimize_for: Option<OptimizeFor>,
+    /// CPUs of the sequencer.
+    pub sequencer_cpus: Option<CpuMask>,
+    /// How much each publisher may send.
+    pub throttle: Option<Throttle>,
+    /// Whether a packet of the feed may hold several frames.
+    pub batch: Option<bool>,
+}
+
+/// What the file says of the journal.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JournalSettings {
+    /// Length of a segment in bytes, preallocated.
+    pub segment_length_bytes: Option<u64>,
+    /// Whether new segments are written full of zeros first.
+    pub zero_initial: Option<bool>,
+    /// Mapped or written.
+    pub flush: Option<Flush>,
+    /// Length of the write buffer in bytes.
+    pub write_buffer_bytes: Option<usize>,
+    /// When old segments are deleted.
+    pub retention: Retention,
+    /// How much of what a state or a snapshot covers a start reads, too.
+    pub check: Option<RecoveryCheck>,
+}
+
+/// What the file says of the network, for the sequencer and for its nodes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NetworkSettings {
+    /// Where nodes send to.
+    pub command: Option<SocketAddr>,
+    /// Where nodes by packets ask for what they have missed.
+    pub request: Option<SocketAddr>,
+    /// Where the stream is read by TCP; nodes by packets read there what they are far behind with.
+    pub rewind: Option<SocketAddr>,
+    /// The groups that the feed is sent to: A, and B if there are two. None: to each node by itself.
+    pub groups: Vec<SocketAddr>,
+    /// The interface that packets to groups leave by.
+    pub interface: Option<Interface>,
+    /// Routers that a packet to a group may pass, and one.
+    pub hops: Option<u8>,
+    /// Whether many packets may pass the kernel as one.
+    pub segmentation: Option<Segmentation>,
+    /// The longest packet, bytes of UDP payload.
+    pub packet_length_max: Option<usize>,
+    /// Between two heartbeats of a feed that stands still, ns.
+    pub heartbeat_interval_ns: Option<u64>,
+    /// A node says this often how it is, ns.
+    pub report_interval_ns: Option<u64>,
+    /// Nodes at one time.
+    pub nodes_max: Option<usize>,
+}
+
+/// What is said of nodes: the same for each, unless a node changes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeSettings {
+    /// Where a node begins to read.
+    pub start: Start,
+    /// How it publishes; the token is another one in each node.
+    pub publisher: PublisherOptions,
+    /// Its name, where it must give one.
+    pub username: Field<6>,
+    /// Its password.
+    pub password: Field<10>,
+    /// Whether its packets may hold several frames.
+    pub batch: bool,
+    /// A sequencer that says nothing for so long is gone, ns.
+    pub silence_ns_max: u64,
+}
+
+impl StreamConfig {
+    /// The defaults: a stream in `directory` at tier `journal`, over shared memory.
+    #[must_use]
+    pub fn in_directory(directory: impl Into<PathBuf>) -> Self {
+        Self { directory: Some(directory.into()), ..Self::unnamed() }
+    }
+
+    /// What an empty file says.
+    fn unnamed() -> Self {
+        let datagrams = DatagramOptions::new(UNSPECIFIED, UNSPECIFIED);
+        let node = NodeOptions::default();
+        let node = NodeSettings {
+            start: node.start,
+            publisher: node.publisher.unwrap_or_default(),
+            username: datagrams.username,
+            password: datagrams.password,
+            batch: datagrams.batch,
+            silence_ns_max: datagrams.silence_ns_max,
+        };
+        Self {
+            transport: Transport::SharedMemory,
+            directory: None,
+            other_directories: Vec::new(),
+            sequencer: SequencerSettings::default(),
+            network: NetworkSettings::default(),
+            users: Vec::new(),
+            node,
+            lines: None,
+        }
+    }
+
+    /// Nodes over shared memory find it in these directories as well: those of other members of its cluster on this
+    /// machine. They go to the one that leads.
+    #[must_use]
+    pub fn or_in(mut self, directories: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.other_directories.extend(directories);
+        self
+    }
+
+    /// Where the stream lives; `None` where it keeps nothing.
+    #[must_use]
+    pub fn directory(&self) -> Option<&Path> {
+        self.directory.as_deref()
+    }
+
+    /// How a node that publishes is run: under `token`, or a random one.
+    #[must_use]
+    pub fn node_options(&self, token: Option<u128>) -> NodeOptions {
+        let token = token.unwrap_or_else(random_token);
+        let publisher = Some(PublisherOptions { token, ..self.node.publisher });
+        NodeOptions { start: self.node.start, publisher, ..NodeOptions::default() }
+    }
+
+    /// How a node that only reads is run.
+    #[must_use]
+    pub fn reading_options(&self) -> NodeOptions {
+        NodeOptions::reading(self.node.start)
+    }
+
+    /// A new way for one node to the sequencer.
+    ///
+    /// # Errors
+    /// The operating system's, for sockets.
+    pub fn link(&self) -> Result<AnyLink, ClientError> {
+        match self.transport {
+            Transport::SharedMemory => {
+                let directory = self.directory.as_deref().unwrap_or(Path::new("."));
+                let others = self.other_directories.iter().map(PathBuf::as_path);
+                let directories: Vec<&Path> = std::iter::once(directory).chain(others).collect();
+                Ok(SharedMemoryLink::any(&directories, SharedMemoryOptions::default()).into())
+            }
+            Transport::Udp | Transport::Multicast => self.datagram_link().map(AnyLink::from),
+            Transport::Tcp => {
+                let NetworkSettings { command, rewind, .. } = self.network;
+                let options = TcpOptions {
+                    username: self.node.username,
+                    password: self.node.password,
+                    silence_ns_max: self.node.silence_ns_max,
+                    ..TcpOptions::new(command.unwrap_or(UNSPECIFIED), rewind.unwrap_or(UNSPECIFIED))
+                };
+                Ok(TcpLink::new(options).into())
+            }
+        }
+    }
+
+    fn datagram_link(&self) -> Result<DatagramLink<UdpSocket>, ClientError> {
+        let NetworkSettings { command, request, rewind, packet_length_max, .. } = self.network;
+        let interface = self.network.interface.clone().unwrap_or(Interface::Default);
+        let segmentation = self.network.segmentation.unwrap_or(Segmentation::Auto);
+        let defaults = DatagramOptions::new(command.unwrap_or(UNSPECIFIED), request.unwrap_or(UNSPECIFIED));
+        let options = DatagramOptions {
+            username: self.node.username,
+            password: self.node.password,
+            batch: self.node.batch,
+            packet_length_max: packet_length_max.unwrap_or(defaults.packet_length_max),
+            silence_ns_max: self.node.silence_ns_max,
+            rewind,
+            ..defaults
+        };
+        DatagramLink::open(&self.network.groups, &interface, segmentation, options)
+    }
+}
+
+const UNSPECIFIED: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);

@@ -3,12 +3,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
+use gapless_client::StreamConfig;
 use gapless_client::client::MessageType;
 use gapless_client::node::{AnyLink, NodeEvent, NodeLink, StreamNode};
 use gapless_engine::{Handlers, Reject, Service, StreamService, StreamServiceOptions};
 use gapless_schema::{EncodeError, Encoding};
-use gapless_stream::StreamConfig;
 use gapless_stream::event_stream::EventStream;
+use gapless_stream::options::EventStreamOptions;
 use std::net::{TcpListener, UdpSocket};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -102,7 +103,7 @@ fn run<L: NodeLink>(
 fn works<L: NodeLink>(transport: &str, second: &str, hold: Hold<L>) {
     let place = tempfile::tempdir().unwrap();
     let config = config(place.path(), transport, second);
-    let options = config.event_stream_options();
+    let options = EventStreamOptions::from_config(&config).unwrap();
     let stream = EventStream::start(&options).unwrap();
     let mut node = StreamNode::new(config.link().unwrap(), config.node_options(None));
     node.wait_open(PATIENCE).unwrap();

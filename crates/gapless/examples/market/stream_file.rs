@@ -53,7 +53,7 @@ pub fn load(place: &Path) -> Result<StreamConfig, Failure> {
 
 /// Runs the sequencer until the lifeline is cut.
 pub fn sequence(place: &Path, lifeline: &Lifeline) -> Result<(), Failure> {
-    let stream = EventStream::start(&load(place)?.event_stream_options())?;
+    let stream = EventStream::start(&EventStreamOptions::from_config(&load(place)?)?)?;
     println!("one order for everybody, tier {}", stream.tier());
     report::say("ready", &[]);
     while !lifeline.is_cut() {

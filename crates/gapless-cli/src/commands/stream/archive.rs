@@ -5,7 +5,7 @@ use super::relaying;
 use super::text_file::TextFile;
 use crate::commands::{Outcome, Usage};
 use clap::Args;
-use gapless_stream::StreamConfig;
+use gapless_stream::options::EventStreamOptions;
 use gapless_transport::Tier;
 use std::path::PathBuf;
 
@@ -31,8 +31,8 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
             Usage("--to is the directory of the stream itself, which keeps its journal already".to_owned()).into()
         );
     }
-    let ours = upstream.event_stream_options();
-    let mut options = StreamConfig::in_directory(&arguments.to).event_stream_options();
+    let ours = EventStreamOptions::from_config(&upstream)?;
+    let mut options = EventStreamOptions::in_directory(&arguments.to);
     options.tier = if arguments.sync { Tier::Sync } else { Tier::Journal };
     options.frame_length_max = ours.frame_length_max;
     options.message_length_max = ours.message_length_max;

@@ -4,7 +4,8 @@ use super::place::Place;
 use super::relaying;
 use crate::commands::{Outcome, Usage};
 use clap::Args;
-use gapless_stream::StreamConfig;
+use gapless_client::StreamConfig;
+use gapless_stream::options::EventStreamOptions;
 use std::path::PathBuf;
 
 #[derive(Args)]
@@ -18,7 +19,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     let upstream = arguments.place.config()?;
-    let options = StreamConfig::load(&arguments.to)?.event_stream_options();
+    let options = EventStreamOptions::from_config(&StreamConfig::load(&arguments.to)?)?;
     if upstream.directory().is_some() && upstream.directory() == options.directory.as_deref() {
         return Err(Usage("both files name the same directory; a bridge needs one of its own".to_owned()).into());
     }

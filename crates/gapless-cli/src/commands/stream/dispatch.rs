@@ -4,7 +4,7 @@ use super::place::Place;
 use super::relaying;
 use crate::commands::{Outcome, Usage};
 use clap::Args;
-use gapless_stream::StreamConfig;
+use gapless_stream::options::EventStreamOptions;
 use std::path::PathBuf;
 
 #[derive(Args)]
@@ -21,8 +21,8 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     if upstream.directory().is_some_and(|directory| directory == arguments.to) {
         return Err(Usage("--to is the directory of the stream itself; its nodes need no dispatcher".to_owned()).into());
     }
-    let ours = upstream.event_stream_options();
-    let mut options = StreamConfig::in_directory(&arguments.to).event_stream_options();
+    let ours = EventStreamOptions::from_config(&upstream)?;
+    let mut options = EventStreamOptions::in_directory(&arguments.to);
     // The same limits as the stream's, and its nodes' throttle: to the sequencer all nodes here are one.
     options.frame_length_max = ours.frame_length_max;
     options.message_length_max = ours.message_length_max;

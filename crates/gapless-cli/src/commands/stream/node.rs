@@ -10,6 +10,7 @@ use crate::commands::pipe::is_reader_gone;
 use crate::commands::{Outcome, interrupt};
 use clap::Args;
 use gapless_client::node::{NodeEvent, NodeState, Start, StreamNode};
+use gapless_stream::options::EventStreamOptions;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -35,7 +36,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     let mut config = arguments.place.config()?;
     config.node.start = arguments.from.unwrap_or(config.node.start);
-    let longest = config.event_stream_options().message_length_max;
+    let longest = EventStreamOptions::from_config(&config)?.message_length_max;
     let lines = Lines::open(None, arguments.publish.line_length_max(longest))?;
     let mut publishing = Publishing::new(&arguments.publish, lines, None);
     let mut node = StreamNode::new(config.link()?, config.node_options(arguments.publish.token()));

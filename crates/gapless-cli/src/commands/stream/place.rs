@@ -2,7 +2,8 @@
 
 use crate::commands::Usage;
 use clap::Args;
-use gapless_stream::StreamConfig;
+use gapless_client::StreamConfig;
+use gapless_stream::options::EventStreamOptions;
 use std::path::PathBuf;
 
 /// Names the file where `--config` does not.
@@ -48,7 +49,12 @@ fn config(file: Option<&PathBuf>, directories: &[PathBuf]) -> Result<StreamConfi
     }
     let named = || std::env::var_os(VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
     match file.cloned().or_else(named) {
-        Some(file) => Ok(StreamConfig::load(file)?),
+        Some(file) => {
+            let config = StreamConfig::load(file)?;
+            // A file is right as a whole, or no command takes it.
+            EventStreamOptions::from_config(&config)?;
+            Ok(config)
+        }
         None => Err(Usage(format!("--config FILE or --directory DIRECTORY is expected, or {VARIABLE}")).into()),
     }
 }

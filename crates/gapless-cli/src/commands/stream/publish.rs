@@ -8,6 +8,7 @@ use super::reading::silent;
 use crate::commands::{Outcome, interrupt};
 use clap::Args;
 use gapless_client::node::{NodeEvent, NodeState, Start, StreamNode};
+use gapless_stream::options::EventStreamOptions;
 use indicatif::ProgressBar;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -43,7 +44,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let mut config = arguments.place.config()?;
     // What is there already tells nothing: the sequencer says which number it expects.
     config.node.start = Start::Live;
-    let longest = config.event_stream_options().message_length_max;
+    let longest = EventStreamOptions::from_config(&config)?.message_length_max;
     let lines = Lines::open(arguments.file.as_deref(), arguments.publish.line_length_max(longest))?;
     let mut publishing = Publishing::new(&arguments.publish, lines, arguments.rate);
     let mut node = StreamNode::new(config.link()?, config.node_options(arguments.publish.token()));

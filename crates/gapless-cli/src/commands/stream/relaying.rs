@@ -4,10 +4,11 @@ use super::sequencer::{PAUSE, places, recovered};
 use super::text_file::TextFile;
 use crate::commands::{Outcome, interrupt, print};
 use gapless_client::ClientError;
+use gapless_client::StreamConfig;
 use gapless_client::node::{NodeLink, Start};
+use gapless_stream::StreamError;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::options::EventStreamOptions;
-use gapless_stream::{StreamConfig, StreamError};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 

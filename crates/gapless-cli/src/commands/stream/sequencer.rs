@@ -21,7 +21,7 @@ pub(super) const PAUSE: Duration = Duration::from_millis(50);
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     let config = arguments.place.config()?;
     let interrupted = interrupt()?;
-    let options = config.event_stream_options();
+    let options = EventStreamOptions::from_config(&config)?;
     let stream = EventStream::start(&options)?;
     print(&format!(
         "stream {:032x} at tier {}: {}; {}; {}\n",

@@ -2,10 +2,11 @@
 
 use super::PART;
 use super::namespaces::LEFT;
+use gapless_client::StreamConfig;
 use gapless_client::client::MessageType;
 use gapless_client::node::{Message, NodeEvent, NodeState, StreamNode};
-use gapless_stream::StreamConfig;
 use gapless_stream::event_stream::EventStream;
+use gapless_stream::options::EventStreamOptions;
 use gapless_wire::Encoding;
 use std::io::{BufRead, BufReader, Lines, Read};
 use std::path::Path;
@@ -112,7 +113,7 @@ pub fn play(name: &str, transport: &str, place: &Path) {
 }
 
 fn sequence(config: &StreamConfig, is_let_go: &AtomicBool) {
-    let stream = EventStream::start(&config.event_stream_options()).unwrap();
+    let stream = EventStream::start(&EventStreamOptions::from_config(config).unwrap()).unwrap();
     println!("running");
     while !is_let_go.load(Ordering::Relaxed) {
         if let Some(failure) = stream.failure() {

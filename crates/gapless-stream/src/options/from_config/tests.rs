@@ -1,25 +1,35 @@
-//! Every key, and every refusal with its line.
+//! Every key, from the file to the options, and every refusal with its line.
 
 use super::*;
 use gapless_agent::{OptimizeFor, PlanKind};
+use gapless_client::ClientError;
+use gapless_client::node::{NodeOptions, PublisherOptions, Start};
+use gapless_client::stream_file::NodeSettings;
 use gapless_client::throttle::Throttle;
 use gapless_transport::Tier;
-use gapless_transport::network::Segmentation;
+use gapless_transport::network::{Interface, Segmentation};
+use std::path::Path;
 use std::time::Duration;
 
-const EXAMPLE: &str = include_str!("../../../../docs/guides/stream.toml");
+const EXAMPLE: &str = include_str!("../../../../../docs/guides/stream.toml");
 const UDP: &str = "[stream]\ndirectory = \"d\"\ntransport = \"udp\"\n[network]\ncommand = \"127.0.0.1:1\"\nrequest = \"127.0.0.1:2\"\n";
 const MULTICAST: &str = "[stream]\ndirectory = \"d\"\ntransport = \"multicast\"\n[network]\ncommand = \"127.0.0.1:1\"\nrequest = \"127.0.0.1:2\"\n";
 
 const TCP: &str = "[stream]\ndirectory = \"d\"\ntransport = \"tcp\"\n[network]\ncommand = \"127.0.0.1:1\"\nrewind = \"127.0.0.1:2\"\n";
 
-fn parse(text: &str) -> StreamConfig {
-    StreamConfig::parse(text, "s.toml").unwrap_or_else(|error| panic!("{error}: {text}"))
+fn read(text: &str) -> Result<(StreamConfig, EventStreamOptions), StreamError> {
+    let config = StreamConfig::parse(text, "s.toml")?;
+    let options = EventStreamOptions::from_config(&config)?;
+    Ok((config, options))
+}
+
+fn parse(text: &str) -> (StreamConfig, EventStreamOptions) {
+    read(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
 #[track_caller]
 fn refused(text: &str) -> String {
-    match StreamConfig::parse(text, "s.toml") {
+    match read(text) {
         Err(StreamError::Client(ClientError::Config { place, reason })) => format!("{place}: {reason}"),
         Err(other) => panic!("another error: {other}"),
         Ok(_) => panic!("it was taken: {text}"),
@@ -36,7 +46,7 @@ fn refuses(text: &str, line: usize, words: &[&str]) {
 }
 
 /// Everything of a configuration that can be compared, without the token, which is random.
-fn everything(config: &StreamConfig) -> String {
+fn everything((config, stream): &(StreamConfig, EventStreamOptions)) -> String {
     let EventStreamOptions {
         directory,
         tier,
@@ -54,7 +64,7 @@ fn everything(config: &StreamConfig) -> String {
         optimize_for,
         sequencer_cpus,
         ..
-    } = &config.stream;
+    } = stream;
     let node =
         NodeSettings { publisher: PublisherOptions { token: 0, ..config.node.publisher }, ..config.node.clone() };
     format!(
@@ -62,7 +72,7 @@ fn everything(config: &StreamConfig) -> String {
          {fragments_bytes_max} {session_expiry:?} {throttle:?} {state_interval_frames} {state_interval_min:?} {plan} {optimize_for} \
          {sequencer_cpus:?} {:?} {:?} {:?} {node:?}",
         config.transport,
-        config.stream.packets.as_ref().map(|network| (
+        stream.packets.as_ref().map(|network| (
             network.command,
             network.request,
             network.groups.clone(),
@@ -71,7 +81,7 @@ fn everything(config: &StreamConfig) -> String {
             network.packet_length_max,
             network.heartbeat_interval_ns
         )),
-        config.stream.tcp
+        stream.tcp
     )
 }
 
@@ -102,15 +112,15 @@ fn the_example_shows_every_key_with_its_default() {
         })
         .filter(|line| !line.starts_with("frame_length_max"))
         .collect();
-    let all = parse(&uncommented.join("\n"));
-    assert!(all.stream.throttle.is_some() && all.node.publisher.throttle.is_some());
-    let network = all.stream.packets.unwrap();
+    let (config, options) = parse(&uncommented.join("\n"));
+    assert!(options.throttle.is_some() && config.node.publisher.throttle.is_some());
+    let network = options.packets.unwrap();
     assert_eq!((network.groups.len(), network.guests.users.len()), (2, 1));
 }
 
 #[test]
 fn every_key_sets_what_it_is_named_after() {
-    let config = parse(
+    let (config, stream) = parse(
         r#"
 [stream]
 directory = "/var/lib/orders"
@@ -169,9 +179,8 @@ username = "anna"
 password = "secret"
 "#,
     );
-    let stream = config.event_stream_options();
     assert_eq!(
-        (config.transport().name(), stream.directory.as_deref()),
+        (config.transport.name(), stream.directory.as_deref()),
         ("multicast", Some(Path::new("/var/lib/orders")))
     );
     assert_eq!((stream.tier, stream.feed_session.as_str()), (Tier::Sync, "MONDAY"));
@@ -272,16 +281,6 @@ fn values_of_a_wrong_kind_or_out_of_range_are_refused_with_line_found_and_allowe
 }
 
 #[test]
-fn what_is_no_configuration_at_all_is_refused() {
-    refuses("[stream]\ndirectory = \n", 2, &[]);
-    refuses("[stream]\ndirectory = \"d\"\ndirectory = \"e\"", 3, &["duplicate"]);
-    refuses("[stream]\ndirectory = \"d\"\n[surprise]\nx = 1", 3, &["surprise: unknown", "stream, journal"]);
-    refuses("stream = 3", 1, &["stream: 3 was found", "table"]);
-    refuses("[stream]\ndirectory = \"d\"\n[user]\nname = \"a\"", 3, &["user: a table was found", "a list"]);
-    assert!(StreamConfig::load("/nowhere/s.toml").err().unwrap().to_string().starts_with("reading /nowhere/s.toml: "));
-}
-
-#[test]
 fn what_does_not_go_together_is_refused_at_the_key_to_be_changed() {
     refuses("", 1, &["stream.directory: missing"]);
     refuses("\n[stream]\ntier = \"memory\"", 2, &["stream.directory: missing", "shared-memory"]);
@@ -334,16 +333,6 @@ fn what_does_not_go_together_is_refused_at_the_key_to_be_changed() {
 }
 
 #[test]
-fn a_relative_directory_is_relative_to_the_file() {
-    let place = tempfile::tempdir().unwrap();
-    let path = place.path().join("s.toml");
-    for (directory, expected) in [("orders", place.path().join("orders")), ("/absolute", "/absolute".into())] {
-        std::fs::write(&path, format!("[stream]\ndirectory = {directory:?}\n")).unwrap();
-        assert_eq!(StreamConfig::load(&path).unwrap().directory(), Some(&*expected));
-    }
-}
-
-#[test]
 fn tcp_carries_the_stream_or_what_nodes_by_packets_are_far_behind_with() {
     let address = |text: &str| Some(text.parse().unwrap());
     for (text, by_packets, rewind) in [
@@ -352,20 +341,20 @@ fn tcp_carries_the_stream_or_what_nodes_by_packets_are_far_behind_with() {
         (TCP, false, address("127.0.0.1:2")),
         ("[stream]\ndirectory = \"d\"\n[network]\ncommand = \"127.0.0.1:1\"\nrewind = \"127.0.0.1:3\"", false, None),
     ] {
-        let stream = parse(text).stream;
+        let (_, stream) = parse(text);
         assert_eq!((stream.packets.is_some(), stream.tcp.map(|tcp| tcp.rewind)), (by_packets, rewind), "{text}");
     }
 }
 
 #[test]
 fn frames_are_as_long_as_the_transport_carries() {
-    assert_eq!(parse("[stream]\ndirectory = \"d\"").stream.frame_length_max, 64 << 10);
-    assert_eq!(parse(UDP).stream.frame_length_max, 1_376);
-    assert_eq!(parse(TCP).stream.frame_length_max, 65_000);
+    assert_eq!(parse("[stream]\ndirectory = \"d\"").1.frame_length_max, 64 << 10);
+    assert_eq!(parse(UDP).1.frame_length_max, 1_376);
+    assert_eq!(parse(TCP).1.frame_length_max, 65_000);
     let longer = "[network]\npacket_length_max = 9000";
     assert_eq!(
         parse(&UDP.replace("[network]", longer).replace("directory", "frame_length_max = 8960\ndirectory"))
-            .stream
+            .1
             .frame_length_max,
         8_960
     );

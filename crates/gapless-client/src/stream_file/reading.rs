@@ -1,0 +1,68 @@
+//! From the text of a stream's file to its [`StreamConfig`].
+
+use super::document::{Document, Table};
+use super::{StreamConfig, checks, tables};
+use crate::ClientError;
+use std::path::Path;
+
+#[cfg(test)]
+mod tests;
+
+impl StreamConfig {
+    /// Reads the file `path`. A relative directory in it is relative to the file.
+    ///
+    /// # Errors
+    /// [`ClientError::System`] if it cannot be read; as for [`StreamConfig::parse`].
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, ClientError> {
+        Self::load_with(path, |_, _| Ok(())).map(|(config, ())| config)
+    }
+
+    /// As [`StreamConfig::load`], of a file that says other things beside: `others` takes its own tables.
+    ///
+    /// # Errors
+    /// As for [`StreamConfig::load`], and those of `others`.
+    pub fn load_with<T>(
+        path: impl AsRef<Path>,
+        others: impl FnOnce(&Document<'_>, &mut Table<'_>) -> Result<T, ClientError>,
+    ) -> Result<(Self, T), ClientError> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| ClientError::System { action: format!("reading {name}"), source })?;
+        let (mut config, found) = Self::parse_with(&text, &name, others)?;
+        if let (Some(directory), Some(parent)) = (&mut config.directory, path.parent()) {
+            *directory = parent.join(&*directory);
+        }
+        Ok((config, found))
+    }
+
+    /// Reads a file's `text`; `name` is the file, for messages. A relative directory stays as it is.
+    ///
+    /// # Errors
+    /// [`ClientError::Config`] with file, line, key, what was found and what is allowed: text that is no TOML, unknown
+    /// keys, values of a wrong kind or out of range, and values that do not go together. What the sequencer's limits
+    /// contradict is refused when its options are made.
+    pub fn parse(text: &str, name: &str) -> Result<Self, ClientError> {
+        Self::parse_with(text, name, |_, _| Ok(())).map(|(config, ())| config)
+    }
+
+    /// As [`StreamConfig::parse`], of a text that says other things beside: `others` takes its own tables.
+    ///
+    /// # Errors
+    /// As for [`StreamConfig::parse`], and those of `others`.
+    pub fn parse_with<T>(
+        text: &str,
+        name: &str,
+        others: impl FnOnce(&Document<'_>, &mut Table<'_>) -> Result<T, ClientError>,
+    ) -> Result<(Self, T), ClientError> {
+        let document = Document::new(name, text);
+        let mut file = document.tables()?;
+        let mut config = tables::read(&mut file)?;
+        let found = others(&document, &mut file)?;
+        file.end()?;
+        let lines = document.into_lines();
+        checks::check(&config, &lines)?;
+        config.lines = Some(lines);
+        Ok((config, found))
+    }
+}

@@ -1,0 +1,37 @@
+//! What is no file of a stream, and where it is. Each key is held with the option that it becomes, in the sequencer's
+//! crate.
+
+use super::*;
+
+/// `text` is refused at `line`, with all of `words`.
+#[track_caller]
+fn refuses(text: &str, line: usize, words: &[&str]) {
+    let found = match StreamConfig::parse(text, "s.toml") {
+        Err(ClientError::Config { place, reason }) => format!("{place}: {reason}"),
+        Err(other) => panic!("another error: {other}"),
+        Ok(_) => panic!("it was taken: {text}"),
+    };
+    assert!(found.starts_with(&format!("s.toml:{line}: ")), "line {line}: {found}");
+    assert!(words.iter().all(|word| found.contains(word)), "{words:?}: {found}");
+    assert!(!found.contains('\n'), "one line: {found}");
+}
+
+#[test]
+fn what_is_no_configuration_at_all_is_refused() {
+    refuses("[stream]\ndirectory = \n", 2, &[]);
+    refuses("[stream]\ndirectory = \"d\"\ndirectory = \"e\"", 3, &["duplicate"]);
+    refuses("[stream]\ndirectory = \"d\"\n[surprise]\nx = 1", 3, &["surprise: unknown", "stream, journal"]);
+    refuses("stream = 3", 1, &["stream: 3 was found", "table"]);
+    refuses("[stream]\ndirectory = \"d\"\n[user]\nname = \"a\"", 3, &["user: a table was found", "a list"]);
+    assert!(StreamConfig::load("/nowhere/s.toml").err().unwrap().to_string().starts_with("reading /nowhere/s.toml: "));
+}
+
+#[test]
+fn a_relative_directory_is_relative_to_the_file() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("s.toml");
+    for (directory, expected) in [("orders", place.path().join("orders")), ("/absolute", "/absolute".into())] {
+        std::fs::write(&path, format!("[stream]\ndirectory = {directory:?}\n")).unwrap();
+        assert_eq!(StreamConfig::load(&path).unwrap().directory(), Some(&*expected));
+    }
+}

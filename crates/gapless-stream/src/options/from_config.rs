@@ -1,0 +1,163 @@
+//! From a stream's file to its options: what the file says is taken, and refused at its line where it makes no sense for
+//! the sequencer.
+
+use super::EventStreamOptions;
+use crate::StreamError;
+use crate::network::TcpNetwork;
+use crate::network::endpoints::{Carrier, PacketNetwork};
+use crate::network::guests::GuestOptions;
+use crate::network::tcp_endpoints::FRAME_LENGTH_TCP;
+use crate::persistence::Persistence;
+use gapless_client::StreamConfig;
+use gapless_client::stream_file::{JournalSettings, NetworkSettings, SequencerSettings};
+use gapless_journal::{JournalError, JournalOptions};
+use gapless_transport::transport::Transport;
+use gapless_wire::descriptor::FRAME_LENGTH_UDP;
+
+#[cfg(test)]
+mod tests;
+
+impl EventStreamOptions {
+    /// How the sequencer of the stream that `config` describes is run. What the file does not say is as in
+    /// [`EventStreamOptions::in_directory`]; frames are as long as the transport carries.
+    ///
+    /// ```
+    /// use gapless_client::StreamConfig;
+    /// use gapless_stream::options::EventStreamOptions;
+    /// let config = StreamConfig::parse("[stream]\ndirectory = \"orders\"\nmessage_length_max = \"40 MiB\"", "orders.toml")?;
+    /// let refused = EventStreamOptions::from_config(&config).err().unwrap().to_string();
+    /// assert!(refused.starts_with("orders.toml:3: stream.message_length_max: "), "{refused}");
+    /// # Ok::<(), gapless_stream::StreamError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ClientError::Config`](gapless_client::ClientError::Config) with file, line and key, if `config` was read from a
+    /// file: what contradicts the sequencer's limits. Without a file [`StreamError::Option`].
+    pub fn from_config(config: &StreamConfig) -> Result<Self, StreamError> {
+        let options = Self::as_written(config);
+        options.check().map_err(|error| at_its_line(error, config))?;
+        options.check_against(config)?;
+        Ok(options)
+    }
+
+    fn as_written(config: &StreamConfig) -> Self {
+        let defaults = Self::in_directory("");
+        let sequencer = config.sequencer.clone();
+        let SequencerSettings { tier, feed_session, window_bytes, session_expiry, plan, optimize_for, .. } = sequencer;
+        let (packets, tcp) = networks(config);
+        Self {
+            directory: config.directory.clone(),
+            tier: tier.unwrap_or(defaults.tier),
+            persistence: persistence(&sequencer.journal),
+            feed_session: feed_session.unwrap_or(defaults.feed_session),
+            window_bytes: window_bytes.unwrap_or(defaults.window_bytes),
+            frame_length_max: sequencer.frame_length_max.unwrap_or(match config.transport {
+                Transport::SharedMemory => defaults.frame_length_max,
+                Transport::Udp | Transport::Multicast => FRAME_LENGTH_UDP,
+                Transport::Tcp => FRAME_LENGTH_TCP,
+            }),
+            message_length_max: sequencer.message_length_max.unwrap_or(defaults.message_length_max),
+            fragments_bytes_max: sequencer.fragments_bytes_max.unwrap_or(defaults.fragments_bytes_max),
+            session_expiry: session_expiry.unwrap_or(defaults.session_expiry),
+            throttle: sequencer.throttle,
+            state_interval_frames: sequencer.state_interval_frames.unwrap_or(defaults.state_interval_frames),
+            state_interval_min: sequencer.state_interval_min.unwrap_or(defaults.state_interval_min),
+            plan: plan.unwrap_or(defaults.plan),
+            optimize_for: optimize_for.unwrap_or(defaults.optimize_for),
+            sequencer_cpus: sequencer.sequencer_cpus,
+            packets,
+            tcp,
+            ..defaults
+        }
+    }
+
+    /// What the options allow, but not together with the rest of the file.
+    fn check_against(&self, config: &StreamConfig) -> Result<(), StreamError> {
+        let refuse = |option, reason| Err(at_its_line(StreamError::Option { option, reason }, config));
+        let mut journal = JournalOptions::new("journal", 1);
+        journal.segment_length_bytes = self.persistence.segment_length_bytes;
+        journal.frame_length_max = self.frame_length_max;
+        if let Err(JournalError::Options { reason, .. }) = journal.validate() {
+            return refuse("journal.segment_length", reason);
+        }
+        let longest = self.message_bytes_max();
+        for (key, bytes) in
+            [("node.kept", config.node.publisher.kept_bytes_max), ("stream.fragments", self.fragments_bytes_max)]
+        {
+            if bytes < longest {
+                let reason = format!(
+                    "{bytes} bytes do not hold a message of stream.message_length_max, which takes {longest} with its headers"
+                );
+                return refuse(key, reason);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn persistence(journal: &JournalSettings) -> Persistence {
+    let defaults = Persistence::default();
+    Persistence {
+        segment_length_bytes: journal.segment_length_bytes.unwrap_or(defaults.segment_length_bytes),
+        zero_initial: journal.zero_initial.unwrap_or(defaults.zero_initial),
+        flush: journal.flush,
+        write_buffer_bytes: journal.write_buffer_bytes.unwrap_or(defaults.write_buffer_bytes),
+        retention: journal.retention,
+        check: journal.check.unwrap_or(defaults.check),
+        ..defaults
+    }
+}
+
+/// Where nodes of other machines are served, by packets and by TCP.
+fn networks(config: &StreamConfig) -> (Option<PacketNetwork>, Option<TcpNetwork>) {
+    let NetworkSettings { command, request, rewind, .. } = config.network;
+    let by_packets = matches!(config.transport, Transport::Udp | Transport::Multicast);
+    let guests = guests(config);
+    let packets = command.zip(request).filter(|_| by_packets).map(|(command, request)| {
+        let defaults = PacketNetwork::udp(command, request);
+        PacketNetwork {
+            carrier: carrier(&config.network, defaults.carrier),
+            groups: config.network.groups.clone(),
+            guests: guests.clone(),
+            batch: config.sequencer.batch.unwrap_or(defaults.batch),
+            packet_length_max: config.network.packet_length_max.unwrap_or(defaults.packet_length_max),
+            heartbeat_interval_ns: config.network.heartbeat_interval_ns.unwrap_or(defaults.heartbeat_interval_ns),
+            ..defaults
+        }
+    });
+    // Nodes by packets read over TCP what they are far behind with; the command port has one number for both.
+    let tcp = command.zip(rewind).filter(|_| config.transport != Transport::SharedMemory);
+    (packets, tcp.map(|(command, rewind)| TcpNetwork { guests, ..TcpNetwork::new(command, rewind) }))
+}
+
+fn carrier(network: &NetworkSettings, defaults: Carrier) -> Carrier {
+    match defaults {
+        Carrier::Udp { interface, hops, segmentation } => Carrier::Udp {
+            interface: network.interface.clone().unwrap_or(interface),
+            hops: network.hops.unwrap_or(hops),
+            segmentation: network.segmentation.unwrap_or(segmentation),
+        },
+        memory @ Carrier::Memory(_) => memory,
+    }
+}
+
+fn guests(config: &StreamConfig) -> GuestOptions {
+    let defaults = GuestOptions::default();
+    GuestOptions {
+        users: config.users.clone(),
+        guests_max: config.network.nodes_max.unwrap_or(defaults.guests_max),
+        heartbeat_interval_ns: config.network.report_interval_ns.unwrap_or(defaults.heartbeat_interval_ns),
+        ..defaults
+    }
+}
+
+/// What the options refuse, with the key that sets the option.
+fn at_its_line(error: StreamError, config: &StreamConfig) -> StreamError {
+    let (StreamError::Option { option, reason }, Some(lines)) = (&error, &config.lines) else { return error };
+    let key = match *option {
+        "groups" | "rewind" => format!("network.{option}"),
+        key if key.contains('.') => key.to_owned(),
+        _ => format!("stream.{option}"),
+    };
+    lines.refuse(&key, reason).into()
+}
