@@ -40,7 +40,7 @@ pub(crate) trait ErasedService: Any + Send {
     fn restore(&mut self, state: &[u8]) -> Result<(), String>;
 
     /// Whether its handlers ran before, on a leader, and it applies their transactions.
-    fn is_of_transactions(&self) -> bool {
+    fn applies_transactions(&self) -> bool {
         false
     }
 

@@ -3,13 +3,13 @@
 use crate::EngineError;
 use crate::dead_letters::{DeadLetter, DeadLetters};
 use crate::fold::{Fold, Sink};
+use crate::interruption::{HANDLING, INTERRUPTED};
 use crate::output_record::OutputRecord;
 use crate::recovery::Recovered;
-use crate::replaying::{HANDLING, INTERRUPTED};
-use crate::sender::{Deferred, SendQueue, Undelivered, What};
-use crate::sessions::{KeptReply, Notice, SessionEntry};
+use crate::sender::{Deferred, DeferredKind, SendQueue, Undelivered};
+use crate::sessions::{Notice, SessionEntry, StoredReply};
 use crate::snapshot_schedule::SnapshotSchedule;
-use crate::state_hashes::StateHashes;
+use crate::state_hasher::StateHasher;
 use gapless_agent::fault::crash_point;
 use gapless_agent::{Agent, AgentError, Counter, CounterView, Counters, Now};
 use gapless_log::{GatingCursor, Window};
@@ -57,7 +57,7 @@ struct Outbox {
     /// Sessions that were opened again and are not answered yet.
     reopened: BTreeMap<u64, Reopened>,
     sequencer: Mailbox<ForSequencer>,
-    /// What the sequencer's mailbox has no room for yet.
+    /// Requests that the sequencer's mailbox has no room for yet.
     requests: VecDeque<ForSequencer>,
     dead_letters: DeadLetters,
     record: Option<OutputRecord>,
@@ -70,13 +70,13 @@ pub struct Executor {
     fold: Fold,
     cursor: GatingCursor,
     window: Window,
-    end: End,
+    stop_at: StopAt,
     outbox: Outbox,
     from_sequencer: Mailbox<ForService>,
     snapshots: Option<SnapshotSchedule>,
-    hashes: Option<StateHashes>,
+    state_hasher: Option<StateHasher>,
     frames_per_poll_max: usize,
-    /// Of the next poll.
+    /// The limit of the next poll; adapted to how long handlers take.
     frames_per_poll: usize,
     /// When the last poll began, if it was full.
     full_since_ns: Option<u64>,
@@ -85,44 +85,35 @@ pub struct Executor {
     closing: bool,
 }
 
-/// Up to where an executor goes on at a clean stop.
+/// Where an executor ends at a clean stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// What was appended: it will be released.
+pub enum StopAt {
+    /// The end of what is appended: it will be released.
     Appended,
-    /// What is released: of what is appended beyond that a cluster may decide otherwise.
+    /// The end of what is released: frames that are appended behind it may be cut by a cluster.
     Released,
 }
 
 /// What an executor is connected to.
 pub struct ExecutorLinks {
-    /// Reads released frames.
+    /// Of scope `Released`.
     pub cursor: GatingCursor,
-    /// The window, to know what is still to come.
+    /// To know how far frames are appended and released.
     pub window: Window,
-    /// What it waits for at a clean stop.
-    pub end: End,
-    /// To the publishers.
+    pub stop_at: StopAt,
     pub delivery: Delivery,
-    /// To the sequencer.
     pub sequencer: Mailbox<ForSequencer>,
-    /// From the sequencer.
     pub from_sequencer: Mailbox<ForService>,
-    /// The record of dead letters.
     pub dead_letters: DeadLetters,
-    /// When snapshots are taken, and who writes them.
     pub snapshots: Option<SnapshotSchedule>,
-    /// Who compares the state with that of others.
-    pub hashes: Option<StateHashes>,
-    /// What is put out is recorded there.
+    pub state_hasher: Option<StateHasher>,
+    /// The record of the handlers' outputs.
     pub record: Option<OutputRecord>,
-    /// Frames applied in one poll.
     pub frames_per_poll_max: usize,
-    /// What it counts.
     pub counters: ExecutorCounters,
 }
 
-/// What the agent counts.
+/// What the executor counts.
 #[derive(Debug)]
 pub struct ExecutorCounters {
     /// The last sequence handled.
@@ -131,7 +122,7 @@ pub struct ExecutorCounters {
     pub dead_letters: Counter,
     /// Messages that wait because their publisher's ring is full.
     pub waiting: Counter,
-    /// The frame that is handled now; see [`crate::replaying`].
+    /// The frame that is handled now; see [`crate::interruption`].
     pub handling: Counter,
 }
 
@@ -164,7 +155,7 @@ impl Executor {
             fold,
             cursor: links.cursor,
             window: links.window,
-            end: links.end,
+            stop_at: links.stop_at,
             outbox: Outbox {
                 delivery: links.delivery,
                 deferred: Vec::new(),
@@ -178,7 +169,7 @@ impl Executor {
             },
             from_sequencer: links.from_sequencer,
             snapshots: links.snapshots,
-            hashes: links.hashes,
+            state_hasher: links.state_hasher,
             frames_per_poll_max: links.frames_per_poll_max,
             frames_per_poll: 1,
             full_since_ns: None,
@@ -190,9 +181,9 @@ impl Executor {
 
     /// Whether everything is applied that a clean stop waits for.
     fn is_at_end(&self) -> bool {
-        let end = match self.end {
-            End::Appended => self.window.appended(),
-            End::Released => self.window.released(),
+        let end = match self.stop_at {
+            StopAt::Appended => self.window.appended(),
+            StopAt::Released => self.window.released(),
         };
         self.cursor.position() == end
     }
@@ -214,7 +205,7 @@ impl Executor {
         let frames = self.cursor.available()?;
         // Whatever the sequencer said before it published these frames is heard before they are applied.
         while let Some(message) = self.from_sequencer.pop() {
-            self.outbox.hear(&mut self.fold, message);
+            self.outbox.handle_request(&mut self.fold, message);
         }
         if !self.outbox.reopened.is_empty() {
             self.outbox.answer_reopened(&mut self.fold, self.window.released_sequence());
@@ -232,8 +223,8 @@ impl Executor {
             self.fold.prefetch(peek_session(&frames[position.min(frames.len())..]));
             self.counters.handling.set(frame.sequence());
             self.fold.apply(&frame, &mut self.outbox)?;
-            if let Some(hashes) = &self.hashes {
-                hashes.after_frame(&self.fold);
+            if let Some(state_hasher) = &self.state_hasher {
+                state_hasher.after_frame(&self.fold);
             }
             applied += 1;
         }
@@ -363,8 +354,8 @@ impl Outbox {
         }
     }
 
-    fn defer(&mut self, connection: ConnectionId, session: u64, what: What) {
-        defer(&mut self.deferred, connection, Deferred { session, what });
+    fn defer(&mut self, connection: ConnectionId, session: u64, kind: DeferredKind) {
+        defer(&mut self.deferred, connection, Deferred { session, kind });
     }
 
     /// Whether messages to this publisher wait already; later ones must not overtake them.
@@ -374,10 +365,10 @@ impl Outbox {
     }
 
     #[inline]
-    fn send_reply(&mut self, connection: ConnectionId, session: u64, reply: &KeptReply, payload: Payload<'_>) {
+    fn send_reply(&mut self, connection: ConnectionId, session: u64, reply: &StoredReply, payload: Payload<'_>) {
         if self.is_waiting(connection) || self.deliver(connection, &reply.header(session), payload) == Delivered::Later
         {
-            self.defer(connection, session, What::Reply(reply.session_seq));
+            self.defer(connection, session, DeferredKind::Reply(reply.session_seq));
         }
     }
 
@@ -398,7 +389,7 @@ impl Outbox {
     fn send_notices(&mut self, entry: &SessionEntry, connection: ConnectionId, seen: u64) {
         for notice in entry.notices.iter().filter(|notice| notice.number > seen) {
             if self.send_notice(connection, entry.session, notice) == Delivered::Later {
-                self.defer(connection, entry.session, What::Notices);
+                self.defer(connection, entry.session, DeferredKind::Notices);
                 return;
             }
         }
@@ -407,7 +398,7 @@ impl Outbox {
     /// Answers a session open. Its sequence is the session's identifier.
     fn send_opened(&mut self, connection: ConnectionId, entry: &SessionEntry, next_session_seq: u64) {
         if self.is_waiting(connection) || self.try_opened(connection, entry, next_session_seq) == Delivered::Later {
-            self.defer(connection, entry.session, What::Opened { next_session_seq });
+            self.defer(connection, entry.session, DeferredKind::Opened { next_session_seq });
         }
     }
 
@@ -437,7 +428,7 @@ impl Outbox {
 
     /// Something from the sequencer.
     #[cold]
-    fn hear(&mut self, fold: &mut Fold, message: ForService) {
+    fn handle_request(&mut self, fold: &mut Fold, message: ForService) {
         match message {
             ForService::Attach { session, connection, .. } => match fold.sessions.get_mut(session) {
                 Some(entry) => entry.connection = Some(connection),
@@ -455,7 +446,7 @@ impl Outbox {
                         Some(command) => (RefusalCode::NotACommand, command, "a frame of a longer command"),
                         None => {
                             let text = "its reply is no longer kept: later commands have acknowledged it";
-                            (RefusalCode::ReplyExpired, entry.first_kept(), text)
+                            (RefusalCode::ReplyExpired, entry.first_stored(), text)
                         }
                     };
                     self.send_refusal(connection, session, session_seq, &Refusal { code, detail, text });
@@ -527,21 +518,22 @@ impl Outbox {
     }
 
     fn try_again(&mut self, fold: &Fold, connection: ConnectionId, message: Deferred) -> Delivered {
-        let Deferred { session, what } = message;
+        let Deferred { session, kind } = message;
         let Some(entry) = fold.sessions.get(session) else { return Delivered::Never };
-        match what {
-            What::Reply(session_seq) => match entry.find(session_seq) {
+        match kind {
+            DeferredKind::Reply(session_seq) => match entry.find(session_seq) {
                 Some(reply) => self.deliver(connection, &reply.header(session), Payload::new(&reply.payload)),
                 // A reply that is no longer kept was acknowledged by a later command.
                 None => Delivered::Never,
             },
-            What::Notices => {
+            DeferredKind::Notices => {
                 // The publisher drops those that it has by their numbers.
                 let mut notices = entry.notices.iter();
-                let late = notices.find(|notice| self.send_notice(connection, session, notice) == Delivered::Later);
-                if late.is_some() { Delivered::Later } else { Delivered::Yes }
+                let first_rejected =
+                    notices.find(|notice| self.send_notice(connection, session, notice) == Delivered::Later);
+                if first_rejected.is_some() { Delivered::Later } else { Delivered::Yes }
             }
-            What::Opened { next_session_seq } => self.try_opened(connection, entry, next_session_seq),
+            DeferredKind::Opened { next_session_seq } => self.try_opened(connection, entry, next_session_seq),
         }
     }
 }
@@ -562,7 +554,7 @@ fn defer(deferred: &mut Vec<(ConnectionId, VecDeque<Deferred>)>, connection: Con
 
 impl Sink for Outbox {
     #[inline]
-    fn reply(&mut self, session: &SessionEntry, reply: &KeptReply) {
+    fn reply(&mut self, session: &SessionEntry, reply: &StoredReply) {
         crash_point("before_reply");
         let payload = Payload::new(&reply.payload);
         if let Some(record) = &mut self.record {
@@ -586,7 +578,7 @@ impl Sink for Outbox {
         }
         let (Some(connection), Some(notice)) = (session.connection, session.notices.back()) else { return };
         if self.is_waiting(connection) || self.send_notice(connection, session.session, notice) == Delivered::Later {
-            self.defer(connection, session.session, What::Notices);
+            self.defer(connection, session.session, DeferredKind::Notices);
         }
     }
 

@@ -1,13 +1,14 @@
 //! [`Fold`]: the service's state, its sessions and its timers as a fold of the stream. Live, in
 //! recovery and in a debugging replay the same code runs; what differs is the [`Sink`].
 
-mod refusals;
+mod event_stream;
+mod refusal_effects;
 mod transactions;
 
 use crate::dead_letters::DeadLetter;
 use crate::outputs::Outcome;
-use refusals::Before;
-pub use refusals::CheckRefusals;
+pub use refusal_effects::CheckRefusals;
+use refusal_effects::StateBefore;
 
 use crate::EngineError;
 use crate::context::Context;
@@ -16,7 +17,7 @@ use crate::erased_service::{ErasedService, TypedService};
 use crate::outputs::{Outputs, TimerChange};
 use crate::reject::Reject;
 use crate::service::{Refused, Service, describe};
-use crate::sessions::{KeptReply, NOTICES_KEPT_MAX, Notice, SessionEntry, SessionTable};
+use crate::sessions::{NOTICES_UNRECEIVED_MAX, Notice, SessionEntry, SessionTable, StoredReply};
 use crate::timers::TimerTable;
 use crate::transaction_layout::Reply;
 use gapless_schema::Encoding;
@@ -95,7 +96,7 @@ pub struct Policy {
 /// Where a fold's outputs go. Recovery ignores them: whoever waits for a reply asks again.
 pub trait Sink {
     /// A command has its reply.
-    fn reply(&mut self, session: &SessionEntry, reply: &KeptReply);
+    fn reply(&mut self, session: &SessionEntry, reply: &StoredReply);
     /// A session was opened; its reply is made from the entry.
     fn opened(&mut self, session: &mut SessionEntry);
     /// A session has a new notice, the last of its list.
@@ -116,7 +117,7 @@ pub trait Sink {
 pub(crate) struct DeadLettersOnly<'a>(pub &'a mut DeadLetters);
 
 impl Sink for DeadLettersOnly<'_> {
-    fn reply(&mut self, _: &SessionEntry, _: &KeptReply) {}
+    fn reply(&mut self, _: &SessionEntry, _: &StoredReply) {}
     fn opened(&mut self, _: &mut SessionEntry) {}
     fn notice(&mut self, _: &SessionEntry) {}
     fn set_timer(&mut self, _: u64, _: u64) {}
@@ -131,7 +132,7 @@ impl Sink for DeadLettersOnly<'_> {
 pub struct NoSink;
 
 impl Sink for NoSink {
-    fn reply(&mut self, _: &SessionEntry, _: &KeptReply) {}
+    fn reply(&mut self, _: &SessionEntry, _: &StoredReply) {}
     fn opened(&mut self, _: &mut SessionEntry) {}
     fn notice(&mut self, _: &SessionEntry) {}
     fn set_timer(&mut self, _: u64, _: u64) {}
@@ -152,15 +153,15 @@ pub struct Fold {
     has_version: bool,
     pub(crate) outputs: Outputs,
     /// Whether the stream belongs to others; see [`crate::events`].
-    pub(crate) is_on_stream: bool,
+    pub(crate) is_on_event_stream: bool,
     /// The number of the next frame that the service publishes into it.
     pub(crate) next_published: u64,
     /// The fragments of a message that is not complete yet.
     pub(crate) message: Vec<u8>,
     fragments_missing: bool,
-    before: Before,
+    before: StateBefore,
     /// Whether the handlers ran before, and transactions are applied.
-    is_of_transactions: bool,
+    applies_transactions: bool,
 }
 
 impl Fold {
@@ -173,7 +174,7 @@ impl Fold {
     fn of(service: Box<dyn ErasedService>, policy: Policy) -> Self {
         Self {
             has_version: service.versions().contains(&1),
-            is_of_transactions: service.is_of_transactions(),
+            applies_transactions: service.applies_transactions(),
             service,
             policy,
             sessions: SessionTable::default(),
@@ -182,11 +183,11 @@ impl Fold {
             last_timestamp_ns: 0,
             version: 1,
             outputs: Outputs::default(),
-            is_on_stream: false,
+            is_on_event_stream: false,
             next_published: 1,
             message: Vec::new(),
             fragments_missing: false,
-            before: Before::default(),
+            before: StateBefore::default(),
         }
     }
 
@@ -211,7 +212,7 @@ impl Fold {
 
     /// Whether a replay runs handlers, and does not only apply what they did.
     pub(crate) const fn runs_handlers(&self) -> bool {
-        !self.is_of_transactions
+        !self.applies_transactions
     }
 
     pub(crate) const fn policy(&self) -> &Policy {
@@ -267,7 +268,7 @@ impl Fold {
             let reason = format!("sequence {} was due", self.last_sequence + 1);
             return Err(EngineError::Corrupt { sequence, reason });
         }
-        if self.is_of_transactions {
+        if self.applies_transactions {
             self.service.before_frame(sequence, frame.term())?;
         }
         self.last_sequence = sequence;
@@ -284,7 +285,7 @@ impl Fold {
                 self.acknowledge(frame, sink);
                 Ok(())
             }
-            Kind::Timer if self.is_of_transactions => self.timer_transaction(frame, sink),
+            Kind::Timer if self.applies_transactions => self.timer_transaction(frame, sink),
             Kind::Timer => self.timer(frame, sink),
             Kind::Mark => self.mark(frame),
             kind @ (Kind::Event | Kind::Reply | Kind::Notice | Kind::TimerRequest | Kind::Consensus) => {
@@ -367,10 +368,10 @@ impl Fold {
     }
 
     fn command(&mut self, frame: &Frame<'_>, payload: &[u8], sink: &mut dyn Sink) -> Result<(), EngineError> {
-        let (outcome, replied) = match (self.is_of_transactions, frame.flags() & TRANSACTION_FLAG != 0) {
+        let (outcome, replied) = match (self.applies_transactions, frame.flags() & TRANSACTION_FLAG != 0) {
             (false, false) => (self.run(frame, payload)?, None),
             (true, true) => self.transaction(frame, payload)?,
-            (true, false) => (transactions::never_run(frame, &mut self.outputs)?, None),
+            (true, false) => (transactions::refuse_unexecuted(frame, &mut self.outputs)?, None),
             (false, true) => {
                 let (found, expected) = ("a state-replicated", "event-sourced");
                 return Err(EngineError::Kind { sequence: frame.sequence(), found, expected });
@@ -450,8 +451,8 @@ impl Fold {
         let called = catch_unwind(AssertUnwindSafe(|| service.handle(schema, encoding, payload, &mut context)));
         match called {
             Ok(Ok(())) => {
-                let refused =
-                    misplaced(self.is_on_stream, &self.outputs).or_else(|| full_notices(&self.sessions, &self.outputs));
+                let refused = misplaced(self.is_on_event_stream, &self.outputs)
+                    .or_else(|| full_notices(&self.sessions, &self.outputs));
                 match refused {
                     None => Ok(Outcome::Done),
                     Some(text) => {
@@ -522,9 +523,8 @@ impl Fold {
         }));
         let (session, session_seq) = (0, 0);
         let refused = match called {
-            Ok(Ok(())) => {
-                misplaced(self.is_on_stream, &self.outputs).or_else(|| full_notices(&self.sessions, &self.outputs))
-            }
+            Ok(Ok(())) => misplaced(self.is_on_event_stream, &self.outputs)
+                .or_else(|| full_notices(&self.sessions, &self.outputs)),
             Ok(Err(Reject { text: reason, .. })) if self.before.is_changed(&*self.service) => {
                 let message = format!("timer {}", fired.timer);
                 return Err(EngineError::RefusalWithEffect { message, sequence, session, session_seq, reason });
@@ -585,12 +585,12 @@ impl Fold {
 
 /// Whether a call has outputs that its service has no place for.
 #[inline]
-pub(crate) fn misplaced(is_on_stream: bool, outputs: &Outputs) -> Option<String> {
-    if !is_on_stream && !outputs.published.is_empty() {
+pub(crate) fn misplaced(is_on_event_stream: bool, outputs: &Outputs) -> Option<String> {
+    if !is_on_event_stream && !outputs.published.is_empty() {
         return Some("only a service on an event stream publishes; this one replies".to_owned());
     }
     let has_reply = outputs.reply.is_some() || outputs.reply_too_long.is_some();
-    if is_on_stream && (has_reply || !outputs.notices.is_empty()) {
+    if is_on_event_stream && (has_reply || !outputs.notices.is_empty()) {
         return Some("on an event stream nobody waits for a reply; publish instead".to_owned());
     }
     None
@@ -601,8 +601,8 @@ fn full_notices(sessions: &SessionTable, outputs: &Outputs) -> Option<String> {
     outputs.notices.iter().find_map(|(session, _)| {
         let new = outputs.notices.iter().filter(|(other, _)| other == session).count();
         let kept = sessions.get(*session)?.notices.len();
-        (kept + new > NOTICES_KEPT_MAX)
-            .then(|| format!("session {session} has {kept} unreceived notices; the limit is {NOTICES_KEPT_MAX}"))
+        (kept + new > NOTICES_UNRECEIVED_MAX)
+            .then(|| format!("session {session} has {kept} unreceived notices; the limit is {NOTICES_UNRECEIVED_MAX}"))
     })
 }
 

@@ -2,22 +2,21 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`events`] | a fold on a stream that belongs to others |
-//! | [`stream_service`] | [`StreamService`]: a service as a node of such a stream |
+//! | [`stream_service`] | [`StreamService`]: a service as a node of an event stream that belongs to others |
 //! | [`service_host`] | [`ServiceHost`]: a service and a stream of its own, put together and run |
 //! | `replica` | `Replica`: a service on a member of a cluster, with the feature `cluster` |
 //! | [`replica_service`] | a service as a member of a cluster runs it |
 //! | [`executor`] | [`executor::Executor`]: the agent that applies released frames and answers |
 //! | [`sender`] | the agent that delivers on a thread of its own, where one is asked for |
 //! | [`state`] | [`StateService`]: state replication, in which the leader alone runs the handlers |
-//! | [`state_hashes`] | hashes of the state, for members to compare |
+//! | [`state_hasher`] | [`state_hasher::StateHasher`]: hashes of the state, for members to compare |
 //! | `thread_assignment`, `host_journal` | a host's threads; its journal as snapshots need it |
 //! | [`snapshot_schedule`] | when snapshots are taken, and the thread that writes them |
 //! | [`options`] | [`ServiceHostOptions`]: how a host is run |
 //! | [`recovery`] | how a start finds the state again, and a journal replayed for debugging |
-//! | [`output_record`] | what was put out, so that a replay that comes to something else is noticed |
-//! | [`replaying`] | at which frame a start was ended without a word |
-//! | [`whole_directory`] | whether everything in a directory comes from one history, and making it one of its own |
+//! | [`output_record`] | a record of the handlers' outputs, so that a replay with other outputs is noticed |
+//! | [`interruption`] | which frame was being handled when the process before was killed or aborted |
+//! | [`directory_consistency`] | whether everything in a directory comes from one history, and making it one of its own |
 //! | [`snapshot`] | the file that a snapshot is |
 //! | [`fold`] | [`Fold`]: state, sessions and timers as a fold of the stream; no I/O |
 //! | `erased_service` | a service without its type, so that the rest is compiled once |
@@ -36,21 +35,22 @@
 //! [`outputs`] → [`sessions`] → the publisher's ring.
 
 #![forbid(unsafe_code)]
+#![allow(missing_docs, reason = "the face documents every name that applications import")]
 
 pub mod context;
 pub mod dead_letters;
+pub mod directory_consistency;
 mod erased_service;
 pub mod error;
-pub mod events;
 pub mod executor;
 pub mod fold;
 mod host_journal;
+pub mod interruption;
 pub mod options;
 pub mod output_record;
 pub mod outputs;
 pub mod recovery;
 pub mod reject;
-pub mod replaying;
 #[cfg(feature = "cluster")]
 pub mod replica;
 pub mod replica_service;
@@ -61,13 +61,12 @@ pub mod sessions;
 pub mod snapshot;
 pub mod snapshot_schedule;
 pub mod state;
-pub mod state_hashes;
+pub mod state_hasher;
 pub mod store;
 pub mod stream_service;
 mod thread_assignment;
 pub mod timers;
 pub mod transaction_layout;
-pub mod whole_directory;
 
 pub use context::{Context, OUTPUT_LENGTH_MAX};
 pub use error::EngineError;

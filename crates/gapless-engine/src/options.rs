@@ -83,7 +83,7 @@ pub struct ServiceHostOptions {
 }
 
 /// Why there is no policy for a state-replicated service.
-pub(crate) const NOTHING_STOPS_IT: &str = "no command stops a service whose state is replicated: what its handler did to \
+pub(crate) const POLICY_OF_STATE_REFUSED: &str = "no command stops a service whose state is replicated: what its handler did to \
                                            the state before it panicked is taken back, and the command is refused";
 
 impl ServiceHostOptions {
@@ -146,7 +146,7 @@ impl ServiceHostOptions {
             ("policy.on_unhandled", self.policy.on_unhandled == OnUnhandled::Stop),
         ] {
             if is_said {
-                return Err(EngineError::Option { option, reason: NOTHING_STOPS_IT.to_owned() });
+                return Err(EngineError::Option { option, reason: POLICY_OF_STATE_REFUSED.to_owned() });
             }
         }
         Ok(())

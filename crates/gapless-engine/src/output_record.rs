@@ -21,7 +21,7 @@
 
 use crate::dead_letters::DeadLetter;
 use crate::fold::{Fold, OnOtherProgram, Sink};
-use crate::sessions::{KeptReply, SessionEntry};
+use crate::sessions::{SessionEntry, StoredReply};
 use crate::{EngineError, snapshot};
 use gapless_log::StreamIdentity;
 use gapless_schema::Encoding;
@@ -74,7 +74,7 @@ impl OutputHash {
 
     /// `payload_crc` is the CRC-32C of its payload.
     #[inline]
-    pub fn reply(&mut self, reply: &KeptReply, payload_crc: u32) {
+    pub fn reply(&mut self, reply: &StoredReply, payload_crc: u32) {
         self.add(u64::from(reply.schema) << 16 | u64::from(reply.flags), reply.payload.len(), payload_crc);
     }
 
@@ -125,7 +125,7 @@ impl Record {
 }
 
 /// What the file of a directory says.
-pub struct Recorded {
+pub struct RecordedOutputs {
     path: PathBuf,
     identity: StreamIdentity,
     /// Who handled the frames behind the records; `None` where nobody knows.
@@ -133,7 +133,7 @@ pub struct Recorded {
     records: Vec<Record>,
 }
 
-impl Recorded {
+impl RecordedOutputs {
     /// Reads what there is in `directory`. A file that is damaged says less, one of another history nothing, and that is told.
     ///
     /// # Errors
@@ -228,14 +228,14 @@ impl Recorded {
     fn go_on(self, program: u64, needed_from: u64, last_sequence: u64) -> Result<OutputRecord, EngineError> {
         let Self { path, identity, mut records, .. } = self;
         records.retain(|record| record.last >= needed_from && record.last <= last_sequence);
-        let aside = path.with_extension("new");
+        let temporary = path.with_extension("new");
         let write = || {
             let mut options = OpenOptions::new();
-            let mut file = options.read(true).write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
+            let mut file = options.read(true).write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
             let mut bytes = header(identity, program).to_vec();
             records.iter().for_each(|record| bytes.extend_from_slice(&record.to_bytes()));
             file.write_all(&bytes)?;
-            std::fs::rename(&aside, &path)?;
+            std::fs::rename(&temporary, &path)?;
             Ok(file)
         };
         let file = write().map_err(EngineError::system(format!("writing {}", path.display())))?;
@@ -348,16 +348,16 @@ impl Drop for OutputRecord {
 }
 
 /// A replay's outputs, compared with those that were recorded.
-pub(crate) struct Compared<'a> {
+pub(crate) struct ComparingSink<'a> {
     sink: &'a mut dyn Sink,
-    pub recorded: &'a mut Recorded,
+    pub recorded: &'a mut RecordedOutputs,
     next: usize,
     /// While frames of the next record are replayed from its first one on.
     hash: Option<OutputHash>,
 }
 
-impl<'a> Compared<'a> {
-    pub fn new(sink: &'a mut dyn Sink, recorded: &'a mut Recorded) -> Self {
+impl<'a> ComparingSink<'a> {
+    pub fn new(sink: &'a mut dyn Sink, recorded: &'a mut RecordedOutputs) -> Self {
         Self { sink, recorded, next: 0, hash: None }
     }
 
@@ -402,8 +402,8 @@ impl<'a> Compared<'a> {
     }
 }
 
-impl Sink for Compared<'_> {
-    fn reply(&mut self, session: &SessionEntry, reply: &KeptReply) {
+impl Sink for ComparingSink<'_> {
+    fn reply(&mut self, session: &SessionEntry, reply: &StoredReply) {
         self.with(|hash| hash.reply(reply, crc32c(&reply.payload)));
         self.sink.reply(session, reply);
     }
@@ -471,11 +471,11 @@ mod tests {
     const IDENTITY: StreamIdentity = StreamIdentity { stream_id: 7 << 90 | 3, incarnation: 5 };
 
     fn record(directory: &Path, last: u64) -> OutputRecord {
-        Recorded::read(directory, IDENTITY).unwrap().go_on(9, 0, last).unwrap()
+        RecordedOutputs::read(directory, IDENTITY).unwrap().go_on(9, 0, last).unwrap()
     }
 
     fn records(directory: &Path) -> Vec<(u64, u64)> {
-        let recorded = Recorded::read(directory, IDENTITY).unwrap();
+        let recorded = RecordedOutputs::read(directory, IDENTITY).unwrap();
         recorded.records.iter().map(|record| (record.first, record.last)).collect()
     }
 
@@ -497,14 +497,14 @@ mod tests {
         let end = FRAMES_MAX + 31;
         assert_eq!(records(directory.path()), [(1, 20), (21, end - 1), (end, end)]);
         // A start takes back what the journal does not have, and what no replay needs.
-        drop(Recorded::read(directory.path(), IDENTITY).unwrap().go_on(9, 21, end - 1).unwrap());
+        drop(RecordedOutputs::read(directory.path(), IDENTITY).unwrap().go_on(9, 21, end - 1).unwrap());
         assert_eq!(records(directory.path()), [(21, end - 1)]);
     }
 
     #[test]
     fn of_a_batch_that_was_not_finished_nothing_is_written() {
         let directory = tempfile::tempdir().unwrap();
-        let hash = || Recorded::read(directory.path(), IDENTITY).unwrap().records[0].hash;
+        let hash = || RecordedOutputs::read(directory.path(), IDENTITY).unwrap().records[0].hash;
         let mut written = record(directory.path(), 0);
         written.hash.timer(1, 2);
         written.after_batch((10, 7), 0);
@@ -544,7 +544,7 @@ mod tests {
         }
         std::fs::write(&path, &whole).unwrap();
         for other in [StreamIdentity { incarnation: 6, ..IDENTITY }, StreamIdentity { stream_id: 7, ..IDENTITY }] {
-            let recorded = Recorded::read(directory.path(), other).unwrap();
+            let recorded = RecordedOutputs::read(directory.path(), other).unwrap();
             assert!(recorded.records.is_empty() && recorded.program.is_none());
         }
     }
@@ -560,9 +560,9 @@ mod tests {
         }
         drop(written);
         // The second one's frames were lost with the power, and others took their place.
-        let mut recorded = Recorded::read(directory.path(), IDENTITY).unwrap();
+        let mut recorded = RecordedOutputs::read(directory.path(), IDENTITY).unwrap();
         let mut sink = crate::fold::NoSink;
-        let mut compared = Compared::new(&mut sink, &mut recorded);
+        let mut compared = ComparingSink::new(&mut sink, &mut recorded);
         for sequence in 1..=20 {
             compared.before(sequence);
             if sequence == 10 {
@@ -577,7 +577,7 @@ mod tests {
     #[test]
     fn the_frames_of_other_programs_are_known_by_their_records() {
         let directory = tempfile::tempdir().unwrap();
-        let read = || Recorded::read(directory.path(), IDENTITY).unwrap();
+        let read = || RecordedOutputs::read(directory.path(), IDENTITY).unwrap();
         for (program, last) in [(1, 10), (2, 20), (1, 30)] {
             let mut written = read().go_on(program, 0, last - 10).unwrap();
             written.after_batch((last, last), 0);

@@ -2,8 +2,8 @@
 //! replay over a copied journal, to any sequence, for debugging.
 
 use crate::fold::{Fold, OnOtherOutputs, Policy, Sink};
-use crate::output_record::{Compared, Recorded};
-use crate::replaying::Replaying;
+use crate::interruption::ReplayProgress;
+use crate::output_record::{ComparingSink, RecordedOutputs};
 use crate::service::Service;
 use crate::{EngineError, snapshot};
 use gapless_client::stream_layout::StreamLayout;
@@ -40,7 +40,7 @@ pub fn recover(
     identity: StreamIdentity,
     fold: &mut Fold,
     sequencer: &mut Sequencer,
-    (sink, recorded): (&mut dyn Sink, Option<&mut Recorded>),
+    (sink, recorded): (&mut dyn Sink, Option<&mut RecordedOutputs>),
     sequence_max: u64,
 ) -> Result<Recovered, EngineError> {
     let reader = JournalReader::open(layout.journal())?;
@@ -67,15 +67,15 @@ pub fn recover(
     // Of a journal of this process, or of what a majority has: nobody cuts that.
     let mut replay = reader.replay_until(from, sequence_max)?;
     // Whoever only looks writes nothing.
-    let replaying = recorded.is_some().then(|| Replaying::begin(layout.root())).transpose()?;
+    let replaying = recorded.is_some().then(|| ReplayProgress::begin(layout.root())).transpose()?;
     let replaying = replaying.map(|(replaying, before)| {
         recovered.interrupted_sequence = before;
         replaying
     });
-    let mut nothing = Recorded::nothing(layout.root(), identity);
+    let mut nothing = RecordedOutputs::nothing(layout.root(), identity);
     let recorded = recorded.unwrap_or(&mut nothing);
     let on_other_outputs = fold.policy().on_other_outputs;
-    let mut sink = Compared::new(sink, recorded);
+    let mut sink = ComparingSink::new(sink, recorded);
     while let Some(frame) = replay.next_frame()? {
         if recovered.frames_replayed == 0 {
             let last = reader.last_sequence().map_or(sequence_max, |last| last.min(sequence_max));

@@ -6,9 +6,9 @@
 
 use crate::EngineError;
 use crate::fold::{OnPanic, OnUnhandled};
-use crate::options::NOTHING_STOPS_IT;
+use crate::options::POLICY_OF_STATE_REFUSED;
 use crate::recovery::Recovered;
-use crate::replica_service::{ReplicaOptions, ReplicaService, Views};
+use crate::replica_service::{ReplicaOptions, ReplicaService, ServiceViews};
 use crate::service::Service;
 use crate::snapshot_schedule::SnapshotRequests;
 use crate::state::transaction_applier::StateViews;
@@ -66,7 +66,7 @@ fn interval(own: Option<u64>, config: &ServiceConfig) -> Option<u64> {
 pub struct Replica {
     member: ClusterMember,
     /// None on a witness.
-    views: Option<Views>,
+    views: Option<ServiceViews>,
     /// Of a state-replicated service.
     state: Option<StateViews>,
 }
@@ -179,7 +179,7 @@ impl Replica {
             ("service.on_unhandled", config.service.on_unhandled == Some(OnFault::Stop)),
         ] {
             if is_said {
-                return Err(EngineError::Option { option, reason: NOTHING_STOPS_IT.to_owned() });
+                return Err(EngineError::Option { option, reason: POLICY_OF_STATE_REFUSED.to_owned() });
             }
         }
         let snapshot_interval_frames = interval(options.snapshot_interval_frames, &config.service);

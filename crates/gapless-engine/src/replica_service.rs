@@ -2,15 +2,15 @@
 //! and nothing of consensus, so it is there without the feature `cluster`, too.
 
 use crate::dead_letters::DeadLetters;
-use crate::executor::{Delivery, End, Executor, ExecutorCounters, ExecutorLinks};
+use crate::executor::{Delivery, Executor, ExecutorCounters, ExecutorLinks, StopAt};
 use crate::fold::{Fold, NoSink, Policy, Sink};
-use crate::output_record::Recorded;
+use crate::output_record::RecordedOutputs;
 use crate::recovery::{Recovered, recover};
 use crate::service::Service;
 use crate::snapshot_schedule::{SnapshotJournal, SnapshotRequests, SnapshotRules, SnapshotSchedule};
 use crate::state::transaction_applier::{StateViews, TransactionApplier};
 use crate::state::{ServiceFactory, StateOptions, StateService, factory_of};
-use crate::state_hashes::StateHashes;
+use crate::state_hasher::StateHasher;
 use crate::store::Store;
 use crate::{EngineError, snapshot};
 use gapless_agent::{Agent, CounterView, Waker};
@@ -50,7 +50,7 @@ pub(crate) type Later<T> = Arc<Mutex<Option<T>>>;
 /// What a service's agent lets others see.
 #[derive(Clone)]
 #[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "read by a replica"))]
-pub(crate) struct Views {
+pub(crate) struct ServiceViews {
     pub recovered: Recovered,
     pub handled: CounterView,
     pub dead_letters: CounterView,
@@ -63,8 +63,8 @@ pub struct ReplicaService {
     pub(crate) options: ReplicaOptions,
     hash_interval_frames: u64,
     recovered: Recovered,
-    recorded: Option<Recorded>,
-    pub(crate) views: Later<Views>,
+    recorded: Option<RecordedOutputs>,
+    pub(crate) views: Later<ServiceViews>,
     pub(crate) state: Later<StateViews>,
 }
 
@@ -91,7 +91,7 @@ impl ReplicaService {
         let policy = Policy::default();
         let options = ReplicaOptions { snapshot_interval_frames, snapshot_on_stop, policy };
         // Each transaction carries the hash of the state.
-        Self::of(Fold::of_transactions(Box::new(TransactionApplier::new(factory, limits))), options, 0)
+        Self::of(Fold::applying_transactions(Box::new(TransactionApplier::new(factory, limits))), options, 0)
     }
 
     fn of(fold: Fold, options: ReplicaOptions, hash_interval_frames: u64) -> Self {
@@ -130,7 +130,7 @@ impl MemberService for ReplicaService {
         if sequence == 0 {
             return Ok(());
         }
-        let mut recorded = Recorded::read(layout.root(), identity)?;
+        let mut recorded = RecordedOutputs::read(layout.root(), identity)?;
         // The member's own sequencer is found by its own state.
         let mut sequencer = Sequencer::new(SequencerRules::of_service(u64::MAX));
         let replayed = (&mut NoSink as &mut dyn Sink, Some(&mut recorded));
@@ -172,13 +172,13 @@ impl MemberService for ReplicaService {
         let counters = ExecutorCounters::add_to(parts.counters, &recovered)?;
         let (handled, dead_letters) = counters.views();
         let root = parts.layout.root();
-        let recorded = recorded.unwrap_or_else(|| Recorded::nothing(root, parts.identity));
+        let recorded = recorded.unwrap_or_else(|| RecordedOutputs::nothing(root, parts.identity));
         let record = recorded.go_on_behind(&fold, &parts.layout.snapshots())?;
         let links = ExecutorLinks {
             record: Some(record),
             cursor: parts.cursor,
             window: parts.window,
-            end: End::Released,
+            stop_at: StopAt::Released,
             delivery: Delivery::Direct(parts.egress),
             sequencer: parts.sequencer,
             from_sequencer: parts.from_sequencer,
@@ -186,10 +186,10 @@ impl MemberService for ReplicaService {
             snapshots: Some(schedule),
             frames_per_poll_max: parts.frames_per_poll_max,
             counters,
-            hashes: StateHashes::new(hash_interval_frames, parts.identity, parts.hashes),
+            state_hasher: StateHasher::new(hash_interval_frames, parts.identity, parts.hashes),
         };
         *views.lock().unwrap_or_else(PoisonError::into_inner) =
-            Some(Views { recovered, handled, dead_letters, snapshots });
+            Some(ServiceViews { recovered, handled, dead_letters, snapshots });
         Ok(Box::new(Executor::new(fold, links)))
     }
 }

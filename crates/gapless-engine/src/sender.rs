@@ -115,14 +115,14 @@ impl Agent for Sender {
             let (header, connection) = (frame.header(), ConnectionId(frame.term() as u32));
             let header = FrameHeader { term: 0, ..header };
             if self.egress.deliver(connection, &header, Payload::new(frame.payload())) == Delivered::Later {
-                let what = match (header.kind, SessionOpened::from_bytes(frame.payload())) {
-                    (Kind::Notice, _) => What::Notices,
+                let kind = match (header.kind, SessionOpened::from_bytes(frame.payload())) {
+                    (Kind::Notice, _) => DeferredKind::Notices,
                     (_, Some(opened)) if header.session_seq == 0 => {
-                        What::Opened { next_session_seq: opened.next_session_seq }
+                        DeferredKind::Opened { next_session_seq: opened.next_session_seq }
                     }
-                    _ => What::Reply(header.session_seq),
+                    _ => DeferredKind::Reply(header.session_seq),
                 };
-                let back = Undelivered { connection, message: Deferred { session: header.session, what } };
+                let back = Undelivered { connection, message: Deferred { session: header.session, kind } };
                 if self.undelivered.push(back).is_err() {
                     break;
                 }
@@ -142,16 +142,16 @@ impl Agent for Sender {
     }
 }
 
-/// A message that did not fit its publisher's ring. What it says is looked up again when there is room.
+/// A message that did not fit its publisher's ring. Its content is looked up again when there is room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Deferred {
     pub session: u64,
-    pub what: What,
+    pub kind: DeferredKind,
 }
 
 /// Which of a session's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum DeferredKind {
     /// The reply to the command with this number.
     Reply(u64),
     /// All notices that it has not acknowledged.

@@ -1,11 +1,11 @@
 //! [`ServiceHost`]: one durable stream and a service on it, event-sourced or state-replicated, put together from the agents and run.
 
 use crate::dead_letters::DeadLetters;
-use crate::executor::{Delivery, End, Executor, ExecutorCounters, ExecutorLinks};
+use crate::executor::{Delivery, Executor, ExecutorCounters, ExecutorLinks, StopAt};
 use crate::fold::{DeadLettersOnly, Fold, Sink};
 use crate::host_journal::HostJournal;
 use crate::options::ServiceHostOptions;
-use crate::output_record::{OutputRecord, Recorded};
+use crate::output_record::{OutputRecord, RecordedOutputs};
 use crate::recovery::{Recovered, recover};
 use crate::sender::Sender;
 use crate::service::Service;
@@ -109,13 +109,13 @@ impl ServiceHost {
     ) -> Result<Self, EngineError> {
         options.check_of_state()?;
         let applier = TransactionApplier::new(factory_of(make), options.state_limits);
-        Self::start_fold(Fold::of_transactions(Box::new(applier)), options)
+        Self::start_fold(Fold::applying_transactions(Box::new(applier)), options)
     }
 
     fn start_fold(mut fold: Fold, options: ServiceHostOptions) -> Result<Self, EngineError> {
         let stream_options = options.stream_options();
-        let found = Found::recover(&mut fold, &options)?;
-        let Found { directory, opened, sequencer, recovered, record, dead_letters, identity } = found;
+        let found = RecoveredDirectory::recover(&mut fold, &options)?;
+        let RecoveredDirectory { directory, opened, sequencer, recovered, record, dead_letters, identity } = found;
         let layout = directory.as_ref().map(TakenDirectory::layout).cloned();
         let mut builder = StreamBuilder::with_seats(
             &stream_options,
@@ -150,11 +150,11 @@ impl ServiceHost {
         let executor = Executor::new(
             fold,
             ExecutorLinks {
-                hashes: None,
+                state_hasher: None,
                 record,
                 cursor,
                 window: builder.window.clone(),
-                end: End::Appended,
+                stop_at: StopAt::Appended,
                 delivery,
                 sequencer: builder.requests.clone(),
                 from_sequencer: builder.answers.clone(),
@@ -323,7 +323,7 @@ fn stopped(error: StreamError) -> EngineError {
 }
 
 /// What a start finds in the host's directory, and the service's state by that.
-struct Found {
+struct RecoveredDirectory {
     directory: Option<TakenDirectory>,
     opened: Option<OpenedJournal>,
     sequencer: Sequencer,
@@ -333,7 +333,7 @@ struct Found {
     identity: StreamIdentity,
 }
 
-impl Found {
+impl RecoveredDirectory {
     /// Opens what there is and replays it into `fold`.
     fn recover(fold: &mut Fold, options: &ServiceHostOptions) -> Result<Self, EngineError> {
         let directory =
@@ -357,7 +357,7 @@ impl Found {
         let opening = Opening { points, ..Opening::new(options.tier, options.frame_length_max) };
         let mut opened = options.persistence.open(&layout.journal(), opening)?;
         found.identity = opened.identity;
-        let mut recorded = Recorded::read(layout.root(), found.identity)?;
+        let mut recorded = RecordedOutputs::read(layout.root(), found.identity)?;
         found.dead_letters = DeadLetters::open(layout.root(), opened.journal.last_sequence())?;
         let mut sink = DeadLettersOnly(&mut found.dead_letters);
         let replayed = (&mut sink as &mut dyn Sink, Some(&mut recorded));

@@ -10,13 +10,13 @@ use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
 /// Notices that a session may leave unreceived; one more and the sending handler is refused.
-pub const NOTICES_KEPT_MAX: usize = 1024;
+pub const NOTICES_UNRECEIVED_MAX: usize = 1024;
 /// The longest text of a refusal, bytes.
 const REFUSAL_TEXT_MAX: usize = 1024;
 
 /// A kept reply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct KeptReply {
+pub struct StoredReply {
     /// Number of the command's last frame; 0 while the slot is empty.
     pub session_seq: u64,
     /// The command's place in the order.
@@ -31,7 +31,7 @@ pub struct KeptReply {
     pub payload: Vec<u8>,
 }
 
-impl KeptReply {
+impl StoredReply {
     /// The header of the frame that carries it.
     #[inline]
     #[must_use]
@@ -105,7 +105,7 @@ pub struct SessionEntry {
     /// Sequenced time of its last frame, ns since the epoch.
     pub last_active_ns: u64,
     /// One slot for each command of the window.
-    pub replies: Vec<KeptReply>,
+    pub replies: Vec<StoredReply>,
     /// Notices that it has not acknowledged.
     pub notices: VecDeque<Notice>,
     /// The number of the last notice.
@@ -117,7 +117,7 @@ pub struct SessionEntry {
 impl SessionEntry {
     /// The kept reply to the command whose last frame has this number.
     #[must_use]
-    pub fn find(&self, session_seq: u64) -> Option<&KeptReply> {
+    pub fn find(&self, session_seq: u64) -> Option<&StoredReply> {
         // Without fragments the slot follows from the number; else it is looked for.
         let likely = &self.replies[(session_seq.wrapping_sub(1) % self.replies.len() as u64) as usize];
         if likely.session_seq == session_seq {
@@ -128,8 +128,8 @@ impl SessionEntry {
 
     /// The first number whose reply is kept.
     #[must_use]
-    pub fn first_kept(&self) -> u64 {
-        self.kept().min().unwrap_or(self.last_session_seq + 1)
+    pub fn first_stored(&self) -> u64 {
+        self.stored_numbers().min().unwrap_or(self.last_session_seq + 1)
     }
 
     /// The command that has a frame of this number before its last one, if that is certain: of the frames of the first
@@ -137,18 +137,18 @@ impl SessionEntry {
     #[must_use]
     pub fn command_over(&self, session_seq: u64) -> Option<u64> {
         let has_all = self.messages <= self.replies.len() as u64;
-        let is_certain = has_all || self.kept().any(|kept| kept < session_seq);
-        self.kept().filter(|kept| *kept > session_seq).min().filter(|_| is_certain)
+        let is_certain = has_all || self.stored_numbers().any(|kept| kept < session_seq);
+        self.stored_numbers().filter(|kept| *kept > session_seq).min().filter(|_| is_certain)
     }
 
-    fn kept(&self) -> impl Iterator<Item = u64> {
+    fn stored_numbers(&self) -> impl Iterator<Item = u64> {
         self.replies.iter().map(|reply| reply.session_seq).filter(|kept| *kept != 0)
     }
 
     /// The slot of the command that is being handled, whose last frame has number `session_seq`. Its
     /// earlier reply, W commands ago, is acknowledged by this command (decision D6).
     #[inline]
-    pub(crate) fn next_slot(&mut self, session_seq: u64) -> &mut KeptReply {
+    pub(crate) fn next_slot(&mut self, session_seq: u64) -> &mut StoredReply {
         let slot = (self.messages % self.replies.len() as u64) as usize;
         self.messages += 1;
         self.last_session_seq = session_seq;
@@ -186,7 +186,7 @@ impl SessionTable {
             last_session_seq: 0,
             messages: 0,
             last_active_ns: now_ns,
-            replies: vec![KeptReply::default(); window_messages as usize],
+            replies: vec![StoredReply::default(); window_messages as usize],
             notices: VecDeque::new(),
             last_notice: 0,
             connection: None,

@@ -18,11 +18,11 @@
 //!   …  u64  length of the service's state, then it
 //!   …  u32  CRC-32C of everything before
 //! ```
-//! All numbers little-endian. A file is written aside, synced and renamed, so it is whole or not there.
+//! All numbers little-endian. A file is written under a temporary name, synced and renamed, so it is whole or not there.
 
 use crate::EngineError;
 use crate::fold::Fold;
-use crate::sessions::{KeptReply, Notice, SessionEntry};
+use crate::sessions::{Notice, SessionEntry, StoredReply};
 use gapless_agent::fault::{crash_point, mutant};
 use gapless_client::client::WINDOW_COMMANDS_MAX;
 use gapless_journal::FilePoint;
@@ -40,7 +40,7 @@ const MAGIC: u64 = u64::from_le_bytes(*b"GAPSNAP\x03");
 const MAGIC_UNVERSIONED: u64 = u64::from_le_bytes(*b"GAPSNAP\x02");
 const EXTENSION: &str = "snapshot";
 /// The newest and the one before it.
-const SNAPSHOTS_KEPT: usize = 2;
+const SNAPSHOTS_RETAINED: usize = 2;
 
 /// The bytes of a snapshot of `fold`.
 pub fn encode(fold: &Fold, identity: StreamIdentity) -> Vec<u8> {
@@ -154,7 +154,7 @@ impl<'a> Fields<'a> {
             let (session_seq, sequence, timestamp_ns) = (self.u64()?, self.u64()?, self.u64()?);
             let (schema, flags, length) = (self.u32()?, self.u16()?, self.u32()?);
             let payload = self.bytes(u64::from(length))?.to_vec();
-            replies.push(KeptReply { session_seq, sequence, timestamp_ns, schema, flags, payload });
+            replies.push(StoredReply { session_seq, sequence, timestamp_ns, schema, flags, payload });
         }
         let last_notice = self.count()?;
         let mut notices = VecDeque::new();
@@ -370,29 +370,29 @@ pub fn list(directory: &Path) -> Result<Vec<(u64, PathBuf)>, EngineError> {
 /// A full or read-only disk; what was there before stays.
 pub fn write(directory: &Path, sequence: u64, bytes: &[u8]) -> Result<(), EngineError> {
     let path = directory.join(file_name(sequence));
-    let aside = path.with_extension("tmp");
+    let temporary = path.with_extension("tmp");
     let action = || format!("writing {}", path.display());
     std::fs::create_dir_all(directory).map_err(EngineError::system(action()))?;
     let write = || -> std::io::Result<()> {
         // Sessions' tokens are in it.
         let mut options = OpenOptions::new();
-        let mut file = options.create(true).truncate(true).write(true).mode(0o600).open(&aside)?;
+        let mut file = options.create(true).truncate(true).write(true).mode(0o600).open(&temporary)?;
         let (first, second) = bytes.split_at(bytes.len() / 2);
         file.write_all(first)?;
         crash_point("in_snapshot_write");
         file.write_all(second)?;
         file.sync_all()?;
         crash_point("before_snapshot_rename");
-        std::fs::rename(&aside, &path)?;
+        std::fs::rename(&temporary, &path)?;
         File::open(directory)?.sync_all()
     };
     write().map_err(|source| {
         // What was begun is of no use; failing to remove it changes nothing for the next attempt.
-        let _ = std::fs::remove_file(&aside);
+        let _ = std::fs::remove_file(&temporary);
         EngineError::system(action())(source)
     })?;
     let mut snapshots = list(directory)?;
-    snapshots.truncate(snapshots.len().saturating_sub(SNAPSHOTS_KEPT));
+    snapshots.truncate(snapshots.len().saturating_sub(SNAPSHOTS_RETAINED));
     for (_, old) in snapshots {
         std::fs::remove_file(&old).map_err(EngineError::system(format!("removing {}", old.display())))?;
     }

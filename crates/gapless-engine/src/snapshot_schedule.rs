@@ -1,4 +1,4 @@
-//! When snapshots are taken, and the thread that writes them: the executor only encodes the state, so that
+//! [`SnapshotSchedule`]: when snapshots are taken, and the thread that writes them. The executor only encodes the state, so that
 //! messages wait for that and not for the disk.
 
 use crate::EngineError;
@@ -14,14 +14,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// What makes a snapshot's promise good: the journal below it is on the device first.
+/// The journal below a snapshot, which has to be on the device first.
 pub trait SnapshotJournal: Send {
     /// Puts the journal on the device.
     ///
     /// # Errors
     /// It cannot be put there.
     fn sync(&mut self) -> Result<(), EngineError>;
-    /// A snapshot holds everything up to `sequence`.
+    /// A snapshot that holds everything up to `sequence` is on the device.
     fn covered(&mut self, sequence: u64);
 }
 
@@ -37,61 +37,62 @@ pub struct SnapshotRules {
 struct Job {
     sequence: u64,
     bytes: Vec<u8>,
-    /// The number of the last request that it answers.
+    /// The number of the last request that this snapshot answers.
     serves: u64,
 }
 
 #[derive(Default)]
-struct Desk {
+struct WriterStatus {
     job: Option<Job>,
     written_sequence: u64,
     busy: bool,
     stopping: bool,
     failure: Option<String>,
-    /// Requests so far, and how many of them are answered.
+    /// Requests so far.
     requests: u64,
+    /// Requests that are answered.
     served: u64,
 }
 
 #[derive(Default)]
-struct Shared {
-    desk: Mutex<Desk>,
+struct WriterQueue {
+    status: Mutex<WriterStatus>,
     changed: Condvar,
-    /// A request waits for the executor.
+    /// Whether a request waits for the executor.
     is_wanted: AtomicBool,
 }
 
-impl Shared {
-    /// Nothing is to be written; what is, stands at `sequence`.
-    fn standing_at(sequence: u64) -> Arc<Self> {
-        let desk = Mutex::new(Desk { written_sequence: sequence, ..Desk::default() });
-        Arc::new(Self { desk, ..Self::default() })
+impl WriterQueue {
+    /// Without a job; the newest snapshot is at `sequence`.
+    fn after_snapshot(sequence: u64) -> Arc<Self> {
+        let status = Mutex::new(WriterStatus { written_sequence: sequence, ..WriterStatus::default() });
+        Arc::new(Self { status, ..Self::default() })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Desk> {
-        // No holder leaves the desk half changed.
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, WriterStatus> {
+        // No holder leaves the status half changed.
+        self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn write_jobs(&self, directory: &Path, journal: &mut impl SnapshotJournal) {
-        let mut watch = Watch { shared: self, ended: false };
+        let mut report = PanicReport { queue: self, ended: false };
         loop {
-            let mut desk = self.lock();
-            desk.busy = false;
-            while desk.job.is_none() && !desk.stopping {
-                desk = self.changed.wait(desk).unwrap_or_else(PoisonError::into_inner);
+            let mut status = self.lock();
+            status.busy = false;
+            while status.job.is_none() && !status.stopping {
+                status = self.changed.wait(status).unwrap_or_else(PoisonError::into_inner);
             }
-            let Some(job) = desk.job.take() else {
-                watch.ended = true;
+            let Some(job) = status.job.take() else {
+                report.ended = true;
                 return;
             };
-            desk.busy = true;
-            drop(desk);
+            status.busy = true;
+            drop(status);
             self.write_job(&job, directory, journal);
         }
     }
 
-    /// Writes the job that waits, where there is no thread for it.
+    /// Writes the job that waits, where there is no thread that does.
     #[cold]
     fn write_waiting(&self, directory: &Path, journal: &mut dyn SnapshotJournal) {
         let job = self.lock().job.take();
@@ -105,57 +106,56 @@ impl Shared {
         if written.is_ok() {
             journal.covered(job.sequence);
         }
-        let mut desk = self.lock();
+        let mut status = self.lock();
         match written {
             Ok(()) => {
-                desk.written_sequence = job.sequence;
-                desk.served = job.serves;
+                status.written_sequence = job.sequence;
+                status.served = job.serves;
             }
-            Err(error) => desk.failure = Some(error.to_string()),
+            Err(error) => status.failure = Some(error.to_string()),
         }
-        drop(desk);
+        drop(status);
         self.changed.notify_all();
     }
 }
 
-/// Makes a panic of the thread a failure that the executor sees.
-struct Watch<'a> {
-    shared: &'a Shared,
+/// Makes a panic of the writing thread a failure that the executor sees.
+struct PanicReport<'a> {
+    queue: &'a WriterQueue,
     ended: bool,
 }
 
-impl Drop for Watch<'_> {
+impl Drop for PanicReport<'_> {
     fn drop(&mut self) {
         if !self.ended {
-            self.shared.lock().failure = Some("the snapshot thread panicked".to_owned());
-            self.shared.changed.notify_all();
+            self.queue.lock().failure = Some("the snapshot thread panicked".to_owned());
+            self.queue.changed.notify_all();
         }
     }
 }
 
-/// Takes snapshots by its rules and when asked; a thread of its own writes them.
+/// Takes snapshots by its rules and on request.
 pub struct SnapshotSchedule {
     identity: StreamIdentity,
     rules: SnapshotRules,
     next_sequence: u64,
     asked_sequence: u64,
     asked_last: bool,
-    shared: Arc<Shared>,
+    queue: Arc<WriterQueue>,
     writer: Writer,
 }
 
-/// Who writes.
 enum Writer {
-    /// A thread of its own; none once it has ended.
+    /// A thread of its own; `None` once it has ended.
     Thread(Option<JoinHandle<()>>),
-    /// Whoever polls: what one poll has taken is written by the next.
+    /// The executor itself: the snapshot that one poll takes is written by the next.
     Caller(PathBuf, Box<dyn SnapshotJournal>),
 }
 
 /// Asks for a snapshot, from any thread.
 #[derive(Clone)]
 pub struct SnapshotRequests {
-    shared: Arc<Shared>,
+    queue: Arc<WriterQueue>,
     service: Waker,
     directory: PathBuf,
     identity: StreamIdentity,
@@ -174,13 +174,13 @@ impl SnapshotSchedule {
         mut journal: impl SnapshotJournal + 'static,
         service: Waker,
     ) -> Result<(Self, SnapshotRequests), EngineError> {
-        let shared = Shared::standing_at(sequence);
-        let (for_thread, for_requests) = (Arc::clone(&shared), directory.clone());
+        let queue = WriterQueue::after_snapshot(sequence);
+        let (for_thread, for_requests) = (Arc::clone(&queue), directory.clone());
         let thread = spawn_helper("gapless-snapshot", move || for_thread.write_jobs(&directory, &mut journal))?;
-        Ok(Self::over(shared, for_requests, identity, sequence, rules, Writer::Thread(Some(thread)), service))
+        Ok(Self::over(queue, for_requests, identity, sequence, rules, Writer::Thread(Some(thread)), service))
     }
 
-    /// As [`SnapshotSchedule::start`], without a thread: snapshots are written by who polls.
+    /// As [`SnapshotSchedule::start`], without a thread: the executor writes the snapshots when it is polled.
     pub fn by_hand(
         directory: PathBuf,
         identity: StreamIdentity,
@@ -190,11 +190,11 @@ impl SnapshotSchedule {
         service: Waker,
     ) -> (Self, SnapshotRequests) {
         let writer = Writer::Caller(directory.clone(), Box::new(journal));
-        Self::over(Shared::standing_at(sequence), directory, identity, sequence, rules, writer, service)
+        Self::over(WriterQueue::after_snapshot(sequence), directory, identity, sequence, rules, writer, service)
     }
 
     fn over(
-        shared: Arc<Shared>,
+        queue: Arc<WriterQueue>,
         directory: PathBuf,
         identity: StreamIdentity,
         sequence: u64,
@@ -208,71 +208,71 @@ impl SnapshotSchedule {
             next_sequence: sequence.saturating_add(rules.interval_frames.unwrap_or(u64::MAX)),
             asked_sequence: sequence,
             asked_last: false,
-            shared: Arc::clone(&shared),
+            queue: Arc::clone(&queue),
             writer,
         };
-        (schedule, SnapshotRequests { shared, service, directory, identity })
+        (schedule, SnapshotRequests { queue, service, directory, identity })
     }
 
-    /// After a batch of frames: takes a snapshot if one is due or wanted and the last is written.
+    /// After a batch of frames: takes a snapshot if one is due or requested and the last one is written.
     #[inline]
     pub(crate) fn after_batch(&mut self, fold: &mut Fold, is_last: bool) -> Result<(), EngineError> {
         if let Writer::Caller(directory, journal) = &mut self.writer {
-            self.shared.write_waiting(directory, &mut **journal);
+            self.queue.write_waiting(directory, &mut **journal);
         }
         let is_due = fold.last_sequence() >= self.next_sequence;
         let is_final = is_last && self.rules.on_stop && !self.asked_last;
         // Relaxed: the lock orders the rest.
-        let is_wanted = self.shared.is_wanted.load(Ordering::Relaxed);
+        let is_wanted = self.queue.is_wanted.load(Ordering::Relaxed);
         if is_due || is_final || is_wanted { self.take(fold, is_final) } else { Ok(()) }
     }
 
     #[cold]
     fn take(&mut self, fold: &mut Fold, is_final: bool) -> Result<(), EngineError> {
-        let mut desk = self.shared.lock();
-        if let Some(failure) = &desk.failure {
+        let mut status = self.queue.lock();
+        if let Some(failure) = &status.failure {
             return Err(EngineError::system("taking a snapshot")(std::io::Error::other(failure.clone())));
         }
-        if desk.busy || desk.job.is_some() || fold.is_mid_message() {
+        if status.busy || status.job.is_some() || fold.is_mid_message() {
             return Ok(());
         }
         if !fold.can_snapshot(is_final)? {
             return Ok(());
         }
         self.asked_last |= is_final;
-        // Relaxed: under the lock, as the store of whoever asks.
-        self.shared.is_wanted.store(false, Ordering::Relaxed);
-        let (sequence, serves) = (fold.last_sequence(), desk.requests);
+        // Relaxed: under the lock, as the store of the request.
+        self.queue.is_wanted.store(false, Ordering::Relaxed);
+        let (sequence, serves) = (fold.last_sequence(), status.requests);
         if sequence > self.asked_sequence {
-            desk.job = Some(Job { sequence, bytes: encode(fold, self.identity), serves });
+            status.job = Some(Job { sequence, bytes: encode(fold, self.identity), serves });
             self.asked_sequence = sequence;
         } else {
-            // Nothing has happened since the last one, which is written.
-            desk.served = serves;
+            // No frame has been applied since the last snapshot, which is written.
+            status.served = serves;
         }
-        drop(desk);
-        self.shared.changed.notify_all();
+        drop(status);
+        self.queue.changed.notify_all();
         self.next_sequence = sequence.saturating_add(self.rules.interval_frames.unwrap_or(u64::MAX));
         Ok(())
     }
 
-    /// Where the last snapshot stands that was taken, or is there from before.
+    /// The sequence of the last snapshot that was taken or found at the start.
     pub(crate) const fn taken_sequence(&self) -> u64 {
         self.asked_sequence
     }
 
     /// Whether the last snapshot of a clean stop is written, or cannot be.
     pub(crate) fn is_finished(&self) -> bool {
-        let desk = self.shared.lock();
-        let is_written = desk.written_sequence >= self.asked_sequence;
-        !self.rules.on_stop || desk.failure.is_some() || (self.asked_last && is_written)
+        let status = self.queue.lock();
+        let is_written = status.written_sequence >= self.asked_sequence;
+        !self.rules.on_stop || status.failure.is_some() || (self.asked_last && is_written)
     }
 }
 
 impl Drop for SnapshotSchedule {
     fn drop(&mut self) {
-        self.shared.lock().stopping = true;
-        self.shared.changed.notify_all();
+        self.queue.lock().stopping = true;
+        self.queue.changed.notify_all();
         if let Writer::Thread(thread) = &mut self.writer
             && let Some(thread) = thread.take()
         {
@@ -286,38 +286,37 @@ impl Drop for SnapshotSchedule {
 const FAILURE_LOOK: Duration = Duration::from_millis(50);
 
 impl SnapshotRequests {
-    /// Asks for one more.
-    fn ask(&self) -> MutexGuard<'_, Desk> {
-        let mut desk = self.shared.lock();
-        desk.requests += 1;
+    fn ask(&self) -> MutexGuard<'_, WriterStatus> {
+        let mut status = self.queue.lock();
+        status.requests += 1;
         // Relaxed: the executor takes the lock before it looks further.
-        self.shared.is_wanted.store(true, Ordering::Relaxed);
+        self.queue.is_wanted.store(true, Ordering::Relaxed);
         self.service.wake();
-        desk
+        status
     }
 
-    /// Waits for a snapshot of everything handled up to now; the sequence that it stands at. `failure` tells
-    /// why there will be none.
+    /// Requests a snapshot of everything that is handled up to now, and waits for it; returns its sequence. `failure` says why
+    /// there will be none.
     ///
     /// # Errors
-    /// The snapshot cannot be written, or what `failure` says.
+    /// The snapshot cannot be written; or the failure.
     pub fn take(&self, failure: impl Fn() -> Option<EngineError>) -> Result<u64, EngineError> {
-        let mut desk = self.ask();
-        let number = desk.requests;
-        while desk.served < number {
-            if let Some(failure) = &desk.failure {
+        let mut status = self.ask();
+        let number = status.requests;
+        while status.served < number {
+            if let Some(failure) = &status.failure {
                 return Err(EngineError::system("taking a snapshot")(std::io::Error::other(failure.clone())));
             }
-            if desk.stopping && !desk.busy && desk.job.is_none() {
+            if status.stopping && !status.busy && status.job.is_none() {
                 let reason = "the service has stopped before it was taken";
                 return Err(EngineError::system("taking a snapshot")(std::io::Error::other(reason)));
             }
-            desk = self.shared.changed.wait_timeout(desk, FAILURE_LOOK).unwrap_or_else(PoisonError::into_inner).0;
+            status = self.queue.changed.wait_timeout(status, FAILURE_LOOK).unwrap_or_else(PoisonError::into_inner).0;
             if let Some(error) = failure() {
                 return Err(error);
             }
         }
-        Ok(desk.written_sequence)
+        Ok(status.written_sequence)
     }
 }
 

@@ -5,7 +5,7 @@
 use crate::dead_letters::{DeadLetter, DeadLetters};
 use crate::fold::{Fold, Policy, Sink};
 use crate::service::Service;
-use crate::sessions::{KeptReply, SessionEntry};
+use crate::sessions::{SessionEntry, StoredReply};
 use crate::snapshot_schedule::{SnapshotJournal, SnapshotRules, SnapshotSchedule};
 use crate::{EngineError, snapshot};
 use gapless_agent::Waker;
@@ -80,7 +80,7 @@ enum Output {
 }
 
 impl Sink for StreamOutputs {
-    fn reply(&mut self, _: &SessionEntry, _: &KeptReply) {}
+    fn reply(&mut self, _: &SessionEntry, _: &StoredReply) {}
     fn opened(&mut self, _: &mut SessionEntry) {}
     fn notice(&mut self, _: &SessionEntry) {}
 
@@ -112,9 +112,9 @@ impl Sink for StreamOutputs {
 
 /// The stream's journal is its owner's to sync. A snapshot that is ahead of it after power was lost is refused when
 /// the service connects.
-struct JournalOfOthers;
+struct ForeignJournal;
 
-impl SnapshotJournal for JournalOfOthers {
+impl SnapshotJournal for ForeignJournal {
     fn sync(&mut self) -> Result<(), EngineError> {
         Ok(())
     }
@@ -132,7 +132,7 @@ impl<S: Service, L: NodeLink> StreamService<S, L> {
     /// # Errors
     /// The directory cannot be read, or its snapshot not be used.
     pub fn new(service: S, link: L, options: StreamServiceOptions) -> Result<Self, EngineError> {
-        let mut fold = Fold::new(service, options.policy.clone()).on_stream();
+        let mut fold = Fold::new(service, options.policy.clone()).on_event_stream();
         let publisher = PublisherOptions {
             token: options.token,
             shared: true,
@@ -219,7 +219,7 @@ impl<S: Service, L: NodeLink> StreamService<S, L> {
                 self.begin_at_first_held()?;
             }
             let Some((frame, own)) = self.node.next_frame()? else { break };
-            self.fold.apply_of_stream(&frame, own, &mut self.outputs)?;
+            self.fold.apply_event_stream_frame(&frame, own, &mut self.outputs)?;
             applied += 1;
             if !self.outputs.queue.is_empty() {
                 self.publish()?;
@@ -264,7 +264,7 @@ impl<S: Service, L: NodeLink> StreamService<S, L> {
             };
             let (directory, at) = (directory.join("snapshots"), self.snapshot_sequence);
             let (schedule, _) =
-                SnapshotSchedule::start(directory, identity, at, rules, JournalOfOthers, self.waker.clone())?;
+                SnapshotSchedule::start(directory, identity, at, rules, ForeignJournal, self.waker.clone())?;
             self.snapshots = Some(schedule);
         }
         self.fold.next_published = self.node.next_session_seq().unwrap_or(self.fold.next_published);

@@ -343,7 +343,7 @@ impl Machine {
             *released += 1;
             seen += 1;
             if let Copy::Reads(fold) = copy {
-                fold.apply_of_stream(&frame, false, &mut NoSink)
+                fold.apply_event_stream_frame(&frame, false, &mut NoSink)
                     .map_err(|error| format!("member {number}: {error}"))?;
                 if released.is_multiple_of(compare_interval) {
                     checker.state(number, *released, hash_of(&fold.state()))?;

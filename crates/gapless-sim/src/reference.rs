@@ -6,7 +6,7 @@ use crate::trace::hash_of;
 use gapless_engine::Fold;
 use gapless_engine::dead_letters::DeadLetter;
 use gapless_engine::fold::Sink;
-use gapless_engine::sessions::{KeptReply, SessionEntry};
+use gapless_engine::sessions::{SessionEntry, StoredReply};
 use gapless_wire::Frame;
 use std::collections::BTreeMap;
 
@@ -55,10 +55,10 @@ impl Reference {
 }
 
 impl Sink for Answers {
-    fn reply(&mut self, session: &SessionEntry, reply: &KeptReply) {
+    fn reply(&mut self, session: &SessionEntry, reply: &StoredReply) {
         let text = gapless_wire::control::Refusal::from_bytes(&reply.payload).filter(|_| reply.is_refusal());
         let payload = text.map_or_else(|| hash_of(&reply.payload), |refusal| hash_of(refusal.text.as_bytes()));
-        let KeptReply { sequence, timestamp_ns, schema, .. } = *reply;
+        let StoredReply { sequence, timestamp_ns, schema, .. } = *reply;
         self.replies.insert((session.session, reply.session_seq), Said { sequence, timestamp_ns, schema, payload });
     }
 

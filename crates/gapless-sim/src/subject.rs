@@ -47,7 +47,7 @@ impl<A: Application> Subject for A {
         Ok(match A::OFFER {
             Offer::EventStream => {
                 let fold = Fold::new(self.service(), policy());
-                Seated::Beside(Box::new(fold.on_stream()))
+                Seated::Beside(Box::new(fold.on_event_stream()))
             }
             Offer::Service | Offer::State => {
                 let options = ReplicaOptions {

@@ -12,14 +12,14 @@ use gapless_wire::{Fragment, Frame};
 
 impl Fold {
     /// As [`Fold::new`], of a service that applies transactions.
-    pub(crate) fn of_transactions(service: Box<dyn ErasedService>) -> Self {
+    pub(crate) fn applying_transactions(service: Box<dyn ErasedService>) -> Self {
         Self::of(service, Policy::default())
     }
 
     /// Between two batches of frames.
     #[inline]
     pub(crate) fn between_batches(&mut self) -> Result<(), EngineError> {
-        if !self.is_of_transactions {
+        if !self.applies_transactions {
             return Ok(());
         }
         self.service.between_batches(self.last_sequence, &self.timers, &self.sessions)
@@ -88,7 +88,7 @@ impl Fold {
 /// # Errors
 /// The frame is of no leader at all: a stream without a cluster always has its service, and this was an event-sourced one.
 #[cold]
-pub(super) fn never_run(frame: &Frame<'_>, outputs: &mut Outputs) -> Result<Outcome, EngineError> {
+pub(super) fn refuse_unexecuted(frame: &Frame<'_>, outputs: &mut Outputs) -> Result<Outcome, EngineError> {
     if frame.term() == 0 {
         let (found, expected) = ("an event-sourced", "state-replicated");
         return Err(EngineError::Kind { sequence: frame.sequence(), found, expected });

@@ -111,7 +111,7 @@ impl Default for StateOptions {
 /// A fold that applies the transactions of a state-replicated service, for a look at a copied journal
 /// ([`recover`](crate::recovery::recover)) and for tests; it runs no handler.
 pub fn fold_of<S: StateService>(make: impl Fn(&mut Store) -> S + Send + Sync + 'static, limits: Limits) -> Fold {
-    Fold::of_transactions(Box::new(transaction_applier::TransactionApplier::new(factory_of(make), limits)))
+    Fold::applying_transactions(Box::new(transaction_applier::TransactionApplier::new(factory_of(make), limits)))
 }
 
 type Handler<S> = Box<dyn Fn(&S, &mut Transaction<'_>, &[u8], &mut Context<'_>) -> Result<(), Refused> + Send>;

@@ -8,7 +8,7 @@ use crate::fold::{misplaced, panic_text};
 use crate::outputs::{Outputs, TimerChange};
 use crate::reject::Reject;
 use crate::service::Refused;
-use crate::sessions::NOTICES_KEPT_MAX;
+use crate::sessions::NOTICES_UNRECEIVED_MAX;
 use crate::store::Transaction;
 use crate::transaction_layout::{put_hash, write_outputs, write_refusal};
 use gapless_stream::Sequencer;
@@ -191,8 +191,9 @@ fn check(outputs: &Outputs, unreceived: &Unreceived) -> Result<(), Refusal> {
     for (session, _) in &outputs.notices {
         let new = outputs.notices.iter().filter(|(other, _)| other == session).count();
         let kept = unreceived.count(*session);
-        if kept + new > NOTICES_KEPT_MAX {
-            let text = format!("session {session} has {kept} unreceived notices; the limit is {NOTICES_KEPT_MAX}");
+        if kept + new > NOTICES_UNRECEIVED_MAX {
+            let text =
+                format!("session {session} has {kept} unreceived notices; the limit is {NOTICES_UNRECEIVED_MAX}");
             return Err(Refusal::new(RefusalCode::Rejected, text, true));
         }
     }
@@ -320,7 +321,7 @@ mod tests {
             Limits::default(),
         );
         let mut executor = applier.speculative_executor(Waker::new().unwrap());
-        let mut fold = Fold::of_transactions(Box::new(applier));
+        let mut fold = Fold::applying_transactions(Box::new(applier));
         executor.lead(1, 0);
         fold.between_batches().unwrap();
         assert!(executor.poll(0));

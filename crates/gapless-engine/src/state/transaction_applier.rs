@@ -215,7 +215,7 @@ impl TransactionApplier {
     }
 
     fn rebuilt(&self, sequence: u64) -> Result<Box<ReplicatedState>, EngineError> {
-        let mut fold = Fold::of_transactions(Box::new(Self::new(Arc::clone(&self.factory), self.limits)));
+        let mut fold = Fold::applying_transactions(Box::new(Self::new(Arc::clone(&self.factory), self.limits)));
         if sequence > 0 {
             let corrupt = |reason: String| EngineError::Corrupt { sequence, reason };
             let (layout, identity) = self.source.as_ref().ok_or_else(|| corrupt("no journal is known".to_owned()))?;
@@ -266,7 +266,7 @@ impl ErasedService for TransactionApplier {
         Ok(())
     }
 
-    fn is_of_transactions(&self) -> bool {
+    fn applies_transactions(&self) -> bool {
         true
     }
 
@@ -379,7 +379,7 @@ mod tests {
     fn a_state_that_is_wanted_no_more_stays_here() {
         let mut applier = TransactionApplier::new(factory_of(|_: &mut Store| Nothing), Limits::default());
         let mut executor = applier.speculative_executor(Waker::new().unwrap());
-        let mut fold = Fold::of_transactions(Box::new(applier));
+        let mut fold = Fold::applying_transactions(Box::new(applier));
         executor.lead(1, 0);
         TransactionApplier::of(&mut fold).poll_exchange();
         // The lead is lost while the state is made ready.
@@ -401,7 +401,7 @@ mod tests {
     fn a_snapshot_that_waits_for_what_is_cut_keeps_nobody_from_the_state() {
         let mut applier = TransactionApplier::new(factory_of(|_: &mut Store| Nothing), Limits::default());
         let mut executor = applier.speculative_executor(Waker::new().unwrap());
-        let mut fold = Fold::of_transactions(Box::new(applier));
+        let mut fold = Fold::applying_transactions(Box::new(applier));
         executor.lead(1, 0);
         fold.between_batches().unwrap();
         assert!(executor.poll(0));

@@ -5,7 +5,7 @@ use gapless_client::Client;
 use gapless_client::ClientError;
 use gapless_client::client::{ClientOptions, MessageType};
 use gapless_client::stream_layout::StreamLayout;
-use gapless_engine::{Context, Handlers, Reject, Service, ServiceHost, ServiceHostOptions, whole_directory};
+use gapless_engine::{Context, Handlers, Reject, Service, ServiceHost, ServiceHostOptions, directory_consistency};
 use gapless_schema::Encoding;
 use std::path::Path;
 use std::time::Duration;
@@ -126,7 +126,7 @@ fn a_restored_node_goes_on_and_a_damaged_snapshot_does_not_hold_it_up() {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     std::fs::write(&snapshot, bytes).unwrap();
-    let restored = whole_directory::restore(&layout).unwrap();
+    let restored = directory_consistency::restore(&layout).unwrap();
     assert_eq!(restored.set_aside.len(), 1, "{restored:?}");
     assert_ne!(restored.incarnation, restored.incarnation_before);
     let (host, mut client) = start(place.path());

@@ -8,7 +8,7 @@ use crate::replicas::Cluster;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
-use gapless_engine::{ServiceHost, whole_directory};
+use gapless_engine::{ServiceHost, directory_consistency};
 use gapless_journal::descriptor::LOCK_NAME;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::options::EventStreamOptions;
@@ -66,8 +66,8 @@ fn nothing_waits_at_a_pipe_in_the_place_of_a_file() {
                 let starts = [
                     EventStream::start(&EventStreamOptions::in_directory(place)).err().map(|error| error.to_string()),
                     ServiceHost::start(Adder::default(), options(place)).err().map(|error| error.to_string()),
-                    whole_directory::verify(&layout).err().map(|error| error.to_string()),
-                    whole_directory::restore(&layout).err().map(|error| error.to_string()),
+                    directory_consistency::verify(&layout).err().map(|error| error.to_string()),
+                    directory_consistency::restore(&layout).err().map(|error| error.to_string()),
                 ];
                 for said in starts {
                     let said = said.expect("it is refused");
@@ -113,7 +113,7 @@ fn a_member_on_what_is_a_streams_or_another_members() {
     };
     is_refused(&place, "without one", || ClusterMember::start(&config(1, &place)));
     // It is no member's by that.
-    whole_directory::restore(&StreamLayout::new(&place)).unwrap();
+    directory_consistency::restore(&StreamLayout::new(&place)).unwrap();
 
     let mut cluster = Cluster::new(3, "");
     (1..=3).for_each(|member| cluster.start(member, Adder::default()).unwrap());

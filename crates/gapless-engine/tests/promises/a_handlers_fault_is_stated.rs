@@ -6,7 +6,7 @@
 
 use crate::attacked::*;
 use gapless_client::ClientError;
-use gapless_engine::replaying::{Interrupted, interrupted_at};
+use gapless_engine::interruption::{Interrupted, interrupted_at};
 use gapless_engine::{OnPanic, OnUnhandled, Policy, ServiceHost, ServiceHostOptions};
 use gapless_wire::control::RefusalCode;
 use std::collections::BTreeSet;

@@ -6,7 +6,7 @@ use gapless_agent::{Agent, Counters, Now, Waker};
 use gapless_client::client::{ClientOptions, MessageType};
 use gapless_client::{Client, Incoming, SessionKey};
 use gapless_engine::dead_letters::DeadLetters;
-use gapless_engine::executor::{Delivery, End, Executor, ExecutorCounters, ExecutorLinks};
+use gapless_engine::executor::{Delivery, Executor, ExecutorCounters, ExecutorLinks, StopAt};
 use gapless_engine::recovery::Recovered;
 use gapless_engine::{Context, Fold, Handlers, Policy, Reject, Service};
 use gapless_log::{GatingCursor, Releaser, Scope, StreamIdentity, Window, WindowOptions};
@@ -84,13 +84,13 @@ impl Member {
             record: None,
             cursor: released,
             window: window.clone(),
-            end: End::Released,
+            stop_at: StopAt::Released,
             delivery: Delivery::Direct(Egress::new(delivery, 1024)),
             sequencer: requests,
             from_sequencer: answers,
             dead_letters: DeadLetters::counting(),
             snapshots: None,
-            hashes: None,
+            state_hasher: None,
             frames_per_poll_max: 16,
             counters: ExecutorCounters::add_to(&counters, &Recovered::default()).unwrap(),
         };

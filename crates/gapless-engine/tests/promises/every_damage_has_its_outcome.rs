@@ -10,7 +10,7 @@ use gapless_client::client::{ClientOptions, MessageType};
 use gapless_client::node::{NodeOptions, SharedMemoryOptions, StreamNode};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_engine::{
-    Context, Handlers, Reject, Service, ServiceHost, ServiceHostOptions, output_record, whole_directory,
+    Context, Handlers, Reject, Service, ServiceHost, ServiceHostOptions, directory_consistency, output_record,
 };
 use gapless_journal::descriptor::NameMeaning;
 use gapless_journal::inspect::Verdict;
@@ -450,7 +450,8 @@ impl Images {
             other_boot(&StreamLayout::new(directory).journal());
         }
         let before = content(directory);
-        let verdict = match whole_directory::verify(&StreamLayout::new(directory)).map(|report| report.verdict()) {
+        let verdict = match directory_consistency::verify(&StreamLayout::new(directory)).map(|report| report.verdict())
+        {
             Ok(Verdict::Whole) => "whole",
             Ok(Verdict::FramesBeyondEnd) => "frames beyond",
             Ok(Verdict::NothingVouchesForEnd) => "end in doubt",

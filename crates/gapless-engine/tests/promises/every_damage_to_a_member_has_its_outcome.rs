@@ -16,7 +16,7 @@ use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::Role;
 use gapless_cluster::member::recover::ForcedRecovery;
 use gapless_cluster::member::surroundings::Surroundings;
-use gapless_engine::{Context, Handlers, Reject, Replica, ReplicaOptions, Service, snapshot, whole_directory};
+use gapless_engine::{Context, Handlers, Reject, Replica, ReplicaOptions, Service, directory_consistency, snapshot};
 use gapless_journal::descriptor as d;
 use gapless_journal::descriptor::NameMeaning;
 use gapless_schema::Encoding;
@@ -364,7 +364,7 @@ fn recovered_by_force(directory: &Path, address: &str, tier: &str) -> Result<(u6
     let said = recovery.last_sequence();
     let adopted = recovery.apply(INCARNATION, |kept| {
         let layout = StreamLayout::new(kept.root);
-        Ok(whole_directory::adopt(&layout, kept.journal, kept.last_sequence, kept.identity).map(drop)?)
+        Ok(directory_consistency::adopt(&layout, kept.journal, kept.last_sequence, kept.identity).map(drop)?)
     });
     adopted.map_err(|error| error.to_string())?;
     let counts: Arc<AtomicU64> = Arc::default();

@@ -7,7 +7,7 @@ use clap::Args;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_cluster::config::{ClusterConfig, MemberKind};
 use gapless_cluster::member::recover::ForcedRecovery;
-use gapless_engine::{snapshot, whole_directory};
+use gapless_engine::{directory_consistency, snapshot};
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -57,7 +57,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let mut set_aside = Vec::new();
     recovery.apply(incarnation, |kept| {
         let layout = StreamLayout::new(kept.root);
-        set_aside = whole_directory::adopt(&layout, kept.journal, kept.last_sequence, kept.identity)?;
+        set_aside = directory_consistency::adopt(&layout, kept.journal, kept.last_sequence, kept.identity)?;
         Ok(())
     })?;
     for path in set_aside {

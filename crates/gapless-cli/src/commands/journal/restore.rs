@@ -4,7 +4,7 @@ use super::place::{journal_of, layout_of};
 use crate::commands::{Outcome, print};
 use clap::Args;
 use gapless_client::stream_layout::StreamLayout;
-use gapless_engine::whole_directory;
+use gapless_engine::directory_consistency;
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -20,7 +20,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     let layout =
         layout_of(&journal_of(&arguments.directory)).unwrap_or_else(|| StreamLayout::new(&arguments.directory));
-    let restored = whole_directory::restore(&layout)?;
+    let restored = directory_consistency::restore(&layout)?;
     if arguments.json {
         let set_aside: Vec<String> = restored.set_aside.iter().map(|path| path.display().to_string()).collect();
         let object = json!({

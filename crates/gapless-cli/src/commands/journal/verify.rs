@@ -3,7 +3,7 @@
 use super::place::{journal_of, layout_of};
 use crate::commands::{Ended, Outcome, print};
 use clap::Args;
-use gapless_engine::whole_directory::{self, DirectoryReport};
+use gapless_engine::directory_consistency::{self, DirectoryReport};
 use gapless_journal::inspect::Verdict;
 use gapless_journal::{VerifyReport, verify};
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     let journal = journal_of(&arguments.directory);
     let report = match layout_of(&journal) {
-        Some(layout) => whole_directory::verify(&layout)?,
+        Some(layout) => directory_consistency::verify(&layout)?,
         None => DirectoryReport { journal: verify(&journal)?, files: Vec::new() },
     };
     let verdict = report.verdict();

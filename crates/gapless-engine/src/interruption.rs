@@ -1,25 +1,25 @@
-//! Which frame is being handled, for the start behind a process that ended without a word: a handler that allocates for ever, or
-//! that ends the process, ends each start at the same frame, and nothing else says at which.
+//! Which frame was being handled when a process was killed or aborted. A handler that allocates for ever, or that ends the process,
+//! ends each start at the same frame, and nothing else says at which.
 //!
-//! It stands in the service's counters while it runs (`service.handling_sequence`), and in a file `replaying` of the same form while
-//! frames are replayed. A clean stop removes both. Whoever kills a process that is busy leaves a frame there, too: only one at
-//! which two processes have ended, one behind the other, is told of as an error.
+//! The sequence is in the service's counters while it runs (`service.handling_sequence`), and in a file `replaying` of the same form
+//! while frames are replayed. A clean stop removes both. A process that is killed while it is busy leaves a frame there, too: only a
+//! frame at which two processes have ended, one after the other, is an error.
 
 use crate::EngineError;
 use gapless_agent::{Counter, Counters, CountersReader};
 use gapless_client::stream_layout::StreamLayout;
 use std::path::{Path, PathBuf};
 
-/// The frame that is handled now; 0 between two batches of frames.
+/// The counter of the frame that is handled now; 0 between two batches of frames.
 pub(crate) const HANDLING: &str = "service.handling_sequence";
-/// The frame at which the process before was ended; 0 where it was not.
+/// The counter of the frame at which the process before was ended; 0 where it was not.
 pub(crate) const INTERRUPTED: &str = "service.interrupted_sequence";
 
 fn path_in(directory: &Path) -> PathBuf {
     directory.join("replaying")
 }
 
-/// A frame at which processes were ended.
+/// A frame that was being handled when a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interrupted {
     /// Its sequence.
@@ -34,7 +34,7 @@ pub struct Interrupted {
 #[must_use]
 pub fn interrupted_at(directory: &Path) -> Option<Interrupted> {
     let of = |path: PathBuf| {
-        // One that cannot be read says nothing.
+        // A file that cannot be read says nothing.
         let values = CountersReader::open(path).and_then(|reader| reader.read()).ok()?;
         let value = |label| values.iter().find(|(found, _)| found == label).map_or(0, |(_, value)| *value);
         let (sequence, before) = (value(HANDLING), value(INTERRUPTED));
@@ -43,14 +43,14 @@ pub fn interrupted_at(directory: &Path) -> Option<Interrupted> {
     of(path_in(directory)).or_else(|| of(StreamLayout::new(directory).counters()))
 }
 
-/// A replay that is under way. Dropped, it is over, and the file goes.
-pub(crate) struct Replaying {
+/// A replay that is under way; dropping it removes the file.
+pub(crate) struct ReplayProgress {
     sequence: Counter,
     _file: Counters,
 }
 
-impl Replaying {
-    /// Says where the process before has ended; returns that, too, 0 for nowhere.
+impl ReplayProgress {
+    /// Logs at which frame the process before ended, and returns that; 0 for none.
     ///
     /// # Errors
     /// The file cannot be made.
@@ -73,7 +73,7 @@ impl Replaying {
         Ok((Self { sequence: file.add(HANDLING)?, _file: file }, before))
     }
 
-    /// This frame is handled next.
+    /// The frame `sequence` is handled next.
     #[inline]
     pub fn at(&self, sequence: u64) {
         self.sequence.set(sequence);

@@ -1,5 +1,5 @@
-//! [`StateHashes`]: a hash of the state behind each sequence that is a multiple of an interval. The members of a cluster
-//! compare theirs: what differs there is no fold of the stream any more.
+//! [`StateHasher`]: a hash of the state after each sequence that is a multiple of an interval. The members of a cluster
+//! compare theirs: a state that differs is no fold of the stream any more.
 
 use crate::fold::Fold;
 use crate::snapshot;
@@ -9,15 +9,15 @@ use gapless_stream::member_service::StateHash;
 use gapless_transport::mailbox::Mailbox;
 use std::num::NonZero;
 
-/// Hashes the state now and then, and hands that to the member.
-pub struct StateHashes {
+/// Hashes the state at intervals, and hands the hash to the member.
+pub struct StateHasher {
     interval_frames: NonZero<u64>,
     identity: StreamIdentity,
     member: Mailbox<StateHash>,
 }
 
-impl StateHashes {
-    /// Hashes for `member`, behind each multiple of `interval_frames`; none for 0.
+impl StateHasher {
+    /// Hashes for `member`, after each multiple of `interval_frames`; none for 0.
     #[must_use]
     pub fn new(interval_frames: u64, identity: StreamIdentity, member: Mailbox<StateHash>) -> Option<Self> {
         Some(Self { interval_frames: NonZero::new(interval_frames)?, identity, member })
@@ -33,9 +33,9 @@ impl StateHashes {
 
     #[cold]
     fn hash(&self, fold: &Fold) {
-        // Everything that a snapshot would hold: what could not be recovered need not be compared.
+        // Everything that a snapshot holds: what a recovery does not restore need not be compared.
         let hash = content_hash(&snapshot::encode(fold, self.identity));
-        // A member that takes none has much else to do; it compares the next one.
+        // A member whose mailbox is full is busy; it compares the next hash.
         let _ = self.member.push(StateHash { sequence: fold.last_sequence(), hash });
     }
 }

@@ -26,7 +26,7 @@ const BYTES_PER_CALL: usize = 4096;
 
 /// The state before a call.
 #[derive(Default)]
-pub(super) struct Before {
+pub(super) struct StateBefore {
     state: Vec<u8>,
     again: Vec<u8>,
     /// Calls until the next that is looked at.
@@ -34,7 +34,7 @@ pub(super) struct Before {
     is_taken: bool,
 }
 
-impl Before {
+impl StateBefore {
     /// A handler of `service` is about to be called.
     #[inline]
     pub fn take(&mut self, how: CheckRefusals, service: &dyn ErasedService) {

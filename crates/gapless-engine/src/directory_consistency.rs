@@ -1,7 +1,7 @@
-//! The directory of a stream, of a service host or of a member as a whole: whether the journal and what lies beside it come from
-//! one history ([`verify`]), and making a history of its own of what was put back on purpose ([`restore`]).
+//! Whether the journal of a directory and what lies beside it come from one history ([`verify`]), and how a directory that was put
+//! back on purpose becomes a history of its own ([`restore`]): of a stream, of a service host or of a member.
 //!
-//! For commands, while no process runs on it: [`verify`] changes nothing, [`restore`] takes the journal's lock.
+//! For commands, while no process runs on the directory: [`verify`] changes nothing, [`restore`] takes the journal's lock.
 
 use crate::{EngineError, snapshot};
 use gapless_client::stream_layout::StreamLayout;
@@ -101,7 +101,7 @@ pub fn restore(layout: &StreamLayout) -> Result<Restored, EngineError> {
     let stream_id = restoring.reader().stream_id();
     let last_sequence = restoring.last_sequence();
     let is_ours = |of| [before, incarnation].contains(&of);
-    let set_aside = set_strangers_aside(layout, restoring.reader(), last_sequence, (stream_id, &is_ours))?;
+    let set_aside = set_foreign_files_aside(layout, restoring.reader(), last_sequence, (stream_id, &is_ours))?;
     restoring.apply()?;
     give_identity(layout, StreamIdentity { stream_id, incarnation })?;
     restoring.finish()?;
@@ -119,14 +119,14 @@ pub fn adopt(
     last_sequence: u64,
     identity: StreamIdentity,
 ) -> Result<Vec<PathBuf>, EngineError> {
-    let set_aside = set_strangers_aside(layout, journal, last_sequence, (identity.stream_id, &|_| true))?;
+    let set_aside = set_foreign_files_aside(layout, journal, last_sequence, (identity.stream_id, &|_| true))?;
     give_identity(layout, identity)?;
     Ok(set_aside)
 }
 
 /// Gives another name to states and snapshots that are of another stream or incarnation, that the journal contradicts, or
 /// that are damaged, because nobody could give those the new incarnation.
-fn set_strangers_aside(
+fn set_foreign_files_aside(
     layout: &StreamLayout,
     journal: &JournalReader,
     last_sequence: u64,

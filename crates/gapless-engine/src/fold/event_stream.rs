@@ -13,8 +13,8 @@ use gapless_wire::{Fragment, Frame, Kind};
 impl Fold {
     /// The same fold, for a stream that belongs to others.
     #[must_use]
-    pub fn on_stream(mut self) -> Self {
-        self.is_on_stream = true;
+    pub fn on_event_stream(mut self) -> Self {
+        self.is_on_event_stream = true;
         self
     }
 
@@ -23,7 +23,12 @@ impl Fold {
     ///
     /// # Errors
     /// A gap in the order; what the policy makes an error.
-    pub fn apply_of_stream(&mut self, frame: &Frame<'_>, own: bool, sink: &mut dyn Sink) -> Result<(), EngineError> {
+    pub fn apply_event_stream_frame(
+        &mut self,
+        frame: &Frame<'_>,
+        own: bool,
+        sink: &mut dyn Sink,
+    ) -> Result<(), EngineError> {
         let sequence = frame.sequence();
         if sequence != self.last_sequence + 1 {
             let reason = format!("sequence {} was due", self.last_sequence + 1);
@@ -85,7 +90,7 @@ mod tests {
     use crate::fold::Policy;
     use crate::reject::Reject;
     use crate::service::{Handlers, Service};
-    use crate::sessions::{KeptReply, SessionEntry};
+    use crate::sessions::{SessionEntry, StoredReply};
     use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH};
 
     struct Idle;
@@ -108,7 +113,7 @@ mod tests {
     struct Letters(Vec<DeadLetter>);
 
     impl Sink for Letters {
-        fn reply(&mut self, _: &SessionEntry, _: &KeptReply) {}
+        fn reply(&mut self, _: &SessionEntry, _: &StoredReply) {}
         fn opened(&mut self, _: &mut SessionEntry) {}
         fn notice(&mut self, _: &SessionEntry) {}
         fn set_timer(&mut self, _: u64, _: u64) {}
@@ -130,11 +135,11 @@ mod tests {
 
     /// The letters after own and foreign requests, of which some are refused.
     fn letters() -> Vec<DeadLetter> {
-        let (mut fold, mut letters) = (Fold::new(Idle, Policy::default()).on_stream(), Letters::default());
+        let (mut fold, mut letters) = (Fold::new(Idle, Policy::default()).on_event_stream(), Letters::default());
         let requests = [(11, 0, true), (12, REFUSED_FLAG, true), (13, REFUSED_FLAG, false), (14, REFUSED_FLAG, true)];
         for ((timer, flags, own), sequence) in requests.into_iter().zip(1..) {
             let bytes = request(sequence, timer, flags);
-            fold.apply_of_stream(&Frame::parse(&bytes).unwrap(), own, &mut letters).unwrap();
+            fold.apply_event_stream_frame(&Frame::parse(&bytes).unwrap(), own, &mut letters).unwrap();
         }
         letters.0
     }
