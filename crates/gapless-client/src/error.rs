@@ -1,4 +1,7 @@
-//! What can go wrong between who publishes or reads and the stream.
+//! What can go wrong between a client or a node and its stream.
+//!
+//! Errors from below are wrapped. Three of the transport's have a variant here instead, because programs decide by them
+//! and also meet them without a transport: a full ring ([`LogError::Full`]), no answer in time, and another history.
 
 use crate::session_key::{CommandNumber, SessionKey};
 use gapless_journal::JournalError;
@@ -7,7 +10,7 @@ use gapless_transport::TransportError;
 use gapless_transport::link::ANSWER_LENGTH_MAX;
 use gapless_transport::seen::Seen;
 
-/// What can go wrong between who publishes or reads and the stream.
+/// What can go wrong between a client or a node and its stream.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// A window or ring failed.
@@ -16,24 +19,9 @@ pub enum ClientError {
     /// The journal failed; the stream takes no more input.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The operating system refused.
-    #[error("{action}: {source}")]
-    System {
-        /// What was being done, with the path where there is one.
-        action: String,
-        /// The operating system's answer.
-        source: std::io::Error,
-    },
-    /// The other side does not speak our handshake, or said no.
-    #[error("handshake with {peer}: {reason}")]
-    Handshake {
-        /// The socket's path.
-        peer: String,
-        /// What it said, if it said no.
-        status: Option<gapless_transport::handshake::Status>,
-        /// What was wrong.
-        reason: String,
-    },
+    /// Nobody is there, the other side has said no, or the operating system has.
+    #[error(transparent)]
+    Transport(TransportError),
     /// A stream cannot be controlled, or its state not be asked for.
     #[error("{peer}: {reason}")]
     Control {
@@ -59,6 +47,14 @@ pub enum ClientError {
         option: &'static str,
         /// What is wrong and what is allowed.
         reason: String,
+    },
+    /// A stream's file cannot be read.
+    #[error("reading {path}: {source}")]
+    File {
+        /// The file.
+        path: String,
+        /// The operating system's answer.
+        source: std::io::Error,
     },
     /// A file that describes no stream.
     #[error("{place}: {reason}")]
@@ -248,24 +244,15 @@ pub enum ClientError {
     },
 }
 
-impl ClientError {
-    pub(crate) fn system(action: impl Into<String>) -> impl FnOnce(rustix::io::Errno) -> Self {
-        let action = action.into();
-        move |errno| Self::System { action, source: errno.into() }
-    }
-}
-
-/// What is the same below has the same name here.
 impl From<TransportError> for ClientError {
     fn from(error: TransportError) -> Self {
         match error {
             TransportError::Log(error) => Self::Log(error),
-            TransportError::System { action, source } => Self::System { action, source },
-            TransportError::Handshake { peer, status, reason } => Self::Handshake { peer, status, reason },
             TransportError::TimedOut { peer, request, timeout_ms } => Self::TimedOut { peer, request, timeout_ms },
             TransportError::OtherHistory { peer, seen, released_sequence } => {
                 Self::OtherHistory { peer, seen, released_sequence }
             }
+            error @ (TransportError::System { .. } | TransportError::Handshake { .. }) => Self::Transport(error),
         }
     }
 }

@@ -175,7 +175,7 @@ impl ClusterConfig {
     /// Reads the file `path`. Relative paths in it are relative to the file.
     ///
     /// # Errors
-    /// [`ClientError::System`] if it cannot be read; as for [`ClusterConfig::parse`].
+    /// [`ClientError::File`] if it cannot be read; as for [`ClusterConfig::parse`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self, StreamError> {
         let path = path.as_ref();
         let (stream, parts) = StreamConfig::load_with(path, Parts::read)?;

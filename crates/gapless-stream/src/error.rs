@@ -25,16 +25,6 @@ pub enum StreamError {
         /// The operating system's answer.
         source: std::io::Error,
     },
-    /// The other side does not speak our handshake, or said no.
-    #[error("handshake with {peer}: {reason}")]
-    Handshake {
-        /// The socket's path.
-        peer: String,
-        /// What it said, if it said no.
-        status: Option<gapless_transport::handshake::Status>,
-        /// What was wrong.
-        reason: String,
-    },
     /// An option that makes no sense.
     #[error("{option}: {reason}")]
     Option {
@@ -75,7 +65,6 @@ impl From<TransportError> for StreamError {
         match error {
             TransportError::Log(error) => Self::Log(error),
             TransportError::System { action, source } => Self::System { action, source },
-            TransportError::Handshake { peer, status, reason } => Self::Handshake { peer, status, reason },
             error => Self::Client(error.into()),
         }
     }

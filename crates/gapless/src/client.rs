@@ -53,7 +53,7 @@
 pub use gapless_client::client::{MessageType, Outcome, OwnedReply, SavedSession, TCP_PREFIX};
 pub use gapless_client::{Client, ClientError, ClientOptions, CommandNumber, Incoming, Reply, SessionKey};
 pub use gapless_log::LogError;
-pub use gapless_transport::LinkOptions;
 pub use gapless_transport::credentials::Credentials;
 pub use gapless_transport::token::random_token;
+pub use gapless_transport::{LinkOptions, TransportError};
 pub use gapless_wire::control::RefusalCode;

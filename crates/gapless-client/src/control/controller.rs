@@ -5,6 +5,7 @@ use crate::control_messages::nodes::{NODES_ANSWER_LENGTH_MAX, NodesAnswer, Nodes
 use crate::control_messages::{ANSWER_LENGTH, ControlAnswer, ControlCommand, ControlRequest, ControlStatus};
 use crate::stream_layout::StreamLayout;
 use gapless_log::StreamIdentity;
+use gapless_transport::TransportError;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
@@ -158,7 +159,7 @@ impl Controller {
         match rustix::net::send(socket, request, SendFlags::NOSIGNAL) {
             Ok(_) => {}
             Err(rustix::io::Errno::PIPE | rustix::io::Errno::CONNRESET) => return Err(self.hung_up(name)),
-            Err(errno) => return Err(ClientError::system(action())(errno)),
+            Err(errno) => return Err(TransportError::system(action())(errno).into()),
         }
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -173,13 +174,13 @@ impl Controller {
                 }
                 Ok(_) => break,
                 Err(rustix::io::Errno::INTR) => {}
-                Err(errno) => return Err(ClientError::system(action())(errno)),
+                Err(errno) => return Err(TransportError::system(action())(errno).into()),
             }
         }
         match rustix::net::recv(socket, answer, RecvFlags::empty()) {
             Ok((0, _)) | Err(rustix::io::Errno::CONNRESET) => Err(self.hung_up(name)),
             Ok((length, _)) => Ok(length),
-            Err(errno) => Err(ClientError::system(action())(errno)),
+            Err(errno) => Err(TransportError::system(action())(errno).into()),
         }
     }
 
@@ -192,9 +193,9 @@ impl Controller {
 
     fn dial(&self) -> Result<OwnedFd, ClientError> {
         let action = || format!("connecting to {}", self.peer());
-        let address = SocketAddrUnix::new(&self.socket).map_err(ClientError::system(action()))?;
+        let address = SocketAddrUnix::new(&self.socket).map_err(TransportError::system(action()))?;
         let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
-            .map_err(ClientError::system(action()))?;
+            .map_err(TransportError::system(action()))?;
         match rustix::io::retry_on_intr(|| rustix::net::connect(&socket, &address)) {
             Ok(()) => Ok(socket),
             Err(errno) => match std::io::Error::from(errno).kind() {
@@ -204,7 +205,7 @@ impl Controller {
                 ErrorKind::PermissionDenied => {
                     Err(self.refused(None, "only the user who runs the sequencer may control it".to_owned()))
                 }
-                _ => Err(ClientError::system(action())(errno)),
+                _ => Err(TransportError::system(action())(errno).into()),
             },
         }
     }

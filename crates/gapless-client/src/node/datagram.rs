@@ -8,6 +8,7 @@ use crate::ClientError;
 use crate::feeds::Feed;
 use crate::ring_notes::Progress;
 use gapless_log::StreamIdentity;
+use gapless_transport::TransportError;
 use gapless_transport::network::{Datagrams, Interface, Peer, Segmentation, UdpOptions, UdpSocket};
 use gapless_transport::seen::Seen;
 use gapless_transport::token::random_token;
@@ -141,11 +142,11 @@ impl DatagramLink<UdpSocket> {
         let open = |socket: UdpOptions| {
             let opened = UdpSocket::open(&UdpOptions { segmentation, ..socket });
             let action = || format!("opening a way to {}", options.command);
-            opened.map_err(|source| ClientError::System { action: action(), source })
+            opened.map_err(|source| TransportError::System { action: action(), source })
         };
         let join = |group: &Peer| open(UdpOptions::of_group(group.ip(), group.port(), interface.clone()));
         let (main, requests) = (open(UdpOptions::to(options.command))?, open(UdpOptions::to(options.request))?);
-        let groups = groups.iter().map(join).collect::<Result<_, _>>()?;
+        let groups = groups.iter().map(join).collect::<Result<_, TransportError>>()?;
         Ok(Self::new(main, requests, groups, options))
     }
 }
@@ -220,7 +221,7 @@ impl<S: Datagrams> DatagramLink<S> {
     fn receive(&mut self, now_ns: u64) -> Result<(), ClientError> {
         let Self { main, requests, groups, stage, answers, looks, options, .. } = self;
         *looks = looks.wrapping_add(1);
-        let carrier = |source| ClientError::System { action: "receiving packets".to_owned(), source };
+        let carrier = |source| TransportError::System { action: "receiving packets".to_owned(), source };
         let is_quick = groups.is_empty() || !matches!(stage, Stage::Up(_)) || looks.is_multiple_of(LOOKS_PER_MAIN);
         if let Stage::Up(up) = stage {
             for group in groups.iter_mut() {
@@ -367,7 +368,7 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
             }
             Some(Outcome::Refused(reason, text)) => {
                 let reason = format!("{reason:?}: {text}");
-                Err(ClientError::Handshake { peer: self.peer(), status: None, reason })
+                Err(TransportError::Handshake { peer: self.peer(), status: None, reason }.into())
             }
             Some(Outcome::In(key, welcome)) => {
                 let feed = feed_of(&welcome);
@@ -571,7 +572,7 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
         let timeout = rustix::time::Timespec { tv_sec: 0, tv_nsec: i64::from(timeout.subsec_nanos()) };
         match poll(&mut fds, Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(errno) => Err(ClientError::system("waiting for packets")(errno)),
+            Err(errno) => Err(TransportError::system("waiting for packets")(errno).into()),
         }
     }
 

@@ -9,6 +9,7 @@ use crate::ClientError;
 use crate::feeds::Feed;
 use crate::ring_notes::Progress;
 use gapless_log::StreamIdentity;
+use gapless_transport::TransportError;
 use gapless_transport::network::TcpConnection;
 use gapless_transport::network::tcp::Received;
 use gapless_transport::seen::Seen;
@@ -388,7 +389,7 @@ impl NodeLink for TcpLink {
             }
             Body::Refusal { reason, text, .. } => {
                 let reason = format!("{reason:?}: {text}");
-                Err(ClientError::Handshake { peer: self.peer(), status: None, reason })
+                Err(TransportError::Handshake { peer: self.peer(), status: None, reason }.into())
             }
             _ => Ok(None),
         }
@@ -525,7 +526,7 @@ impl NodeLink for TcpLink {
         let timeout = rustix::time::Timespec { tv_sec: 0, tv_nsec: i64::from(timeout.subsec_nanos()) };
         match poll(&mut fds, Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(errno) => return Err(ClientError::system("waiting for the stream")(errno)),
+            Err(errno) => return Err(TransportError::system("waiting for the stream")(errno).into()),
         }
         if let Stage::Up(up) = &mut self.stage {
             // Whatever it was, the next poll looks at both.

@@ -12,7 +12,7 @@ impl StreamConfig {
     /// Reads the file `path`. A relative directory in it is relative to the file.
     ///
     /// # Errors
-    /// [`ClientError::System`] if it cannot be read; as for [`StreamConfig::parse`].
+    /// [`ClientError::File`] if it cannot be read; as for [`StreamConfig::parse`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ClientError> {
         Self::load_with(path, |_, _| Ok(())).map(|(config, ())| config)
     }
@@ -27,8 +27,7 @@ impl StreamConfig {
     ) -> Result<(Self, T), ClientError> {
         let path = path.as_ref();
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| ClientError::System { action: format!("reading {name}"), source })?;
+        let text = std::fs::read_to_string(path).map_err(|source| ClientError::File { path: name.clone(), source })?;
         let (mut config, found) = Self::parse_with(&text, &name, others)?;
         if let (Some(directory), Some(parent)) = (&mut config.directory, path.parent()) {
             *directory = parent.join(&*directory);

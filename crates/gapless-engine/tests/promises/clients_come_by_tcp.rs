@@ -12,6 +12,7 @@ use gapless_schema::Encoding;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;
 use gapless_stream::options::EventStreamOptions;
+use gapless_transport::TransportError;
 use gapless_transport::credentials::Credentials;
 use gapless_transport::seen::Seen;
 use gapless_wire::soup::Field;
@@ -117,7 +118,7 @@ fn who_does_not_belong_there_is_told_so() {
     caller.call_more(&mut cluster, 10);
 
     let reason = |outcome: Result<Client, ClientError>| match outcome {
-        Err(ClientError::Handshake { reason, .. }) => reason,
+        Err(ClientError::Transport(TransportError::Handshake { reason, .. })) => reason,
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("it is let in"),
     };
@@ -161,8 +162,11 @@ fn who_does_not_belong_there_is_told_so() {
     let another = std::thread::spawn(move || nobody.accept().unwrap().0.write_all(&[9; 100]).unwrap());
     assert!(reason(connect(&[address], Credentials::BLANK)).contains("what answers is no service"));
     another.join().unwrap();
-    assert!(matches!(connect(&[address], Credentials::BLANK), Err(ClientError::System { .. })));
+    assert!(matches!(
+        connect(&[address], Credentials::BLANK),
+        Err(ClientError::Transport(TransportError::System { .. }))
+    ));
     let wrong = Client::connect_any(&["tcp:nowhere.invalid:1"], ClientOptions::default());
-    assert!(matches!(wrong, Err(ClientError::System { .. })));
+    assert!(matches!(wrong, Err(ClientError::Transport(TransportError::System { .. }))));
     caller.call_more(&mut cluster, 10);
 }

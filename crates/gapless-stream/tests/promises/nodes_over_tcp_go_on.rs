@@ -9,6 +9,7 @@ use gapless_client::throttle::Throttle;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;
 use gapless_stream::options::EventStreamOptions;
+use gapless_transport::TransportError;
 use gapless_transport::credentials::Credentials;
 use gapless_transport::transport::Transport;
 use gapless_wire::Encoding;
@@ -149,7 +150,7 @@ fn who_is_not_known_is_told_so() {
     assert!(matches!(refusal, Body::Refusal { nonce: 7, reason: RefusalReason::NotAuthorized, .. }), "{refusal:?}");
     let mut stranger = node(&stream, NodeOptions::default());
     let error = stranger.wait_open(PATIENCE).unwrap_err();
-    assert!(matches!(error, ClientError::Handshake { .. }), "{error}");
+    assert!(matches!(error, ClientError::Transport(TransportError::Handshake { .. })), "{error}");
     let addresses = stream.tcp_addresses().unwrap();
     let known = TcpOptions { username, password, ..TcpOptions::new(addresses.command, addresses.rewind) };
     let mut known = StreamNode::new(TcpLink::new(known), NodeOptions::default());

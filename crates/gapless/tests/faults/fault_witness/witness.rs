@@ -228,7 +228,7 @@ impl Witness {
         match error {
             ClientError::Disconnected { .. } => Ok(Ended::ServiceGone),
             // The socket of a service that died just now.
-            ClientError::System { .. } | ClientError::Handshake { .. } => Ok(Ended::ServiceGone),
+            ClientError::Transport(_) => Ok(Ended::ServiceGone),
             // What the client says of a session that the service does not know any more.
             other => Err(other.to_string()),
         }
