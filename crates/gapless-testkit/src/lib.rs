@@ -1,1 +1,21 @@
-//! What the tests of every crate share.
+//! What the tests of every crate share. It names none of the other crates and little else, because all tests wait for
+//! its build.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | `scenarios` | tests of a program without a harness, whose processes are the program again; behind the feature `scenarios` |
+//! | [`process`] | a process that is started, read, killed, and ends with its test |
+//! | [`folder`] | copies of directories, small file systems |
+//! | [`ports`] | ports, addresses and groups that nobody else uses |
+//! | [`random`] | random numbers from a seed that is printed and can be given again |
+//! | [`wait`] | waiting for something, for so long at most |
+//! | [`allocations`] | an allocator that counts |
+
+pub mod allocations;
+pub mod folder;
+pub mod ports;
+pub mod process;
+pub mod random;
+#[cfg(feature = "scenarios")]
+pub mod scenarios;
+pub mod wait;

@@ -4,8 +4,9 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::processes::load::Load;
-use crate::processes::{self, Cluster, THREE, streams};
-use crate::scenarios::Module;
+use crate::processes::{Cluster, THREE, streams};
+use gapless_testkit::folder;
+use gapless_testkit::scenarios::Module;
 
 pub fn module() -> Module {
     Module::new(module_path!())
@@ -25,7 +26,7 @@ fn come_apart(later: u64) -> Cluster {
     cluster.caught_up(1);
     cluster.kill(1);
     let copy = cluster.root.path().join("copy");
-    processes::copy(&cluster.directory(1), &copy);
+    folder::copy(&cluster.directory(1), &copy);
     cluster.kill(3);
     cluster.start_member(1, &[]);
     load.wait_more(400);

@@ -5,13 +5,14 @@
 
 use crate::processes::load::Load;
 use crate::processes::{self, Cluster, Plan, THREE, streams};
-use crate::scenarios::{Module, Random};
 use gapless_journal::JournalReader;
 use gapless_journal::descriptor::{BOOT_MARK_OFFSET, MARK_WORDS, frames_offset};
+use gapless_testkit::folder::{self, SmallDisk};
+use gapless_testkit::random::Random;
+use gapless_testkit::scenarios::Module;
 use gapless_wire::checksum::crc32c;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 pub fn module() -> Module {
     Module::new(module_path!())
@@ -84,7 +85,7 @@ fn a_member_that_is_shorter_fetches_the_rest() {
     for round in 0..3 {
         cluster.kill(victim);
         let before = cluster.root.path().join("before");
-        processes::copy(&cluster.directory(victim), &before);
+        folder::copy(&cluster.directory(victim), &before);
         let had = JournalReader::open(cluster.journal(victim)).unwrap().last_sequence().unwrap();
         cluster.start_member(victim, &[]);
         load.wait_more(300);
@@ -180,36 +181,9 @@ fn a_flipped_bit_is_refused(random: &mut Random) {
     end(cluster, load);
 }
 
-/// A file system of its own, unmounted at the end.
-struct Small(PathBuf);
-
-impl Small {
-    fn mount(place: &Path, mebibytes: u32) -> Option<Self> {
-        std::fs::create_dir_all(place).unwrap();
-        let size = format!("size={mebibytes}m");
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "gapless"]).arg(place).output();
-        mounted.is_ok_and(|output| output.status.success()).then(|| Self(place.to_owned()))
-    }
-
-    fn resize(&self, mebibytes: u32) {
-        let size = format!("remount,size={mebibytes}m");
-        assert!(Command::new("mount").args(["-o", &size]).arg(&self.0).status().unwrap().success());
-    }
-}
-
-impl Drop for Small {
-    fn drop(&mut self) {
-        // Lazily: a member may have files there.
-        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
-    }
-}
-
 fn a_full_disk_stops_one_member() {
     let mut cluster = Cluster::prepare(Plan { ..THREE });
-    let Some(small) = Small::mount(&cluster.directory(3), 9) else {
-        println!("skipped: a file system of its own cannot be mounted here");
-        return;
-    };
+    let Some(small) = SmallDisk::mount(&cluster.directory(3), 9 << 10) else { return };
     for member in cluster.all() {
         cluster.start_member(member, &[]);
     }
@@ -233,7 +207,7 @@ fn a_full_disk_stops_one_member() {
     if cluster.is_running(3) && cluster.ends_within(3, std::time::Duration::from_millis(500)).is_none() {
         cluster.kill(3);
     }
-    small.resize(512);
+    small.remount("size=512m");
     cluster.start_member(3, &[]);
     cluster.caught_up(3);
     end(cluster, load);

@@ -4,10 +4,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use crate::processes::disk::{Fault, SmallDisk};
+use crate::processes::disk::Fault;
 use crate::processes::load::Load;
 use crate::processes::{Cluster, Plan, THREE, WITNESS, streams};
-use crate::scenarios::{Module, Random};
+use gapless_testkit::folder::SmallDisk;
+use gapless_testkit::random::Random;
+use gapless_testkit::scenarios::Module;
 
 /// Members of these tests end with this when they fail.
 const FAILED: i32 = 3;
@@ -110,7 +112,7 @@ fn a_disk_fails_at_quorum_sync(random: &mut Random) {
 fn a_disk_is_full() {
     for is_leader in [true, false] {
         let mut cluster = Cluster::prepare(THREE);
-        let Some(disk) = SmallDisk::mount(&cluster.directory(1), 40) else { return };
+        let Some(disk) = SmallDisk::mount(&cluster.directory(1), 40 << 10) else { return };
         cluster.all().for_each(|member| cluster.start_member(member, &[]));
         cluster.make_leader(if is_leader { 1 } else { 2 });
         let load = Load::start(&cluster, 2);
@@ -125,7 +127,7 @@ fn a_disk_is_full() {
             failing.said(1, Fault::Space.words());
             failing.load.wait_more(200);
         }
-        disk.grow(400);
+        disk.remount("size=400m");
         failing.cluster.start_member(1, &[]);
         failing.cluster.caught_up(1);
         failing.end();

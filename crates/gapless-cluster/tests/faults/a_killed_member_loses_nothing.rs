@@ -9,8 +9,9 @@
 
 use crate::processes::load::Load;
 use crate::processes::{Cluster, Plan, THREE, WITNESS, streams};
-use crate::scenarios::{Module, Random};
 use gapless_agent::fault::CLUSTER_CRASH_POINTS;
+use gapless_testkit::random::Random;
+use gapless_testkit::scenarios::Module;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 

@@ -6,7 +6,7 @@
 
 use crate::processes::load::Load;
 use crate::processes::{Cluster, PATIENT, Plan, streams};
-use crate::scenarios::Module;
+use gapless_testkit::scenarios::Module;
 use std::time::{Duration, Instant};
 
 /// Fewer entries than a log keeps, and more.

@@ -6,10 +6,11 @@
 
 use crate::processes::load::Load;
 use crate::processes::{Cluster, Plan, THREE, WITNESS, streams};
-use crate::scenarios::{Module, Random};
 #[cfg(feature = "fault-injection")]
 use gapless_agent::fault::SNAPSHOT_TRANSFER_CRASH_POINTS;
 use gapless_journal::JournalReader;
+use gapless_testkit::random::Random;
+use gapless_testkit::scenarios::Module;
 use std::time::{Duration, Instant};
 
 /// Who comes back.

@@ -8,8 +8,9 @@
 
 use crate::processes::load::Load;
 use crate::processes::{self, Cluster, PATIENT, THREE, WITNESS, streams};
-use crate::scenarios::{Module, Random};
 use gapless_journal::JournalReader;
+use gapless_testkit::random::Random;
+use gapless_testkit::scenarios::Module;
 use std::time::Duration;
 
 /// Longer than the longest election time-out: that of a witness, 1.2 s, and of patient members, 2 s.

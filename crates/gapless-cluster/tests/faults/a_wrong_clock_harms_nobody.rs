@@ -8,9 +8,10 @@
 
 use crate::processes::load::{Load, TYPE, payload};
 use crate::processes::{Cluster, PATIENCE, Plan, THREE, WITNESS, clock, streams};
-use crate::scenarios::{Module, Random};
 use gapless_client::node::{NodeEvent, NodeOptions, SharedMemoryLink, SharedMemoryOptions, StreamNode};
 use gapless_stream::stream_time::FAR_SLEW_PPM;
+use gapless_testkit::random::Random;
+use gapless_testkit::scenarios::Module;
 use std::time::{Duration, Instant};
 
 const HOUR_S: u64 = 3_600;

@@ -5,7 +5,8 @@
 
 use crate::processes::load::Load;
 use crate::processes::{self, Cluster, PATIENT, Plan, THREE, streams};
-use crate::scenarios::{Module, Random};
+use gapless_testkit::random::Random;
+use gapless_testkit::scenarios::Module;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;

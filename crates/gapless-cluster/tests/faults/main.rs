@@ -1,11 +1,9 @@
 //! What a cluster promises when its members are killed, stand still, are cut off, lie or find their disks and clocks broken:
-//! one program, without a harness, see [`scenarios`].
+//! one program, without a harness, see `gapless_testkit::scenarios`.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 mod processes;
-#[path = "../../../gapless-journal/tests/faults/scenarios.rs"]
-mod scenarios;
 
 mod a_copy_of_a_directory_is_found_out;
 mod a_damaged_member_is_refused_or_mended;
@@ -24,7 +22,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     processes::be_a_member_if_asked();
     packets_are_really_lost::run_if_inside();
-    scenarios::run(vec![
+    gapless_testkit::scenarios::run(vec![
         a_copy_of_a_directory_is_found_out::module(),
         a_damaged_member_is_refused_or_mended::module(),
         a_disk_that_fails_stops_one_member::module(),

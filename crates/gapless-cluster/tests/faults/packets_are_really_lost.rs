@@ -9,7 +9,8 @@
 use crate::processes::hosts::{self, Inside, Way};
 use crate::processes::load::Load;
 use crate::processes::{Cluster, PATIENT, Plan, THREE, WITNESS, streams};
-use crate::scenarios::{Module, Random};
+use gapless_testkit::random::Random;
+use gapless_testkit::scenarios::Module;
 use std::time::Duration;
 
 /// Longer than the longest election time-out, that of a witness, 1.2 s, and than links wait for a peer.

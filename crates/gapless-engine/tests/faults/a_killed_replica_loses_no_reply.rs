@@ -8,9 +8,9 @@ use crate::replica_processes;
 use crate::replica_processes::{
     CLIENTS, COMMANDS, COUNTS, Cluster, HEARD, KILLS, Numbers, PATIENCE, client, kill_leaders, number_of,
 };
-use crate::scenarios::Module;
 use gapless_client::Client;
 use gapless_engine::{Context, Handlers, Reject, Replica, ReplicaOptions, Service};
+use gapless_testkit::scenarios::Module;
 use gapless_transport::token::random_token;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;

@@ -9,12 +9,12 @@ use crate::replica_processes;
 use crate::replica_processes::{
     CLIENTS, COMMANDS, COUNTS, Cluster, HEARD, KILLS, PATIENCE, Sender, client, kill_leaders, number_of,
 };
-use crate::scenarios::Module;
 use gapless_client::ClientError;
 use gapless_client::{Client, Incoming, SessionKey};
 use gapless_cluster::config::ClusterConfig;
 use gapless_engine::store::{Counter, Map, Singleton, Store, Transaction};
 use gapless_engine::{Context, Reject, Replica, StateHandlers, StateOptions, StateService};
+use gapless_testkit::scenarios::Module;
 use gapless_transport::token::random_token;
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};

@@ -6,11 +6,11 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it says what it has done")]
 
 use crate::replica_processes::{self, Cluster, Environment, HEARD, Numbers, PATIENCE, Sender, number_of};
-use crate::scenarios::Module;
 use gapless_engine::store::{Counter, Queue, Store, Transaction};
 use gapless_engine::{
     Context, Handlers, Reject, Replica, ReplicaOptions, Service, StateHandlers, StateOptions, StateService,
 };
+use gapless_testkit::scenarios::Module;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 

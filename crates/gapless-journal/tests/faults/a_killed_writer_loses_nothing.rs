@@ -12,9 +12,9 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
-use crate::scenarios::Module;
 use crate::support::{self, append, batch, end_of_frames, overwrite, payload, read_all};
 use gapless_journal::{Flush, Journal, JournalError, JournalOptions, inspect};
+use gapless_testkit::scenarios::Module;
 
 const KILLS_FROM_OUTSIDE: u64 = 12;
 const KILLS_PER_POINT: u64 = 6;

@@ -1,8 +1,8 @@
-//! What the journal's writer promises when its process is killed: one program, without a harness, see [`scenarios`].
+//! What the journal's writer promises when its process is killed: one program, without a harness, see
+//! `gapless_testkit::scenarios`.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod scenarios;
 #[path = "../promises/support/mod.rs"]
 mod support;
 
@@ -12,5 +12,5 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     a_killed_writer_loses_nothing::be_the_writer_if_asked();
-    scenarios::run(vec![a_killed_writer_loses_nothing::module()])
+    gapless_testkit::scenarios::run(vec![a_killed_writer_loses_nothing::module()])
 }

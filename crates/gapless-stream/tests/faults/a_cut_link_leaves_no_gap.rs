@@ -13,7 +13,7 @@ mod parts;
 
 use self::namespaces::{Link, missing};
 use self::parts::Part;
-use crate::scenarios::Module;
+use gapless_testkit::scenarios::Module;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 

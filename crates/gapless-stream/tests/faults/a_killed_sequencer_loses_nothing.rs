@@ -8,7 +8,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use crate::scenarios::{Module, Random};
 use gapless_agent::fault::{CRASH_POINTS, STREAM_CRASH_POINTS};
 use gapless_client::client::MessageType;
 use gapless_client::node::{
@@ -19,6 +18,8 @@ use gapless_stream::Persistence;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::endpoints::PacketNetwork;
 use gapless_stream::options::EventStreamOptions;
+use gapless_testkit::random::Random;
+use gapless_testkit::scenarios::Module;
 use gapless_transport::Tier;
 use gapless_transport::network::{Datagrams, Interface, Segmentation, UdpOptions, UdpSocket};
 use gapless_wire::{Encoding, Kind};

@@ -1,10 +1,7 @@
 //! What an event stream promises when its sequencer or its nodes are killed, or the link between them is cut: one program,
-//! without a harness, see [`scenarios`].
+//! without a harness, see `gapless_testkit::scenarios`.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
-
-#[path = "../../../gapless-journal/tests/faults/scenarios.rs"]
-mod scenarios;
 
 mod a_cut_link_leaves_no_gap;
 mod a_killed_sequencer_loses_nothing;
@@ -14,5 +11,8 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     a_cut_link_leaves_no_gap::play_a_part_if_asked();
     a_killed_sequencer_loses_nothing::play_a_part_if_asked();
-    scenarios::run(vec![a_cut_link_leaves_no_gap::module(), a_killed_sequencer_loses_nothing::module()])
+    gapless_testkit::scenarios::run(vec![
+        a_cut_link_leaves_no_gap::module(),
+        a_killed_sequencer_loses_nothing::module(),
+    ])
 }

@@ -4,12 +4,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use crate::fault_witness::dice::Dice;
 use crate::fault_witness::process::{Kind, ServiceProcess};
 use crate::fault_witness::witness::{Ended, Witness};
-use crate::scenarios::Module;
 use gapless::journal::JournalReader;
 use gapless::prelude::*;
+use gapless_testkit::random::Random;
+use gapless_testkit::scenarios::Module;
 use std::path::Path;
 
 /// Deaths at each tier.
@@ -18,36 +18,36 @@ const KILLS: u32 = 25;
 pub fn module() -> Module {
     Module::new(module_path!())
         .with_choices("at_tier_journal", |random| {
-            kill_at_random_moments(Tier::Journal, Kind::EventSourced, &mut Dice::new(random.next()));
+            kill_at_random_moments(Tier::Journal, Kind::EventSourced, random);
         })
         .with_choices("at_tier_sync", |random| {
-            kill_at_random_moments(Tier::Sync, Kind::EventSourced, &mut Dice::new(random.next()));
+            kill_at_random_moments(Tier::Sync, Kind::EventSourced, random);
         })
         .with_choices("with_a_replicated_state_at_tier_journal", |random| {
-            kill_at_random_moments(Tier::Journal, Kind::StateReplicated, &mut Dice::new(random.next()));
+            kill_at_random_moments(Tier::Journal, Kind::StateReplicated, random);
         })
         .with_choices("with_a_replicated_state_at_tier_sync", |random| {
-            kill_at_random_moments(Tier::Sync, Kind::StateReplicated, &mut Dice::new(random.next()));
+            kill_at_random_moments(Tier::Sync, Kind::StateReplicated, random);
         })
 }
 
-fn kill_at_random_moments(tier: Tier, kind: Kind, dice: &mut Dice) {
+fn kill_at_random_moments(tier: Tier, kind: Kind, random: &mut Random) {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
-    let mut witness = first_life(place, tier, kind, dice);
+    let mut witness = first_life(place, tier, kind, random);
     let (mut at_work, mut at_start) = (0, 0);
     for _ in 0..KILLS {
         let mut service = ServiceProcess::start(place, tier, kind, &[]);
-        if dice.roll(4) == 0 {
-            std::thread::sleep(Duration::from_micros(dice.roll(40_000)));
+        if random.below(4) == 0 {
+            std::thread::sleep(Duration::from_micros(random.below(40_000)));
             service.kill();
             at_start += 1;
             continue;
         }
         assert!(service.is_ready().unwrap());
         assert_eq!(witness.go_on(&mut service).unwrap(), Ended::Answered);
-        let wanted = 1 + dice.roll(3000) as usize;
-        assert_eq!(witness.load(dice, wanted).unwrap(), Ended::Answered);
+        let wanted = 1 + random.below(3000) as usize;
+        assert_eq!(witness.load(random, wanted).unwrap(), Ended::Answered);
         // In the middle of what was sent and has no reply yet.
         service.kill();
         at_work += 1;
@@ -57,7 +57,7 @@ fn kill_at_random_moments(tier: Tier, kind: Kind, dice: &mut Dice) {
     let mut service = ServiceProcess::start(place, tier, kind, &[]);
     assert!(service.is_ready().unwrap());
     assert_eq!(witness.go_on(&mut service).unwrap(), Ended::Answered);
-    let commands = witness.check_everything(dice).unwrap_or_else(|problem| panic!("tier {tier}: {problem}"));
+    let commands = witness.check_everything(random).unwrap_or_else(|problem| panic!("tier {tier}: {problem}"));
     println!(
         "tier {tier}: {at_work} kills at work, {at_start} while it started; {commands} commands, {} repeats answered \
          with the original bytes",
@@ -72,12 +72,12 @@ fn kill_at_random_moments(tier: Tier, kind: Kind, dice: &mut Dice) {
     assert!(oldest > 1, "older segments were deleted: the journal begins at {oldest}");
 }
 
-fn first_life(place: &Path, tier: Tier, kind: Kind, dice: &mut Dice) -> Witness {
+fn first_life(place: &Path, tier: Tier, kind: Kind, random: &mut Random) -> Witness {
     let mut service = ServiceProcess::start(place, tier, kind, &[]);
     assert!(service.is_ready().unwrap());
-    let mut witness = Witness::connect(&place.join("node.socket"), dice).unwrap();
+    let mut witness = Witness::connect(&place.join("node.socket"), random).unwrap();
     // Enough for snapshots, several segments, and the deletion of the first.
-    assert_eq!(witness.load(dice, 5000).unwrap(), Ended::Answered);
+    assert_eq!(witness.load(random, 5000).unwrap(), Ended::Answered);
     service.kill();
     witness
 }

@@ -8,13 +8,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use crate::fault_witness::dice::Dice;
 use crate::fault_witness::process::{Kind, ServiceProcess};
 use crate::fault_witness::witness::{Ended, Witness};
-use crate::scenarios::{Module, Random};
 use gapless::journal::JournalReader;
 use gapless::prelude::*;
 use gapless_agent::fault::CRASH_POINTS;
+use gapless_testkit::random::Random;
+use gapless_testkit::scenarios::Module;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -26,30 +26,29 @@ const COMMANDS_PER_ATTEMPT: usize = 6000;
 const KILLS_PER_MUTANT: u32 = 60;
 
 pub fn module() -> Module {
-    let dice = |random: &mut Random| Dice::new(random.next());
     Module::new(module_path!())
         .with_choices("nothing_is_lost_at_tier_journal", move |random| {
-            nothing_is_lost_at_any_crash_point(Tier::Journal, Kind::EventSourced, &mut dice(random));
+            nothing_is_lost_at_any_crash_point(Tier::Journal, Kind::EventSourced, random);
         })
         .with_choices("nothing_is_lost_at_tier_sync", move |random| {
-            nothing_is_lost_at_any_crash_point(Tier::Sync, Kind::EventSourced, &mut dice(random));
+            nothing_is_lost_at_any_crash_point(Tier::Sync, Kind::EventSourced, random);
         })
         .with_choices("nothing_is_lost_of_a_replicated_state_at_tier_journal", move |random| {
-            nothing_is_lost_at_any_crash_point(Tier::Journal, Kind::StateReplicated, &mut dice(random));
+            nothing_is_lost_at_any_crash_point(Tier::Journal, Kind::StateReplicated, random);
         })
         .with_choices("nothing_is_lost_of_a_replicated_state_at_tier_sync", move |random| {
-            nothing_is_lost_at_any_crash_point(Tier::Sync, Kind::StateReplicated, &mut dice(random));
+            nothing_is_lost_at_any_crash_point(Tier::Sync, Kind::StateReplicated, random);
         })
         .with_choices("the_mutant_drop_session_table_is_caught", move |random| {
-            the_check_catches("drop_session_table", "before_reply", &mut dice(random));
+            the_check_catches("drop_session_table", "before_reply", random);
         })
         .with_choices("the_mutant_acknowledge_before_journal_is_caught", move |random| {
-            the_check_catches("acknowledge_before_journal", "before_journal_copy", &mut dice(random));
+            the_check_catches("acknowledge_before_journal", "before_journal_copy", random);
         })
 }
 
 /// After how many passes to die: some points are passed by every frame, some by every segment.
-fn passes(point: &str, tier: Tier, dice: &mut Dice) -> u64 {
+fn passes(point: &str, tier: Tier, random: &mut Random) -> u64 {
     let most = match point {
         "between_claim_and_commit" | "before_reply" => 2000,
         "before_journal_copy" | "after_journal_copy" | "before_journaled_mark" => 100,
@@ -57,7 +56,7 @@ fn passes(point: &str, tier: Tier, dice: &mut Dice) -> u64 {
         "before_sync" | "after_sync" if tier == Tier::Sync => 50,
         _ => 3,
     };
-    1 + dice.roll(most)
+    1 + random.below(most)
 }
 
 /// One life of the service. Whether it was killed at its crash point.
@@ -66,17 +65,17 @@ fn one_life(
     (tier, kind): (Tier, Kind),
     environment: &[(&str, &str)],
     witness: &mut Option<Witness>,
-    dice: &mut Dice,
+    random: &mut Random,
 ) -> Result<bool, String> {
     let mut service = ServiceProcess::start(directory, tier, kind, environment);
     if service.is_ready()? {
         let mut ended = Ended::Answered;
         match witness {
-            None => *witness = Some(Witness::connect(&directory.join("node.socket"), dice)?),
+            None => *witness = Some(Witness::connect(&directory.join("node.socket"), random)?),
             Some(witness) => ended = witness.go_on(&mut service)?,
         }
         let witness = witness.as_mut().unwrap();
-        if ended == Ended::Answered && witness.load(dice, COMMANDS_PER_ATTEMPT)? == Ended::Answered {
+        if ended == Ended::Answered && witness.load(random, COMMANDS_PER_ATTEMPT)? == Ended::Answered {
             service.kill();
             return Ok(false);
         }
@@ -88,17 +87,17 @@ fn one_life(
     }
 }
 
-fn nothing_is_lost_at_any_crash_point(tier: Tier, kind: Kind, dice: &mut Dice) {
+fn nothing_is_lost_at_any_crash_point(tier: Tier, kind: Kind, random: &mut Random) {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
     let mut witness = None;
     // A first life that nobody ends at a crash point, so that a witness is there.
-    one_life(place, (tier, kind), &[], &mut witness, dice).unwrap();
+    one_life(place, (tier, kind), &[], &mut witness, random).unwrap();
     let mut hits: BTreeMap<&str, u32> = CRASH_POINTS.into_iter().map(|point| (point, 0)).collect();
     for _ in 0..KILLS_PER_POINT {
         for point in CRASH_POINTS {
-            let armed = format!("{point}:{}", passes(point, tier, dice));
-            let hit = one_life(place, (tier, kind), &[("GAPLESS_CRASH_POINT", &armed)], &mut witness, dice);
+            let armed = format!("{point}:{}", passes(point, tier, random));
+            let hit = one_life(place, (tier, kind), &[("GAPLESS_CRASH_POINT", &armed)], &mut witness, random);
             let hit = hit.unwrap_or_else(|problem| panic!("tier {tier}, killed at {armed}: {problem}"));
             *hits.get_mut(point).unwrap() += u32::from(hit);
         }
@@ -107,7 +106,7 @@ fn nothing_is_lost_at_any_crash_point(tier: Tier, kind: Kind, dice: &mut Dice) {
     assert!(service.is_ready().unwrap());
     let witness = witness.as_mut().unwrap();
     assert_eq!(witness.go_on(&mut service), Ok(Ended::Answered));
-    let commands = witness.check_everything(dice).unwrap_or_else(|problem| panic!("tier {tier}: {problem}"));
+    let commands = witness.check_everything(random).unwrap_or_else(|problem| panic!("tier {tier}: {problem}"));
 
     println!("tier {tier}: {commands} commands, {} repeats answered with the original bytes", witness.repeats_checked);
     for (point, hits) in &hits {
@@ -122,15 +121,15 @@ fn nothing_is_lost_at_any_crash_point(tier: Tier, kind: Kind, dice: &mut Dice) {
 }
 
 /// Plants `mutant` and kills the service at `point` until the witness finds out.
-fn the_check_catches(mutant: &str, point: &str, dice: &mut Dice) {
+fn the_check_catches(mutant: &str, point: &str, random: &mut Random) {
     let directory = tempfile::tempdir().unwrap();
     let lives = (Tier::Journal, Kind::EventSourced);
     let mut witness = None;
-    one_life(directory.path(), lives, &[("GAPLESS_MUTANT", mutant)], &mut witness, dice).unwrap();
+    one_life(directory.path(), lives, &[("GAPLESS_MUTANT", mutant)], &mut witness, random).unwrap();
     for kill in 1..=KILLS_PER_MUTANT {
-        let armed = format!("{point}:{}", passes(point, Tier::Journal, dice));
+        let armed = format!("{point}:{}", passes(point, Tier::Journal, random));
         let environment = [("GAPLESS_MUTANT", mutant), ("GAPLESS_CRASH_POINT", &armed)];
-        if let Err(problem) = one_life(directory.path(), lives, &environment, &mut witness, dice) {
+        if let Err(problem) = one_life(directory.path(), lives, &environment, &mut witness, random) {
             println!("mutant {mutant}: caught after {kill} kills: {problem}");
             return;
         }

@@ -1,10 +1,9 @@
-//! What a service promises when its process is killed: one program, without a harness, see [`scenarios`].
+//! What a service promises when its process is killed: one program, without a harness, see
+//! `gapless_testkit::scenarios`.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 mod fault_witness;
-#[path = "../../../gapless-journal/tests/faults/scenarios.rs"]
-mod scenarios;
 
 mod a_killed_service_goes_on_from_any_moment;
 #[cfg(feature = "fault-injection")]
@@ -14,7 +13,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     fault_witness::process::be_the_service_if_asked();
-    scenarios::run(vec![
+    gapless_testkit::scenarios::run(vec![
         a_killed_service_goes_on_from_any_moment::module(),
         #[cfg(feature = "fault-injection")]
         a_killed_service_loses_nothing_acknowledged::module(),

@@ -7,7 +7,6 @@ use seccompiler::{
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// What the kernel answers from now on.
 #[derive(Clone, Copy, Debug)]
@@ -98,35 +97,4 @@ pub fn fail_if_told(config: &Path) {
     let Some(fault) = Fault::ALL.into_iter().find(|fault| fault.name() == name) else { return };
     std::fs::remove_file(file).unwrap();
     fault.begin();
-}
-
-/// A small file system, taken down at the end.
-pub struct SmallDisk(PathBuf);
-
-impl SmallDisk {
-    /// At a directory that it makes; `None`, visibly, where this is not allowed.
-    pub fn mount(path: &Path, megabytes: u32) -> Option<Self> {
-        std::fs::create_dir(path).unwrap();
-        let size = format!("size={megabytes}m");
-        if !run("mount", &["-t", "tmpfs", "-o", &size, "gapless-test"], path) {
-            println!("SKIPPED: mounting a tmpfs needs a privilege that this process does not have");
-            return None;
-        }
-        Some(Self(path.to_owned()))
-    }
-
-    /// Makes it larger.
-    pub fn grow(&self, megabytes: u32) {
-        assert!(run("mount", &["-o", &format!("remount,size={megabytes}m")], &self.0), "it grows");
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        run("umount", &["-l"], &self.0);
-    }
-}
-
-fn run(program: &str, arguments: &[&str], path: &Path) -> bool {
-    Command::new(program).args(arguments).arg(path).output().is_ok_and(|output| output.status.success())
 }

@@ -3,7 +3,7 @@
 //! last process in it: no privilege is needed where users may make such namespaces, and nothing is left behind.
 
 use super::PATIENCE;
-use crate::scenarios::Random;
+use gapless_testkit::random::Random;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -54,7 +54,7 @@ pub fn run_inside(scenario: &str, random: &mut Random) {
         return;
     }
     let mut command = unshared("exec \"$0\" \"$@\"");
-    command.arg(std::env::current_exe().unwrap()).args([INSIDE, scenario, &random.next().to_string()]);
+    command.arg(std::env::current_exe().unwrap()).args([INSIDE, scenario, &random.number().to_string()]);
     let status = command.status().unwrap();
     assert!(status.success(), "inside the namespaces it has failed: {status}");
 }

@@ -521,17 +521,3 @@ impl Drop for Extra {
         let _ = self.child.wait();
     }
 }
-
-/// Copies a directory.
-pub fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let (kind, target) = (entry.file_type().unwrap(), to.join(entry.file_name()));
-        if kind.is_dir() {
-            copy(&entry.path(), &target);
-        } else if kind.is_file() {
-            std::fs::copy(entry.path(), target).unwrap();
-        }
-    }
-}

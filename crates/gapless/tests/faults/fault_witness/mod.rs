@@ -5,7 +5,6 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 pub mod bank;
-pub mod dice;
 pub mod process;
 pub mod state_bank;
 pub mod witness;

@@ -2,10 +2,10 @@
 //! the service to them across any number of deaths.
 
 use super::bank::{ASK, MOVE, MOVE_LENGTH, link};
-use super::dice::Dice;
 use super::process::ServiceProcess;
 use gapless::client::LogError;
 use gapless::prelude::*;
+use gapless_testkit::random::Random;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::time::Instant;
@@ -55,8 +55,8 @@ pub struct Witness {
 
 impl Witness {
     /// A client of the service that listens at `socket` and stays alive meanwhile.
-    pub fn connect(socket: &Path, dice: &mut Dice) -> Result<Self, String> {
-        let tokens: Vec<u128> = (0..SESSIONS).map(|_| u128::from(dice.roll(u64::MAX)) << 32 | 1).collect();
+    pub fn connect(socket: &Path, random: &mut Random) -> Result<Self, String> {
+        let tokens: Vec<u128> = (0..SESSIONS).map(|_| u128::from(random.below(u64::MAX)) << 32 | 1).collect();
         let deadline = Instant::now() + PATIENCE;
         let try_once = || -> Result<(Client, Vec<SessionKey>), ClientError> {
             let options = ClientOptions { timeout: ATTEMPT, ..ClientOptions::default() };
@@ -129,16 +129,16 @@ impl Witness {
     }
 
     /// Sends until `wanted` further commands have their replies, or the service is gone.
-    pub fn load(&mut self, dice: &mut Dice, wanted: usize) -> Result<Ended, String> {
+    pub fn load(&mut self, random: &mut Random, wanted: usize) -> Result<Ended, String> {
         let goal = self.acknowledged_count() + wanted;
         let mut last = (self.acknowledged_count(), Instant::now());
         while self.acknowledged_count() < goal {
             for (index, key) in self.keys.clone().into_iter().enumerate() {
                 // Half of the sessions keep their windows full; the others leave room, so that there are
                 // acknowledged commands that can be repeated after a death.
-                let most = if index % 2 == 0 { WINDOW_MESSAGES } else { dice.roll(4) as u32 };
+                let most = if index % 2 == 0 { WINDOW_MESSAGES } else { random.below(4) as u32 };
                 while self.client.can_send(key) && self.client.in_flight(key) < most {
-                    if let Err(error) = self.send_one(key, dice) {
+                    if let Err(error) = self.send_one(key, random) {
                         match error {
                             ClientError::Log(LogError::Full { .. }) => break,
                             other => return self.gone_or(other),
@@ -158,15 +158,15 @@ impl Witness {
         Ok(Ended::Answered)
     }
 
-    fn send_one(&mut self, key: SessionKey, dice: &mut Dice) -> Result<(), ClientError> {
+    fn send_one(&mut self, key: SessionKey, random: &mut Random) -> Result<(), ClientError> {
         // Most are short; some need several frames, as do some replies.
-        let padding = if dice.roll(40) == 0 { 4000 + dice.roll(8000) } else { dice.roll(400) } as usize;
-        let filling = if dice.roll(40) == 0 { 4000 + dice.roll(8000) } else { dice.roll(300) } as u32;
+        let padding = if random.below(40) == 0 { 4000 + random.below(8000) } else { random.below(400) } as usize;
+        let filling = if random.below(40) == 0 { 4000 + random.below(8000) } else { random.below(300) } as u32;
         let mut payload = Vec::with_capacity(MOVE_LENGTH + padding);
-        payload.extend_from_slice(&(dice.roll(50) as u32).to_le_bytes());
-        payload.extend_from_slice(&(dice.roll(1000) as i64 - 400).to_le_bytes());
+        payload.extend_from_slice(&(random.below(50) as u32).to_le_bytes());
+        payload.extend_from_slice(&(random.below(1000) as i64 - 400).to_le_bytes());
         payload.extend_from_slice(&filling.to_le_bytes());
-        payload.extend((0..padding).map(|_| dice.roll(256) as u8));
+        payload.extend((0..padding).map(|_| random.below(256) as u8));
         let number = self.client.enqueue(key, MOVE, payload.len(), |buffer| {
             buffer.copy_from_slice(&payload);
             Ok(payload.len())
@@ -236,7 +236,7 @@ impl Witness {
 
     /// Holds the service to everything: every command that was sent has one reply, the replies are
     /// those of an independent fold of the commands in their order, and so is the final state.
-    pub fn check_everything(&mut self, dice: &mut Dice) -> Result<usize, String> {
+    pub fn check_everything(&mut self, random: &mut Random) -> Result<usize, String> {
         // Every command in flight gets its reply.
         let deadline = Instant::now() + PATIENCE;
         while self.keys.iter().any(|key| self.client.in_flight(*key) > 0) {
@@ -247,7 +247,7 @@ impl Witness {
                 return Err("commands without a reply".to_owned());
             }
         }
-        let key = self.keys[dice.roll(SESSIONS as u64) as usize];
+        let key = self.keys[random.below(SESSIONS as u64) as usize];
         let state = self.client.call(key, ASK, &[], PATIENCE).map_err(text)?;
 
         let mut order: Vec<(u64, SessionKey, &Sent)> = Vec::new();

@@ -1,43 +1,12 @@
-//! Scenarios as the tests of a program without a harness, because the processes that they start and kill are this
-//! executable again: its `main` looks first whether it was started as one of them, and only then is a test program, which
-//! takes the arguments of any other. The programs `faults` of all crates share this file.
+//! Scenarios as the tests of a program without a harness, because the processes that they start and kill are that
+//! program again: its `main` looks first whether it was started as one of them, and only then is a test program, which
+//! takes the arguments of any other. The programs `faults` of all crates are such programs.
 
-#![allow(dead_code, reason = "each of the programs uses a part of it")]
-
+use crate::random::{self, Random};
 use libtest_mimic::{Arguments, Trial};
 use std::collections::BTreeMap;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::process::ExitCode;
 use std::time::Instant;
-
-/// Numbers that a seed repeats: SplitMix64 (Steele, Lea and Flood, 2014).
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    /// Of one scenario: its numbers are the same whatever else runs.
-    fn of(seed: u64, scenario: &str) -> Self {
-        // FNV-1a.
-        let mix = |mixed: u64, byte: &u8| (mixed ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        Self(scenario.as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, mix) ^ seed)
-    }
-
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// From 0 to `end` - 1.
-    pub fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-}
 
 /// What takes its choices from the seed, if it has any.
 type Run = Box<dyn FnOnce(&mut Random) + Send>;
@@ -90,14 +59,6 @@ impl Module {
     }
 }
 
-/// From `GAPLESS_SEED`, or by chance.
-fn seed() -> u64 {
-    match std::env::var("GAPLESS_SEED") {
-        Ok(seed) => seed.parse().expect("GAPLESS_SEED is a number"),
-        Err(_) => RandomState::new().build_hasher().finish(),
-    }
-}
-
 /// What the command line asks for, and the filters beyond the one that `libtest_mimic` takes: other test programs take any
 /// number, and all are given the same.
 fn arguments() -> (Arguments, Vec<String>) {
@@ -124,10 +85,8 @@ pub fn run(modules: Vec<Module>) -> ExitCode {
         };
         filters.is_empty() || filters.iter().any(meets)
     };
-    let seed = seed();
-    if !arguments.list && modules.iter().any(|module| module.has_choices) {
-        println!("GAPLESS_SEED={seed} repeats this run's choices");
-    }
+    let has_choices = !arguments.list && modules.iter().any(|module| module.has_choices);
+    let seed = if has_choices { random::printed_seed() } else { random::seed() };
     let mut groups = BTreeMap::<usize, Vec<Trial>>::new();
     for module in modules {
         groups.entry(module.at_a_time).or_default().extend(module.trials(seed).filter(is_meant));

@@ -1,0 +1,42 @@
+//! An allocator that counts. It counts for a whole program, so a test that counts is a program of its own.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+/// The system's allocator, which counts what each thread allocates. A test program makes it its `#[global_allocator]`.
+#[derive(Debug)]
+pub struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: every call is handed to the system's allocator unchanged; counting touches a cell of the thread and allocates
+// nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller upholds the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller upholds the contract of `dealloc`, and `pointer` came from `alloc` above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+/// How often this thread has allocated during `work`.
+///
+/// # Panics
+/// If [`Counting`] is not the program's allocator.
+pub fn during(work: impl FnOnce()) -> u64 {
+    let count = |work: &mut dyn FnMut()| {
+        let before = ALLOCATIONS.with(Cell::get);
+        work();
+        ALLOCATIONS.with(Cell::get) - before
+    };
+    assert!(count(&mut || drop(std::hint::black_box(Box::new(1)))) > 0, "`Counting` is not the allocator");
+    let mut work = Some(work);
+    count(&mut || work.take().into_iter().for_each(|work| work()))
+}

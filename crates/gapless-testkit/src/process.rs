@@ -1,0 +1,124 @@
+//! A process that is started, read, killed, and ends with its test.
+
+use crate::wait::until_some;
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{BufRead, BufReader, Lines};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+
+/// This program, to be started again in another role.
+pub fn this_program() -> Command {
+    Command::new(std::env::current_exe().expect("a program knows where it is"))
+}
+
+/// The arguments behind `role`, if that is the first argument of this process: it was started to be something else than
+/// a test, and ends with the test that started it.
+pub fn started_as(role: &str) -> Option<Vec<String>> {
+    let mut arguments = std::env::args().skip(1);
+    if arguments.next().as_deref() != Some(role) {
+        return None;
+    }
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).expect("the kernel takes the signal");
+    Some(arguments.collect())
+}
+
+/// A process that is killed at the end of its test, whether that passes or fails.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    lines: Option<Lines<BufReader<ChildStdout>>>,
+}
+
+impl Process {
+    /// Starts it, with its output for [`line`](Self::line).
+    #[track_caller]
+    pub fn start(command: &mut Command) -> Self {
+        Self::start_apart(command.stdout(Stdio::piped()))
+    }
+
+    /// Starts it, with its output where `command` says.
+    #[track_caller]
+    pub fn start_apart(command: &mut Command) -> Self {
+        let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?} cannot be started: {error}"));
+        let lines = child.stdout.take().map(|stdout| BufReader::new(stdout).lines());
+        Self { child, lines }
+    }
+
+    /// The next line of its output; `None` at its end.
+    pub fn next_line(&mut self) -> Option<String> {
+        let lines = self.lines.as_mut().expect("its output is read here");
+        lines.next().map(|line| line.expect("its output is text"))
+    }
+
+    /// The next line of its output.
+    #[track_caller]
+    pub fn line(&mut self) -> String {
+        self.next_line().expect("it has ended")
+    }
+
+    /// What is left of its output.
+    pub fn rest(&mut self) -> Vec<String> {
+        std::iter::from_fn(|| self.next_line()).collect()
+    }
+
+    /// The lines of its output, read from now on whether anybody takes them or not.
+    pub fn lines_aside(&mut self) -> Receiver<String> {
+        let (sender, receiver) = channel();
+        let lines = self.lines.take().expect("its output is read here");
+        // It ends with the process.
+        std::thread::spawn(move || {
+            lines.map_while(|line| sender.send(line.expect("its output is text")).ok()).for_each(drop);
+        });
+        receiver
+    }
+
+    /// Nobody reads its output any more.
+    pub fn stop_reading(&mut self) {
+        self.lines = None;
+    }
+
+    /// Its standard input, if that is a pipe; it ends when this is dropped.
+    pub fn input(&mut self) -> ChildStdin {
+        self.child.stdin.take().expect("its input is a pipe")
+    }
+
+    /// Its identifier.
+    pub fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) {
+        kill_process(self.pid(), signal).expect("it takes the signal");
+    }
+
+    /// Kills it, and waits until it is gone.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("it can be killed");
+        self.wait();
+    }
+
+    /// Waits until it ends by itself.
+    pub fn wait(&mut self) -> ExitStatus {
+        self.child.wait().expect("it can be waited for")
+    }
+
+    /// How it has ended, if it has.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().expect("it can be asked")
+    }
+
+    /// Waits until it ends by itself, and fails if it does not.
+    #[track_caller]
+    pub fn wait_end(&mut self, what: &str) -> ExitStatus {
+        until_some(what, || self.ended())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended, which is as good.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

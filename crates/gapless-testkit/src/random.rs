@@ -1,0 +1,95 @@
+//! Random numbers from a seed that is printed, and that `GAPLESS_SEED` gives again.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::ops::Range;
+
+/// The variable that gives a seed again.
+const SEED: &str = "GAPLESS_SEED";
+/// The variable that says how many seeds a test tries.
+const SEEDS: &str = "GAPLESS_SEEDS";
+
+/// SplitMix64, by Guy Steele, Doug Lea and Christine Flood ("Fast splittable pseudorandom number generators", OOPSLA
+/// 2014); not for secrets.
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    /// Numbers that begin at `seed`.
+    pub const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// From `GAPLESS_SEED`, or by chance; printed.
+    pub fn seeded() -> Self {
+        Self(printed_seed())
+    }
+
+    /// Numbers of the test with this name: they are the same whatever else runs.
+    pub fn of(seed: u64, name: &str) -> Self {
+        // FNV-1a.
+        let mix = |mixed: u64, byte: &u8| (mixed ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        Self(name.as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, mix) ^ seed)
+    }
+
+    /// Any number.
+    pub const fn number(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// From 0 to `limit` − 1; 0 for a limit of 0.
+    pub fn below(&mut self, limit: u64) -> u64 {
+        ((u128::from(self.number()) * u128::from(limit)) >> 64) as u64
+    }
+
+    /// So many times in a thousand.
+    pub fn happens(&mut self, per_mille: u64) -> bool {
+        self.below(1000) < per_mille
+    }
+
+    /// One of them.
+    pub fn pick<T: Copy>(&mut self, list: &[T]) -> T {
+        list[self.below(list.len() as u64) as usize]
+    }
+}
+
+/// From `GAPLESS_SEED`, or by chance.
+pub fn seed() -> u64 {
+    variable(SEED).unwrap_or_else(|| RandomState::new().build_hasher().finish())
+}
+
+/// As [`seed`], and prints it.
+pub fn printed_seed() -> u64 {
+    let seed = seed();
+    println!("{SEED}={seed} repeats this run's choices");
+    seed
+}
+
+/// The one of `GAPLESS_SEED`, or as many as `GAPLESS_SEEDS` says, or `count`, from 1.
+pub fn seeds(count: u64) -> Range<u64> {
+    match variable(SEED) {
+        Some(seed) => seed..seed + 1,
+        None => 1..variable(SEEDS).unwrap_or(count) + 1,
+    }
+}
+
+fn variable(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name} is a number, not {text:?}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Random;
+
+    #[test]
+    fn the_first_numbers_are_those_of_the_published_generator() {
+        // From the reference implementation with seed 1234567.
+        let mut random = Random::new(1_234_567);
+        assert_eq!(random.number(), 6_457_827_717_110_365_317);
+        assert_eq!(random.number(), 3_203_168_211_198_807_973);
+    }
+}
