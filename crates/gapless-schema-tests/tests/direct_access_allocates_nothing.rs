@@ -1,47 +1,18 @@
 //! Writing and reading a Car directly allocates nothing, in both encodings. A program of its own, because its allocator
 //! counts.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
 use gapless_schema_tests::car::*;
 use gapless_schema_tests::samples::reference;
-
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: every call is handed to the system allocator unchanged; counting touches a thread-local cell without
-// allocating.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller upholds the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller upholds the contract of `dealloc`, and `pointer` came from `alloc` above.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
+use gapless_testkit::allocations::{self, during};
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-fn allocations(of: impl FnOnce()) -> u64 {
-    let before = ALLOCATIONS.with(Cell::get);
-    of();
-    ALLOCATIONS.with(Cell::get) - before
-}
+static ALLOCATOR: allocations::Counting = allocations::Counting;
 
 #[test]
 fn sbe_is_written_and_read_in_place() {
     let mut buffer = [0; 512];
     let mut length = 0;
-    let written = allocations(|| {
+    let written = during(|| {
         let mut car = CarEncoder::new(&mut buffer).unwrap();
         car.serial_number(1).vehicle_code_str("abc").unwrap();
         car.engine().capacity(4200).fuel_str("gas").unwrap();
@@ -53,7 +24,7 @@ fn sbe_is_written_and_read_in_place() {
         length = car.finish().unwrap();
     });
     let mut seen = 0.0;
-    let read = allocations(|| {
+    let read = during(|| {
         let car = CarDecoder::parse(&buffer[..length]).unwrap();
         assert_eq!(car.vehicle_code_str(), Ok(Some("abc")));
         seen += car.fuel_figure().filter_map(|figure| figure.mpg()).sum::<f32>();
@@ -70,13 +41,13 @@ fn protobuf_is_written_and_read_in_place() {
     let object = reference();
     let mut buffer = [0; 512];
     let mut length = 0;
-    let written = allocations(|| {
+    let written = during(|| {
         let mut car = CarProtobufEncoder::new(&mut buffer);
         object.encode_protobuf(&mut car);
         length = car.finish().unwrap();
     });
     let mut fields = 0;
-    let read = allocations(|| {
+    let read = during(|| {
         for field in CarProtobufDecoder::new(&buffer[..length]) {
             fields += match field.unwrap() {
                 CarField::SomeNumbers(numbers) => numbers.map(|number| number.unwrap()).sum(),
@@ -87,5 +58,5 @@ fn protobuf_is_written_and_read_in_place() {
     });
     // Five root fields, three of the engine, the sum of the numbers, extras, three and two figures, two texts.
     assert_eq!((written, read, fields), (0, 0, 5 + 3 + 10 + 1 + 3 + 2 + 2));
-    assert!(allocations(|| drop(object.clone())) > 0, "the counter counts");
+    assert!(during(|| drop(object.clone())) > 0, "the counter counts");
 }

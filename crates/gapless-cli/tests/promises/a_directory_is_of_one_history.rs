@@ -4,6 +4,7 @@
 
 use crate::program::{Ended, names, run};
 use crate::stream_process::{Process, configured, sequencer, some_lines, stream, stream_command, write_lines};
+use gapless_testkit::folder::copy;
 use serde_json::Value;
 use std::path::Path;
 
@@ -15,14 +16,6 @@ fn stop(mut running: Process) {
 fn start_is_refused(here: &Path) -> String {
     let ended: Ended = stream_command(here, "sequencer").output().unwrap().into();
     ended.error(1)
-}
-
-fn copy(from: &Path, to: &Path) {
-    let _absent = std::fs::remove_dir_all(to);
-    std::fs::create_dir(to).unwrap();
-    for name in names(from) {
-        std::fs::copy(from.join(&name), to.join(&name)).unwrap();
-    }
 }
 
 #[test]

@@ -12,6 +12,7 @@ use gapless_log::StreamIdentity;
 use gapless_schema::Encoding;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::options::EventStreamOptions;
+use gapless_testkit::folder::copy;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -45,18 +46,6 @@ impl Service for Heard {
     fn restore(&mut self, state: &[u8]) -> Result<(), String> {
         self.numbers = state.chunks_exact(8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap())).collect();
         Ok(())
-    }
-}
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let kind = entry.file_type().unwrap();
-        if kind.is_dir() {
-            copy(&entry.path(), &to.join(entry.file_name()));
-        } else if kind.is_file() {
-            std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
-        }
     }
 }
 

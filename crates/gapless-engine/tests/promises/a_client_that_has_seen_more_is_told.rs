@@ -7,6 +7,7 @@ use gapless_client::client::{ClientOptions, MessageType};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_engine::{Context, Handlers, Reject, Service, ServiceHost, ServiceHostOptions, directory_consistency};
 use gapless_schema::Encoding;
+use gapless_testkit::folder::copy;
 use std::path::Path;
 use std::time::Duration;
 
@@ -49,19 +50,6 @@ fn call(client: &mut Client, token: u128, count: u64, length: usize) -> u64 {
         counted = u64::from_le_bytes(reply.payload.try_into().unwrap());
     }
     counted
-}
-
-fn copy(from: &Path, to: &Path) {
-    let _absent = std::fs::remove_dir_all(to);
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            std::fs::copy(entry.path(), target).unwrap();
-        }
-    }
 }
 
 fn is_told(called_again: u64, length: usize) {

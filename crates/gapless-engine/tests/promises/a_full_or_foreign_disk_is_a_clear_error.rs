@@ -6,44 +6,9 @@
 
 use crate::attacked::*;
 use gapless_engine::{EngineError, ServiceHost, ServiceHostOptions};
+use gapless_testkit::folder::SmallDisk;
 use gapless_transport::Tier;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
-
-/// A small file system of its own, taken down at the end.
-struct SmallDisk {
-    path: PathBuf,
-    _parent: tempfile::TempDir,
-}
-
-impl SmallDisk {
-    /// `None`, visibly, where this is not allowed.
-    fn new(kilobytes: u32) -> Option<Self> {
-        let parent = tempfile::tempdir().unwrap();
-        let path = parent.path().join("disk");
-        std::fs::create_dir(&path).unwrap();
-        if !run("mount", &["-t", "tmpfs", "-o", &format!("size={kilobytes}k"), "gapless-test"], &path) {
-            eprintln!("skipped: mounting a tmpfs needs a privilege that this process does not have");
-            return None;
-        }
-        Some(Self { path, _parent: parent })
-    }
-
-    fn remount(&self, how: &str) {
-        assert!(run("mount", &["-o", &format!("remount,{how}")], &self.path), "remount {how}");
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        run("umount", &["-l"], &self.path);
-    }
-}
-
-fn run(program: &str, arguments: &[&str], path: &Path) -> bool {
-    Command::new(program).args(arguments).arg(path).output().is_ok_and(|output| output.status.success())
-}
 
 fn refused(options: ServiceHostOptions) -> EngineError {
     ServiceHost::start(Adder::default(), options).err().expect("a refusal")

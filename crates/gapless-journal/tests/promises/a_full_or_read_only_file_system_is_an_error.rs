@@ -3,59 +3,18 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
 use crate::support::*;
 use gapless_journal::{Flush, Journal, JournalError};
-
-/// A small file system of its own, taken down at the end.
-struct SmallDisk {
-    path: PathBuf,
-    _parent: tempfile::TempDir,
-}
-
-impl SmallDisk {
-    /// `None`, visibly, where this is not allowed.
-    fn new(kilobytes: u32) -> Option<Self> {
-        let parent = tempfile::tempdir().unwrap();
-        let path = parent.path().join("disk");
-        std::fs::create_dir(&path).unwrap();
-        let is_mounted = run("mount", &["-t", "tmpfs", "-o", &format!("size={kilobytes}k"), "gapless-test"], &path);
-        if !is_mounted {
-            eprintln!("skipped: mounting a tmpfs needs a privilege that this process does not have");
-            return None;
-        }
-        Some(Self { path, _parent: parent })
-    }
-
-    fn remount(&self, how: &str) {
-        assert!(run("mount", &["-o", &format!("remount,{how}")], &self.path), "remount {how}");
-    }
-
-    fn journal(&self) -> PathBuf {
-        self.path.join("journal")
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        run("umount", &["-l"], &self.path);
-    }
-}
-
-fn run(program: &str, arguments: &[&str], path: &Path) -> bool {
-    Command::new(program).args(arguments).arg(path).output().is_ok_and(|output| output.status.success())
-}
+use gapless_testkit::folder::SmallDisk;
 
 #[test]
 fn a_disk_too_small_for_a_segment_refuses_the_opening() {
     let Some(disk) = SmallDisk::new(40) else { return };
-    let refused = Journal::open(options(&disk.journal())).unwrap_err();
+    let refused = Journal::open(options(&disk.path.join("journal"))).unwrap_err();
     assert!(matches!(refused, JournalError::NoSpace { needed_bytes: SEGMENT_LENGTH, .. }), "{refused}");
     assert!(refused.to_string().contains("no space"), "{refused}");
     disk.remount("size=200k");
-    let (mut journal, _) = Journal::open(options(&disk.journal())).unwrap();
+    let (mut journal, _) = Journal::open(options(&disk.path.join("journal"))).unwrap();
     append(&mut journal, 10, 1, 0);
 }
 
@@ -64,7 +23,7 @@ fn a_disk_that_fills_up_loses_nothing_and_goes_on_with_space() {
     for flush in [Flush::Mapped, Flush::Write] {
         for has_helper in [false, true] {
             let Some(disk) = SmallDisk::new(240) else { return };
-            let mut options = options(&disk.journal());
+            let mut options = options(&disk.path.join("journal"));
             (options.flush, options.marks) = (flush, flush);
             let (mut journal, _) = Journal::open(options.clone()).unwrap();
             let refused = loop {
@@ -82,13 +41,13 @@ fn a_disk_that_fills_up_loses_nothing_and_goes_on_with_space() {
             assert!(matches!(refused, JournalError::NoSpace { .. }), "{refused}");
             let last = journal.last_sequence();
             assert!(last > 500, "three segments fit: {last}");
-            assert_holds(&disk.journal(), boot(1), 1, last, 0);
+            assert_holds(&disk.path.join("journal"), boot(1), 1, last, 0);
             disk.remount("size=400k");
             append(&mut journal, 100, 10, 0);
             drop(journal);
             let (_journal, report) = Journal::open(options).unwrap();
             assert_eq!((report.last_sequence, report.cut.is_none()), (last + 100, true));
-            assert_holds(&disk.journal(), boot(1), 1, last + 100, 0);
+            assert_holds(&disk.path.join("journal"), boot(1), 1, last + 100, 0);
         }
     }
 }
@@ -97,7 +56,7 @@ fn a_disk_that_fills_up_loses_nothing_and_goes_on_with_space() {
 fn a_record_that_finds_the_disk_full_changes_nothing_and_is_taken_with_space() {
     for flush in [Flush::Mapped, Flush::Write] {
         let Some(disk) = SmallDisk::new(240) else { return };
-        let mut options = options(&disk.journal());
+        let mut options = options(&disk.path.join("journal"));
         (options.flush, options.marks) = (flush, flush);
         let (mut journal, _) = Journal::open(options.clone()).unwrap();
         let mut expected = Vec::new();
@@ -131,25 +90,25 @@ fn a_record_that_finds_the_disk_full_changes_nothing_and_is_taken_with_space() {
         drop(journal);
         let (_journal, report) = Journal::open(options).unwrap();
         assert_eq!((report.last_sequence, report.cut.is_none()), (last, true));
-        assert_eq!(read_records(&disk.journal(), boot(1)).unwrap(), expected);
-        assert_holds(&disk.journal(), boot(1), 1, last, 0);
+        assert_eq!(read_records(&disk.path.join("journal"), boot(1)).unwrap(), expected);
+        assert_holds(&disk.path.join("journal"), boot(1), 1, last, 0);
     }
 }
 
 #[test]
 fn a_read_only_file_system_refuses_writers_and_serves_readers() {
     let Some(disk) = SmallDisk::new(400) else { return };
-    let (mut journal, _) = Journal::open(options(&disk.journal())).unwrap();
+    let (mut journal, _) = Journal::open(options(&disk.path.join("journal"))).unwrap();
     append(&mut journal, 100, 10, 0);
     journal.close().unwrap();
     disk.remount("ro");
-    let refused = Journal::open(options(&disk.journal())).unwrap_err();
+    let refused = Journal::open(options(&disk.path.join("journal"))).unwrap_err();
     assert!(matches!(refused, JournalError::ReadOnly { .. }), "{refused}");
     assert!(refused.to_string().contains("read-only"), "{refused}");
-    assert_holds(&disk.journal(), boot(1), 1, 100, 0);
+    assert_holds(&disk.path.join("journal"), boot(1), 1, 100, 0);
     let elsewhere = Journal::open(options(&disk.path.join("new"))).unwrap_err();
     assert!(matches!(elsewhere, JournalError::ReadOnly { .. }), "{elsewhere}");
     disk.remount("rw");
-    let (journal, _) = Journal::open(options(&disk.journal())).unwrap();
+    let (journal, _) = Journal::open(options(&disk.path.join("journal"))).unwrap();
     assert_eq!(journal.last_sequence(), 100);
 }

@@ -13,11 +13,11 @@ use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;
 use gapless_stream::network::endpoints::PacketNetwork;
 use gapless_stream::options::EventStreamOptions;
+use gapless_testkit::folder::copy;
 use gapless_transport::network::{Interface, Segmentation};
 use gapless_transport::seen::Seen;
 use gapless_wire::Encoding;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -80,19 +80,7 @@ impl Place {
 
     /// As it is, under another name beside it.
     fn copy(&self, from: &str, to: &str) {
-        fn copy(from: &Path, to: &Path) {
-            std::fs::create_dir_all(to).unwrap();
-            for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
-                let target = to.join(entry.file_name());
-                if entry.file_type().unwrap().is_dir() {
-                    copy(&entry.path(), &target);
-                } else {
-                    std::fs::copy(entry.path(), target).unwrap();
-                }
-            }
-        }
         let (from, to) = (self.directory.path().join(from), self.directory.path().join(to));
-        let _absent = std::fs::remove_dir_all(&to);
         copy(&from, &to);
     }
 }
