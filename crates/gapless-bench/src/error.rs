@@ -55,6 +55,11 @@ impl BenchError {
         Self::Io { action, path: path.to_owned(), source: source.into() }
     }
 
+    /// A measurement of `name` that did not finish.
+    pub fn measurement(name: &'static str, reason: impl ToString) -> Self {
+        Self::Measurement { name, reason: reason.to_string() }
+    }
+
     /// An error of the system that has no path.
     pub fn system(action: &'static str, source: impl Into<std::io::Error>) -> Self {
         Self::System { action, source: source.into() }

@@ -2,6 +2,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | [`roles`] | what each child process of a benchmark does |
 //! | [`compare`] | `gapless bench compare`: whether one build is slower than another |
 //! | [`parts`] | `gapless bench serialization`, `log`, `messaging`, `persistence` and `time` |
 //! | [`canonical`] | `gapless bench canonical` |
@@ -11,7 +12,7 @@
 //! | [`floor`] | what the machine itself can do, measured in the same run |
 //! | [`pacing`] | when a message is due (open loop), the warm-up, whether the asked rate was reached |
 //! | [`statistics`] | the median, and the interval of a ratio from pairs |
-//! | `child` | processes of a benchmark, seen from it |
+//! | `child_process` | a process that a benchmark starts, and how the two speak |
 //! | [`time_sources`] | clocks that can be read, and what it costs |
 //! | [`histogram`] | latencies: recording, percentiles, intervals, `.hlog` files |
 //! | [`resources`] | CPU time and memory of a process |
@@ -22,7 +23,7 @@
 #![deny(unsafe_code)]
 
 pub mod canonical;
-mod child;
+mod child_process;
 pub mod compare;
 mod error;
 pub mod failover;
@@ -32,6 +33,7 @@ pub mod options;
 pub mod pacing;
 pub mod parts;
 pub mod resources;
+pub mod roles;
 pub mod sequencer;
 pub mod statistics;
 pub mod time_sources;

@@ -1,8 +1,10 @@
 //! The backup of a clustered run: it waits for a primary, runs the member and the service that the primary's orders
 //! describe, and says what its copy of the service has come to. On one machine it is a child process, on two hosts one
-//! command; the primary speaks with both in the same way, by lines of JSON over TCP.
+//! command. The primary speaks with both in the same way: by lines of JSON as with every child process, but over TCP.
 
 use super::form::Form;
+use super::{NAME, failed};
+use crate::child_process::{Parent, WhenGone, write_line};
 use crate::options::{MessageEncoding, Program};
 use crate::resources::process_cpu_ns;
 use crate::{BenchError, Result};
@@ -13,14 +15,11 @@ use gapless_engine::Replica;
 use gapless_report::affinity::pin_current_thread;
 use gapless_wire::checksum::crc32c;
 use serde::{Deserialize, Serialize};
-use std::io::{BufRead, BufReader, Read as _, Write};
+use std::io::{BufRead, BufReader, Read as _};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-
-/// The hidden subcommand of `gapless bench`.
-pub const SUBCOMMAND: &str = "canonical-backup";
 
 /// The longest line that is read, bytes.
 const LINE_LENGTH_MAX: u64 = 1 << 20;
@@ -101,17 +100,13 @@ impl Copy {
     }
 }
 
-fn failed(reason: impl Into<String>) -> BenchError {
-    BenchError::Measurement { name: "canonical", reason: reason.into() }
-}
-
-/// A line to the other side, and one back.
-pub(super) struct Line {
+/// A connection to the other side: a line there, and one back.
+pub(super) struct Connection {
     reader: BufReader<TcpStream>,
 }
 
-impl Line {
-    pub(super) fn connect(address: &str) -> Result<Self> {
+impl Connection {
+    pub(super) fn to(address: &str) -> Result<Self> {
         let cannot = |source| BenchError::System { action: "reach the backup", source };
         let mut last = std::io::Error::other(format!("{address} is no address"));
         for address in address.to_socket_addrs().map_err(cannot)? {
@@ -141,18 +136,16 @@ impl Line {
         Ok(address.map_err(|source| BenchError::system("look at the connection to the backup", source))?.ip())
     }
 
-    fn say(&mut self, value: &impl Serialize) -> Result<()> {
-        let mut text = serde_json::to_string(value)?;
-        text.push('\n');
-        let written = self.reader.get_mut().write_all(text.as_bytes());
-        written.map_err(|source| BenchError::system("speak with the other side", source))
+    fn send(&mut self, value: &impl Serialize) -> Result<()> {
+        let written = write_line(self.reader.get_mut(), value);
+        written.map_err(|source| BenchError::system("send to the other side", source))
     }
 
     /// The next line; `None` at the end.
-    fn hear(&mut self) -> Result<Option<String>> {
+    fn receive(&mut self) -> Result<Option<String>> {
         let mut line = String::new();
         let read = (&mut self.reader).take(LINE_LENGTH_MAX).read_line(&mut line);
-        match read.map_err(|source| BenchError::system("hear the other side", source))? {
+        match read.map_err(|source| BenchError::system("receive from the other side", source))? {
             0 => Ok(None),
             _ => Ok(Some(line)),
         }
@@ -160,20 +153,20 @@ impl Line {
 
     /// Asks, and waits for the answer.
     pub(super) fn ask(&mut self, request: &Request) -> Result<Answer> {
-        self.say(request)?;
-        let line = self.hear()?;
+        self.send(request)?;
+        let line = self.receive()?;
         Self::answer(line.as_deref())
     }
 
-    /// As [`Line::ask`]; meanwhile `turn` is called again and again, and ends the waiting if it fails. For a primary whose
+    /// As [`Connection::ask`]; meanwhile `turn` is called again and again, and ends the waiting if it fails. For a primary whose
     /// agents take turns on this thread: the backup may need them for its answer.
     pub(super) fn ask_while(&mut self, request: &Request, mut turn: impl FnMut() -> Result<usize>) -> Result<Answer> {
-        self.say(request)?;
-        let cannot = |source| BenchError::system("hear the other side", source);
+        self.send(request)?;
+        let cannot = |source| BenchError::system("receive from the other side", source);
         self.reader.get_ref().set_nonblocking(true).map_err(cannot)?;
         let since = Instant::now();
         let mut line = String::new();
-        let heard = loop {
+        let received = loop {
             // What has come of a line stays in it.
             match (&mut self.reader).take(LINE_LENGTH_MAX).read_line(&mut line) {
                 Ok(length) => break Ok(length > 0),
@@ -188,7 +181,7 @@ impl Line {
             }
         };
         self.reader.get_ref().set_nonblocking(false).map_err(cannot)?;
-        Self::answer(heard?.then_some(&*line))
+        Self::answer(received?.then_some(&*line))
     }
 
     fn answer(line: Option<&str>) -> Result<Answer> {
@@ -219,15 +212,16 @@ fn epoch_ns() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
 }
 
-/// A backup as a child of its primary: says where it listens, serves it, and ends with it.
+/// A backup as a child of its primary: answers where it listens, serves it, and ends with it.
 ///
 /// # Errors
 /// No port; what goes wrong on the way.
-pub fn main() -> Result<()> {
+pub(crate) fn main() -> Result<()> {
+    let parent = Parent::listen(NAME, WhenGone::Notice)?;
     let listener = listen("127.0.0.1:0")?;
     let address = listener.local_addr().map_err(|source| BenchError::system("look at the port", source))?;
-    println!("{address}");
-    serve(&listener, &AtomicBool::new(false))
+    parent.send(&address)?;
+    serve(&listener, &|| parent.look().is_err())
 }
 
 /// A backup as a command of its own: serves one primary after another until it is interrupted.
@@ -237,8 +231,9 @@ pub fn main() -> Result<()> {
 pub(super) fn run(address: &str, interrupted: &AtomicBool) -> Result<()> {
     let listener = listen(address)?;
     eprintln!("backup: waits at {address} for its primary; Ctrl-C ends it");
-    while !interrupted.load(Ordering::Relaxed) {
-        match serve(&listener, interrupted) {
+    let is_over = || interrupted.load(Ordering::Relaxed);
+    while !is_over() {
+        match serve(&listener, &is_over) {
             Ok(()) => eprintln!("backup: the primary has gone; waits for another"),
             Err(error) => eprintln!("backup: {error}; waits for another primary"),
         }
@@ -254,15 +249,15 @@ fn listen(address: &str) -> Result<TcpListener> {
     TcpListener::bind(&addresses[..]).map_err(|source| BenchError::system("listen for a primary", source))
 }
 
-/// Serves one primary.
-fn serve(listener: &TcpListener, interrupted: &AtomicBool) -> Result<()> {
+/// Serves one primary, unless `is_over` says so before it comes.
+fn serve(listener: &TcpListener, is_over: &dyn Fn() -> bool) -> Result<()> {
     let cannot = |source| BenchError::system("listen for a primary", source);
     listener.set_nonblocking(true).map_err(cannot)?;
     let stream = loop {
         match listener.accept() {
             Ok((stream, _)) => break stream,
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
-                if interrupted.load(Ordering::Relaxed) {
+                if is_over() {
                     return Ok(());
                 }
                 std::thread::sleep(Duration::from_millis(20));
@@ -271,15 +266,15 @@ fn serve(listener: &TcpListener, interrupted: &AtomicBool) -> Result<()> {
         }
     };
     stream.set_nonblocking(false).map_err(cannot)?;
-    let mut line = Line::over(stream)?;
+    let mut connection = Connection::over(stream)?;
     let mut running: Option<Running> = None;
     // A row of a long run is longer than a question may take to be answered.
-    let no_limit = line.reader.get_ref().set_read_timeout(None);
+    let no_limit = connection.reader.get_ref().set_read_timeout(None);
     no_limit.map_err(cannot)?;
-    while let Some(text) = line.hear()? {
+    while let Some(text) = connection.receive()? {
         let request = serde_json::from_str(&text)?;
         let answer = answer(request, &mut running).unwrap_or_else(|error| Answer::Failed(error.to_string()));
-        line.say(&answer)?;
+        connection.send(&answer)?;
     }
     Ok(())
 }
@@ -323,14 +318,14 @@ fn answer(request: Request, running: &mut Option<Running>) -> Result<Answer> {
         }
         Request::State => {
             let Running { replica, directory, .. } = running.as_ref().ok_or_else(none)?;
-            let sequence = replica.snapshot().map_err(|error| failed(error.to_string()))?;
+            let sequence = replica.snapshot().map_err(failed)?;
             Ok(Answer::State(Copy::of(&directory.0, sequence)?))
         }
         Request::Stop => {
             let stopped = running.take().ok_or_else(none)?;
             let cpu_ns = process_cpu_ns() - stopped.cpu_before_ns;
             if let Some(failure) = stopped.replica.failure() {
-                return Err(failed(failure.to_string()));
+                return Err(failed(failure));
             }
             Ok(Answer::Stopped { cpu_ns })
         }
@@ -352,12 +347,12 @@ fn start(order: &Order) -> Result<Running> {
     let cpu_before_ns = process_cpu_ns();
     let program = if order.program == Program::Sr.name() { Program::Sr } else { Program::Es };
     let started = Form::of(encoding).start_replica(program, false, &config);
-    let replica = started.map_err(|error| failed(error.to_string()))?;
+    let replica = started.map_err(failed)?;
     Ok(Running { replica, directory: OwnDirectory(directory), cpu_before_ns })
 }
 
 /// A member's file with its directory.
 pub(super) fn parse(config: &str, directory: &Path) -> Result<ClusterConfig> {
     let text = config.replace("[stream]\n", &format!("[stream]\ndirectory = {:?}\n", directory.display().to_string()));
-    ClusterConfig::parse(&text, "canonical").map_err(|error| failed(error.to_string()))
+    ClusterConfig::parse(&text, "canonical").map_err(failed)
 }

@@ -4,13 +4,14 @@
 //! Where each process has one core, driver, member and service take turns on one thread: a second one that spins would
 //! cost milliseconds. Where there are more, the members have their threads, and the driver its own.
 
-use super::backup;
-use super::backup::{Answer, BACKUP, Copy, Line, Order, PRIMARY, Request, parse};
-use super::driver::{Outcome, Signals, drive, host_failed, query, stream_error};
+use super::backup::{Answer, BACKUP, Connection, Copy, Order, PRIMARY, Request, parse};
+use super::driver::{Outcome, Signals, drive, query};
 use super::form::Form;
 use super::load::{client_options, load_of};
 use super::processor::ProcessorState;
 use super::scene::Scene;
+use super::{NAME, failed, finish};
+use crate::child_process::{Child, Role as ChildRole};
 use crate::histogram::IntervalRecorder;
 use crate::options::{BACKUP_ADDRESS, CpuConfiguration, Mode, ReplicationLink, Role, RunSettings};
 use crate::resources::{Memory, memory, process_cpu_ns};
@@ -21,10 +22,8 @@ use gapless_cluster::consensus::Role as MemberRole;
 use gapless_engine::Replica;
 use gapless_report::affinity::{available_cpus, pair_of_cores, pin_current_thread};
 use gapless_report::progress::Progress;
-use std::io::{BufRead as _, BufReader};
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -51,17 +50,6 @@ pub(super) struct Clustered {
     pub is_one_thread: bool,
 }
 
-/// A backup that was started for this run; killed when it is dropped.
-struct OwnBackup(Child);
-
-impl Drop for OwnBackup {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// This thread has its processors back when it is dropped, or the next row's backup would have to share them.
 struct Pinned(Vec<usize>);
 
@@ -81,12 +69,8 @@ impl Drop for Pinned {
     }
 }
 
-fn failed(reason: impl Into<String>) -> BenchError {
-    BenchError::Measurement { name: "canonical", reason: reason.into() }
-}
-
 /// The backup, on this machine or where the settings say.
-fn backup(settings: &RunSettings) -> Result<(Option<OwnBackup>, Line)> {
+fn backup<'a>(settings: &RunSettings, interrupted: &'a AtomicBool) -> Result<(Option<Child<'a>>, Connection)> {
     let cluster = settings.cluster.as_ref().expect("a clustered run");
     if cluster.role.is_some() {
         let address = match &cluster.backup_address {
@@ -96,23 +80,11 @@ fn backup(settings: &RunSettings) -> Result<(Option<OwnBackup>, Line)> {
             Some(host) => format!("{host}:{}", BACKUP_ADDRESS.rsplit_once(':').expect("it has a port").1),
             None => super::discovery::find(cluster.discovery_interface)?.to_string(),
         };
-        return Ok((None, Line::connect(&address)?));
+        return Ok((None, Connection::to(&address)?));
     }
-    let program = std::env::current_exe().map_err(|source| BenchError::system("find this program", source))?;
-    let child = Command::new(program)
-        .args(["bench", backup::SUBCOMMAND])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(|source| BenchError::system("start the backup", source))?;
-    let mut child = OwnBackup(child);
-    let mut line = String::new();
-    let output = child.0.stdout.take().expect("it was asked for just now");
-    BufReader::new(output).read_line(&mut line).map_err(|source| BenchError::system("hear the backup", source))?;
-    if line.is_empty() {
-        return Err(failed("the backup has ended"));
-    }
-    Ok((Some(child), Line::connect(line.trim())?))
+    let mut child = Child::start(NAME, "the backup", (ChildRole::CanonicalBackup, &()), interrupted)?;
+    let address: SocketAddr = child.receive()?;
+    Ok((Some(child), Connection::to(&address.to_string())?))
 }
 
 /// The members' file, but for number and directory.
@@ -190,16 +162,37 @@ pub(super) fn run(
 ) -> Result<Clustered> {
     let cluster = settings.cluster.as_ref().expect("a clustered run");
     debug_assert_ne!(cluster.role, Some(Role::Backup), "that one has no runs of its own");
+    let (mut child, mut connection) = backup(settings, interrupted)?;
+    let run =
+        run_beside(form, settings, scene, (child.is_some(), &mut connection), progress, print_intervals, interrupted);
+    drop(connection);
+    match (child.as_mut().map_or(Ok(()), Child::look), run) {
+        (_, Ok(run)) => child.map_or(Ok(()), finish).map(|()| run),
+        // That the backup has ended is the cause.
+        (looked, Err(error)) => Err(looked.err().unwrap_or(error)),
+    }
+}
+
+/// The run beside a backup, which may be this process's own child.
+fn run_beside(
+    form: &Form,
+    settings: &RunSettings,
+    scene: &Scene,
+    (is_child, backup): (bool, &mut Connection),
+    progress: (&Progress, u64),
+    print_intervals: bool,
+    interrupted: &Arc<AtomicBool>,
+) -> Result<Clustered> {
+    let cluster = settings.cluster.as_ref().expect("a clustered run");
     let places = places(settings);
-    let (own_backup, mut line) = backup(settings)?;
-    let clock_offset_ns = line.clock_offset_ns()?;
+    let clock_offset_ns = backup.clock_offset_ns()?;
     let here = cluster.interface.filter(|address| !address.is_unspecified()).map(std::net::IpAddr::V4);
-    let here = here.map_or_else(|| line.own_ip(), Ok)?;
+    let here = here.map_or_else(|| backup.own_ip(), Ok)?;
     let free = TcpListener::bind((here, 0)).and_then(|listener| listener.local_addr());
     let own_port = free.map_err(|source| BenchError::system("find a free port", source))?.port();
-    let Answer::Port(port) = line.ask(&Request::Port)? else { return Err(failed("a strange answer of the backup")) };
+    let Answer::Port(port) = backup.ask(&Request::Port)? else { return Err(failed("a strange answer of the backup")) };
     let addresses = match cluster.link {
-        ReplicationLink::Tcp => [format!("{here}:{own_port}"), format!("{}:{port}", line.other_ip()?)],
+        ReplicationLink::Tcp => [format!("{here}:{own_port}"), format!("{}:{port}", backup.other_ip()?)],
         ReplicationLink::SharedMemory => [PRIMARY, BACKUP].map(|member| socket_of(scene.directory(), member)),
     };
     let addresses = [&*addresses[0], &*addresses[1]];
@@ -207,17 +200,15 @@ pub(super) fn run(
         config: config(settings, BACKUP, addresses, places.backup.as_deref()),
         encoding: settings.encoding.to_string(),
         program: settings.program.to_string(),
-        parent: own_backup.as_ref().and_then(|_| scene.directory().parent().map(std::path::Path::to_owned)),
+        parent: scene.directory().parent().filter(|_| is_child).map(Path::to_owned),
         cpus: None,
     };
-    line.ask(&Request::Start(Box::new(order)))?;
+    backup.ask(&Request::Start(Box::new(order)))?;
     let directory = scene.directory().join("primary");
     let member = parse(&config(settings, PRIMARY, addresses, places.primary.as_deref()), &directory)?;
     let (clock, _) = Clock::fastest();
     let mut primary = Primary {
-        replica: form
-            .start_replica(settings.program, places.is_one_thread, &member)
-            .map_err(|error| failed(error.to_string()))?,
+        replica: form.start_replica(settings.program, places.is_one_thread, &member).map_err(failed)?,
         is_one_thread: places.is_one_thread,
         clock,
         progress,
@@ -225,21 +216,21 @@ pub(super) fn run(
     };
     // After its start, so that the helpers' threads run where there is room.
     let pinned = places.primary.as_ref().filter(|_| places.is_one_thread).map(|cpus| Pinned::to(cpus));
-    primary.lead(&mut line)?;
-    let mut observer = primary.replica.connect(ClientOptions::default()).map_err(stream_error)?;
+    primary.lead(backup)?;
+    let mut observer = primary.replica.connect(ClientOptions::default()).map_err(failed)?;
     let before = query(&mut observer, &mut || primary.turn())?;
-    let mut client = primary.replica.connect(client_options()).map_err(stream_error)?;
+    let mut client = primary.replica.connect(client_options()).map_err(failed)?;
     let (outcome, service_cpu_ns) = primary.drive(form, &mut client, settings, print_intervals)?;
     let peak = memory();
     let after = query(&mut observer, &mut || primary.turn())?;
-    let difference = primary.compare(&directory, &mut line)?;
+    let difference = primary.compare(&directory, backup)?;
     let plan = primary.replica.plan().to_string();
-    let Answer::Stopped { cpu_ns } = line.ask_while(&Request::Stop, || primary.turn())? else {
+    let Answer::Stopped { cpu_ns } = backup.ask_while(&Request::Stop, || primary.turn())? else {
         return Err(failed("a strange answer"));
     };
     drop((client, observer));
     drop(pinned);
-    primary.replica.stop().map_err(|error| host_failed(&error))?;
+    primary.replica.stop().map_err(failed)?;
     Ok(Clustered {
         outcome,
         before,
@@ -269,7 +260,7 @@ impl Primary<'_> {
         if !self.is_one_thread {
             return Ok(0);
         }
-        self.replica.turn(self.clock.now()).map_err(|error| host_failed(&error))
+        self.replica.turn(self.clock.now()).map_err(failed)
     }
 
     /// Turns until `is_done`.
@@ -278,7 +269,7 @@ impl Primary<'_> {
         while !is_done(self)? {
             self.turn()?;
             if let Some(failure) = self.replica.failure() {
-                return Err(host_failed(&failure));
+                return Err(failed(failure));
             }
             if self.interrupted.load(Ordering::Relaxed) {
                 return Err(failed("interrupted"));
@@ -291,7 +282,7 @@ impl Primary<'_> {
     }
 
     /// Until this member leads, with its backup beside it.
-    fn lead(&mut self, line: &mut Line) -> Result<()> {
+    fn lead(&mut self, backup: &mut Connection) -> Result<()> {
         let mut asked = Instant::now();
         self.until("an election", |primary| {
             let Some(status) = primary.replica.member().status() else { return Ok(false) };
@@ -300,7 +291,7 @@ impl Primary<'_> {
                 return Ok(is_beside);
             }
             if status.consensus.leader.is_some() && asked.elapsed() > Duration::from_millis(200) {
-                line.ask_while(&Request::HandOver, || primary.turn())?;
+                backup.ask_while(&Request::HandOver, || primary.turn())?;
                 asked = Instant::now();
             }
             Ok(false)
@@ -322,10 +313,10 @@ impl Primary<'_> {
         let (progress, base) = self.progress;
         let signals = Signals::default();
         let mut print_lines = |recorder: &mut IntervalRecorder| {
-            let line = progress.clone();
+            let shown = progress.clone();
             if print_intervals {
                 let print = move |statistics: crate::histogram::intervals::IntervalStatistics| {
-                    line.line(&statistics.to_string());
+                    shown.line(&statistics.to_string());
                 };
                 // Without the thread there are no lines; the figures are the same.
                 let _ = recorder.print_intervals(print);
@@ -363,7 +354,7 @@ impl Primary<'_> {
     }
 
     /// What is different between the copy of the service here and the backup's, if anything.
-    fn compare(&mut self, directory: &Path, line: &mut Line) -> Result<Option<String>> {
+    fn compare(&mut self, directory: &Path, backup: &mut Connection) -> Result<Option<String>> {
         let own = Copy::of(directory, self.snapshot()?)?;
         let mut there = None;
         let mut asked = Instant::now();
@@ -371,7 +362,7 @@ impl Primary<'_> {
             if asked.elapsed() < Duration::from_millis(20) {
                 return Ok(false);
             }
-            let answer = line.ask_while(&Request::State, || primary.turn())?;
+            let answer = backup.ask_while(&Request::State, || primary.turn())?;
             let Answer::State(copy) = answer else { return Err(failed("a strange answer")) };
             asked = Instant::now();
             let is_there = copy.sequence >= own.sequence;
@@ -386,13 +377,13 @@ impl Primary<'_> {
     /// A snapshot of the service here; the agents go on meanwhile.
     fn snapshot(&mut self) -> Result<u64> {
         if !self.is_one_thread {
-            return self.replica.snapshot().map_err(|error| host_failed(&error));
+            return self.replica.snapshot().map_err(failed);
         }
         let requests = self.replica.snapshots().ok_or_else(|| failed("a witness has no copy"))?;
         let (mut taken, asking) = (None, std::thread::spawn(move || requests.take(|| None)));
         self.until("a snapshot", |_| Ok(asking.is_finished()))?;
         if let Ok(outcome) = asking.join() {
-            taken = Some(outcome.map_err(|error| host_failed(&error))?);
+            taken = Some(outcome.map_err(failed)?);
         }
         taken.ok_or_else(|| failed("the snapshot panicked"))
     }

@@ -5,6 +5,7 @@
 //! is to be compared; the comparing itself comes after.
 
 use super::car::{LENGTH_MAX, SERIAL_NUMBER};
+use super::failed;
 use super::form::Form;
 use super::processor::{ProcessorState, QUERY};
 use crate::histogram::{IntervalRecorder, RecordedRun};
@@ -42,7 +43,7 @@ pub struct Load {
 }
 
 /// What came of it.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Outcome {
     /// Messages injected; less than asked for only if interrupted.
     pub sent: u64,
@@ -65,12 +66,16 @@ pub struct Outcome {
     /// CPU time of the driver in the counted section, ns.
     pub driver_cpu_ns: u64,
     /// CPU time of the driver's whole process in the counted section, ns.
+    #[serde(skip)]
     pub process_cpu_ns: u64,
     /// Of a run at a rate: how long the driver was kept from running while it waited.
+    #[serde(skip)]
     pub pauses: Option<Pauses>,
     /// The same of the service's threads together.
+    #[serde(skip)]
     pub service_pauses: Pauses,
     /// How long the driver paced, warm-up included, ns.
+    #[serde(skip)]
     pub driven_ns: u64,
     /// When the counted section began, on the driver's clock.
     pub counted_from_ns: u64,
@@ -188,10 +193,6 @@ fn too_many() -> BenchError {
     BenchError::Option("more messages than this machine can count".to_owned())
 }
 
-pub(super) fn stream_error(error: ClientError) -> BenchError {
-    BenchError::Measurement { name: "canonical", reason: error.to_string() }
-}
-
 fn serial_number(load: &Load, index: u64) -> Option<i32> {
     (!load.empty_message).then_some(SERIAL_NUMBER.wrapping_add(index as i32))
 }
@@ -219,19 +220,18 @@ fn open_sessions(
             match client.begin_session(random_token(), SESSION_WINDOW_MESSAGES) {
                 Ok(key) => keys.push(key),
                 Err(ClientError::Log(LogError::Full { .. })) => break,
-                Err(error) => return Err(stream_error(error)),
+                Err(error) => return Err(failed(error)),
             }
         }
         let before = opened;
         client
             .poll(256, |incoming| opened += u64::from(matches!(incoming, Incoming::Opened { .. })))
-            .map_err(stream_error)?;
+            .map_err(failed)?;
         turn()?;
         if opened > before {
             idle_since = Instant::now();
         } else if idle_since.elapsed() > OPENED_WITHIN {
-            let reason = format!("{opened} of {sessions} sessions were opened in time");
-            return Err(BenchError::Measurement { name: "canonical", reason });
+            return Err(failed(format!("{opened} of {sessions} sessions were opened in time")));
         }
     }
     Ok(keys)
@@ -248,7 +248,7 @@ fn inject(form: &Form, client: &mut Client, load: &Load, key: SessionKey, index:
         Err(ClientError::Log(LogError::Full { .. }) | ClientError::WindowFull { .. } | ClientError::NotOpen) => {
             Ok(false)
         }
-        Err(error) => Err(stream_error(error)),
+        Err(error) => Err(failed(error)),
     }
 }
 
@@ -278,7 +278,7 @@ impl Repeats {
             }
             // It is owed until there is room.
             Err(ClientError::Log(LogError::Full { .. })) => Ok(()),
-            Err(error) => Err(stream_error(error)),
+            Err(error) => Err(failed(error)),
         }
     }
 }
@@ -335,7 +335,7 @@ fn as_fast_as_possible(
         let before = replied;
         client
             .poll(replies_per_look, |incoming| replied += u64::from(notes.reply(load.sessions, &incoming).is_some()))
-            .map_err(stream_error)?;
+            .map_err(failed)?;
         if replied >= next_look || replied == before {
             let now_ns = clock.monotonic_ns();
             if replied != before {
@@ -423,7 +423,7 @@ fn at_a_rate(
                     }
                 }
             })
-            .map_err(stream_error)?;
+            .map_err(failed)?;
         pauses.end(work == 0 && sent == sent_before && replied == before);
         if replied != before {
             last_reply_ns = now_ns;
@@ -460,7 +460,7 @@ fn drain(
         turn()?;
         let taken = client
             .poll(1024, |incoming| outcome.replied += u64::from(notes.reply(load.sessions, &incoming).is_some()))
-            .map_err(stream_error)?;
+            .map_err(failed)?;
         if taken > 0 {
             quiet_since_ns = clock.monotonic_ns();
         }
@@ -471,11 +471,10 @@ fn drain(
 /// Compares every reply with what it should be, and says what the service's state should have gained.
 fn verify(form: &Form, load: &Load, notes: &Notes, outcome: &mut Outcome) -> Result<()> {
     let mut buffer = [0; LENGTH_MAX];
-    let failed = |reason: String| BenchError::Measurement { name: "canonical", reason };
     for index in 0..outcome.sent {
         let written = form.write(&mut buffer, serial_number(load, index));
-        let car = &buffer[..written.map_err(|error| failed(error.to_string()))?];
-        let read = form.read(car).map_err(|error| failed(error.to_string()))?;
+        let car = &buffer[..written.map_err(failed)?];
+        let read = form.read(car).map_err(failed)?;
         let checksum = crc32c(car);
         let noted = notes.checksums[index as usize];
         outcome.replies_wrong += u64::from(noted != 0 && noted != checksum);
@@ -490,9 +489,8 @@ fn verify(form: &Form, load: &Load, notes: &Notes, outcome: &mut Outcome) -> Res
 /// # Errors
 /// No answer.
 pub fn query(client: &mut Client, turn: &mut dyn FnMut() -> Result<usize>) -> Result<ProcessorState> {
-    let failed = |reason: &str| BenchError::Measurement { name: "canonical", reason: reason.to_owned() };
     let key = open_sessions(client, 1, turn)?[0];
-    client.send(key, QUERY, 0, |_| Ok(0)).map_err(stream_error)?;
+    client.send(key, QUERY, 0, |_| Ok(0)).map_err(failed)?;
     let (since, mut answer) = (Instant::now(), None);
     while answer.is_none() {
         turn()?;
@@ -502,14 +500,10 @@ pub fn query(client: &mut Client, turn: &mut dyn FnMut() -> Result<usize>) -> Re
                     answer = Some(ProcessorState::from_bytes(reply.payload));
                 }
             })
-            .map_err(stream_error)?;
+            .map_err(failed)?;
         if since.elapsed() > OPENED_WITHIN {
             return Err(failed("the service does not say its state"));
         }
     }
     answer.flatten().ok_or_else(|| failed("a malformed state"))
-}
-
-pub(super) fn host_failed(error: &EngineError) -> BenchError {
-    BenchError::Measurement { name: "canonical", reason: error.to_string() }
 }

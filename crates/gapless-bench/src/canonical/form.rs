@@ -2,10 +2,11 @@
 //! Only these are compiled for each form; driver, run and report are compiled once.
 
 use super::car::{CarForm, LENGTH_MAX, ProtobufRandom, ProtobufSerial, Read, SCHEMA, SbeRandom, SbeSerial};
+use super::failed;
 use super::processor::Processor;
 use super::state_processor::StateProcessor;
+use crate::Result;
 use crate::options::{MessageEncoding, Program};
-use crate::{BenchError, Result};
 use gapless::prelude::*;
 use gapless_cluster::config::ClusterConfig;
 use gapless_engine::Replica;
@@ -72,7 +73,6 @@ impl Form {
     /// It cannot be encoded.
     pub fn length(&self, serial_number: Option<i32>) -> Result<u64> {
         let written = self.write(&mut [0; LENGTH_MAX], serial_number);
-        let failed = |error: EncodeError| BenchError::Measurement { name: "canonical", reason: error.to_string() };
         written.map(|length| length as u64).map_err(failed)
     }
 

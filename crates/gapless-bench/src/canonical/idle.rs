@@ -1,14 +1,13 @@
 //! What a host costs that nobody uses: a spinning design must show that it stops spinning.
 
 use super::car::SbeSerial;
-use super::driver::host_failed;
+use super::failed;
 use super::processor::Processor;
 use super::scene::Scene;
+use crate::Result;
 use crate::options::{CpuConfiguration, Mode, RunSettings};
 use crate::resources::process_cpu_ns;
-use crate::{BenchError, Result};
 use gapless::prelude::*;
-use gapless_client::ClientError;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -44,8 +43,7 @@ pub fn measure(settings: &RunSettings, parent: &Path, number: usize) -> Result<I
     let settings = RunSettings { cpu: CpuConfiguration::Default, mode: Mode::Latency, ..settings.clone() };
     let scene = Scene::new(&settings, parent, number)?;
     let options = scene.host_options(&settings, 0, None);
-    let host = ServiceHost::start(Processor::<SbeSerial>::default(), options).map_err(|error| host_failed(&error))?;
-    let failed = |error: ClientError| BenchError::Measurement { name: "canonical", reason: error.to_string() };
+    let host = ServiceHost::start(Processor::<SbeSerial>::default(), options).map_err(failed)?;
     let mut client = host.connect(ClientOptions::default()).map_err(failed)?;
     client.open_session(random_token(), 1).map_err(failed)?;
     std::thread::sleep(SETTLES_WITHIN);
@@ -53,6 +51,6 @@ pub fn measure(settings: &RunSettings, parent: &Path, number: usize) -> Result<I
     std::thread::sleep(WATCHED);
     let elapsed_ns = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let idle = Idle { elapsed_ns, cpu_ns: process_cpu_ns() - cpu_ns };
-    host.stop().map_err(|error| host_failed(&error))?;
+    host.stop().map_err(failed)?;
     Ok(idle)
 }

@@ -19,9 +19,9 @@
 //! The order of the steps differs from the reference's on purpose: the handler runs on released
 //! frames, so persistence comes before processing, and no reply can leave that a crash would take back.
 
-pub mod backup;
+pub(crate) mod backup;
 pub mod car;
-pub mod client_process;
+pub(crate) mod client_process;
 mod clustered;
 mod discovery;
 pub mod driver;
@@ -33,6 +33,7 @@ pub mod run;
 pub mod scene;
 pub mod state_processor;
 
+use crate::child_process::Child;
 use crate::floor::FloorPlan;
 use crate::histogram::hlog::{TaggedRun, write_file};
 use crate::options::{
@@ -48,6 +49,23 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
+
+/// The benchmark's name.
+const NAME: &str = "canonical";
+
+/// An error of this benchmark.
+fn failed(reason: impl ToString) -> BenchError {
+    BenchError::measurement(NAME, reason)
+}
+
+/// Waits for the good end of a child process, and passes on what it wrote to standard error.
+fn finish(child: Child<'_>) -> Result<()> {
+    let stderr = child.finish()?;
+    if !stderr.is_empty() {
+        eprintln!("{stderr}");
+    }
+    Ok(())
+}
 
 /// Runs what the command line asks for and writes what it wants written. `interrupted` ends it early,
 /// with the rows that are complete.
@@ -66,7 +84,7 @@ pub fn run(arguments: &CanonicalArguments, interrupted: &Arc<AtomicBool>) -> Res
     }
     let quiet = output.json_on_stdout();
     let started = SystemTime::now();
-    let mut report = Report::new("canonical");
+    let mut report = Report::new(NAME);
     report.notes = warnings;
     let parent = Path::new(".");
     let runs = plan.runs();
@@ -113,10 +131,7 @@ pub fn run(arguments: &CanonicalArguments, interrupted: &Arc<AtomicBool>) -> Res
     report.rows = finished.iter().map(|one| one.row.clone()).collect();
     write_results(&report, &output, &plan, &finished, started)?;
     match report.rows.iter().find(|row| row.verified == Some(false)) {
-        Some(row) => Err(BenchError::Measurement {
-            name: "canonical",
-            reason: format!("the check failed: {}", row.notes.join("; ")),
-        }),
+        Some(row) => Err(failed(format!("the check failed: {}", row.notes.join("; ")))),
         None => Ok(()),
     }
 }

@@ -3,13 +3,14 @@
 
 use super::car::{CarForm, LENGTH_MAX, SCHEMA};
 use gapless::prelude::*;
+use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 
 /// Asks for the state; replied to with [`ProcessorState`].
 pub const QUERY: MessageType = MessageType { schema: SCHEMA & 0xffff_0000 | 0xffff, encoding: Encoding::Opaque };
 
 /// What a processor has seen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessorState {
     /// Cars.
     pub cars: u64,

@@ -2,16 +2,16 @@
 
 use super::car::SERIAL_NUMBER;
 use super::clustered::Clustered;
-use super::driver::{Outcome, Signals, drive, host_failed, query, stream_error};
+use super::driver::{Outcome, Signals, drive, query};
 use super::form::Form;
 use super::load::{client_options, load_of};
 use super::processor::ProcessorState;
 use super::scene::Scene;
-use super::{client_process, clustered};
+use super::{client_process, clustered, failed};
+use crate::Result;
 use crate::histogram::{IntervalRecorder, RecordedRun};
 use crate::options::{Mode, OutputSettings, ReplicationLink, RunSettings};
 use crate::resources::{memory, stolen_ns};
-use crate::{BenchError, Result};
 use gapless::prelude::*;
 use gapless_agent::{Clock, Pauses};
 use gapless_report::affinity::{pair_of_cores, pin_current_thread};
@@ -89,8 +89,8 @@ impl Run<'_> {
         if settings.journal.is_some() {
             scene.settle()?;
         }
-        let host = self.form.start_host(settings.program, options).map_err(|error| host_failed(&error))?;
-        let mut observer = host.connect(ClientOptions::default()).map_err(stream_error)?;
+        let host = self.form.start_host(settings.program, options).map_err(failed)?;
+        let mut observer = host.connect(ClientOptions::default()).map_err(failed)?;
         let before = query(&mut observer, &mut || Ok(0))?;
         let signals = Arc::new(Signals::default());
         let began = SystemTime::now();
@@ -107,7 +107,7 @@ impl Run<'_> {
         let plan = host.plan().to_string();
         let pin_warnings = host.pin_warnings();
         drop(observer);
-        host.stop().map_err(|error| host_failed(&error))?;
+        host.stop().map_err(failed)?;
         let mut finished = self.finish(outcome, before, after, service_cpu_ns, peak, began, &plan, pin_warnings);
         if let Some(stolen_ns) = stolen_ns {
             finished.row.extra.insert("stolen_ns".to_owned(), json!(stolen_ns));
@@ -161,7 +161,7 @@ impl Run<'_> {
         driver_cpu: Option<usize>,
     ) -> Result<(Outcome, u64)> {
         let load = load_of(self.settings);
-        let mut client = host.connect(client_options()).map_err(stream_error)?;
+        let mut client = host.connect(client_options()).map_err(failed)?;
         let print_intervals = self.output.print_interval_stats;
         let line = self.progress.clone();
         let done = AtomicBool::new(false);
@@ -203,8 +203,7 @@ impl Run<'_> {
             );
             driver.join()
         });
-        let reason = || "the driver panicked".to_owned();
-        let outcome = outcome.map_err(|_| BenchError::Measurement { name: "canonical", reason: reason() })??;
+        let outcome = outcome.map_err(|_| failed("the driver panicked"))??;
         let service = outcome.process_cpu_ns.saturating_sub(outcome.driver_cpu_ns);
         Ok((outcome, service))
     }

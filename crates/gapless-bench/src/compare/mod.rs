@@ -105,8 +105,8 @@ struct Counted {
 /// Pairs of counts: they differ little.
 const PAIRS_COUNTED: u32 = 3;
 
-fn failed(reason: impl Into<String>) -> BenchError {
-    BenchError::Measurement { name: NAME, reason: reason.into() }
+fn failed(reason: impl ToString) -> BenchError {
+    BenchError::measurement(NAME, reason)
 }
 
 /// Compares. What was found, to be printed; and how it ended: [`BenchError::Slower`] if B is slower, another error if it

@@ -1,8 +1,8 @@
 //! [`Cluster`]: members, each a process of this program, with the settings of `gapless cluster new`.
 
 use super::failed;
-use super::member::{Answer, Order, Request, SUBCOMMAND};
-use crate::child::Process;
+use super::member::{Answer, Order, Request};
+use crate::child_process::{Child, Role};
 use crate::{BenchError, Result};
 use gapless::prelude::Duration;
 use gapless_client::stream_layout::StreamLayout;
@@ -62,7 +62,7 @@ pub(super) struct Standing {
 pub(super) struct Cluster<'a> {
     root: PathBuf,
     membership: Membership,
-    members: Vec<Option<Process<'a>>>,
+    members: Vec<Option<Child<'a>>>,
     interrupted: &'a AtomicBool,
     /// The thread plan of a member.
     pub plan: String,
@@ -115,8 +115,8 @@ impl<'a> Cluster<'a> {
         let file = std::fs::canonicalize(self.file(member));
         let file = file.map_err(|source| BenchError::io("find", &self.file(member), source))?;
         let (name, order) = (format!("member {member}"), Order { file });
-        let mut process = Process::start(super::NAME, &name, (SUBCOMMAND, &order), self.interrupted)?;
-        let Answer::Running(plan) = process.hear()? else { return Err(failed("a strange answer of a member")) };
+        let mut process = Child::start(super::NAME, &name, (Role::FailoverMember, &order), self.interrupted)?;
+        let Answer::Running(plan) = process.receive()? else { return Err(failed("a strange answer of a member")) };
         self.plan = plan;
         self.members[member - 1] = Some(process);
         Ok(())
@@ -140,8 +140,7 @@ impl<'a> Cluster<'a> {
     /// Asks a member, and waits for the answer.
     pub fn ask(&mut self, member: usize, request: Request) -> Result<Answer> {
         let process = self.members[member - 1].as_mut().expect("only who runs is asked");
-        process.tell(&request)?;
-        match process.hear()? {
+        match process.ask(&request)? {
             Answer::Refused(reason) => Err(failed(format!("member {member}: {reason}"))),
             answer => Ok(answer),
         }

@@ -1,21 +1,17 @@
 //! A member of the benchmark's cluster, in a process of its own: what `gapless cluster start` runs, with the benchmark's
-//! service on it. Orders come as lines of JSON on standard input, answers leave on standard output; when the input ends,
-//! the benchmark has gone, and so does the member.
+//! service on it. When the benchmark has gone, it stops.
 
 use super::failed;
 use super::ledger::Ledger;
-use crate::{BenchError, Result};
+use crate::Result;
+use crate::child_process::{Parent, WhenGone};
 use gapless::prelude::Duration;
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::{MemberId, Role};
 use gapless_cluster::member::requests::{Outcome, Wish};
 use gapless_engine::{Replica, ReplicaOptions};
 use serde::{Deserialize, Serialize};
-use std::io::{BufRead as _, Write as _};
 use std::path::PathBuf;
-
-/// The hidden subcommand of `gapless bench`.
-pub const SUBCOMMAND: &str = "failover-member";
 
 /// The agent answers within this.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -62,40 +58,31 @@ pub(super) enum Answer {
     Refused(String),
 }
 
-fn answer(value: &Answer) -> Result<()> {
-    let mut line = serde_json::to_string(value)?;
-    line.push('\n');
-    let mut stdout = std::io::stdout().lock();
-    let written = stdout.write_all(line.as_bytes()).and_then(|()| stdout.flush());
-    written.map_err(|source| BenchError::system("answer the benchmark", source))
-}
-
-/// Runs a member until its input ends, or it is told to stop.
+/// Runs a member until the benchmark has gone, or it is told to stop.
 ///
 /// # Errors
 /// A malformed order, a member that cannot be started or has failed.
-pub fn main(order: &str) -> Result<()> {
+pub(crate) fn main(order: &str) -> Result<()> {
     let order: Order = serde_json::from_str(order)?;
     let config = ClusterConfig::load(&order.file).map_err(|error| failed(error.to_string()))?;
     let start = || {
         Replica::start(Ledger::default(), ReplicaOptions::default(), &config).map_err(|error| failed(error.to_string()))
     };
+    let parent = Parent::listen(super::NAME, WhenGone::Notice)?;
     let mut replica = start()?;
-    answer(&Answer::Running(replica.plan().to_string()))?;
-    for line in std::io::stdin().lock().lines() {
-        let Ok(line) = line else { break };
+    parent.send(&Answer::Running(replica.plan().to_string()))?;
+    while let Some(request) = parent.receive()? {
         if replica.must_start_again() {
             drop(replica);
             replica = start()?;
         } else if let Some(failure) = replica.failure() {
             return Err(failed(failure.to_string()));
         }
-        let request = serde_json::from_str(&line)?;
         if matches!(request, Request::Stop) {
             replica.stop().map_err(|error| failed(error.to_string()))?;
-            return answer(&Answer::Done);
+            return parent.send(&Answer::Done);
         }
-        answer(&obey(&replica, request))?;
+        parent.send(&obey(&replica, request))?;
     }
     Ok(())
 }

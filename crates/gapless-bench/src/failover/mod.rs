@@ -21,7 +21,7 @@ mod events;
 mod figures;
 mod ledger;
 mod load;
-pub mod member;
+pub(crate) mod member;
 mod plot;
 mod table;
 
@@ -132,8 +132,8 @@ pub(crate) struct Scenario {
     plan: String,
 }
 
-fn failed(reason: impl Into<String>) -> BenchError {
-    BenchError::Measurement { name: NAME, reason: reason.into() }
+fn failed(reason: impl ToString) -> BenchError {
+    BenchError::measurement(NAME, reason)
 }
 
 /// How much of everything.

@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use super::LatencyHistogram;
 use gapless_report::{IntervalRow, LatencyNs};
+use serde::{Deserialize, Serialize};
 
 /// The most intervals that a run is split into; a longer run has longer intervals. Each takes 270 KB.
 pub const INTERVALS_MAX: usize = 64;
@@ -15,7 +16,7 @@ pub const INTERVALS_MAX: usize = 64;
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// One part of a run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// Begin, ns after the start of the counted section.
     pub start_ns: u64,
@@ -26,7 +27,7 @@ pub struct Interval {
 }
 
 /// What a run recorded.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RecordedRun {
     /// All latencies.
     pub total: LatencyHistogram,
@@ -35,6 +36,13 @@ pub struct RecordedRun {
 }
 
 impl RecordedRun {
+    /// A run of one part, `length_ns` long.
+    #[must_use]
+    pub fn of_one_interval(total: LatencyHistogram, length_ns: u64) -> Self {
+        let interval = Interval { start_ns: 0, length_ns, histogram: total.clone() };
+        Self { total, intervals: vec![interval] }
+    }
+
     /// The parts as rows of a report.
     #[must_use]
     pub fn interval_rows(&self) -> Vec<IntervalRow> {

@@ -8,6 +8,7 @@
 //! Recording never allocates and never fails.
 
 use hdrhistogram::Histogram;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use gapless_report::LatencyNs;
 
@@ -108,6 +109,23 @@ impl LatencyHistogram {
     }
 }
 
+/// Each recorded value and how often it was seen.
+impl Serialize for LatencyHistogram {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.values())
+    }
+}
+
+impl<'de> Deserialize<'de> for LatencyHistogram {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut histogram = Self::new();
+        for (latency_ns, count) in Vec::<(u64, u64)>::deserialize(deserializer)? {
+            histogram.record_many(latency_ns, count);
+        }
+        Ok(histogram)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,6 +152,16 @@ mod tests {
         assert_eq!(histogram.count(), 2);
         let max = histogram.latency_ns().unwrap().max;
         assert!(max.abs_diff(GREATEST_NS) <= GREATEST_NS / 1000);
+    }
+
+    #[test]
+    fn what_was_recorded_survives_json() {
+        let mut histogram = LatencyHistogram::new();
+        for value in [1, 310, 310, 45_678, u64::MAX] {
+            histogram.record(value);
+        }
+        let read: LatencyHistogram = serde_json::from_str(&serde_json::to_string(&histogram).unwrap()).unwrap();
+        assert_eq!(read, histogram);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! | module | what lives there |
 //! |---|---|
 //! | [`partner`] | the second process: reads and measures, echoes, or acknowledges |
-//! | `end` | one member's links, and waiting for the other process |
+//! | `end` | one member's links |
 //! | `order` | what the second process is told |
 //!
 //! Over TCP, and through shared memory. This process sends. A message is a consensus part of `CONSENSUS_BYTES` and one frame, which is the payload and a
@@ -11,18 +11,20 @@
 
 mod end;
 mod order;
-pub mod partner;
+pub(crate) mod partner;
 
+use super::other::Other;
 use super::{PartArguments, Unit, failed, measure_beside_floors, named, since};
 use crate::Result;
+use crate::child_process::Role;
 use crate::floor::{FloorKind, HEADER_BYTES};
 use crate::histogram::LatencyHistogram;
 use clap::Args;
-use end::{End, Other, Outgoing};
+use end::{End, Outgoing};
 use gapless_cluster::link::LinkOptions;
 use gapless_report::affinity::{pair_of_cores, pin_current_thread};
 use gapless_report::{Report, Row};
-use order::{Order, PARTS, Role, Transport};
+use order::{Order, PARTS, Task, Transport};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
@@ -177,16 +179,16 @@ impl Measurement {
         interrupted: &AtomicBool,
         row: &mut Row,
     ) -> Result<Option<f64>> {
-        let role = match self.figure {
-            Figure::ThereAndBack | Figure::InFlight => Role::Echoes,
-            Figure::OneWay => Role::Reads,
-            Figure::Acknowledged => Role::Acknowledges,
+        let task = match self.figure {
+            Figure::ThereAndBack | Figure::InFlight => Task::Echo,
+            Figure::OneWay => Task::Read,
+            Figure::Acknowledged => Task::Acknowledge,
         };
         let frame_length = self.payload + HEADER_BYTES as usize;
         let transport = self.transport;
-        let order = Order { parent_pid: std::process::id(), cpu: its_cpu, frame_length, messages, role, transport };
-        let mut other = Other::start(&order, interrupted)?;
-        let address: String = other.hear()?;
+        let order = Order { cpu: its_cpu, frame_length, messages, task, transport };
+        let mut other = Other::start("link", (Role::LinkPartner, &order), its_cpu, interrupted)?;
+        let address: String = other.receive()?;
         let mut end = End::dials(address, frame_length, other)?;
         let mut message = Outgoing::new(frame_length);
         let rate = match self.figure {
@@ -200,7 +202,7 @@ impl Measurement {
                     end.send(message.number(number))?;
                 }
                 end.flush()?;
-                Some(end.other().hear()?)
+                Some(end.other().receive()?)
             }
             Figure::Acknowledged => {
                 let in_flight = (UNACKNOWLEDGED_BYTES / self.payload as u64).clamp(1, UNACKNOWLEDGED);

@@ -4,20 +4,18 @@
 //! | module | what lives there |
 //! |---|---|
 //! | [`partner`] | the second process: reads and measures, or echoes |
-//! | `process` | this process's hold on it |
 //! | `ends` | rings and windows, opened from both sides |
-//! | `waiting` | waiting for a process that may have gone |
 //!
 //! This process sends. A frame is the payload and a header of 64 bytes, copied in on one side and out on
 //! the other; no checksums. The floor moves as many bytes by the least that two cores need.
 
 mod ends;
-pub mod partner;
-mod process;
-mod waiting;
+pub(crate) mod partner;
 
+use super::other::Other;
 use super::{PartArguments, Unit, measure_beside_floors, named, since};
 use crate::Result;
+use crate::child_process::Role;
 use crate::floor::{FloorKind, HEADER_BYTES};
 use crate::histogram::LatencyHistogram;
 use ends::{
@@ -26,13 +24,11 @@ use ends::{
 };
 use gapless_report::affinity::{pair_of_cores, pin_current_thread};
 use gapless_report::{Report, Row};
-use partner::{Order, PARTS, Role, SPINS_BETWEEN_LOOKS};
-use process::Partner;
+use partner::{Order, PARTS, SPINS_BETWEEN_LOOKS, Task};
 use std::hint::black_box;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
-use waiting::Other;
 
 /// Frames of each one-way row.
 const FRAMES: u64 = 1_000_000;
@@ -140,8 +136,10 @@ impl Measurement {
         self.payload + HEADER_BYTES as usize
     }
 
-    fn order(&self, frames: u64, cpu: Option<usize>, role: Role) -> Order {
-        Order { parent_pid: std::process::id(), cpu, frame_length: self.frame_length(), frames, role }
+    /// Starts the second process.
+    fn start<'a>(&self, frames: u64, cpu: Option<usize>, task: Task, interrupted: &'a AtomicBool) -> Result<Other<'a>> {
+        let order = Order { cpu, frame_length: self.frame_length(), frames, task };
+        Other::start("log", (Role::LogPartner, &order), cpu, interrupted)
     }
 
     /// Frames a second as the second process sees them, `batch` of them for each publish.
@@ -152,20 +150,19 @@ impl Measurement {
         match self.way {
             Way::Ring => {
                 let (sender, ring) = ring_to_send()?;
-                let partner = Partner::start(&self.order(frames, its_cpu, Role::ReadsRing { ring }), interrupted)?;
+                let partner = self.start(frames, its_cpu, Task::ReadRing { ring }, interrupted)?;
                 on_core(own_cpu, || self.send(sender, partner, frames, batch))
             }
             Way::Window => {
                 let (sender, window, progress) = window_with_progress(self.frame_length())?;
-                let role = Role::ReadsWindow { window, progress };
-                let partner = Partner::start(&self.order(frames, its_cpu, role), interrupted)?;
+                let partner = self.start(frames, its_cpu, Task::ReadWindow { window, progress }, interrupted)?;
                 on_core(own_cpu, || self.send(sender, partner, frames, batch))
             }
         }
     }
 
     /// Sends, and returns what the second process measured.
-    fn send(&self, mut sender: impl Sends, mut partner: Partner<'_>, frames: u64, batch: u64) -> Result<f64> {
+    fn send(&self, mut sender: impl Sends, mut partner: Other<'_>, frames: u64, batch: u64) -> Result<f64> {
         let mut frame = new_frame(self.frame_length());
         for number in 1..=frames {
             set_number(&mut frame, number);
@@ -178,7 +175,7 @@ impl Measurement {
             }
         }
         sender.publish();
-        let rate = partner.answer()?;
+        let rate = partner.receive()?;
         partner.finish()?;
         Ok(rate)
     }
@@ -190,15 +187,13 @@ impl Measurement {
         match self.way {
             Way::Ring => {
                 let ((sender, ring), (taker, back)) = (ring_to_send()?, ring_to_take()?);
-                let role = Role::EchoesByRing { ring, back };
-                let partner = Partner::start(&self.order(frames, its_cpu, role), interrupted)?;
+                let partner = self.start(frames, its_cpu, Task::EchoByRing { ring, back }, interrupted)?;
                 on_core(own_cpu, || self.bounce(sender, taker, partner, warm_up, frames))
             }
             Way::Window => {
                 let (sender, window) = window()?;
-                let role = Role::EchoesByWindow { window };
-                let mut partner = Partner::start(&self.order(frames, its_cpu, role), interrupted)?;
-                let taker = open_window(&partner.answer::<PathBuf>()?)?;
+                let mut partner = self.start(frames, its_cpu, Task::EchoByWindow { window }, interrupted)?;
+                let taker = open_window(&partner.receive::<PathBuf>()?)?;
                 on_core(own_cpu, || self.bounce(sender, taker, partner, warm_up, frames))
             }
         }
@@ -209,7 +204,7 @@ impl Measurement {
         &self,
         mut sender: impl Sends,
         mut taker: impl Takes,
-        mut partner: Partner<'_>,
+        mut partner: Other<'_>,
         warm_up: u64,
         frames: u64,
     ) -> Result<LatencyHistogram> {

@@ -9,6 +9,7 @@
 //! | [`persistence`] | appending to a journal, and replaying it |
 //! | [`storage`] | objects of a store: changed in transactions, applied elsewhere, written as a snapshot |
 //! | [`clocks`] | reading a clock |
+//! | `other` | the process at the other end, where there are two |
 //! | `table` | figures in nanoseconds |
 //!
 //! Each measures the floor that bounds it in the same run, on the same cores, and checks outside the
@@ -18,6 +19,7 @@ pub mod clocks;
 pub mod link;
 pub mod log;
 pub mod messaging;
+mod other;
 pub mod persistence;
 pub mod serialization;
 pub mod storage;
@@ -145,7 +147,7 @@ fn is_interrupted(report: &mut Report, interrupted: &AtomicBool) -> bool {
 
 /// An error of the part `name`.
 fn failed(name: &'static str, reason: impl ToString) -> BenchError {
-    BenchError::Measurement { name, reason: reason.to_string() }
+    BenchError::measurement(name, reason)
 }
 
 /// Nanoseconds since `begin`.

@@ -20,7 +20,7 @@
 
 pub mod arguments;
 pub mod plan;
-pub mod process;
+pub(crate) mod process;
 pub mod published;
 pub mod slices;
 pub mod table;
@@ -46,6 +46,9 @@ use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
+/// The benchmark's name.
+const NAME: &str = "sequencer";
+
 /// Measures what is asked for and writes what is wanted written; what to print. `interrupted` ends it early, with the
 /// rows that are complete.
 ///
@@ -56,7 +59,7 @@ pub fn run(arguments: &SequencerArguments, interrupted: &AtomicBool) -> Result<S
     let plan = Plan::of(arguments)?;
     let quiet = arguments.json_on_stdout();
     let started = SystemTime::now();
-    let mut report = Report::new("sequencer");
+    let mut report = Report::new(NAME);
     let progress = Progress::new(plan.rows.len() as u64, "", quiet);
     let mut latencies = Vec::new();
     for (number, row) in plan.rows.iter().enumerate() {
@@ -178,5 +181,5 @@ fn write_latencies(
 
 /// An error of this benchmark.
 fn failed(reason: impl ToString) -> BenchError {
-    BenchError::Measurement { name: "sequencer", reason: reason.to_string() }
+    BenchError::measurement(NAME, reason)
 }

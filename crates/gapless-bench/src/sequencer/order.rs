@@ -1,6 +1,7 @@
-//! What the processes of the benchmark are told, and what they answer: lines of JSON over pipes.
+//! What the processes of the benchmark are told, and what they answer.
 
 use crate::Result;
+use crate::histogram::LatencyHistogram;
 use crate::sequencer::failed;
 use gapless_client::node::{DatagramLink, DatagramOptions, SharedMemoryLink, SharedMemoryOptions};
 use gapless_transport::network::{Interface, Segmentation, UdpSocket};
@@ -207,8 +208,7 @@ pub(super) struct Participant {
 /// The outcome of [`Role::RoundTrips`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct RoundTrips {
-    /// Latencies in ns, and how often each was seen.
-    pub latencies_ns: Vec<(u64, u64)>,
+    pub latencies: LatencyHistogram,
     /// Of the timed section.
     pub elapsed_ns: u64,
     /// CPU time of the timed section.
@@ -241,8 +241,8 @@ pub(super) struct Pushed {
 pub(super) struct Paced {
     /// Messages that it published, each of which came back.
     pub sent: u64,
-    /// Latencies from the scheduled time in ns, and how often each was seen.
-    pub latencies_ns: Vec<(u64, u64)>,
+    /// From the scheduled time.
+    pub latencies: LatencyHistogram,
     /// Time, ns.
     pub elapsed_ns: u64,
     /// CPU time, ns.

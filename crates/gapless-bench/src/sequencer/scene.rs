@@ -5,9 +5,8 @@ use super::order::{
     Account, Cost, ForSequencer, NodeOrder, Order, PacketOrder, Participant, SequencerOrder, Started, Way,
 };
 use super::plan::Plan;
-use super::process::SUBCOMMAND;
 use super::{accounting, failed};
-use crate::child::Process;
+use crate::child_process::{Child, Role};
 use crate::floor::{FloorKind, FloorPlan};
 use crate::{BenchError, Result};
 use gapless_report::FloorRow;
@@ -47,13 +46,13 @@ pub(super) const fn journaled_bytes(messages: u64, payload_bytes: usize) -> u64 
 /// The sequencer of a row, and what it leaves.
 pub(super) struct Scene<'a> {
     // Dropped before its directory, which it would go on filling while that is removed.
-    sequencer: Option<Process<'a>>,
+    sequencer: Option<Child<'a>>,
     place: Option<Place>,
     way: Way,
     /// What the threads of the sequencer do, as it says.
     pub plan: Option<String>,
     interrupted: &'a AtomicBool,
-    /// What processes said on standard error although they ended well.
+    /// What processes wrote to standard error although they ended well.
     pub notes: Vec<String>,
 }
 
@@ -86,7 +85,7 @@ impl<'a> Scene<'a> {
             segment_bytes: sequencer.segment_bytes(),
         });
         let mut process = start("the sequencer", &order, interrupted)?;
-        let Started { way, plan } = process.hear()?;
+        let Started { way, plan } = process.receive()?;
         // The zeros of its journal are on the device before anything is measured.
         place.settle()?;
         let (place, sequencer) = (Some(place), Some(process));
@@ -94,7 +93,7 @@ impl<'a> Scene<'a> {
     }
 
     /// Starts a node of it.
-    pub(super) fn node(&self, name: &str, order: NodeOrder) -> Result<Process<'a>> {
+    pub(super) fn node(&self, name: &str, order: NodeOrder) -> Result<Child<'a>> {
         start(name, &Order::Node(order), self.interrupted)
     }
 
@@ -106,35 +105,33 @@ impl<'a> Scene<'a> {
     /// What it has cost so far, if it is this program's.
     pub(super) fn cost(&mut self) -> Result<Option<Cost>> {
         let Some(sequencer) = &mut self.sequencer else { return Ok(None) };
-        sequencer.tell(&ForSequencer::Cost)?;
-        Ok(Some(sequencer.hear()?))
+        sequencer.ask(&ForSequencer::Cost).map(Some)
     }
 
     /// An error if the sequencer has ended.
     pub(super) fn look(&mut self) -> Result<()> {
-        self.sequencer.as_mut().map_or(Ok(()), Process::look)
+        self.sequencer.as_mut().map_or(Ok(()), Child::look)
     }
 
     /// Waits for the good end of a process of this row.
-    pub(super) fn finish(&mut self, process: Process<'a>) -> Result<()> {
-        let words = process.finish()?;
-        self.notes.extend(words.lines().take(3).map(str::to_owned));
+    pub(super) fn finish(&mut self, process: Child<'a>) -> Result<()> {
+        let stderr = process.finish()?;
+        self.notes.extend(stderr.lines().take(3).map(str::to_owned));
         Ok(())
     }
 
     /// Stops the sequencer, and accounts for its journal: what every node must have seen, checked in full.
     pub(super) fn stop(&mut self, participants: &[Participant]) -> Result<Option<Account>> {
         let (Some(mut sequencer), Some(place)) = (self.sequencer.take(), &self.place) else { return Ok(None) };
-        sequencer.tell(&ForSequencer::Stop)?;
-        let _: Cost = sequencer.hear()?;
+        sequencer.ask::<Cost>(&ForSequencer::Stop)?;
         let stream = place.stream();
         self.finish(sequencer)?;
         accounting::of_journal(&stream, participants).map(Some)
     }
 }
 
-fn start<'a>(name: &str, order: &Order, interrupted: &'a AtomicBool) -> Result<Process<'a>> {
-    Process::start("sequencer", name, (SUBCOMMAND, order), interrupted)
+fn start<'a>(name: &str, order: &Order, interrupted: &'a AtomicBool) -> Result<Child<'a>> {
+    Child::start(super::NAME, name, (Role::SequencerProcess, order), interrupted)
 }
 
 /// A directory of a row's own, removed with this value.

@@ -9,6 +9,7 @@ use gapless_bench::options::CanonicalArguments;
 use gapless_bench::parts::{
     self, PartArguments, link::LinkArguments, persistence::PersistenceArguments, storage::StorageArguments,
 };
+use gapless_bench::roles::{self, Role};
 use gapless_bench::sequencer::{self, SequencerArguments};
 
 #[derive(Args)]
@@ -58,36 +59,10 @@ enum Benchmark {
     /// What it costs to read each clock
     #[command(after_help = "Example:\n  gapless bench time --json -")]
     Time(PartArguments),
-    /// A process of `sequencer`
-    #[command(name = sequencer::process::SUBCOMMAND, hide = true)]
-    SequencerProcess {
-        /// What to do, as JSON
-        order: String,
-    },
-    /// The second process of `log`
-    #[command(name = parts::log::partner::SUBCOMMAND, hide = true)]
-    LogPartner {
-        /// What to do, as JSON
-        order: String,
-    },
-    /// The second process of `link`
-    #[command(name = parts::link::partner::SUBCOMMAND, hide = true)]
-    LinkPartner {
-        /// What to do, as JSON
-        order: String,
-    },
-    /// A member of `failover`
-    #[command(name = failover::member::SUBCOMMAND, hide = true)]
-    FailoverMember {
-        /// What to run, as JSON
-        order: String,
-    },
-    /// The backup of `canonical` in a process of its own
-    #[command(name = canonical::backup::SUBCOMMAND, hide = true)]
-    CanonicalBackup,
-    /// The driver of `canonical` in a process of its own
-    #[command(name = canonical::client_process::SUBCOMMAND, hide = true)]
-    CanonicalClient {
+    /// A process that one of these starts
+    #[command(hide = true)]
+    Child {
+        role: Role,
         /// What to do, as JSON
         order: String,
     },
@@ -96,12 +71,7 @@ enum Benchmark {
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let text = match &arguments.benchmark {
         Benchmark::Canonical(arguments) => return Ok(canonical::run(arguments, &interrupt()?)?),
-        Benchmark::CanonicalBackup => return Ok(canonical::backup::main()?),
-        Benchmark::CanonicalClient { order } => return Ok(canonical::client_process::main(order)?),
-        Benchmark::FailoverMember { order } => return Ok(failover::member::main(order)?),
-        Benchmark::LogPartner { order } => return Ok(parts::log::partner::main(order)?),
-        Benchmark::LinkPartner { order } => return Ok(parts::link::partner::main(order)?),
-        Benchmark::SequencerProcess { order } => return Ok(sequencer::process::main(order)?),
+        Benchmark::Child { role, order } => return Ok(roles::run(*role, order)?),
         Benchmark::Compare(arguments) => {
             let (text, outcome) = compare::run(arguments, &*interrupt()?)?;
             print(&text)?;

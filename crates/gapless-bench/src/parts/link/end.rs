@@ -1,18 +1,15 @@
-//! One end of a link, and the process at its other end.
+//! One member's end of a link.
 
-use super::order::{Order, Transport};
-use super::partner::SUBCOMMAND;
+use super::order::Transport;
 use super::{CONSENSUS_BYTES, LONG_BYTES, LONG_RING_BYTES};
 use crate::Result;
-use crate::child::Process;
 use crate::parts::failed;
+use crate::parts::other::Other;
 use gapless_agent::Now;
 use gapless_cluster::link::wire::{ClusterName, Identity, MemberId};
 use gapless_cluster::link::{Content, LinkError, LinkEvent, LinkOptions, Links, Peer, SHARED_MEMORY_PREFIX, SendError};
-use serde::de::DeserializeOwned;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 /// Empty turns after which one looks whether the other process is still there.
@@ -20,48 +17,6 @@ const TURNS_BETWEEN_LOOKS: u32 = 10_000;
 /// The second process is the one that listens.
 const DIALS: MemberId = 1;
 const LISTENS: MemberId = 2;
-
-/// The process at the other end, as one that waits for it sees it.
-pub(super) enum Other<'a> {
-    /// The second process.
-    Partner { process: Process<'a>, shares_the_cpu: bool },
-    /// The process that started this one, as it was then.
-    Parent { pid: u32, shares_the_cpu: bool },
-}
-
-impl<'a> Other<'a> {
-    /// Starts the second process. `interrupted` ends the waiting for it.
-    pub(super) fn start(order: &Order, interrupted: &'a AtomicBool) -> Result<Self> {
-        let process = Process::start("link", "the second process", (SUBCOMMAND, order), interrupted)?;
-        Ok(Self::Partner { process, shares_the_cpu: order.cpu.is_none() })
-    }
-
-    /// Waits for what the second process answers.
-    pub(super) fn hear<T: DeserializeOwned>(&mut self) -> Result<T> {
-        match self {
-            Self::Partner { process, .. } => process.hear(),
-            Self::Parent { .. } => Err(failed("link", "the first process answers nothing")),
-        }
-    }
-
-    /// An error if there is nothing to wait for any more.
-    fn look(&mut self) -> Result<()> {
-        match self {
-            Self::Partner { process, .. } => process.look_around().and_then(|()| process.look()),
-            // An orphan has another parent at once.
-            Self::Parent { pid, .. } if std::os::unix::process::parent_id() == *pid => Ok(()),
-            Self::Parent { pid, .. } => {
-                Err(failed("link", format!("process {pid}, which this one works for, has gone")))
-            }
-        }
-    }
-
-    const fn shares_the_cpu(&self) -> bool {
-        match self {
-            Self::Partner { shares_the_cpu, .. } | Self::Parent { shares_the_cpu, .. } => *shares_the_cpu,
-        }
-    }
-}
 
 /// A message that is sent again and again, with another number.
 pub(super) struct Outgoing {
@@ -215,10 +170,7 @@ impl<'a> End<'a> {
     pub(super) fn finish(self) -> Result<()> {
         // An end of the connection is what the second process may wait for.
         drop(self.links);
-        match self.other {
-            Other::Partner { process, .. } => process.finish().map(drop),
-            Other::Parent { .. } => Ok(()),
-        }
+        self.other.finish()
     }
 
     /// Waits until the other side has closed the connection.

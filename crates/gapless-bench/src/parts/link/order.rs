@@ -2,24 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The hidden subcommand of `gapless bench`.
-pub const SUBCOMMAND: &str = "link-partner";
-
 /// A run is split into this many parts; the first warms up.
 pub(super) const PARTS: u64 = 6;
 
 /// What the second process is told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Order {
-    /// Who waits for it; when that process has gone, it ends.
-    pub(super) parent_pid: u32,
     /// Its CPU; none if both processes have to share one.
     pub(super) cpu: Option<usize>,
     /// Bytes of each frame, with its header.
     pub(super) frame_length: usize,
     /// Messages that will come, a multiple of [`PARTS`].
     pub(super) messages: u64,
-    pub(super) role: Role,
+    pub(super) task: Task,
     #[serde(default)]
     pub(super) transport: Transport,
 }
@@ -38,11 +33,11 @@ pub(super) enum Transport {
 /// What it does with the messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Role {
-    /// Answers how many there were a second.
-    Reads,
-    /// Sends each back.
-    Echoes,
-    /// Sends the number of the last one that a look brought.
-    Acknowledges,
+pub(super) enum Task {
+    /// Answer how many there were a second.
+    Read,
+    /// Send each back.
+    Echo,
+    /// Send the number of the last one that a look brought.
+    Acknowledge,
 }

@@ -1,18 +1,13 @@
 //! The second process of `gapless bench link`: takes messages and measures how fast they come, sends each back, or
 //! acknowledges them.
 //!
-//! The first process starts this very program with a hidden subcommand; the work goes over as JSON in an argument, what
-//! there is to answer comes back as lines of JSON on standard output, and an error on standard error. It ends when its
-//! parent has gone.
+//! It answers its address, and the rate that it measured; it ends when the first process has gone.
 
-use super::end::{End, Other, Outgoing};
-pub use super::order::SUBCOMMAND;
-use super::order::{Order, PARTS, Role};
+use super::end::{End, Outgoing};
+use super::order::{Order, PARTS, Task};
 use crate::Result;
 use crate::parts::failed;
-use gapless_report::affinity::pin_current_thread;
-use serde::Serialize;
-use std::io::Write as _;
+use crate::parts::other::Other;
 use std::time::Instant;
 
 /// Bytes of an acknowledgement's frame: its number twice.
@@ -22,32 +17,22 @@ const ACKNOWLEDGEMENT_BYTES: usize = 16;
 ///
 /// # Errors
 /// A malformed order, no free port, messages that did not arrive as they were sent, a parent that has gone.
-pub fn main(order: &str) -> Result<()> {
+pub(crate) fn main(order: &str) -> Result<()> {
     let order: Order = serde_json::from_str(order)?;
     if order.frame_length < 16 || order.messages == 0 || !order.messages.is_multiple_of(PARTS) {
         return Err(failed("link", "the order is malformed"));
     }
-    if let Some(cpu) = order.cpu {
-        pin_current_thread(&[cpu])?;
+    let mut end = End::listens(Other::first("link", order.cpu)?, order.transport, order.frame_length)?;
+    let address = end.address();
+    end.other().send(&address)?;
+    match order.task {
+        Task::Read => {
+            let rate = read(&mut end, order.messages)?;
+            end.other().send(&rate)
+        }
+        Task::Echo => send_back(&mut end, order.messages, order.frame_length, true),
+        Task::Acknowledge => send_back(&mut end, order.messages, ACKNOWLEDGEMENT_BYTES, false),
     }
-    let parent = Other::Parent { pid: order.parent_pid, shares_the_cpu: order.cpu.is_none() };
-    let mut end = End::listens(parent, order.transport, order.frame_length)?;
-    answer(&end.address())?;
-    match order.role {
-        Role::Reads => answer(&read(&mut end, order.messages)?),
-        Role::Echoes => send_back(&mut end, order.messages, order.frame_length, true),
-        Role::Acknowledges => send_back(&mut end, order.messages, ACKNOWLEDGEMENT_BYTES, false),
-    }?;
-    Ok(())
-}
-
-/// One line of JSON for the parent.
-fn answer(value: &impl Serialize) -> Result<()> {
-    let mut line = serde_json::to_string(value)?;
-    line.push('\n');
-    let mut stdout = std::io::stdout().lock();
-    let written = stdout.write_all(line.as_bytes()).and_then(|()| stdout.flush());
-    written.map_err(|source| crate::BenchError::system("answer the first process", source))
 }
 
 /// Takes messages until `last` has come; each must be the next.

@@ -1,26 +1,18 @@
 //! The second process of `gapless bench log`: takes frames and measures how fast they come, or sends
 //! each back.
 //!
-//! The first process starts this very program with a hidden subcommand; the work goes over as JSON in
-//! an argument, what there is to answer comes back as one line of JSON on standard output, and an
-//! error on standard error. It ends when its parent has gone.
+//! It answers what its order says; it ends when the first process has gone.
 
 use super::ends::{
     Sends, Takes, check_number, open_ring_to_send, open_ring_to_take, open_window, open_window_with_progress, window,
 };
-use super::waiting::Other;
 use crate::Result;
-use crate::parts::failed;
+use crate::parts::other::Other;
 use crate::statistics::median;
-use gapless_report::affinity::pin_current_thread;
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Instant;
-
-/// The hidden subcommand of `gapless bench`.
-pub const SUBCOMMAND: &str = "log-partner";
 
 /// A one-way run is split into this many parts; the first warms up, the rate is the median of the others.
 pub(super) const PARTS: u64 = 6;
@@ -31,29 +23,27 @@ pub(super) const SPINS_BETWEEN_LOOKS: u32 = 32;
 /// What the second process is told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Order {
-    /// Who waits for it; when that process has gone, it ends.
-    pub(super) parent_pid: u32,
     /// Its CPU; none if both processes have to share one.
     pub(super) cpu: Option<usize>,
     /// Bytes of each frame, with its header.
     pub(super) frame_length: usize,
     /// Frames that will come; for one that measures a multiple of [`PARTS`].
     pub(super) frames: u64,
-    pub(super) role: Role,
+    pub(super) task: Task,
 }
 
 /// What it does with the frames.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Role {
-    /// Takes them from `ring` and answers how many there were a second.
-    ReadsRing { ring: PathBuf },
-    /// The same with a free cursor of `window`, telling in the ring `progress` how far it is.
-    ReadsWindow { window: PathBuf, progress: PathBuf },
-    /// Takes each from `ring` and sends it back through the ring `back`.
-    EchoesByRing { ring: PathBuf, back: PathBuf },
-    /// Takes each from `window` and sends it back through a window of its own, whose path it answers first.
-    EchoesByWindow { window: PathBuf },
+pub(super) enum Task {
+    /// Take them from `ring` and answer how many there were a second.
+    ReadRing { ring: PathBuf },
+    /// The same with a free cursor of `window`; tell in the ring `progress` how far it is.
+    ReadWindow { window: PathBuf, progress: PathBuf },
+    /// Take each from `ring` and send it back through the ring `back`.
+    EchoByRing { ring: PathBuf, back: PathBuf },
+    /// Take each from `window` and send it back through a window of its own, whose path is answered first.
+    EchoByWindow { window: PathBuf },
 }
 
 /// The second process: does what `order` says.
@@ -61,41 +51,30 @@ pub(super) enum Role {
 /// # Errors
 /// A malformed order, memory that cannot be opened, frames that did not arrive as they were sent, a
 /// parent that has gone.
-pub fn main(order: &str) -> Result<()> {
+pub(crate) fn main(order: &str) -> Result<()> {
     let order: Order = serde_json::from_str(order)?;
-    if let Some(cpu) = order.cpu {
-        pin_current_thread(&[cpu])?;
-    }
-    let mut parent = OwnParent::new(order.parent_pid, order.cpu.is_none());
-    parent.look()?;
-    match &order.role {
-        Role::ReadsRing { ring } => answer(&read(open_ring_to_take(ring)?, &order, &mut parent)?),
-        Role::ReadsWindow { window, progress } => {
+    let mut first = Other::first("log", order.cpu)?;
+    match &order.task {
+        Task::ReadRing { ring } => {
+            let rate = read(open_ring_to_take(ring)?, &order, &mut first)?;
+            first.send(&rate)
+        }
+        Task::ReadWindow { window, progress } => {
             let taker = open_window_with_progress(window, progress, order.frame_length)?;
-            answer(&read(taker, &order, &mut parent)?)
+            let rate = read(taker, &order, &mut first)?;
+            first.send(&rate)
         }
-        Role::EchoesByRing { ring, back } => {
-            echo(open_ring_to_take(ring)?, open_ring_to_send(back)?, &order, &mut parent)
-        }
-        Role::EchoesByWindow { window: from } => {
+        Task::EchoByRing { ring, back } => echo(open_ring_to_take(ring)?, open_ring_to_send(back)?, &order, &mut first),
+        Task::EchoByWindow { window: from } => {
             let (sender, path) = window()?;
-            answer(&path)?;
-            echo(open_window(from)?, sender, &order, &mut parent)
+            first.send(&path)?;
+            echo(open_window(from)?, sender, &order, &mut first)
         }
     }
-}
-
-/// One line of JSON for the parent.
-fn answer(value: &impl Serialize) -> Result<()> {
-    let mut line = serde_json::to_string(value)?;
-    line.push('\n');
-    let mut stdout = std::io::stdout().lock();
-    let written = stdout.write_all(line.as_bytes()).and_then(|()| stdout.flush());
-    written.map_err(|source| crate::BenchError::system("answer the first process", source))
 }
 
 /// Frames a second.
-fn read(mut taker: impl Takes, order: &Order, parent: &mut OwnParent) -> Result<f64> {
+fn read(mut taker: impl Takes, order: &Order, first: &mut Other<'_>) -> Result<f64> {
     let mut frame = vec![0; order.frame_length];
     let part = order.frames / PARTS;
     let (mut number, mut rates) = (0, Vec::new());
@@ -103,7 +82,7 @@ fn read(mut taker: impl Takes, order: &Order, parent: &mut OwnParent) -> Result<
         let begin = Instant::now();
         let end = number + part;
         while number < end {
-            parent.wait_until(|| {
+            first.wait_until(|| {
                 let is_taken = taker.take(&mut frame)?;
                 if !is_taken {
                     let_frames_gather();
@@ -112,7 +91,7 @@ fn read(mut taker: impl Takes, order: &Order, parent: &mut OwnParent) -> Result<
             })?;
             number += 1;
             check_number(black_box(&frame), number)?;
-            taker.release(number, parent)?;
+            taker.release(number, first)?;
         }
         if index > 0 {
             rates.push(part as f64 / begin.elapsed().as_secs_f64());
@@ -127,41 +106,14 @@ fn let_frames_gather() {
     (0..SPINS_BETWEEN_LOOKS).for_each(|_| std::hint::spin_loop());
 }
 
-fn echo(mut taker: impl Takes, mut sender: impl Sends, order: &Order, parent: &mut OwnParent) -> Result<()> {
+fn echo(mut taker: impl Takes, mut sender: impl Sends, order: &Order, first: &mut Other<'_>) -> Result<()> {
     let mut frame = vec![0; order.frame_length];
     for number in 1..=order.frames {
-        parent.wait_until(|| taker.take(&mut frame))?;
+        first.wait_until(|| taker.take(&mut frame))?;
         check_number(&frame, number)?;
-        sender.write(&frame, number, parent)?;
+        sender.write(&frame, number, first)?;
         sender.publish();
-        taker.release(number, parent)?;
+        taker.release(number, first)?;
     }
     Ok(())
-}
-
-/// The process that started this one, as it was then.
-pub(super) struct OwnParent {
-    pid: u32,
-    shares_the_cpu: bool,
-}
-
-impl OwnParent {
-    pub(super) const fn new(pid: u32, shares_the_cpu: bool) -> Self {
-        Self { pid, shares_the_cpu }
-    }
-}
-
-impl Other for OwnParent {
-    fn look(&mut self) -> Result<()> {
-        // An orphan has another parent at once.
-        if std::os::unix::process::parent_id() == self.pid {
-            Ok(())
-        } else {
-            Err(failed("log", format!("process {}, which this one works for, has gone", self.pid)))
-        }
-    }
-
-    fn shares_the_cpu(&self) -> bool {
-        self.shares_the_cpu
-    }
 }

@@ -1,8 +1,9 @@
 //! A node's process: connects, opens a session, and does what its role says.
 
 use super::counted::Counted;
-use super::{PATIENCE, Parent, answer, push, rewind, round_trips};
+use super::{PATIENCE, push, rewind, round_trips};
 use crate::Result;
+use crate::child_process::Parent;
 use crate::sequencer::order::{NodeOrder, Ready, Role, Way, datagrams, shared_memory, stream_failed};
 use gapless_client::node::{NodeOptions, PublisherOptions, Start, StreamNode};
 
@@ -19,13 +20,13 @@ fn work<L: Counted>(link: L, order: &NodeOrder, parent: &Parent) -> Result<()> {
     let live = NodeOptions { start: Start::Live, publisher: Some(publisher), ..NodeOptions::default() };
     match order.role {
         Role::RoundTrips { warm_up, messages } => {
-            let mut node = open(StreamNode::new(link, live))?;
+            let mut node = open(StreamNode::new(link, live), parent)?;
             let outcome = round_trips::run(&mut node, order, warm_up, messages)?;
-            answer(&outcome)
+            parent.send(&outcome)
         }
-        Role::Push => push::run(open(StreamNode::new(link, live))?, order, parent),
+        Role::Push => push::run(open(StreamNode::new(link, live), parent)?, order, parent),
         Role::Rewind => {
-            answer(&Ready { session: 0 })?;
+            parent.send(&Ready { session: 0 })?;
             let node = StreamNode::new(link, NodeOptions::reading(Start::First));
             rewind::run(node, parent)
         }
@@ -33,8 +34,8 @@ fn work<L: Counted>(link: L, order: &NodeOrder, parent: &Parent) -> Result<()> {
 }
 
 /// Waits until it can publish, and says so.
-fn open<L: Counted>(mut node: StreamNode<L>) -> Result<StreamNode<L>> {
+fn open<L: Counted>(mut node: StreamNode<L>, parent: &Parent) -> Result<StreamNode<L>> {
     node.wait_open(PATIENCE).map_err(|error| stream_failed(&error))?;
-    answer(&Ready { session: node.session().unwrap_or(0) })?;
+    parent.send(&Ready { session: node.session().unwrap_or(0) })?;
     Ok(node)
 }

@@ -1,8 +1,9 @@
 //! A node that publishes as fast as its window lets it, or at a rate, and reads what everybody publishes.
 
+use super::PATIENCE;
 use super::counted::{Counted, TYPE, complete};
-use super::{PATIENCE, Parent, answer};
 use crate::Result;
+use crate::child_process::Parent;
 use crate::histogram::LatencyHistogram;
 use crate::pacing::Schedule;
 use crate::resources::process_cpu_ns;
@@ -38,15 +39,15 @@ pub(super) fn run<L: Counted>(node: StreamNode<L>, order: &NodeOrder, parent: &P
         idle: Idle::default(),
     };
     loop {
-        match pusher.hear_while_reading(parent)? {
+        match pusher.read_until_told(parent)? {
             ForNode::Participants(participants) => {
                 pusher.tally = Tally::new(&participants, false);
-                answer(&true)?;
+                parent.send(&true)?;
             }
-            ForNode::Push(messages) => answer(&pusher.push(messages)?)?,
-            ForNode::Pace(rate_per_s) => answer(&pusher.pace(rate_per_s, parent)?)?,
+            ForNode::Push(messages) => parent.send(&pusher.push(messages)?)?,
+            ForNode::Pace(rate_per_s) => parent.send(&pusher.pace(rate_per_s, parent)?)?,
             ForNode::Enough => {}
-            ForNode::End => return answer(&complete(pusher.tally.account(), &pusher.node)),
+            ForNode::End => return parent.send(&complete(pusher.tally.account(), &pusher.node)),
         }
     }
 }
@@ -83,11 +84,11 @@ struct Look {
 
 impl<L: Counted> Pusher<L> {
     /// Waits for what the benchmark says next. A node that stopped reading meanwhile would be forgotten.
-    fn hear_while_reading(&mut self, parent: &Parent) -> Result<ForNode> {
+    fn read_until_told(&mut self, parent: &Parent) -> Result<ForNode> {
         loop {
-            if let Some(said) = parent.has_said()? {
+            if let Some(order) = parent.try_receive()? {
                 self.idle = Idle::default();
-                return Ok(said);
+                return Ok(order);
             }
             if self.read(|| ())?.frames == 0 {
                 self.node.wait(SLEEP_MAX).map_err(|error| stream_failed(&error))?;
@@ -203,7 +204,7 @@ impl<L: Counted> Pusher<L> {
         let mut histogram = LatencyHistogram::new();
         let (mut sent, mut came, mut is_enough) = (0_u64, 0_u64, false);
         while !is_enough || came < sent {
-            is_enough = is_enough || parent.has_said::<ForNode>()?.is_some();
+            is_enough = is_enough || parent.try_receive::<ForNode>()?.is_some();
             while !is_enough && nanoseconds(begin) >= schedule.due_ns(sent) && self.publish(1)? == 1 {
                 sent += 1;
             }
@@ -221,12 +222,7 @@ impl<L: Counted> Pusher<L> {
                 self.wait_awake(look.frames)?;
             }
         }
-        Ok(Paced {
-            sent,
-            latencies_ns: histogram.values().collect(),
-            elapsed_ns: nanoseconds(begin),
-            cpu_ns: process_cpu_ns() - cpu_before,
-        })
+        Ok(Paced { sent, latencies: histogram, elapsed_ns: nanoseconds(begin), cpu_ns: process_cpu_ns() - cpu_before })
     }
 
     /// Waits for what is on its way.

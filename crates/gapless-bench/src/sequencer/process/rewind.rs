@@ -1,8 +1,9 @@
 //! A late joiner: reads from the first frame until it is live.
 
+use super::PATIENCE;
 use super::counted::{Counted, complete};
-use super::{PATIENCE, Parent, answer};
 use crate::Result;
+use crate::child_process::Parent;
 use crate::resources::process_cpu_ns;
 use crate::sequencer::contents::{Seen, Tally};
 use crate::sequencer::failed;
@@ -12,11 +13,11 @@ use std::time::Instant;
 
 const FRAMES_PER_TURN: usize = 4096;
 
-/// Hears whose messages it accounts for, reads, and answers when it is live.
+/// Is told whose messages it accounts for, reads, and answers when it is live.
 pub(super) fn run<L: Counted>(mut node: StreamNode<L>, parent: &Parent) -> Result<()> {
-    let said = parent.hear()?;
-    let ForNode::Participants(participants) = said else {
-        return Err(failed(format!("a late joiner was told {said:?}")));
+    let order = parent.receive()?;
+    let Some(ForNode::Participants(participants)) = order else {
+        return Err(failed(format!("a late joiner was told {order:?}")));
     };
     let mut tally = Tally::new(&participants, false);
     let (cpu_before, begin) = (process_cpu_ns(), Instant::now());
@@ -36,5 +37,5 @@ pub(super) fn run<L: Counted>(mut node: StreamNode<L>, parent: &Parent) -> Resul
     let elapsed_ns = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let cpu_ns = process_cpu_ns() - cpu_before;
     let frames = node.position().saturating_sub(1);
-    answer(&Rewound { frames, elapsed_ns, cpu_ns, account: complete(tally.account(), &node) })
+    parent.send(&Rewound { frames, elapsed_ns, cpu_ns, account: complete(tally.account(), &node) })
 }

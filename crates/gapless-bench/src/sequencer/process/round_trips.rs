@@ -46,7 +46,7 @@ pub(super) fn run<L: Counted>(
     let elapsed_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let cpu_ns = process_cpu_ns() - cpu_before;
     let account = complete(tally.account(), node);
-    Ok(RoundTrips { latencies_ns: histogram.values().collect(), elapsed_ns, cpu_ns, account })
+    Ok(RoundTrips { latencies: histogram, elapsed_ns, cpu_ns, account })
 }
 
 /// The node's own message.

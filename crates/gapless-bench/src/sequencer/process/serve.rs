@@ -1,7 +1,7 @@
 //! The sequencer's process: an event stream, until it is told to stop.
 
-use super::answer;
 use crate::Result;
+use crate::child_process::Parent;
 use crate::sequencer::failed;
 use crate::sequencer::order::{Cost, ForSequencer, PacketOrder, SequencerOrder, Started, Way, stream_failed};
 use gapless_agent::{CpuMask, OptimizeFor, PlanKind};
@@ -11,7 +11,6 @@ use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
 use gapless_stream::options::EventStreamOptions;
 use gapless_transport::network::{Datagrams as _, Interface, Segmentation, UdpOptions, UdpSocket};
 use gapless_wire::descriptor::FRAME_LENGTH_UDP;
-use std::io::BufRead as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -20,23 +19,22 @@ const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const ATTEMPTS: u32 = 5;
 
 /// Runs it.
-pub(super) fn run(order: &SequencerOrder) -> Result<()> {
+pub(super) fn run(order: &SequencerOrder, parent: &Parent) -> Result<()> {
     let (stream, mut way) = start(order)?;
     if let Way::Datagrams { rewind, .. } = &mut way {
         *rewind = stream.tcp_addresses().map(|addresses| addresses.rewind);
     }
-    answer(&Started { way, plan: stream.plan().to_string() })?;
+    parent.send(&Started { way, plan: stream.plan().to_string() })?;
     // A benchmark that has gone says nothing more, and the stream stops as it should.
-    for line in std::io::stdin().lock().lines() {
-        let Ok(line) = line else { break };
+    while let Some(order) = parent.receive()? {
         if let Some(failure) = stream.failure() {
             return Err(stream_failed(&failure));
         }
-        match serde_json::from_str(&line)? {
-            ForSequencer::Cost => answer(&Cost::of_this_process())?,
+        match order {
+            ForSequencer::Cost => parent.send(&Cost::of_this_process())?,
             ForSequencer::Stop => {
                 stream.stop().map_err(|error| stream_failed(&error))?;
-                return answer(&Cost::of_this_process());
+                return parent.send(&Cost::of_this_process());
             }
         }
     }

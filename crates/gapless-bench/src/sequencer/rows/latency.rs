@@ -1,9 +1,9 @@
 //! Round trips from a node to the sequencer and back, one message in flight.
 
-use super::{Finished, RoleFigures, config, histogram, node_order, note_scene, per_second, recorded, round};
+use super::{Finished, RoleFigures, config, node_order, note_scene, per_second, round};
 use crate::Result;
 use crate::floor::{FloorKind, HEADER_BYTES};
-use crate::histogram::LatencyHistogram;
+use crate::histogram::{LatencyHistogram, RecordedRun};
 use crate::resources::stolen_ns;
 use crate::sequencer::accounting::judge;
 use crate::sequencer::arguments::Transport;
@@ -35,7 +35,7 @@ pub(in crate::sequencer) fn measure(
     }
 
     let mut latencies = LatencyHistogram::new();
-    all.iter().for_each(|each| latencies.merge(&each.latencies));
+    all.iter().for_each(|each| latencies.merge(&each.trips.latencies));
     let sum = |of: fn(&Repetition) -> u64| all.iter().map(of).sum::<u64>();
     let elapsed_ns = sum(|each| each.trips.elapsed_ns);
     row.latency_ns = latencies.latency_ns();
@@ -76,13 +76,12 @@ pub(in crate::sequencer) fn measure(
     row.config.extra.insert("repetitions".to_owned(), repetitions.into());
     let tag = format!("latency {} {}", of.transport.name(), of.payload_bytes);
     let began = all[0].began;
-    Ok(Finished { row, floors, latencies: vec![(tag, recorded(latencies, elapsed_ns), began)] })
+    Ok(Finished { row, floors, latencies: vec![(tag, RecordedRun::of_one_interval(latencies, elapsed_ns), began)] })
 }
 
 /// What came of measuring once.
 struct Repetition {
     floors: Vec<FloorRow>,
-    latencies: LatencyHistogram,
     trips: RoundTrips,
     /// Messages that the sequencer handled.
     handled: u64,
@@ -121,11 +120,11 @@ fn once(
     let spins = order.spins;
     let mut node = scene.node("node 1", order)?;
     let participant = Participant {
-        session: node.hear_while::<Ready>(&mut || scene.look())?.session,
+        session: node.receive_while::<Ready>(&mut || scene.look())?.session,
         payload_bytes: of.payload_bytes,
     };
     let (cost_before, stolen_before, began) = (scene.cost()?, stolen_ns(), SystemTime::now());
-    let trips: RoundTrips = node.hear_while(&mut || scene.look())?;
+    let trips: RoundTrips = node.receive_while(&mut || scene.look())?;
     let (cost, stolen) = (scene.cost()?, stolen_ns());
     scene.finish(node)?;
     let journal = scene.stop(&[participant])?;
@@ -145,14 +144,14 @@ fn once(
     note_scene(row, &mut scene);
     let cost = cost_before.zip(cost).map(|(before, after)| Cost { cpu_ns: after.cpu_ns - before.cpu_ns, ..after });
     let stolen_ns = stolen_before.zip(stolen).map(|(before, after)| after - before);
-    Ok(Repetition { floors, latencies: histogram(&trips.latencies_ns), trips, handled, cost, stolen_ns, began })
+    Ok(Repetition { floors, trips, handled, cost, stolen_ns, began })
 }
 
 /// Compares each repetition with the floor before it. The row gets the ratio in the middle of all, and the floors of
 /// that repetition are those that are shown.
 fn compare(row: &mut Row, all: &mut [Repetition]) -> Result<Vec<FloorRow>> {
     let ratio_of = |each: &Repetition| {
-        let mut alone = Row { latency_ns: each.latencies.latency_ns(), ..Row::default() };
+        let mut alone = Row { latency_ns: each.trips.latencies.latency_ns(), ..Row::default() };
         alone.compare_with(each.floors.first()?);
         Some((alone.floor_ratio?, alone.floor_name))
     };

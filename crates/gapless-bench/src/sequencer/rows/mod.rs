@@ -14,7 +14,7 @@ use super::arguments::Transport;
 use super::order::{Account, NodeOrder, Role};
 use super::plan::Plan;
 use super::scene::Scene;
-use crate::histogram::{Interval, LatencyHistogram, RecordedRun};
+use crate::histogram::RecordedRun;
 use gapless_report::{FloorRow, Row, RowConfig};
 use serde::{Deserialize, Serialize};
 use std::time::SystemTime;
@@ -109,21 +109,6 @@ pub(super) fn config(plan: &Plan, mode: &str, transport: Transport, payload_byte
     };
     config.extra.insert("sequencer".to_owned(), if is_own { "own" } else { "running" }.into());
     config
-}
-
-/// Rebuilds what a process has recorded.
-fn histogram(latencies_ns: &[(u64, u64)]) -> LatencyHistogram {
-    let mut histogram = LatencyHistogram::new();
-    for &(latency_ns, count) in latencies_ns {
-        histogram.record_many(latency_ns, count);
-    }
-    histogram
-}
-
-/// A run of one interval.
-fn recorded(histogram: LatencyHistogram, length_ns: u64) -> RecordedRun {
-    let interval = Interval { start_ns: 0, length_ns, histogram: histogram.clone() };
-    RecordedRun { total: histogram, intervals: vec![interval] }
 }
 
 /// Notes the sequencer's threads, and what processes said.

@@ -1,7 +1,8 @@
 //! A late joiner reads everything from the first frame, while a live node goes on at a modest rate.
 
-use super::{Finished, RoleFigures, config, histogram, node_order, note_scene, recorded};
+use super::{Finished, RoleFigures, config, node_order, note_scene};
 use crate::Result;
+use crate::histogram::RecordedRun;
 use crate::resources::stolen_ns;
 use crate::sequencer::accounting::judge;
 use crate::sequencer::arguments::Transport;
@@ -48,34 +49,33 @@ pub(in crate::sequencer) fn measure(
     };
     let mut live = scene.node("the live node", live)?;
     let live_one = Participant {
-        session: live.hear_while::<Ready>(&mut || scene.look())?.session,
+        session: live.receive_while::<Ready>(&mut || scene.look())?.session,
         payload_bytes: of.payload_bytes,
     };
-    live.tell(&ForNode::Participants(vec![live_one]))?;
-    live.hear::<bool>()?;
+    live.ask::<bool>(&ForNode::Participants(vec![live_one]))?;
     let began = SystemTime::now();
-    live.tell(&ForNode::Pace(of.rate_per_s))?;
+    live.send(&ForNode::Pace(of.rate_per_s))?;
     let until = Instant::now() + Duration::from_millis(of.before_ms);
     // Relaxed: the flag guards no data.
     while Instant::now() < until && !interrupted.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_millis(20));
     }
-    live.tell(&ForNode::Enough)?;
-    let before: Paced = live.hear_while(&mut || scene.look())?;
+    live.send(&ForNode::Enough)?;
+    let before: Paced = live.receive_while(&mut || scene.look())?;
 
     let role = Role::Rewind;
     let late = NodeOrder { cpu: nodes_cpu, ..node_order(&scene, of.payload_bytes, role) };
     let mut late = scene.node("the late node", late)?;
-    late.hear::<Ready>()?;
+    late.receive::<Ready>()?;
     let (cost_before, stolen_before, joined) = (scene.cost()?, stolen_ns(), SystemTime::now());
-    live.tell(&ForNode::Pace(of.rate_per_s))?;
-    late.tell(&ForNode::Participants(vec![filler, live_one]))?;
-    let rewound: Rewound = late.hear_while(&mut || scene.look())?;
-    live.tell(&ForNode::Enough)?;
-    let during: Paced = live.hear_while(&mut || scene.look())?;
+    live.send(&ForNode::Pace(of.rate_per_s))?;
+    late.send(&ForNode::Participants(vec![filler, live_one]))?;
+    let rewound: Rewound = late.receive_while(&mut || scene.look())?;
+    live.send(&ForNode::Enough)?;
+    let during: Paced = live.receive_while(&mut || scene.look())?;
     let (cost, stolen) = (scene.cost()?, stolen_ns());
-    live.tell(&ForNode::End)?;
-    let live_account: Account = live.hear_while(&mut || scene.look())?;
+    live.send(&ForNode::End)?;
+    let live_account: Account = live.receive_while(&mut || scene.look())?;
     scene.finish(live)?;
     scene.finish(late)?;
     let journal = scene.stop(&[filler, live_one])?;
@@ -100,9 +100,8 @@ pub(in crate::sequencer) fn measure(
         roles.insert(0, figures);
     }
     row.throughput_per_s = roles.iter().find(|role| role.role == "late node").map(|role| role.rate_per_s);
-    let (before_ns, during_ns) = (histogram(&before.latencies_ns), histogram(&during.latencies_ns));
-    row.latency_ns = during_ns.latency_ns();
-    row.extra.insert("latency_before_ns".to_owned(), serde_json::to_value(before_ns.latency_ns())?);
+    row.latency_ns = during.latencies.latency_ns();
+    row.extra.insert("latency_before_ns".to_owned(), serde_json::to_value(before.latencies.latency_ns())?);
     row.sent = Some(rewound.frames);
     row.elapsed_ns = Some(rewound.elapsed_ns);
     row.peak_memory_bytes = Some(roles.iter().filter_map(|role| role.peak_memory_bytes).sum());
@@ -125,10 +124,11 @@ pub(in crate::sequencer) fn measure(
     }
     verify(&mut row, [of.frames, live_sent], &rewound.account, &live_account, journal.as_ref());
     note_scene(&mut row, &mut scene);
-    let latencies = vec![
-        (format!("rewind {} before", of.transport.name()), recorded(before_ns, before.elapsed_ns), began),
-        (format!("rewind {} during", of.transport.name()), recorded(during_ns, during.elapsed_ns), joined),
-    ];
+    let tagged = |when, paced: Paced, began| {
+        let recorded = RecordedRun::of_one_interval(paced.latencies, paced.elapsed_ns);
+        (format!("rewind {} {when}", of.transport.name()), recorded, began)
+    };
+    let latencies = vec![tagged("before", before, began), tagged("during", during, joined)];
     Ok(Finished { row, floors: Vec::new(), latencies })
 }
 
@@ -137,15 +137,13 @@ fn fill(scene: &mut Scene<'_>, of: &RewindPlan) -> Result<Participant> {
     let order = NodeOrder { window_messages: FILL_WINDOW_MESSAGES, ..node_order(scene, of.payload_bytes, Role::Push) };
     let mut node = scene.node("the node that fills the stream", order)?;
     let participant = Participant {
-        session: node.hear_while::<Ready>(&mut || scene.look())?.session,
+        session: node.receive_while::<Ready>(&mut || scene.look())?.session,
         payload_bytes: of.payload_bytes,
     };
-    node.tell(&ForNode::Participants(vec![participant]))?;
-    node.hear::<bool>()?;
-    node.tell(&ForNode::Push(of.frames))?;
-    node.hear_while::<Pushed>(&mut || scene.look())?;
-    node.tell(&ForNode::End)?;
-    node.hear::<Account>()?;
+    node.ask::<bool>(&ForNode::Participants(vec![participant]))?;
+    node.send(&ForNode::Push(of.frames))?;
+    node.receive_while::<Pushed>(&mut || scene.look())?;
+    node.ask::<Account>(&ForNode::End)?;
     scene.finish(node)?;
     Ok(participant)
 }

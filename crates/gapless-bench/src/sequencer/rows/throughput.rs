@@ -2,7 +2,7 @@
 
 use super::{Finished, RoleFigures, config, node_order, note_scene, per_second, round};
 use crate::Result;
-use crate::child::{Process, hear_all};
+use crate::child_process::{Child, receive_all};
 use crate::floor::{FloorKind, HEADER_BYTES};
 use crate::resources::stolen_ns;
 use crate::sequencer::accounting::judge;
@@ -52,19 +52,19 @@ pub(in crate::sequencer) fn measure(
         };
         nodes.push(scene.node(&format!("node {number}"), order)?);
     }
-    let ready: Vec<Ready> = hear_all(&mut nodes, &mut || scene.look())?;
+    let ready: Vec<Ready> = receive_all(&mut nodes, &mut || scene.look())?;
     let participant = |ready: &Ready| Participant { session: ready.session, payload_bytes: of.payload_bytes };
     let participants: Vec<_> = ready.iter().map(participant).collect();
-    tell_all(&mut nodes, &ForNode::Participants(participants.clone()))?;
-    hear_all::<bool>(&mut nodes, &mut || scene.look())?;
-    tell_all(&mut nodes, &ForNode::Push(of.warm_up))?;
-    hear_all::<Pushed>(&mut nodes, &mut || scene.look())?;
+    send_all(&mut nodes, &ForNode::Participants(participants.clone()))?;
+    receive_all::<bool>(&mut nodes, &mut || scene.look())?;
+    send_all(&mut nodes, &ForNode::Push(of.warm_up))?;
+    receive_all::<Pushed>(&mut nodes, &mut || scene.look())?;
     let (cost_before, stolen_before) = (scene.cost()?, stolen_ns());
-    tell_all(&mut nodes, &ForNode::Push(of.messages))?;
-    let pushed: Vec<Pushed> = hear_all(&mut nodes, &mut || scene.look())?;
+    send_all(&mut nodes, &ForNode::Push(of.messages))?;
+    let pushed: Vec<Pushed> = receive_all(&mut nodes, &mut || scene.look())?;
     let (cost, stolen) = (scene.cost()?, stolen_ns());
-    tell_all(&mut nodes, &ForNode::End)?;
-    let accounts: Vec<Account> = hear_all(&mut nodes, &mut || scene.look())?;
+    send_all(&mut nodes, &ForNode::End)?;
+    let accounts: Vec<Account> = receive_all(&mut nodes, &mut || scene.look())?;
     for node in nodes {
         scene.finish(node)?;
     }
@@ -110,8 +110,8 @@ pub(in crate::sequencer) fn measure(
     Ok(Finished { row, floors, latencies: Vec::new() })
 }
 
-fn tell_all(nodes: &mut [Process<'_>], said: &ForNode) -> Result<()> {
-    nodes.iter_mut().try_for_each(|node| node.tell(said))
+fn send_all(nodes: &mut [Child<'_>], order: &ForNode) -> Result<()> {
+    nodes.iter_mut().try_for_each(|node| node.send(order))
 }
 
 /// The sequencer first, then the nodes.

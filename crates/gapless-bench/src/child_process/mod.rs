@@ -1,0 +1,45 @@
+//! A process that a benchmark starts, and how the two speak with each other.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | `child` | the process as the benchmark sees it: started, asked, its end noticed, killed with the benchmark |
+//! | `parent` | the benchmark as the process sees it |
+//!
+//! The benchmark starts this very program with the hidden subcommand `gapless bench child`, a [`Role`], and what that
+//! role is told to do as JSON in an argument, where `ps` shows it. What is said after that is a line of JSON each:
+//! orders on the child's standard input, answers on its standard output. Standard error is for errors and warnings, whose
+//! text stands in the error if the child ends too early. When its standard input ends, the benchmark has gone.
+
+mod child;
+mod parent;
+
+pub(crate) use child::{Child, receive_all};
+pub(crate) use parent::{Parent, WhenGone};
+
+use serde::Serialize;
+use std::io::Write;
+
+/// What a child process is started for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Role {
+    /// The driver of `canonical`
+    CanonicalClient,
+    /// The backup of `canonical`
+    CanonicalBackup,
+    /// The event stream of `sequencer`, or one of its nodes
+    SequencerProcess,
+    /// The second process of `log`
+    LogPartner,
+    /// The second process of `link`
+    LinkPartner,
+    /// A member of the cluster of `failover`
+    FailoverMember,
+}
+
+/// Writes `value` as a line of JSON.
+pub(crate) fn write_line(mut writer: impl Write, value: &impl Serialize) -> std::io::Result<()> {
+    let mut line = serde_json::to_vec(value)?;
+    line.push(b'\n');
+    writer.write_all(&line)?;
+    writer.flush()
+}

@@ -1,0 +1,80 @@
+//! The benchmark that started this process, as the process sees it.
+
+use super::write_line;
+use crate::{BenchError, Result};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::io::BufRead as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+
+/// What becomes of this process when the benchmark has gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WhenGone {
+    /// It ends at once, whatever it does: for one that keeps nothing that would have to be put away.
+    Exit,
+    /// It finds that out when it next receives or looks, and ends in order.
+    Notice,
+}
+
+/// The process that started this one. Listening takes a thread that sleeps, so that one that spins need not read.
+pub(crate) struct Parent {
+    benchmark: &'static str,
+    orders: Receiver<String>,
+    has_gone: Arc<AtomicBool>,
+}
+
+impl Parent {
+    /// Listens to it. To be called before this thread is pinned: the thread that listens must not be pinned with it.
+    pub(crate) fn listen(benchmark: &'static str, when_gone: WhenGone) -> Result<Self> {
+        let (sender, orders) = channel();
+        let has_gone = Arc::new(AtomicBool::new(false));
+        let gone = Arc::clone(&has_gone);
+        let listen = move || {
+            let lines = std::io::stdin().lock().lines().map_while(std::result::Result::ok);
+            lines.map(|line| sender.send(line)).take_while(std::result::Result::is_ok).for_each(drop);
+            if when_gone == WhenGone::Exit {
+                std::process::exit(1);
+            }
+            // Relaxed: the flag guards no data (pairs with the load in `look`).
+            gone.store(true, Ordering::Relaxed);
+        };
+        std::thread::Builder::new()
+            .name("listen".to_owned())
+            .spawn(listen)
+            .map_err(|source| BenchError::system("start a thread", source))?;
+        Ok(Self { benchmark, orders, has_gone })
+    }
+
+    /// Answers.
+    pub(crate) fn send(&self, value: &impl Serialize) -> Result<()> {
+        let written = write_line(std::io::stdout().lock(), value);
+        written.map_err(|source| BenchError::system("answer the benchmark", source))
+    }
+
+    /// Waits for the next order; `None` when it has gone.
+    pub(crate) fn receive<T: DeserializeOwned>(&self) -> Result<Option<T>> {
+        self.orders.recv().ok().map(|line| Ok(serde_json::from_str(&line)?)).transpose()
+    }
+
+    /// The next order, if there is one by now.
+    pub(crate) fn try_receive<T: DeserializeOwned>(&self) -> Result<Option<T>> {
+        match self.orders.try_recv() {
+            Ok(line) => Ok(Some(serde_json::from_str(&line)?)),
+            Err(TryRecvError::Empty) => Ok(None),
+            Err(TryRecvError::Disconnected) => Err(self.gone()),
+        }
+    }
+
+    /// An error if it has gone.
+    pub(crate) fn look(&self) -> Result<()> {
+        // Relaxed: the flag guards no data (pairs with the store of the thread that listens).
+        if self.has_gone.load(Ordering::Relaxed) { Err(self.gone()) } else { Ok(()) }
+    }
+
+    /// The error of a benchmark that has gone.
+    pub(crate) fn gone(&self) -> BenchError {
+        BenchError::measurement(self.benchmark, "the benchmark that this process works for has gone")
+    }
+}

@@ -1,0 +1,142 @@
+//! The process at the other end of what is measured, as one that spins for it sees it: the second process, or the one
+//! that started it. No wait outlives the process that would end it.
+
+use crate::Result;
+use crate::child_process::{Child, Parent, Role, WhenGone};
+use gapless_report::affinity::pin_current_thread;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::sync::atomic::AtomicBool;
+
+/// The process at the other end.
+pub(super) struct Other<'a> {
+    process: Process<'a>,
+    /// Whether both have the same CPU, so that spinning keeps the other from working.
+    shares_the_cpu: bool,
+}
+
+enum Process<'a> {
+    Second(Child<'a>),
+    First(Parent),
+}
+
+impl<'a> Other<'a> {
+    /// Starts the second process, which pins itself to `cpu`; without one it shares the CPU of this one. `interrupted`
+    /// ends the waiting for it.
+    pub(super) fn start(
+        part: &'static str,
+        (role, order): (Role, &impl Serialize),
+        cpu: Option<usize>,
+        interrupted: &'a AtomicBool,
+    ) -> Result<Self> {
+        let process = Child::start(part, "the second process", (role, order), interrupted)?;
+        Ok(Self { process: Process::Second(process), shares_the_cpu: cpu.is_none() })
+    }
+
+    /// The first process. Pins this thread to `cpu`; without one both share theirs.
+    pub(super) fn first(part: &'static str, cpu: Option<usize>) -> Result<Self> {
+        let parent = Parent::listen(part, WhenGone::Notice)?;
+        if let Some(cpu) = cpu {
+            pin_current_thread(&[cpu])?;
+        }
+        Ok(Self { process: Process::First(parent), shares_the_cpu: cpu.is_none() })
+    }
+
+    pub(super) fn send(&mut self, value: &impl Serialize) -> Result<()> {
+        match &mut self.process {
+            Process::Second(child) => child.send(value),
+            Process::First(parent) => parent.send(value),
+        }
+    }
+
+    pub(super) fn receive<T: DeserializeOwned>(&mut self) -> Result<T> {
+        match &mut self.process {
+            Process::Second(child) => child.receive(),
+            Process::First(parent) => parent.receive()?.ok_or_else(|| parent.gone()),
+        }
+    }
+
+    /// An error if there is nothing to wait for any more.
+    pub(super) fn look(&mut self) -> Result<()> {
+        match &mut self.process {
+            Process::Second(child) => child.check_interrupted().and_then(|()| child.look()),
+            Process::First(parent) => parent.look(),
+        }
+    }
+
+    pub(super) const fn shares_the_cpu(&self) -> bool {
+        self.shares_the_cpu
+    }
+
+    /// Waits until `ready` says so, spinning, then yielding and looking.
+    ///
+    /// # Errors
+    /// That of `ready`; that of [`Other::look`] if `ready` still says no afterwards.
+    #[inline]
+    pub(super) fn wait_until(&mut self, mut ready: impl FnMut() -> Result<bool>) -> Result<()> {
+        const TURNS_BEFORE_YIELD: u32 = 10_000;
+        let mut turns = 0;
+        while !ready()? {
+            if turns < TURNS_BEFORE_YIELD && !self.shares_the_cpu {
+                turns += 1;
+                std::hint::spin_loop();
+                continue;
+            }
+            if let Err(gone) = self.look() {
+                // What it did last before it went still counts.
+                return if ready()? { Ok(()) } else { Err(gone) };
+            }
+            std::thread::yield_now();
+        }
+        Ok(())
+    }
+
+    /// Waits for the end of the second process, which must be a good one.
+    pub(super) fn finish(self) -> Result<()> {
+        match self.process {
+            Process::Second(child) => child.finish().map(drop),
+            // It ends after this one.
+            Process::First(_) => Ok(()),
+        }
+    }
+
+    /// A second process that runs `script`, for tests.
+    #[cfg(test)]
+    pub(super) fn shell(script: &str, interrupted: &'a AtomicBool) -> Self {
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", script]);
+        let child = Child::spawn("log", "it", command, interrupted).unwrap();
+        Self { process: Process::Second(child), shares_the_cpu: false }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::Ordering;
+
+    #[test]
+    fn an_end_or_an_interrupt_ends_the_waiting() {
+        let interrupted = AtomicBool::new(false);
+        let error = Other::shell("exit 3", &interrupted).wait_until(|| Ok(false)).unwrap_err().to_string();
+        assert!(error.ends_with("it ended too early, with exit status: 3"), "{error}");
+        interrupted.store(true, Ordering::Relaxed);
+        let error = Other::shell("exec sleep 1000", &interrupted).wait_until(|| Ok(false)).unwrap_err().to_string();
+        assert!(error.contains("interrupted"), "{error}");
+    }
+
+    #[test]
+    fn what_it_did_last_is_still_seen() {
+        let (interrupted, directory) = (AtomicBool::new(false), tempfile::tempdir().unwrap());
+        let file = directory.path().join("done");
+        let mut other = Other::shell(&format!("touch {}", file.display()), &interrupted);
+        while other.look().is_ok() {}
+        let mut looks = 0;
+        // It finds nothing until the end of the process has been noticed.
+        let ready = || {
+            looks += 1;
+            Ok(looks > 10_001 && file.exists())
+        };
+        other.wait_until(ready).unwrap();
+    }
+}

@@ -1,0 +1,20 @@
+//! What a child process does in its role: `gapless bench child`, which is nobody's command but the benchmarks'.
+
+pub use crate::child_process::Role;
+
+use crate::{Result, canonical, failover, parts, sequencer};
+
+/// Does what `order`, as JSON, tells a child process in `role`.
+///
+/// # Errors
+/// A malformed order; what goes wrong on the way.
+pub fn run(role: Role, order: &str) -> Result<()> {
+    match role {
+        Role::CanonicalClient => canonical::client_process::main(order),
+        Role::CanonicalBackup => canonical::backup::main(),
+        Role::SequencerProcess => sequencer::process::main(order),
+        Role::LogPartner => parts::log::partner::main(order),
+        Role::LinkPartner => parts::link::partner::main(order),
+        Role::FailoverMember => failover::member::main(order),
+    }
+}
